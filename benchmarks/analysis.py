@@ -46,7 +46,12 @@ def write_dataset(folder: Path, count: int) -> None:
         digest = hashlib.sha256(content).hexdigest()
         shards.append(ShardEntry(name, len(numbers), 0, "", sidecar_name(name), digest))
     images = {"check": "decode", "moments": True}
-    recipe = {"compression": "none", "images": images, "labels": {"catch_all": None}, "plan_version": PLAN_VERSION}
+    recipe = {
+        "compression": "none",
+        "images": images,
+        "labels": {"catch_all": None},
+        "plan_version": PLAN_VERSION,
+    }
     marker = Marker(
         name="benchmark",
         plan=PlanEntry("benchmark", recipe),
@@ -69,7 +74,9 @@ def write_dataset(folder: Path, count: int) -> None:
 def _row(number: int, rng: np.random.Generator) -> bytes:
     height, width = (int(side) for side in rng.integers(250, 650, 2))
     means = rng.uniform(40, 200, 3)
-    moments = [[int(height * width * mean), int(height * width * (mean**2 + 3_000))] for mean in means]
+    moments = [
+        [int(height * width * mean), int(height * width * (mean**2 + 3_000))] for mean in means
+    ]
     label = number % 1_000
     row = {
         "key": f"class{label:04d}/{number:08d}.jpg",
@@ -102,16 +109,26 @@ def main() -> None:
             ended = subprocess.run(command, cwd=measure.ROOT, stdout=subprocess.PIPE, check=True)
         line = json.loads(ended.stdout)
         if line["images"] != arguments.count:
-            raise measure.BenchmarkError(f"{line['images']:,} of {arguments.count:,} images were analysed")
+            raise measure.BenchmarkError(
+                f"{line['images']:,} of {arguments.count:,} images were analysed"
+            )
         runs.append(line["seconds"])
-    seconds = {name: measure.spread(run[name] for run in runs) for name in ("imports", "analysis", "total")}
+    seconds = {
+        name: measure.spread(run[name] for run in runs) for name in ("imports", "analysis", "total")
+    }
     median = seconds["analysis"]["median"]
     measure.console.print(
         f"{median:.1f} s for {arguments.count:,} images beside the imports (target: at most {TARGET:.0f} s)"
     )
-    missed = [f"{median:.1f} s beside the imports, {TARGET:.0f} s are allowed"] if median > TARGET else []
+    missed = (
+        [f"{median:.1f} s beside the imports, {TARGET:.0f} s are allowed"]
+        if median > TARGET
+        else []
+    )
     measure.finish(
-        {"machine": measure.machine(), "images": arguments.count, "seconds": seconds}, missed, arguments.check
+        {"machine": measure.machine(), "images": arguments.count, "seconds": seconds},
+        missed,
+        arguments.check,
     )
 
 

@@ -16,7 +16,12 @@ from benchmarks import convert, measure
 from benchmarks.convert import Case, Target
 
 PIPELINE = f"{shlex.quote(sys.executable)} -m pipeline.run --runner=DirectRunner --config configs/cifar10.yaml"
-CASE = Case(60_000, (), "uint8", (Target("cifar_loop", "cpu_whole", 1.0), Target("cifar_loop", "cpu_apart", 0.7)))
+CASE = Case(
+    60_000,
+    (),
+    "uint8",
+    (Target("cifar_loop", "cpu_whole", 1.0), Target("cifar_loop", "cpu_apart", 0.7)),
+)
 FILES = (*(f"data_batch_{number}.bin" for number in range(1, 6)), "test_batch.bin")
 NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck")
 
@@ -42,11 +47,18 @@ def main() -> None:
     """Runs both in alternation."""
     parser = measure.options(__doc__)
     parser.set_defaults(pipeline=shlex.split(PIPELINE))
-    parser.add_argument("--count", type=int, default=CASE.count, help=f"records, more than {convert.FEW} (%(default)s)")
+    parser.add_argument(
+        "--count",
+        type=int,
+        default=CASE.count,
+        help=f"records, more than {convert.FEW} (%(default)s)",
+    )
     parser.add_argument("--pairs", type=int, default=5, help="rounds of both (%(default)s)")
     arguments = parser.parse_args()
     made = partial(make, work=arguments.work)
-    result = convert.compare(CASE, arguments.pipeline, arguments.count, arguments.pairs, made, arguments.work)
+    result = convert.compare(
+        CASE, arguments.pipeline, arguments.count, arguments.pairs, made, arguments.work
+    )
     measure.console.print(convert.table("cifar", result), convert.ratios(CASE, result))
     report = {"machine": measure.machine(), "cases": {"cifar": result}}
     measure.finish(report, convert.missed("cifar", CASE, result), arguments.check)

@@ -25,7 +25,13 @@ from benchmarks.measure import BenchmarkError, Run, spread
 
 FEW = 100
 
-OTHERS = ("tfds_builder", "recorder_flow", "local_img2dataset", "webdataset_writer", "ray_tfrecords")
+OTHERS = (
+    "tfds_builder",
+    "recorder_flow",
+    "local_img2dataset",
+    "webdataset_writer",
+    "ray_tfrecords",
+)
 """Programs that need packages of their own (benchmarks/README.md)."""
 
 OTHERS_PYTHON = measure.ROOT / ".venv-rivals/bin/python"
@@ -74,10 +80,16 @@ CASES = {
         (Target("two_processes", "cpu_apart", 1.1), Target("tensorflow_writer", "cpu_whole", 1.2)),
     ),
     "default": Case(4_000, (), "decode", (Target("two_processes", "cpu_apart", 1.35),)),
-    "header": Case(20_000, ("images.check=header",), "copy", (Target("tensorflow_writer", "cpu_whole", 1.3),)),
+    "header": Case(
+        20_000, ("images.check=header",), "copy", (Target("tensorflow_writer", "cpu_whole", 1.3),)
+    ),
     # Compared with the case `header` on the same photographs.
-    "strip_nothing": Case(8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.bare),
-    "strip_exif": Case(8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.with_exif),
+    "strip_nothing": Case(
+        8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.bare
+    ),
+    "strip_exif": Case(
+        8_000, _STRIP, "copy", (Target("header", "cpu_apart", 0.95),), photographs.with_exif
+    ),
 }
 
 
@@ -121,13 +133,17 @@ def compare(
     inputs = {number: make(number) for number in (count, FEW)}
 
     def both(command: Sequence[str]) -> Pair:
-        few, whole = (measure.convert(command, inputs[number], number, work) for number in (FEW, count))
+        few, whole = (
+            measure.convert(command, inputs[number], number, work) for number in (FEW, count)
+        )
         return Pair(whole, few)
 
     photographs.warm(inputs[count])
     for command in commands.values():  # a first start reads programs from the disk
         measure.convert(command, inputs[FEW], FEW, work)
-    results = measure.alternate({name: partial(both, command) for name, command in commands.items()}, pairs)
+    results = measure.alternate(
+        {name: partial(both, command) for name, command in commands.items()}, pairs
+    )
     return {
         "photographs": count,
         "pairs": pairs,
@@ -167,7 +183,9 @@ def figures(pairs: Sequence[Pair]) -> dict[str, Any]:
 
 def missed(name: str, case: Case, result: Mapping[str, Any]) -> list[str]:
     """Describes each target of the case that its result does not reach."""
-    medians = {target: result["ours_to"][target.rival][target.kind]["median"] for target in case.targets}
+    medians = {
+        target: result["ours_to"][target.rival][target.kind]["median"] for target in case.targets
+    }
     return [
         f"{name}: {ratio:.2f} of {target.rival} ({target.kind}), the target is {target.least:.2f}"
         for target, ratio in medians.items()
@@ -177,8 +195,18 @@ def missed(name: str, case: Case, result: Mapping[str, Any]) -> list[str]:
 
 def table(name: str, result: Mapping[str, Any]) -> Table:
     """Lays out the medians of a case's figures."""
-    title = f"{name}: {result['photographs']:,} images, medians of {result['pairs']} alternating pairs"
-    headings = ("CPU ms each", f"CPU s of {FEW}", "CPU s", "peak MB", "MB written", "seconds", "others")
+    title = (
+        f"{name}: {result['photographs']:,} images, medians of {result['pairs']} alternating pairs"
+    )
+    headings = (
+        "CPU ms each",
+        f"CPU s of {FEW}",
+        "CPU s",
+        "peak MB",
+        "MB written",
+        "seconds",
+        "others",
+    )
     shown = Table("", *headings, title=title)
     for contender, figure in result["contenders"].items():
         medians = {key: value["median"] for key, value in figure.items() if isinstance(value, dict)}
@@ -209,10 +237,16 @@ def ratios(case: Case, result: Mapping[str, Any]) -> Table:
 def main() -> None:
     """Runs the chosen cases."""
     parser = measure.options(__doc__)
-    parser.add_argument("--case", action="append", choices=sorted(CASES), help="a case to run (all)")
+    parser.add_argument(
+        "--case", action="append", choices=sorted(CASES), help="a case to run (all)"
+    )
     parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (4,000 to 20,000)")
-    parser.add_argument("--pairs", type=int, default=5, help="rounds of all contenders (%(default)s)")
-    parser.add_argument("--others", action="store_true", help="compare with programs from .venv-rivals, too")
+    parser.add_argument(
+        "--pairs", type=int, default=5, help="rounds of all contenders (%(default)s)"
+    )
+    parser.add_argument(
+        "--others", action="store_true", help="compare with programs from .venv-rivals, too"
+    )
     arguments = parser.parse_args()
     make = partial(photographs.make, work=arguments.work, own=arguments.photographs)
     results, misses = {}, []
@@ -221,7 +255,13 @@ def main() -> None:
         count = arguments.count or case.count
         others = OTHERS if arguments.others else ()
         results[name] = compare(
-            case, arguments.pipeline, count, arguments.pairs, partial(make, mark=case.mark), arguments.work, others
+            case,
+            arguments.pipeline,
+            count,
+            arguments.pairs,
+            partial(make, mark=case.mark),
+            arguments.work,
+            others,
         )
         measure.console.print(table(name, results[name]), ratios(case, results[name]))
         misses += missed(name, case, results[name])

@@ -21,7 +21,13 @@ from benchmarks.measure import spread
 
 
 def compare(
-    case: str, pipeline: Sequence[str], most: int, count: int, pairs: int, make: Callable[[int], Path], work: Path
+    case: str,
+    pipeline: Sequence[str],
+    most: int,
+    count: int,
+    pairs: int,
+    make: Callable[[int], Path],
+    work: Path,
 ) -> dict[str, Any]:
     """Runs a case with 1 to `most` processes, and returns their figures by number."""
     settings = [word for setting in convert.CASES[case].settings for word in ("--set", setting)]
@@ -32,10 +38,15 @@ def compare(
     def both(processes: int) -> convert.Pair:
         pinned = ["taskset", "--cpu-list", ",".join(map(str, processors[:processes]))]
         command = [*pinned, *pipeline, f"--processes={processes}", *settings]
-        few, whole = (measure.convert(command, inputs[number], number, work) for number in (convert.FEW, count))
+        few, whole = (
+            measure.convert(command, inputs[number], number, work)
+            for number in (convert.FEW, count)
+        )
         return convert.Pair(whole, few)
 
-    results = measure.alternate({str(number): partial(both, number) for number in range(1, most + 1)}, pairs)
+    results = measure.alternate(
+        {str(number): partial(both, number) for number in range(1, most + 1)}, pairs
+    )
 
     return {
         name: {
@@ -58,15 +69,31 @@ def _cpu_ratio(pair: convert.Pair, one: convert.Pair) -> float:
 def main() -> None:
     """Runs the chosen case with each number of processes."""
     parser = measure.options(__doc__)
-    parser.add_argument("--case", choices=sorted(convert.CASES), default="default", help="a case (%(default)s)")
-    parser.add_argument("--most", type=int, default=len(os.sched_getaffinity(0)), help="processes (%(default)s)")
-    parser.add_argument("--count", type=int, help=f"photographs, more than {convert.FEW} (4,000; header: 20,000)")
+    parser.add_argument(
+        "--case", choices=sorted(convert.CASES), default="default", help="a case (%(default)s)"
+    )
+    parser.add_argument(
+        "--most", type=int, default=len(os.sched_getaffinity(0)), help="processes (%(default)s)"
+    )
+    parser.add_argument(
+        "--count", type=int, help=f"photographs, more than {convert.FEW} (4,000; header: 20,000)"
+    )
     parser.add_argument("--pairs", type=int, default=5, help="rounds (%(default)s)")
     arguments = parser.parse_args()
     count = arguments.count or convert.CASES[arguments.case].count
     make = partial(photographs.make, work=arguments.work, own=arguments.photographs)
-    figures = compare(arguments.case, arguments.pipeline, arguments.most, count, arguments.pairs, make, arguments.work)
-    shown = Table("processes", "speed-up", "CPU ratio", "peak MB", title=f"{arguments.case}: {count:,} images")
+    figures = compare(
+        arguments.case,
+        arguments.pipeline,
+        arguments.most,
+        count,
+        arguments.pairs,
+        make,
+        arguments.work,
+    )
+    shown = Table(
+        "processes", "speed-up", "CPU ratio", "peak MB", title=f"{arguments.case}: {count:,} images"
+    )
     for name, figure in figures.items():
         values = (f"{figure[key]['median']:.2f}" for key in ("speed_up", "cpu_ratio"))
         shown.add_row(name, *values, f"{figure['peak_rss_mb']['median']:,.0f}")

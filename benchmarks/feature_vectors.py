@@ -23,8 +23,12 @@ CONFIG = ("--config", "configs/feature_vectors.yaml")
 def main() -> None:
     """Runs the comparison."""
     parser = measure.options(__doc__)
-    parser.add_argument("--count", type=int, default=CASE.count, help=f"photographs, more than {FEW} (%(default)s)")
-    parser.add_argument("--pairs", type=int, default=5, help="rounds of both contenders (%(default)s)")
+    parser.add_argument(
+        "--count", type=int, default=CASE.count, help=f"photographs, more than {FEW} (%(default)s)"
+    )
+    parser.add_argument(
+        "--pairs", type=int, default=5, help="rounds of both contenders (%(default)s)"
+    )
     arguments = parser.parse_args()
     make = partial(photographs.make, work=arguments.work, own=arguments.photographs)
     pipeline = [*arguments.pipeline, *CONFIG]  # of two the last holds

@@ -53,7 +53,9 @@ def feed(dataset: tf.data.Dataset) -> dict[str, Any]:
 
 def main() -> None:
     """Prints what was measured as one line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("reader", choices=sorted(READERS))
     parser.add_argument("folder", help="a dataset with one split, train, of images of one size")
     parser.add_argument("--size", type=int, help="height and width that images are resized to")

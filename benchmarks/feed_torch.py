@@ -33,7 +33,9 @@ def load(folder: Path, tars: Path, indexes: Path) -> Any:
     """`recordmill.load` of the same images, with TensorFlow's threads in place of workers."""
     import recordmill
 
-    return recordmill.load(str(folder), batch_size=BATCH, shuffle=SHUFFLED, seed=1, deterministic=False)
+    return recordmill.load(
+        str(folder), batch_size=BATCH, shuffle=SHUFFLED, seed=1, deterministic=False
+    )
 
 
 def webdataset(folder: Path, tars: Path, indexes: Path) -> Any:
@@ -53,11 +55,15 @@ def tfrecord(folder: Path, tars: Path, indexes: Path) -> Any:
     from torch.utils.data import ChainDataset, DataLoader
 
     def decode(values: dict[str, Any]) -> tuple[Any, Any]:
-        return simplejpeg.decode_jpeg(bytes(values["image/encoded"]), "RGB"), values["image/class/label"][0]
+        return simplejpeg.decode_jpeg(bytes(values["image/encoded"]), "RGB"), values[
+            "image/class/label"
+        ][0]
 
     description = {"image/encoded": "byte", "image/class/label": "int"}
     shards = [
-        TFRecordDataset(str(path), str(indexes / f"{path.name}.idx"), description, SHUFFLED // 8, decode)
+        TFRecordDataset(
+            str(path), str(indexes / f"{path.name}.idx"), description, SHUFFLED // 8, decode
+        )
         for path in sorted(folder.glob("train-*"))
     ]
     return DataLoader(ChainDataset(shards), batch_size=BATCH, num_workers=WORKERS)
@@ -84,9 +90,13 @@ def count(batches: Iterator[Any]) -> int:
 
 def main() -> None:
     """Prints what was measured as one line of JSON."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("reader", choices=sorted(READERS))
-    parser.add_argument("folder", type=Path, help="a dataset with one split, train, of images of one size")
+    parser.add_argument(
+        "folder", type=Path, help="a dataset with one split, train, of images of one size"
+    )
     parser.add_argument("tars", type=Path, help="tar files of the same images")
     parser.add_argument("indexes", type=Path, help="the index files of the dataset's shards")
     arguments = parser.parse_args()
@@ -94,7 +104,10 @@ def main() -> None:
     wall, processor = time.perf_counter(), processor_seconds()
     records = count(iter(loader))
     gc.collect()  # workers have ended
-    result = {"seconds_working": time.perf_counter() - wall, "cpu_seconds_working": processor_seconds() - processor}
+    result = {
+        "seconds_working": time.perf_counter() - wall,
+        "cpu_seconds_working": processor_seconds() - processor,
+    }
     print(json.dumps({"records": records, **result}), flush=True)
 
 

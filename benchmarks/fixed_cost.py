@@ -32,12 +32,18 @@ def main() -> None:
     result = {
         "machine": measure.machine(),
         "pairs": arguments.pairs,
-        "seconds": {name: measure.spread(run.seconds for run in runs) for name, runs in rounds.items()},
+        "seconds": {
+            name: measure.spread(run.seconds for run in runs) for name, runs in rounds.items()
+        },
         "difference": difference,
     }
     median = difference["median"]
     measure.console.print(f"{median:.2f} s more than importing Beam (target: at most {TARGET} s)")
-    missed = [f"{median:.2f} s more than importing Beam, {TARGET} s are allowed"] if median > TARGET else []
+    missed = (
+        [f"{median:.2f} s more than importing Beam, {TARGET} s are allowed"]
+        if median > TARGET
+        else []
+    )
     measure.finish(result, missed, arguments.check)
 
 

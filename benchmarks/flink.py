@@ -55,7 +55,10 @@ def command(pipeline: list[str], flags: tuple[str, ...]) -> list[str]:
     """The whole command, without its places."""
     sets = [word for setting in SETTINGS for word in ("--set", setting)]
     place = [f"--job_endpoint=localhost:{PORTS['job']}", "--environment_type=EXTERNAL"]
-    workers = [f"--environment_config=localhost:{PORTS['workers']}", "--environment_cache_millis=60000"]
+    workers = [
+        f"--environment_config=localhost:{PORTS['workers']}",
+        "--environment_cache_millis=60000",
+    ]
     return [*pipeline, "--runner=PortableRunner", *place, *workers, *sets, *flags]
 
 
@@ -64,7 +67,9 @@ def convert(words: list[str], images: Path, count: int, work: Path) -> Measured:
     whole = measure.convert(words, images, count, work)
     job = flink_job.newest_job()
     converting = flink_job.seconds_between(job, "AssignShards", "ConvertShards")
-    return Measured(whole, converting, flink_job.shuffled_bytes(job, "GroupByShard"), flink_job.sent_bytes(job))
+    return Measured(
+        whole, converting, flink_job.shuffled_bytes(job, "GroupByShard"), flink_job.sent_bytes(job)
+    )
 
 
 def figures(count: int, rounds: Mapping[str, list[Measured]]) -> dict[str, Any]:
@@ -86,29 +91,51 @@ def figures(count: int, rounds: Mapping[str, list[Measured]]) -> dict[str, Any]:
 
 
 def _ratio(rounds: Mapping[str, list[Measured]], one: str, other: str) -> dict[str, float]:
-    return spread(a.throughput / b.throughput for a, b in zip(rounds[one], rounds[other], strict=True))
+    return spread(
+        a.throughput / b.throughput for a, b in zip(rounds[one], rounds[other], strict=True)
+    )
 
 
 def missed(result: Mapping[str, Any]) -> list[str]:
     """Describes each target that is not reached."""
-    slots, threads = result["two_slots_to_one"]["median"], result["two_threads_to_two_slots"]["median"]
+    slots, threads = (
+        result["two_slots_to_one"]["median"],
+        result["two_threads_to_two_slots"]["median"],
+    )
     most = max(figure["shuffled_bytes_each"]["max"] for figure in result["contenders"].values())
     misses = []
     if slots < TWO_SLOTS_TO_ONE:
         misses.append(f"two slots give {slots:.2f} of one, the target is {TWO_SLOTS_TO_ONE}")
     if threads < 1 - SLOTS_TO_THREADS:
-        misses.append(f"two threads give {threads:.2f} of two slots, the target is {1 - SLOTS_TO_THREADS:.2f}")
+        misses.append(
+            f"two threads give {threads:.2f} of two slots, the target is {1 - SLOTS_TO_THREADS:.2f}"
+        )
     if most > BYTES_EACH:
-        misses.append(f"{math.ceil(most)} bytes are shuffled a photograph, {BYTES_EACH} are allowed")
+        misses.append(
+            f"{math.ceil(most)} bytes are shuffled a photograph, {BYTES_EACH} are allowed"
+        )
     return misses
 
 
 def table(count: int, result: Mapping[str, Any]) -> Table:
     """Lays out the medians."""
-    shown = Table("", "images/s", "s in ConvertShards", "s in all", "shuffled B/image", title=f"{count:,} photographs")
+    shown = Table(
+        "",
+        "images/s",
+        "s in ConvertShards",
+        "s in all",
+        "shuffled B/image",
+        title=f"{count:,} photographs",
+    )
     for name, figure in result["contenders"].items():
         medians = [figure[key]["median"] for key in figure]
-        shown.add_row(name, f"{medians[0]:,.0f}", f"{medians[1]:.1f}", f"{medians[2]:.1f}", f"{medians[3]:.0f}")
+        shown.add_row(
+            name,
+            f"{medians[0]:,.0f}",
+            f"{medians[1]:.1f}",
+            f"{medians[2]:.1f}",
+            f"{medians[3]:.0f}",
+        )
     return shown
 
 
@@ -116,7 +143,9 @@ def main() -> None:
     """Runs the three in alternation."""
     parser = measure.options(__doc__)
     parser.add_argument("--count", type=int, default=4_000, help="photographs (%(default)s)")
-    parser.add_argument("--pairs", type=int, default=3, help="rounds of all contenders (%(default)s)")
+    parser.add_argument(
+        "--pairs", type=int, default=3, help="rounds of all contenders (%(default)s)"
+    )
     arguments = parser.parse_args()
     images = photographs.make(arguments.count, arguments.work, arguments.photographs)
     photographs.warm(images)

@@ -27,7 +27,9 @@ def records(path: Path) -> Iterator[bytes]:
     left = path.stat().st_size
     if path.suffix == ".tar" and tarfile.is_tarfile(path):
         with tarfile.open(path) as tar:
-            yield from (tar.extractfile(member).read() for member in tar if member.name.endswith(".jpg"))  # type: ignore[union-attr]
+            yield from (
+                tar.extractfile(member).read() for member in tar if member.name.endswith(".jpg")
+            )  # type: ignore[union-attr]
         return
     with path.open("rb") as file:
         while left:
@@ -52,7 +54,9 @@ def count(folder: Path) -> tuple[int, int]:
         Damaged: if one of the files is.
     """
     paths = sorted({path for pattern in PATTERNS for path in folder.rglob(pattern)})
-    return sum(1 for path in paths for _ in records(path)), sum(os.path.getsize(path) for path in paths)
+    return sum(1 for path in paths for _ in records(path)), sum(
+        os.path.getsize(path) for path in paths
+    )
 
 
 def masked(data: bytes) -> int:

@@ -56,7 +56,11 @@ class SlowPages(Store):
 
     def names(self, prefix: str) -> Iterator[str]:
         """Folders and objects of one level, which are few enough for a page or two."""
-        below = (name[len(prefix) :].partition("/") for name in self.names_in_order if name.startswith(prefix))
+        below = (
+            name[len(prefix) :].partition("/")
+            for name in self.names_in_order
+            if name.startswith(prefix)
+        )
         for number, entry in enumerate(dict.fromkeys(first + slash for first, slash, _ in below)):
             if number % PAGE == 0:
                 time.sleep(PAGE_SECONDS)
@@ -75,7 +79,9 @@ def seconds_to_list(names: list[str], starts_anywhere: bool) -> float:
     store = SlowPages(names, starts_anywhere)
     storage._find_store = lambda _: store  # type: ignore[assignment]
     began = time.perf_counter()
-    found = [ref.key for ref in list_images(Input(BUCKET.rstrip("/")), ClassFolders(), ListingSettings())]
+    found = [
+        ref.key for ref in list_images(Input(BUCKET.rstrip("/")), ClassFolders(), ListingSettings())
+    ]
     seconds = time.perf_counter() - began
     if sorted(found) != [name.removeprefix(BUCKET) for name in store.names_in_order]:
         raise BenchmarkError(f"{len(found)} references for {len(names)} names")
@@ -88,19 +94,36 @@ def main() -> None:
     parser.add_argument("--pairs", type=int, default=3, help="rounds (%(default)s)")
     arguments = parser.parse_args()
     result, misses = {}, []
-    shown = Table("", "images", "one part, s", "side by side, s", "times as fast", title="a page takes 0.2 s")
+    shown = Table(
+        "", "images", "one part, s", "side by side, s", "times as fast", title="a page takes 0.2 s"
+    )
     for what, (folders, images) in INPUTS.items():
-        names = [f"{BUCKET}{folder:05}/{image:06}.jpg" for folder in range(folders) for image in range(images)]
-        ways = {"one": partial(seconds_to_list, names, False), "side_by_side": partial(seconds_to_list, names, True)}
+        names = [
+            f"{BUCKET}{folder:05}/{image:06}.jpg"
+            for folder in range(folders)
+            for image in range(images)
+        ]
+        ways = {
+            "one": partial(seconds_to_list, names, False),
+            "side_by_side": partial(seconds_to_list, names, True),
+        }
         took = measure.alternate(ways, arguments.pairs)
-        ratio = spread(one / many for one, many in zip(took["one"], took["side_by_side"], strict=True))
+        ratio = spread(
+            one / many for one, many in zip(took["one"], took["side_by_side"], strict=True)
+        )
         result[what] = {**{way: spread(each) for way, each in took.items()}, "times_as_fast": ratio}
         medians = (result[what][key]["median"] for key in ("one", "side_by_side", "times_as_fast"))
         shown.add_row(what, f"{folders * images:,}", *(f"{median:.1f}" for median in medians))
     measure.console.print(shown)
     if (median := result["100 folders"]["times_as_fast"]["median"]) < LEAST:
-        misses.append(f"100 folders are listed {median:.1f} times as fast, the target is {LEAST:.1f}")
-    measure.finish({"machine": measure.machine(), "load": measure.load(), "inputs": result}, misses, arguments.check)
+        misses.append(
+            f"100 folders are listed {median:.1f} times as fast, the target is {LEAST:.1f}"
+        )
+    measure.finish(
+        {"machine": measure.machine(), "load": measure.load(), "inputs": result},
+        misses,
+        arguments.check,
+    )
 
 
 if __name__ == "__main__":

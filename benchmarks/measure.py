@@ -62,7 +62,11 @@ class Run:
     def working(self) -> float | None:
         """Seconds without start-up by the command's own account, if it gives one."""
         seconds = self.summary.get("seconds")
-        own = seconds.get("converting") if isinstance(seconds, dict) else self.summary.get("seconds_working")
+        own = (
+            seconds.get("converting")
+            if isinstance(seconds, dict)
+            else self.summary.get("seconds_working")
+        )
         return float(own) if isinstance(own, int | float) else None
 
 
@@ -78,7 +82,12 @@ def run(command: Sequence[str]) -> Run:
         # Compiled modules are kept, as on a user's machine: a container may ask Python not to.
         environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
         process = subprocess.Popen(
-            command, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr
+            command,
+            cwd=ROOT,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
         )
         tree = _Tree(process.pid)
         tree.start()
@@ -150,7 +159,11 @@ def spread(values: Iterable[float]) -> dict[str, float]:
 
 def machine() -> dict[str, Any]:
     """Says what the figures depend on and a reader may compare: no names."""
-    return {"cpus": os.cpu_count(), "python": platform.python_version(), "system": platform.system()}
+    return {
+        "cpus": os.cpu_count(),
+        "python": platform.python_version(),
+        "system": platform.system(),
+    }
 
 
 def load() -> float:
@@ -160,11 +173,18 @@ def load() -> float:
 
 def options(description: str | None) -> argparse.ArgumentParser:
     """Returns a parser of the options that all benchmarks take."""
-    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument(
-        "--work", type=Path, default=photographs.DEFAULT_WORK, help="folder for input and output (%(default)s)"
+    parser = argparse.ArgumentParser(
+        description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--photographs", type=Path, metavar="DIR", help="your own JPEGs instead of synthetic ones")
+    parser.add_argument(
+        "--work",
+        type=Path,
+        default=photographs.DEFAULT_WORK,
+        help="folder for input and output (%(default)s)",
+    )
+    parser.add_argument(
+        "--photographs", type=Path, metavar="DIR", help="your own JPEGs instead of synthetic ones"
+    )
     parser.add_argument(
         "--pipeline", type=shlex.split, default=shlex.split(PIPELINE), metavar="COMMAND",
         help="what to measure; --input and --output are appended (our DirectRunner, class folders)",

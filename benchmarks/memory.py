@@ -25,11 +25,17 @@ def allowance(count: int) -> float:
 def main() -> None:
     """Runs the pipeline once at each size."""
     parser = measure.options(__doc__)
-    parser.set_defaults(pipeline=shlex.split(f"{measure.PIPELINE} --processes=1"))  # shared pages would count twice
-    parser.add_argument("--counts", type=int, nargs="+", default=[2_000, 20_000], help="photographs (%(default)s)")
+    parser.set_defaults(
+        pipeline=shlex.split(f"{measure.PIPELINE} --processes=1")
+    )  # shared pages would count twice
+    parser.add_argument(
+        "--counts", type=int, nargs="+", default=[2_000, 20_000], help="photographs (%(default)s)"
+    )
     arguments = parser.parse_args()
     make = partial(photographs.make, work=arguments.work, own=arguments.photographs)
-    shown = Table("photographs", "peak MB", "allowed MB", title="peak resident memory, all processes")
+    shown = Table(
+        "photographs", "peak MB", "allowed MB", title="peak resident memory, all processes"
+    )
     peaks, missed = {}, []
     for count in arguments.counts:
         peak = measure.convert(arguments.pipeline, make(count), count, arguments.work).peak_rss

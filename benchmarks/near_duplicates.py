@@ -30,7 +30,11 @@ QUALITY = 85
 TARGETS = {"half": 0.98, "quality20": 0.98, "brighter": 0.98, "cropped": 0.5}
 """The least share of the copies of each kind that must be found, of generated photographs."""
 
-SETTINGS = ("images.near_duplicates=together", "splits.fractions={train: 0.5, test: 0.5}", "shards.count=1")
+SETTINGS = (
+    "images.near_duplicates=together",
+    "splits.fractions={train: 0.5, test: 0.5}",
+    "shards.count=1",
+)
 
 
 def plant(image: Image.Image) -> Mapping[str, tuple[Image.Image, int]]:
@@ -47,8 +51,14 @@ def plant(image: Image.Image) -> Mapping[str, tuple[Image.Image, int]]:
 
 def make(count: int, folder: Path, own: Path | None) -> int:
     """Writes photographs and their copies into a folder, `KIND/NUMBER.jpg`; says how many photographs there are."""
-    paths = sorted(path for path in own.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg")) if own else []
-    read: Callable[[int], bytes] = (lambda number: paths[number].read_bytes()) if own else photograph
+    paths = (
+        sorted(path for path in own.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
+        if own
+        else []
+    )
+    read: Callable[[int], bytes] = (
+        (lambda number: paths[number].read_bytes()) if own else photograph
+    )
     count = min(count, len(paths)) if own else count
     for number in range(count):
         image = Image.open(io.BytesIO(read(number))).convert("RGB")
@@ -73,13 +83,19 @@ def count_found(hashes: Mapping[tuple[str, int], tuple[str, int]]) -> dict[str, 
     groups = link_groups([*pairs, *([place, place] for place in range(len(keys)))])
     group_of = {key: groups[place] for place, key in enumerate(keys)}
     originals = Counter(group_of[key] for key in keys if key[0] == "original")
-    found = Counter(kind for kind, number in keys if group_of[kind, number] == group_of["original", number])
+    found = Counter(
+        kind for kind, number in keys if group_of[kind, number] == group_of["original", number]
+    )
     return {
         "planted": Counter(kind for kind, _ in keys)["original"],
         "found": {kind: found[kind] for kind in TARGETS},
         "originals_joined_with_others": sum(count for count in originals.values() if count > 1),
-        "pairs_of_originals": sum(len([*combinations(range(count), 2)]) for count in originals.values()),
-        "pairs_across_splits": sum(hashes[keys[one]][0] != hashes[keys[other]][0] for one, other in pairs),
+        "pairs_of_originals": sum(
+            len([*combinations(range(count), 2)]) for count in originals.values()
+        ),
+        "pairs_across_splits": sum(
+            hashes[keys[one]][0] != hashes[keys[other]][0] for one, other in pairs
+        ),
     }
 
 
@@ -89,7 +105,10 @@ def read_hashes(dataset: Path) -> dict[tuple[str, int], tuple[str, int]]:
     for path in (dataset / "sidecars").iterdir():
         for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
             kind, name = row["key"].split("/")
-            found[kind, int(name.removesuffix(".jpg"))] = path.name.split("-")[0], int(row["difference_hash"], 16)
+            found[kind, int(name.removesuffix(".jpg"))] = (
+                path.name.split("-")[0],
+                int(row["difference_hash"], 16),
+            )
     return found
 
 
@@ -102,14 +121,24 @@ def main() -> None:
     shutil.rmtree(work, ignore_errors=True)
     count = make(arguments.count, work / "photographs", arguments.photographs)
     flags = [word for setting in SETTINGS for word in ("--set", setting)]
-    command = [*arguments.pipeline, "--input", str(work / "photographs"), "--output", str(work / "dataset")]
+    command = [
+        *arguments.pipeline,
+        "--input",
+        str(work / "photographs"),
+        "--output",
+        str(work / "dataset"),
+    ]
     run = measure.run([*command, *flags])
     result = count_found(read_hashes(work / "dataset"))
     table = Table("copy", "found", title=f"{count:,} photographs, {4 * count:,} copies")
     for kind, found in result["found"].items():
         table.add_row(kind, f"{found:,} ({found / count:.1%})")
     measure.console.print(table, {key: value for key, value in result.items() if key != "found"})
-    misses = [f"{kind}: {found:,}" for kind, found in result["found"].items() if found < TARGETS[kind] * count]
+    misses = [
+        f"{kind}: {found:,}"
+        for kind, found in result["found"].items()
+        if found < TARGETS[kind] * count
+    ]
     misses += ["pairs across splits"] * bool(result["pairs_across_splits"])
     result |= {"machine": measure.machine(), "cpu_seconds": run.cpu_seconds}
     measure.finish(result, misses, arguments.check)

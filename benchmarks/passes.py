@@ -26,7 +26,9 @@ def verify(level: str, folder: Path) -> Callable[[], int]:
 
     workers = module.ShardWorkers(os.cpu_count() or 1)
     atexit.register(workers.__exit__)
-    module.ShardWorkers = lambda count: nullcontext(workers)  # started in the first pass, and kept for the others
+    module.ShardWorkers = lambda count: nullcontext(
+        workers
+    )  # started in the first pass, and kept for the others
 
     def read() -> int:
         verification = module.verify_dataset(open_dataset(str(folder)), level)
@@ -50,7 +52,9 @@ def tensorflow(folder: Path) -> Callable[[], int]:
 
     def read() -> int:
         records = tf.data.TFRecordDataset(files, num_parallel_reads=tf.data.AUTOTUNE).batch(BATCH)
-        parsed = records.map(lambda batch: tf.io.parse_example(batch, features), num_parallel_calls=tf.data.AUTOTUNE)
+        parsed = records.map(
+            lambda batch: tf.io.parse_example(batch, features), num_parallel_calls=tf.data.AUTOTUNE
+        )
         key = next(iter(features))
         return sum(int(batch[key].shape[0]) for batch in parsed.prefetch(tf.data.AUTOTUNE))
 
@@ -66,7 +70,9 @@ CONTENDERS: dict[str, Callable[[Path], Callable[[], int]]] = {
 
 def main() -> None:
     """Times the passes of one contender."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("contender", choices=CONTENDERS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--passes", type=int, default=3, help="timed ones (%(default)s)")

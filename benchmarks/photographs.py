@@ -78,7 +78,13 @@ def with_exif(jpeg: bytes, number: int) -> bytes:
     exif.get_ifd(0x8769)[0x927C] = bytes(10_000)
     payload = exif.tobytes()
     after_jfif = 4 + struct.unpack_from(">H", bare(jpeg, number), 4)[0]
-    return jpeg[:after_jfif] + b"\xff\xe1" + struct.pack(">H", len(payload) + 2) + payload + jpeg[after_jfif:]
+    return (
+        jpeg[:after_jfif]
+        + b"\xff\xe1"
+        + struct.pack(">H", len(payload) + 2)
+        + payload
+        + jpeg[after_jfif:]
+    )
 
 
 def make(
@@ -101,7 +107,9 @@ def make(
     """
     pool = _own(own) if own else _synthetic(work, size)
     digest = hashlib.sha256(b"".join(pool)).hexdigest()[:8]
-    folder = work / (f"photographs-{count}-{digest}" + (f"-{classes}-classes" if classes != CLASSES else ""))
+    folder = work / (
+        f"photographs-{count}-{digest}" + (f"-{classes}-classes" if classes != CLASSES else "")
+    )
     folder = folder if mark is numbered else folder.with_name(f"{folder.name}-{mark.__name__}")
     if not folder.exists():
         unfinished = _fresh(folder.with_name(folder.name + ".unfinished"))
@@ -135,7 +143,9 @@ def _synthetic(work: Path, size: tuple[int, int]) -> Sequence[bytes]:
 
 
 def _own(folder: Path) -> Sequence[bytes]:
-    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in {".jpg", ".jpeg"})[:POOL]
+    paths = sorted(path for path in folder.rglob("*") if path.suffix.lower() in {".jpg", ".jpeg"})[
+        :POOL
+    ]
     if not paths:
         raise ValueError(f"no .jpg or .jpeg file below {folder}")
     return [path.read_bytes() for path in paths]
@@ -151,8 +161,12 @@ def main() -> None:
     """Makes the photographs and prints their folder."""
     parser = argparse.ArgumentParser(description="Make class folders of distinct JPEG photographs.")
     parser.add_argument("count", type=int, help="how many photographs")
-    parser.add_argument("--work", type=Path, default=DEFAULT_WORK, help="folder for the cache (%(default)s)")
-    parser.add_argument("--photographs", type=Path, metavar="DIR", help="your own JPEGs instead of synthetic ones")
+    parser.add_argument(
+        "--work", type=Path, default=DEFAULT_WORK, help="folder for the cache (%(default)s)"
+    )
+    parser.add_argument(
+        "--photographs", type=Path, metavar="DIR", help="your own JPEGs instead of synthetic ones"
+    )
     arguments = parser.parse_args()
     print(os.fspath(make(arguments.count, arguments.work, arguments.photographs)))
 

@@ -38,18 +38,29 @@ def count_shuffled(source: Path, flags: Sequence[str], work: Path) -> float:
     """The bytes of references that Beam counts, whatever happens to the images."""
     shutil.rmtree(work / "output", ignore_errors=True)
     try:
-        run = measure.run([sys.executable, "-m", "benchmarks.stages", *_places(source, flags, work)])
+        run = measure.run(
+            [sys.executable, "-m", "benchmarks.stages", *_places(source, flags, work)]
+        )
         return float(run.summary["flows"][SHUFFLE]["bytes"])
     finally:
         shutil.rmtree(work / "output", ignore_errors=True)
 
 
 def _places(source: Path, flags: Sequence[str], work: Path) -> Sequence[str]:
-    places = ("--input", str(source), "--output", str(work / "output"), "--set", "max_rejected.share=1")
+    places = (
+        "--input",
+        str(source),
+        "--output",
+        str(work / "output"),
+        "--set",
+        "max_rejected.share=1",
+    )
     return (*places, *flags)
 
 
-def compare(source: Path, flags: Sequence[str], work: Path, shuffled: float) -> dict[str, dict[str, float]]:
+def compare(
+    source: Path, flags: Sequence[str], work: Path, shuffled: float
+) -> dict[str, dict[str, float]]:
     """What the plan of a collection predicts, and what its run costs.
 
     Raises:
@@ -90,15 +101,23 @@ def table(cases: Mapping[str, Mapping[str, Mapping[str, float]]]) -> Table:
     """Lays out what was measured for each 1 that was predicted."""
     shown = Table("collection, images.", *CHECKED, title="measured / predicted")
     for case, found in cases.items():
-        shown.add_row(case, *(f"{found['measured'][name] / found['predicted'][name]:.2f}" for name in CHECKED))
+        shown.add_row(
+            case, *(f"{found['measured'][name] / found['predicted'][name]:.2f}" for name in CHECKED)
+        )
     return shown
 
 
 def _parse() -> argparse.Namespace:
     parser = measure.options(__doc__)
-    parser.add_argument("--collection", action="append", default=[], metavar="NAME=DIR", help="may be repeated")
-    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="a setting for all of them")
-    parser.add_argument("--setting", action="append", choices=SETTINGS, help="only this one; may be repeated")
+    parser.add_argument(
+        "--collection", action="append", default=[], metavar="NAME=DIR", help="may be repeated"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="a setting for all of them"
+    )
+    parser.add_argument(
+        "--setting", action="append", choices=SETTINGS, help="only this one; may be repeated"
+    )
     return parser.parse_args()
 
 
@@ -108,19 +127,26 @@ def main() -> None:
     work: Path = arguments.work.resolve()
     named = dict(each.split("=", 1) for each in arguments.collection)
     sources = {name: Path(path).resolve() for name, path in named.items()} or {
-        name: photographs.make(count, work, arguments.photographs, size) for name, (count, size) in DRAWN.items()
+        name: photographs.make(count, work, arguments.photographs, size)
+        for name, (count, size) in DRAWN.items()
     }
     cases: dict[str, Any] = {}
     more = [word for each in arguments.set for word in ("--set", each)]
     for name, source in sources.items():
         shuffled = count_shuffled(source, [*SETTINGS["header"], *more], work)
         for setting in arguments.setting or SETTINGS:
-            cases[f"{name}, {setting}"] = found = compare(source, [*SETTINGS[setting], *more], work, shuffled)
+            cases[f"{name}, {setting}"] = found = compare(
+                source, [*SETTINGS[setting], *more], work, shuffled
+            )
             cpu = found["measured"]["cpu_seconds"], found["predicted"]["cpu_seconds"]
-            measure.console.log(f"{name}, {setting}: {cpu[0]:.1f} s of CPU, {cpu[1]:.1f} s predicted")
+            measure.console.log(
+                f"{name}, {setting}: {cpu[0]:.1f} s of CPU, {cpu[1]:.1f} s predicted"
+            )
     measure.console.print(table(cases))
     measure.finish(
-        {"machine": measure.machine(), "load": measure.load(), "cases": cases}, missed(cases), arguments.check
+        {"machine": measure.machine(), "load": measure.load(), "cases": cases},
+        missed(cases),
+        arguments.check,
     )
 
 

@@ -35,12 +35,16 @@ def main() -> None:
     result = {
         "machine": {**measure.machine(), "load": measure.load()},
         "pairs": arguments.pairs,
-        "seconds": {name: measure.spread(run.seconds for run in runs) for name, runs in rounds.items()},
+        "seconds": {
+            name: measure.spread(run.seconds for run in runs) for name, runs in rounds.items()
+        },
         "difference": measure.spread(one.seconds - other.seconds for one, other in pairs),
         "ratio": measure.spread(one.seconds / other.seconds for one, other in pairs),
     }
     difference, ratio = result["difference"]["median"], result["ratio"]["median"]
-    measure.console.print(f"Prism takes {difference:.2f} s more than DirectRunner, {ratio:.2f} times as long")
+    measure.console.print(
+        f"Prism takes {difference:.2f} s more than DirectRunner, {ratio:.2f} times as long"
+    )
     measure.finish(result, [], arguments.check)
 
 

@@ -70,20 +70,34 @@ def read(output: Path) -> Iterator[Stored]:
                 members = {each.name: tar.extractfile(each).read() for each in tar}  # type: ignore[union-attr]
             for name in (name for name in members if name.endswith(".jpg")):
                 described = json.loads(members[name.replace(".jpg", ".json")])
-                yield Stored(members[name], described.get("label", described.get("image/class/label")), split)
+                yield Stored(
+                    members[name], described.get("label", described.get("image/class/label")), split
+                )
             continue
         for record in frames.records(path):
             values = Example.FromString(record).features.feature
-            image = next(values[key].bytes_list.value for key in ("image/encoded", "image") if key in values)[0]
-            label = next(values[key].int64_list.value for key in ("image/class/label", "label") if key in values)[0]
-            yield Stored(image if image[:2] == b"\xff\xd8" else base64.urlsafe_b64decode(image), label, split)
+            image = next(
+                values[key].bytes_list.value for key in ("image/encoded", "image") if key in values
+            )[0]
+            label = next(
+                values[key].int64_list.value
+                for key in ("image/class/label", "label")
+                if key in values
+            )[0]
+            yield Stored(
+                image if image[:2] == b"\xff\xd8" else base64.urlsafe_b64decode(image), label, split
+            )
 
 
 def record_files(output: Path) -> list[Path]:
     """The record files of an output as readers would find them: not in folders of unfinished work."""
     found = {path for pattern in frames.PATTERNS for path in output.rglob(pattern)}
     hidden = (".", "_tmp", "beam-temp", "incomplete")
-    return sorted(path for path in found if not any(part.startswith(hidden) for part in path.relative_to(output).parts))
+    return sorted(
+        path
+        for path in found
+        if not any(part.startswith(hidden) for part in path.relative_to(output).parts)
+    )
 
 
 def judge(stored: Sequence[Stored], source: Path) -> dict[str, str]:
@@ -102,11 +116,15 @@ def judge(stored: Sequence[Stored], source: Path) -> dict[str, str]:
         places.setdefault(digest, set()).add(each.split)
     splits = sorted({each.split for each in stored})
     crossing = sum(len(found_in) > 1 for found_in in places.values())
-    right = sum(known.get(digest) == each.label for digest, each in found) + sum(each.label == 0 for each in other)
+    right = sum(known.get(digest) == each.label for digest, each in found) + sum(
+        each.label == 0 for each in other
+    )
     return {
         "records": f"{len(stored)} of {COUNT}, {len(places)} images",
         "labels": f"{right} right",
-        "rotated": _orientation(other[0].image) if len(other) == 1 else f"{len(other)} images changed",
+        "rotated": _orientation(other[0].image)
+        if len(other) == 1
+        else f"{len(other)} images changed",
         "splits": ", ".join(splits) if len(splits) > 1 else "none",
         "copies across splits": f"{crossing} of {COPIES}" if len(splits) > 1 else "",
     }
@@ -125,7 +143,9 @@ def _orientation(image: bytes) -> str:
         return "as stored, orientation " + ("kept" if opened.getexif().get(0x0112) == 6 else "lost")
 
 
-def probe(command: Sequence[str], inputs: tuple[Path, Path], many: Path, work: Path) -> dict[str, str]:
+def probe(
+    command: Sequence[str], inputs: tuple[Path, Path], many: Path, work: Path
+) -> dict[str, str]:
     """Runs a program on all inputs."""
     output = work / "promised"
 
@@ -143,7 +163,9 @@ def probe(command: Sequence[str], inputs: tuple[Path, Path], many: Path, work: P
     said["second run"] = "same bytes" if contents[0] == contents[1] else "other bytes"
     done = convert(inputs[1])
     texts = [done.stdout, done.stderr, *(path.read_bytes() for path in output.rglob("*.json*"))]
-    texts += [str(parquet.read_table(path).to_pylist()).encode() for path in output.rglob("*.parquet")]
+    texts += [
+        str(parquet.read_table(path).to_pylist()).encode() for path in output.rglob("*.parquet")
+    ]
     named = "named" if any(Path(CUT).name.encode() in text for text in texts) else "not named"
     kept = f"{sum(1 for path in record_files(output) for _ in frames.records(path))} of {COUNT - COPIES} records"
     said["cut photograph"] = f"exit code {done.returncode}, {kept}, {named}"
@@ -156,7 +178,9 @@ def kill(command: Sequence[str], source: Path, output: Path) -> str:
     """Kills a program once it has written a part of a record file, and says what readers would find."""
     shutil.rmtree(output, ignore_errors=True)
     words = [*command, "--input", str(source), "--output", str(output)]
-    process = psutil.Popen(words, cwd=measure.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = psutil.Popen(
+        words, cwd=measure.ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     while process.poll() is None and not _begun(output):
         time.sleep(0.005)
     has_ended = process.poll() is not None
@@ -173,7 +197,9 @@ def kill(command: Sequence[str], source: Path, output: Path) -> str:
 def _begun(output: Path) -> bool:
     """Whether a record file is being written, wherever."""
     with suppress(FileNotFoundError):  # it has just been renamed
-        return any(path.stat().st_size for pattern in frames.PATTERNS for path in output.rglob(pattern))
+        return any(
+            path.stat().st_size for pattern in frames.PATTERNS for path in output.rglob(pattern)
+        )
     return True
 
 
@@ -188,7 +214,13 @@ def main() -> None:
     commands: dict[str, Sequence[str]] = {"ours": [*arguments.pipeline, *together]}
     for rival in (*HERE, *OTHERS):
         python = OTHERS_PYTHON if rival in OTHERS else sys.executable
-        commands[rival] = [str(python), "-m", f"benchmarks.rivals.{rival}", "--mode", CASES["default"].mode]
+        commands[rival] = [
+            str(python),
+            "-m",
+            f"benchmarks.rivals.{rival}",
+            "--mode",
+            CASES["default"].mode,
+        ]
     found: dict[str, Mapping[str, Any]] = {}
     for name, command in commands.items():
         if not arguments.only or name in arguments.only:

@@ -49,7 +49,9 @@ def read_at_random(path: Path, reads: int, rounds: int = 5) -> dict[str, Any]:
     """The median microseconds of a record and of a bare read of its range, in alternating rounds, and their ratios."""
     records = recordmill.open(str(path), form="raw")[path.stem]
     numbers = random.Random(2).sample(range(len(records)), reads)
-    ranges = [(int(records.places.entries[n, 1]) + 16, int(records.places.entries[n, 0])) for n in numbers]
+    ranges = [
+        (int(records.places.entries[n, 1]) + 16, int(records.places.entries[n, 0])) for n in numbers
+    ]
     file, clock, medians = os.open(path, os.O_RDONLY), time.perf_counter, []
     for _ in range(rounds):
         times: tuple[list[float], list[float]] = ([], [])
@@ -65,7 +67,10 @@ def read_at_random(path: Path, reads: int, rounds: int = 5) -> dict[str, Any]:
     os.close(file)
     return {
         "records": len(records),
-        "microseconds": {"pread": spread(bare for bare, _ in medians), "ours": spread(own for _, own in medians)},
+        "microseconds": {
+            "pread": spread(bare for bare, _ in medians),
+            "ours": spread(own for _, own in medians),
+        },
         "to_pread": spread(ours / bare for bare, ours in medians),
     }
 
@@ -80,7 +85,10 @@ def make_tars(folder: Path, tars: Path, indexes: Path) -> None:
             with tarfile.open(unfinished / f"{tar}.tar", "w") as file:
                 for number in range(tar, len(records), 8):
                     values = records[number]
-                    parts = {"jpg": values["image/encoded"][0], "cls": b"%d" % values["image/class/label"][0]}
+                    parts = {
+                        "jpg": values["image/encoded"][0],
+                        "cls": b"%d" % values["image/class/label"][0],
+                    }
                     for suffix, content in parts.items():
                         member = tarfile.TarInfo(f"{number:06}.{suffix}")
                         member.size = len(content)
@@ -103,19 +111,38 @@ def feed(python: str, reader: str, places: Sequence[Path], count: int) -> Run:
 
 def compare(python: str, places: Sequence[Path], count: int, pairs: int) -> dict[str, Any]:
     """Runs all readers in alternation; a ratio is ours to the other's CPU seconds in the same round."""
-    results = measure.alternate({name: partial(feed, python, name, places, count) for name in READERS}, pairs)
-    seconds = {name: [run.summary["cpu_seconds_working"] for run in runs] for name, runs in results.items()}
+    results = measure.alternate(
+        {name: partial(feed, python, name, places, count) for name in READERS}, pairs
+    )
+    seconds = {
+        name: [run.summary["cpu_seconds_working"] for run in runs] for name, runs in results.items()
+    }
 
     def quartile(values: Sequence[float]) -> float:
-        return round(statistics.quantiles(values, n=4, method="inclusive")[0] if len(values) > 1 else values[0], 3)
+        return round(
+            statistics.quantiles(values, n=4, method="inclusive")[0]
+            if len(values) > 1
+            else values[0],
+            3,
+        )
 
-    ratios = {name: [us / them for us, them in zip(seconds["ours"], seconds[name], strict=True)] for name in READERS}
+    ratios = {
+        name: [us / them for us, them in zip(seconds["ours"], seconds[name], strict=True)]
+        for name in READERS
+    }
     return {
         "photographs": count,
         "pairs": pairs,
-        "cpu_milliseconds_an_image": {name: spread(1000 * own / count for own in seconds[name]) for name in READERS},
-        "cpus_busy_with_other_work": {name: spread(run.others for run in runs) for name, runs in results.items()},
-        "by_cpu": {name: {"lower_quartile": quartile(ratios[name]), **spread(ratios[name])} for name in READERS[1:]},
+        "cpu_milliseconds_an_image": {
+            name: spread(1000 * own / count for own in seconds[name]) for name in READERS
+        },
+        "cpus_busy_with_other_work": {
+            name: spread(run.others for run in runs) for name, runs in results.items()
+        },
+        "by_cpu": {
+            name: {"lower_quartile": quartile(ratios[name]), **spread(ratios[name])}
+            for name in READERS[1:]
+        },
     }
 
 
@@ -130,11 +157,21 @@ def table(found: dict[str, float]) -> Table:
 def main() -> None:
     """Runs the chosen cases."""
     parser = measure.options(__doc__)
-    parser.add_argument("--case", action="append", choices=("random", "epoch"), help="a case to run (both)")
-    parser.add_argument("--records", type=int, default=RECORDS, help="records of `random` (%(default)s)")
-    parser.add_argument("--count", type=int, default=COUNT, help="photographs of `epoch` (%(default)s)")
+    parser.add_argument(
+        "--case", action="append", choices=("random", "epoch"), help="a case to run (both)"
+    )
+    parser.add_argument(
+        "--records", type=int, default=RECORDS, help="records of `random` (%(default)s)"
+    )
+    parser.add_argument(
+        "--count", type=int, default=COUNT, help="photographs of `epoch` (%(default)s)"
+    )
     parser.add_argument("--pairs", type=int, default=9, help="rounds of all readers (%(default)s)")
-    parser.add_argument("--torch", default=str(ROOT / ".venv-interop/bin/python"), help="the Python that has PyTorch")
+    parser.add_argument(
+        "--torch",
+        default=str(ROOT / ".venv-interop/bin/python"),
+        help="the Python that has PyTorch",
+    )
     arguments = parser.parse_args()
     cases, results, found = arguments.case or ["random", "epoch"], {}, {}
     arguments.work.mkdir(parents=True, exist_ok=True)
@@ -146,11 +183,17 @@ def main() -> None:
         folder = make_dataset(arguments.pipeline, images, arguments.work)
         tars, indexes = (folder.with_name(f"{kind}-{folder.name}") for kind in ("tars", "indexes"))
         make_tars(folder, tars, indexes)
-        results["epoch"] = compare(arguments.torch, (folder, tars, indexes), arguments.count, arguments.pairs)
-        found |= {name: ratio["lower_quartile"] for name, ratio in results["epoch"]["by_cpu"].items()}
+        results["epoch"] = compare(
+            arguments.torch, (folder, tars, indexes), arguments.count, arguments.pairs
+        )
+        found |= {
+            name: ratio["lower_quartile"] for name, ratio in results["epoch"]["by_cpu"].items()
+        }
     measure.console.print(table(found))
     missed = [
-        f"{name}: {ratio:.2f}, the target is {TARGETS[name]}" for name, ratio in found.items() if ratio > TARGETS[name]
+        f"{name}: {ratio:.2f}, the target is {TARGETS[name]}"
+        for name, ratio in found.items()
+        if ratio > TARGETS[name]
     ]
     measure.finish({"machine": measure.machine(), "cases": results}, missed, arguments.check)
 

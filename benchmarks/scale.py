@@ -37,7 +37,15 @@ KEEPING = "MALLOC_MMAP_THRESHOLD_=1048576"
 """glibc gives buffers back at once from a size on, which it raises, as they come, up to 32 MB: runs of 100,000
 references would keep buffers that runs of a million give back. Memory is a straight line only where that size stays."""
 
-STAGED = ("env", KEEPING, sys.executable, "-m", "benchmarks.stages", "--config", "configs/class_folders.yaml")
+STAGED = (
+    "env",
+    KEEPING,
+    sys.executable,
+    "-m",
+    "benchmarks.stages",
+    "--config",
+    "configs/class_folders.yaml",
+)
 
 PHOTOGRAPH_CASES = {
     "header": ["--set", "images.check=header"],
@@ -54,7 +62,9 @@ def run_once(images: Path, count: int, work: Path, flags: Sequence[str]) -> dict
     """
     output = work / "output"
     shutil.rmtree(output, ignore_errors=True)
-    photographs.warm(images)  # a million files read from the disk would cost more CPU each than 10,000 from memory
+    photographs.warm(
+        images
+    )  # a million files read from the disk would cost more CPU each than 10,000 from memory
     try:
         whole = measure.run([*STAGED, *flags, "--input", str(images), "--output", str(output)])
         marker = output / "recordmill.json"
@@ -62,7 +72,9 @@ def run_once(images: Path, count: int, work: Path, flags: Sequence[str]) -> dict
         if records != count:
             raise measure.BenchmarkError(f"{records} records for {count} images")
         sidecars = sum(path.stat().st_size for path in (output / "sidecars").glob("*.jsonl"))
-        shards = sum(len(split["shards"]) for split in json.loads(marker.read_bytes())["splits"].values())
+        shards = sum(
+            len(split["shards"]) for split in json.loads(marker.read_bytes())["splits"].values()
+        )
         marker_bytes = marker.stat().st_size
     finally:
         shutil.rmtree(output, ignore_errors=True)
@@ -105,7 +117,9 @@ def missed(compared: Mapping[int, Figures], busy: Mapping[int, float]) -> list[s
             if name == "seconds" and max(busy.values()) > QUIET:
                 continue
             if abs(ratio - 1) > WITHIN:
-                misses.append(f"{name} of {count:,} references is {ratio:.2f} of what was predicted")
+                misses.append(
+                    f"{name} of {count:,} references is {ratio:.2f} of what was predicted"
+                )
     return misses
 
 
@@ -114,11 +128,21 @@ def photograph_costs(count: int, work: Path, own: Path | None) -> dict[str, dict
     few = count // 10
     found = {}
     for case, flags in PHOTOGRAPH_CASES.items():
-        less, more = (run_once(photographs.make(each, work, own), each, work, flags) for each in (few, count))
-        names = ("converting_cpu", "converting_read", "converting_written", "record_bytes", "sidecar_bytes")
+        less, more = (
+            run_once(photographs.make(each, work, own), each, work, flags) for each in (few, count)
+        )
+        names = (
+            "converting_cpu",
+            "converting_read",
+            "converting_written",
+            "record_bytes",
+            "sidecar_bytes",
+        )
         found[case] = {name: (more[name] - less[name]) / (count - few) for name in names}
         found[case]["others"] = max(less["others"], more["others"])
-        measure.console.log(f"photographs, {case}: {found[case]['converting_cpu'] * 1e3:.2f} ms of CPU each")
+        measure.console.log(
+            f"photographs, {case}: {found[case]['converting_cpu'] * 1e3:.2f} ms of CPU each"
+        )
     return found
 
 
@@ -132,21 +156,43 @@ def line_table(lines: Mapping[str, Line]) -> Table:
 
 def comparison_table(predicted: Mapping[int, Figures], measured: Mapping[int, Figures]) -> Table:
     """Shows predictions next to measurements."""
-    shown = Table("references", "", "predicted", "measured", "measured / predicted", title="predicted, then measured")
+    shown = Table(
+        "references",
+        "",
+        "predicted",
+        "measured",
+        "measured / predicted",
+        title="predicted, then measured",
+    )
     for count, figures in measured.items():
         for name in CHECKED:
             before, after = predicted[count][name], figures[name]
-            shown.add_row(f"{count:,}", name, f"{before:,.1f}", f"{after:,.1f}", f"{after / before:.2f}")
+            shown.add_row(
+                f"{count:,}", name, f"{before:,.1f}", f"{after:,.1f}", f"{after / before:.2f}"
+            )
     return shown
 
 
 def _parse() -> argparse.Namespace:
     parser = measure.options(__doc__)
-    parser.add_argument("--fit", type=int, nargs="+", default=[10_000, 100_000], help="small sizes (%(default)s)")
-    parser.add_argument("--predict", type=int, nargs="+", default=[300_000, 1_000_000], help="large (%(default)s)")
-    parser.add_argument("--runs", type=int, default=3, help="how often each small size is run (%(default)s)")
-    parser.add_argument("--photographs_count", type=int, default=2_000, help="real photographs (%(default)s); 0: none")
-    parser.add_argument("--prediction", type=Path, metavar="FILE", help="where the prediction goes (in --work)")
+    parser.add_argument(
+        "--fit", type=int, nargs="+", default=[10_000, 100_000], help="small sizes (%(default)s)"
+    )
+    parser.add_argument(
+        "--predict", type=int, nargs="+", default=[300_000, 1_000_000], help="large (%(default)s)"
+    )
+    parser.add_argument(
+        "--runs", type=int, default=3, help="how often each small size is run (%(default)s)"
+    )
+    parser.add_argument(
+        "--photographs_count",
+        type=int,
+        default=2_000,
+        help="real photographs (%(default)s); 0: none",
+    )
+    parser.add_argument(
+        "--prediction", type=Path, metavar="FILE", help="where the prediction goes (in --work)"
+    )
     return parser.parse_args()
 
 
@@ -160,14 +206,20 @@ def main() -> None:
         images = photographs.make(count, work, arguments.photographs, SIZE, CLASSES)
         figures = run_once(images, count, work, small_flags(images))
         seconds, cpu, memory = figures["seconds"], figures["cpu_seconds"], figures["peak_rss"] / 1e6
-        measure.console.log(f"{count:,} references: {seconds:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB")
+        measure.console.log(
+            f"{count:,} references: {seconds:.1f} s, {cpu:.1f} s of CPU, {memory:.0f} MB"
+        )
         return figures
 
     fitted = {count: [run(count) for _ in range(arguments.runs)] for count in sorted(arguments.fit)}
-    lines = fit_all({count: [_positive(figures) for figures in runs] for count, runs in fitted.items()})
+    lines = fit_all(
+        {count: [_positive(figures) for figures in runs] for count, runs in fitted.items()}
+    )
     predicted = {count: predict(lines, count) for count in sorted(arguments.predict)}
     prediction: Path = arguments.prediction or work / "scale-prediction.json"
-    prediction.write_text(json.dumps({"fitted_on": sorted(fitted), "predicted": predicted}, indent=2))
+    prediction.write_text(
+        json.dumps({"fitted_on": sorted(fitted), "predicted": predicted}, indent=2)
+    )
     measure.console.print(line_table(lines))
     measure.console.log(f"the prediction is in {prediction}; now it is tried")
     measured = {count: run(count) for count in sorted(arguments.predict)}
@@ -176,7 +228,9 @@ def main() -> None:
     busy = {count: max(run["others"] for run in runs) for count, runs in fitted.items()}
     busy |= {count: figures["others"] for count, figures in measured.items()}
     if max(busy.values()) > QUIET:
-        measure.console.print("seconds by the clock are not checked: others kept the processors busy")
+        measure.console.print(
+            "seconds by the clock are not checked: others kept the processors busy"
+        )
     result: dict[str, Any] = {
         "machine": {**measure.machine(), "load_before": load, "load_after": measure.load()},
         "cpus_busy_with_other_work": busy,
@@ -187,7 +241,9 @@ def main() -> None:
         "measured_to_predicted": compared,
     }
     if arguments.photographs_count:
-        result["photographs"] = photograph_costs(arguments.photographs_count, work, arguments.photographs)
+        result["photographs"] = photograph_costs(
+            arguments.photographs_count, work, arguments.photographs
+        )
     measure.finish(result, missed(compared, busy), arguments.check)
 
 

@@ -42,14 +42,26 @@ def fit(points: Mapping[int, Sequence[float]]) -> Line:
     mean_x = sum(weights[count] * count for count in medians) / total
     mean_y = sum(weights[count] * value for count, value in medians.items()) / total
     spread = sum(weights[count] * (count - mean_x) ** 2 for count in medians)
-    each = sum(weights[count] * (count - mean_x) * (value - mean_y) for count, value in medians.items()) / spread
+    each = (
+        sum(
+            weights[count] * (count - mean_x) * (value - mean_y) for count, value in medians.items()
+        )
+        / spread
+    )
     return Line(mean_y - each * mean_x, each)
 
 
 def fit_all(runs: Mapping[int, Sequence[Figures]]) -> dict[str, Line]:
     """A line for each figure that all runs have."""
-    names = [name for name in next(iter(runs.values()))[0] if all(name in run for own in runs.values() for run in own)]
-    return {name: fit({count: [run[name] for run in own] for count, own in runs.items()}) for name in names}
+    names = [
+        name
+        for name in next(iter(runs.values()))[0]
+        if all(name in run for own in runs.values() for run in own)
+    ]
+    return {
+        name: fit({count: [run[name] for run in own] for count, own in runs.items()})
+        for name in names
+    }
 
 
 def predict(lines: Mapping[str, Line], references: int) -> dict[str, float]:
@@ -153,7 +165,9 @@ PUBLISHER = 400e6
 """Bytes of the process that publishes, without what it holds of each shard: 100 MB of them for digests, at most."""
 
 
-def estimate(images: float, costs: Costs, cluster: Cluster, prices: Prices, shard_bytes: float) -> Estimate:
+def estimate(
+    images: float, costs: Costs, cluster: Cluster, prices: Prices, shard_bytes: float
+) -> Estimate:
     """What so many images cost on a cluster.
 
     Listing is one thread's work for each input, and publishing one process's; the rest is shared by all vCPUs. Where a

@@ -50,12 +50,16 @@ class SlowFileSystem(LocalFileSystem):
         """Finds files, no folders; their paths are URLs again."""
         found = super().match([each.removeprefix("slow://") for each in patterns], limits)
         for result in found:
-            result.metadata_list = [file for file in result.metadata_list if os.path.isfile(file.path)]
+            result.metadata_list = [
+                file for file in result.metadata_list if os.path.isfile(file.path)
+            ]
             for file in result.metadata_list:
                 file.path = f"slow://{file.path}"
         return found
 
-    def open(self, path: str, mime_type: str = "", compression_type: str = CompressionTypes.UNCOMPRESSED) -> BinaryIO:
+    def open(
+        self, path: str, mime_type: str = "", compression_type: str = CompressionTypes.UNCOMPRESSED
+    ) -> BinaryIO:
         """Opens a file; the one read of it that follows is paid for here."""
         kind = SlowFileSystem
         with kind._lock:
@@ -80,7 +84,13 @@ def convert(images: Path, output: Path, seconds: float, flags: list[str]) -> flo
     shutil.rmtree(output, ignore_errors=True)
     begun = time.perf_counter()
     code = launch(
-        [f"--input=slow://{images}", f"--output={output}", "--set=splits.fractions={train: 1}", *flags], build
+        [
+            f"--input=slow://{images}",
+            f"--output={output}",
+            "--set=splits.fractions={train: 1}",
+            *flags,
+        ],
+        build,
     )
     took = time.perf_counter() - begun
     shutil.rmtree(output, ignore_errors=True)
@@ -113,17 +123,27 @@ def main() -> None:
         count = arguments.count or count
         images = photographs.make(count, arguments.work, arguments.photographs).resolve()
         contenders = {
-            name: partial(_convert_apart, images, arguments.work.resolve() / "output", seconds, case)
+            name: partial(
+                _convert_apart, images, arguments.work.resolve() / "output", seconds, case
+            )
             for name, seconds in (("at once", 0.0), ("slow", DELAY))
         }
         rounds = measure.alternate(contenders, arguments.pairs)
-        kept = measure.spread(fast / slow for fast, slow in zip(rounds["at once"], rounds["slow"], strict=True))
-        rates = {name: measure.spread(count / took for took in runs) for name, runs in rounds.items()}
+        kept = measure.spread(
+            fast / slow for fast, slow in zip(rounds["at once"], rounds["slow"], strict=True)
+        )
+        rates = {
+            name: measure.spread(count / took for took in runs) for name, runs in rounds.items()
+        }
         result[case] = {"count": count, "images_per_second": rates, "kept": kept}
-        measure.console.print(f"{case}: {kept['median']:.2f} of the throughput is kept (target: {target})")
+        measure.console.print(
+            f"{case}: {kept['median']:.2f} of the throughput is kept (target: {target})"
+        )
         if kept["median"] < target:
             missed.append(f"{case}: {kept['median']:.2f}, {target} is the target")
-    measure.finish({"machine": measure.machine(), "delay": DELAY, "cases": result}, missed, arguments.check)
+    measure.finish(
+        {"machine": measure.machine(), "delay": DELAY, "cases": result}, missed, arguments.check
+    )
 
 
 if __name__ == "__main__":

@@ -140,7 +140,9 @@ def flows(infos: Iterable[Any], outputs: Mapping[str, str]) -> dict[str, Flow]:
         elif info.urn == monitoring_infos.SAMPLED_BYTE_SIZE_URN:
             count, total, *_ = monitoring_infos.extract_distribution(info)
             means[step] = total / count if count else 0.0
-    return {step: Flow(count, round(count * means.get(step, 0.0))) for step, count in elements.items()}
+    return {
+        step: Flow(count, round(count * means.get(step, 0.0))) for step, count in elements.items()
+    }
 
 
 def steps_by_output(root: beam.Pipeline) -> dict[str, str]:

@@ -102,7 +102,11 @@ def _write_zeros(target: Path, path: Path) -> None:
 def digests(dataset: Path) -> dict[str, str]:
     """The SHA-256 of each file that is the same for the same dataset, and of the marker without its run."""
     files = (path for path in dataset.rglob("*") if path.is_file())
-    contents = {str(path.relative_to(dataset)): path.read_bytes() for path in files if path.name not in NOT_COMPARED}
+    contents = {
+        str(path.relative_to(dataset)): path.read_bytes()
+        for path in files
+        if path.name not in NOT_COMPARED
+    }
     marker = {key: value for key, value in _marker(dataset).items() if key != "run"}
     contents["recordmill.json"] = json.dumps(marker).encode()
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
@@ -119,20 +123,36 @@ def check(pipeline: Sequence[str], collection: Collection, work: Path) -> dict[s
     Raises:
         BenchmarkError: it gives others.
     """
-    earlier, rebuilt, updated = (work / f"dataset-{name}" for name in ("earlier", "rebuilt", "updated"))
+    earlier, rebuilt, updated = (
+        work / f"dataset-{name}" for name in ("earlier", "rebuilt", "updated")
+    )
     for output in (earlier, rebuilt, updated):
         shutil.rmtree(output, ignore_errors=True)
     command = [*pipeline, "--set", "report=false"]  # the report shows changed images as they were
     measure.run([*command, "--input", str(collection.before), "--output", str(earlier)])
     measure.run([*command, "--input", str(collection.after), "--output", str(rebuilt)])
-    measure.run([*command, "--reuse", str(earlier), "--input", str(collection.emptied), "--output", str(updated)])
+    measure.run(
+        [
+            *command,
+            "--reuse",
+            str(earlier),
+            "--input",
+            str(collection.emptied),
+            "--output",
+            str(updated),
+        ]
+    )
     one, other = digests(updated), digests(rebuilt)
-    if differ := sorted(name for name in one.keys() | other.keys() if one.get(name) != other.get(name)):
+    if differ := sorted(
+        name for name in one.keys() | other.keys() if one.get(name) != other.get(name)
+    ):
         raise BenchmarkError(f"an update gives other files than a rebuild: {', '.join(differ[:5])}")
     marker = _marker(updated)
     decoded = marker["ledger"]["written"] - marker["run"]["images_reused"]
     if decoded != collection.edits:
-        raise BenchmarkError(f"{decoded} images were converted, and {collection.edits} are new or changed")
+        raise BenchmarkError(
+            f"{decoded} images were converted, and {collection.edits} are new or changed"
+        )
     return {"files_compared": len(one), "converted": decoded}
 
 
@@ -149,7 +169,9 @@ class Round:
         return self.all.cpu_seconds - self.few.cpu_seconds
 
 
-def compare(case: Case, pipeline: Sequence[str], collection: Collection, few: Path, pairs: int, work: Path) -> Any:
+def compare(
+    case: Case, pipeline: Sequence[str], collection: Collection, few: Path, pairs: int, work: Path
+) -> Any:
     """Runs a case and returns its figures."""
     command = [*pipeline, *(word for setting in case.settings for word in ("--set", setting))]
     proof = check(command, collection, work)
@@ -160,23 +182,37 @@ def compare(case: Case, pipeline: Sequence[str], collection: Collection, few: Pa
     def both(reuse: bool) -> Round:
         flags = [["--reuse", str(dataset)] if reuse else [] for dataset in (earlier_few, earlier)]
         small = measure.convert([*command, *flags[0]], few, FEW, work)
-        return Round(measure.convert([*command, *flags[1]], collection.after, collection.images, work), small)
+        return Round(
+            measure.convert([*command, *flags[1]], collection.after, collection.images, work), small
+        )
 
-    rounds = measure.alternate({"rebuild": partial(both, False), "update": partial(both, True)}, pairs)
+    rounds = measure.alternate(
+        {"rebuild": partial(both, False), "update": partial(both, True)}, pairs
+    )
     turns = [*zip(rounds["update"], rounds["rebuild"], strict=True)]
     return {
         **proof,
         "pairs": pairs,
         "apart": _upper_quartile([update.apart / rebuild.apart for update, rebuild in turns]),
-        "whole": _upper_quartile([update.all.cpu_seconds / rebuild.all.cpu_seconds for update, rebuild in turns]),
-        "cpu_seconds": {name: spread(each.all.cpu_seconds for each in runs) for name, runs in rounds.items()},
-        "cpu_seconds_few": {name: spread(each.few.cpu_seconds for each in runs) for name, runs in rounds.items()},
-        "cpus_busy_with_other_work": spread(each.all.others for runs in rounds.values() for each in runs),
+        "whole": _upper_quartile(
+            [update.all.cpu_seconds / rebuild.all.cpu_seconds for update, rebuild in turns]
+        ),
+        "cpu_seconds": {
+            name: spread(each.all.cpu_seconds for each in runs) for name, runs in rounds.items()
+        },
+        "cpu_seconds_few": {
+            name: spread(each.few.cpu_seconds for each in runs) for name, runs in rounds.items()
+        },
+        "cpus_busy_with_other_work": spread(
+            each.all.others for runs in rounds.values() for each in runs
+        ),
     }
 
 
 def _upper_quartile(ratios: Sequence[float]) -> dict[str, float]:
-    quartile = statistics.quantiles(ratios, n=4, method="inclusive")[2] if len(ratios) > 1 else ratios[0]
+    quartile = (
+        statistics.quantiles(ratios, n=4, method="inclusive")[2] if len(ratios) > 1 else ratios[0]
+    )
     return {**spread(ratios), "upper_quartile": round(quartile, 4)}
 
 
@@ -193,7 +229,9 @@ def missed(name: str, result: Mapping[str, Any]) -> list[str]:
 def table(results: Mapping[str, Any], images: int) -> Table:
     """Lays the figures out."""
     title = f"{images:,} photographs: CPU seconds of an update to those of a rebuild"
-    shown = Table("", "update s", "rebuild s", "apart", "target", "whole", "target", "others", title=title)
+    shown = Table(
+        "", "update s", "rebuild s", "apart", "target", "whole", "target", "others", title=title
+    )
     for name, result in results.items():
         case = CASES[name]
         seconds = (f"{result['cpu_seconds'][way]['median']:.1f}" for way in ("update", "rebuild"))
@@ -207,8 +245,12 @@ def table(results: Mapping[str, Any], images: int) -> Table:
 def main() -> None:
     """Runs the chosen cases."""
     parser = measure.options(__doc__)
-    parser.add_argument("--case", action="append", choices=sorted(CASES), help="a case to run (all)")
-    parser.add_argument("--images", type=int, default=IMAGES, help=f"photographs, at least {2 * FEW} (%(default)s)")
+    parser.add_argument(
+        "--case", action="append", choices=sorted(CASES), help="a case to run (all)"
+    )
+    parser.add_argument(
+        "--images", type=int, default=IMAGES, help=f"photographs, at least {2 * FEW} (%(default)s)"
+    )
     parser.add_argument("--pairs", type=int, default=9, help="rounds of both (%(default)s)")
     arguments = parser.parse_args()
     if arguments.images < 2 * FEW:
@@ -217,11 +259,15 @@ def main() -> None:
     collection, few, results = edit(arguments.images, make, arguments.work), make(FEW), {}
     photographs.warm(collection.after)
     for name in arguments.case or CASES:
-        results[name] = compare(CASES[name], arguments.pipeline, collection, few, arguments.pairs, arguments.work)
+        results[name] = compare(
+            CASES[name], arguments.pipeline, collection, few, arguments.pairs, arguments.work
+        )
     measure.console.print(table(results, arguments.images))
     misses = [miss for name, result in results.items() for miss in missed(name, result)]
     measure.finish(
-        {"machine": measure.machine(), "images": arguments.images, "cases": results}, misses, arguments.check
+        {"machine": measure.machine(), "images": arguments.images, "cases": results},
+        misses,
+        arguments.check,
     )
 
 

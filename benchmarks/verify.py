@@ -53,14 +53,20 @@ def compare(dataset: Path, pairs: int, passes: int) -> dict[str, Any]:
     return {
         "records": counts.pop(),
         "pairs": pairs,
-        "records_per_second": {name: measure.spread(map(rate, runs)) for name, runs in rounds.items()},
-        "peak_rss_mb": {name: measure.spread(run.peak_rss / 1e6 for run in runs) for name, runs in rounds.items()},
+        "records_per_second": {
+            name: measure.spread(map(rate, runs)) for name, runs in rounds.items()
+        },
+        "peak_rss_mb": {
+            name: measure.spread(run.peak_rss / 1e6 for run in runs)
+            for name, runs in rounds.items()
+        },
         "cpus_busy_with_other_work": {
             name: measure.spread(run.others for run in runs) for name, runs in rounds.items()
         },
         "ours_to_tensorflow": {
             level: measure.spread(
-                rate(ours) / rate(theirs) for ours, theirs in zip(rounds[level], rounds[RIVAL], strict=True)
+                rate(ours) / rate(theirs)
+                for ours, theirs in zip(rounds[level], rounds[RIVAL], strict=True)
             )
             for level in TARGETS
         },
@@ -73,8 +79,12 @@ def table(result: Mapping[str, Any]) -> Table:
     shown = Table("", "records/s", "to TensorFlow", "peak MB", "others", title=title)
     for name, rates in result["records_per_second"].items():
         ratio = result["ours_to_tensorflow"].get(name)
-        ratios = f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})" if ratio else ""
-        peak, others = (result[key][name]["median"] for key in ("peak_rss_mb", "cpus_busy_with_other_work"))
+        ratios = (
+            f"{ratio['median']:.2f} ({ratio['min']:.2f} to {ratio['max']:.2f})" if ratio else ""
+        )
+        peak, others = (
+            result[key][name]["median"] for key in ("peak_rss_mb", "cpus_busy_with_other_work")
+        )
         shown.add_row(name, f"{rates['median']:,.0f}", ratios, f"{peak:,.0f}", f"{others:.2f}")
     return shown
 
@@ -84,7 +94,9 @@ def main() -> None:
     parser = measure.options(__doc__)
     parser.add_argument("--count", type=int, default=10_000, help="records (%(default)s)")
     parser.add_argument("--pairs", type=int, default=5, help="rounds (%(default)s)")
-    parser.add_argument("--passes", type=int, default=3, help="timed passes of each in a round (%(default)s)")
+    parser.add_argument(
+        "--passes", type=int, default=3, help="timed passes of each in a round (%(default)s)"
+    )
     arguments = parser.parse_args()
     images = photographs.make(arguments.count, arguments.work, arguments.photographs)
     dataset = make_dataset(arguments.pipeline, images, arguments.work)

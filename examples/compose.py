@@ -18,7 +18,9 @@ import recordmill
 
 def main() -> None:
     """Converts a folder of class folders."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--shards", type=int, default=2)
@@ -26,8 +28,13 @@ def main() -> None:
 
     classes = sorted(entry.name for entry in os.scandir(flags.input) if entry.is_dir())
     labels = recordmill.LabelMap({name: index for index, name in enumerate(classes)})
-    images, shards = recordmill.ImageSettings(quality=90), recordmill.ShardSettings(count=flags.shards)
-    settings = recordmill.DatasetSettings(source=recordmill.ClassFolders(), images=images, shards=shards)
+    images, shards = (
+        recordmill.ImageSettings(quality=90),
+        recordmill.ShardSettings(count=flags.shards),
+    )
+    settings = recordmill.DatasetSettings(
+        source=recordmill.ClassFolders(), images=images, shards=shards
+    )
     # One range of hashes per split: Beam's writer distributes a split's Examples among its files.
     plan = recordmill.Plan(label_map=labels, starts={split: [0] for split in settings.splits.names})
     with beam.Pipeline(runner=FnApiRunner()) as root:

@@ -29,7 +29,9 @@ EPILOG = "exit codes: 0 done (or already there)   1 failed   2 wrong usage   130
 def _size(text: str) -> tuple[int, int]:
     sides = re.fullmatch(r"([1-9][0-9]{0,4})(?:x([1-9][0-9]{0,4}))?", text.lower())
     if not sides or max(map(int, filter(None, sides.groups()))) > MOST_SIDE:
-        raise argparse.ArgumentTypeError(f"{text} is not a size of at most {MOST_SIDE}, such as 224 or 160x224")
+        raise argparse.ArgumentTypeError(
+            f"{text} is not a size of at most {MOST_SIDE}, such as 224 or 160x224"
+        )
     return int(sides[1]), int(sides[2] or sides[1])
 
 
@@ -43,8 +45,12 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     Returns:
         The exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     """
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")  # TensorFlow greets, and warns about missing GPUs
-    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")  # little is computed, and other processes may be training
+    os.environ.setdefault(
+        "TF_CPP_MIN_LOG_LEVEL", "3"
+    )  # TensorFlow greets, and warns about missing GPUs
+    os.environ.setdefault(
+        "CUDA_VISIBLE_DEVICES", "-1"
+    )  # little is computed, and other processes may be training
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
     description = f"Adds {TRANSFORM_FN}/ to a dataset that was converted with analyze: true or images.moments: true."
@@ -67,7 +73,9 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
     except RecordmillError:
         raise
     except Exception as error:  # noqa: BLE001  # whatever TensorFlow or a store raises is reported in one sentence
-        raise LoadError(f"{folder} cannot be made: {type(error).__name__}: {last_line(error)}") from None
+        raise LoadError(
+            f"{folder} cannot be made: {type(error).__name__}: {last_line(error)}"
+        ) from None
     note = analysis.note
     sentence = f"{folder} already fits the dataset: nothing to do"
     if analysis.done:

@@ -29,11 +29,20 @@ from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import Layout, load_settings
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.configuration.recognise_layout import fill_in
-from recordmill.pipeline.configuration.resolve_settings import check_beams_writer, make_recipe, resolve_settings
+from recordmill.pipeline.configuration.resolve_settings import (
+    check_beams_writer,
+    make_recipe,
+    resolve_settings,
+)
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import check_tensorflow
-from recordmill.schemas.dataset.file_names import MARKER, STAGING_PREFIX, TRANSFORM_FN, staging_names
+from recordmill.schemas.dataset.file_names import (
+    MARKER,
+    STAGING_PREFIX,
+    TRANSFORM_FN,
+    staging_names,
+)
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import (
     FAILED,
@@ -49,7 +58,13 @@ from recordmill.schemas.formatting import format_count, last_line
 from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
-from recordmill.storage.dataset_files import analysis_fits, current_folder, read_analysis, read_marker, work_folders
+from recordmill.storage.dataset_files import (
+    analysis_fits,
+    current_folder,
+    read_analysis,
+    read_marker,
+    work_folders,
+)
 from recordmill.transforms.planning.runs import RunSettings, find_busy
 from recordmill.transforms.shards.resources import PROGRESS, default_processes, fewest_for_processes
 
@@ -73,7 +88,9 @@ class Job:
     layout: Layout | None = None
 
 
-def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> tuple[Outcome, Job | None]:
+def attempt(
+    options: LaunchOptions, build: Callable[..., Any], terminal: Terminal
+) -> tuple[Outcome, Job | None]:
     """Runs one conversion.
 
     Args:
@@ -101,13 +118,19 @@ def attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Termina
         if options.traceback:
             traceback.print_exc()
         what = f"unexpected {type(error).__name__}: {last_line(error)}"
-        outcome = Outcome("failed", f"{what} (--traceback shows where): run the same command again", FAILED)
+        outcome = Outcome(
+            "failed", f"{what} (--traceback shows where): run the same command again", FAILED
+        )
     return outcome, job
 
 
 def _stopped(how: str, what_was_done: str) -> str:
     count = format_count(PROGRESS.done, PROGRESS.unit)
-    return f"{how}: {what_was_done}" if what_was_done else f"{how} after {count}: run the same command again"
+    return (
+        f"{how}: {what_was_done}"
+        if what_was_done
+        else f"{how} after {count}: run the same command again"
+    )
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
@@ -131,7 +154,9 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     preflight.check_places(inputs, output)
     preflight.probe_dataset_store("output", output, options.is_here)
     written = zip(inputs, options.input, strict=True)
-    folders = {each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written}
+    folders = {
+        each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written
+    }
     preflight.check_versions(inputs, output, options.is_here)
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
@@ -189,7 +214,9 @@ def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
     if not options.against:
         return ""
     if not settings.expect.compares:
-        raise UsageError("--against has no effect, since nothing in expect is compared with a previous dataset")
+        raise UsageError(
+            "--against has no effect, since nothing in expect is compared with a previous dataset"
+        )
     return _find_earlier("--against", options.against, options)[0]
 
 
@@ -204,7 +231,9 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
         folders.append(folder)
         theirs, ours = (marker.unit, marker.plan.recipe.get("seed")), (settings.unit, settings.seed)
         if theirs != ours:
-            raise UsageError(f"{flag}: unit and seed of {folder} are {theirs}, not {ours}: set seed, or remove {flag}")
+            raise UsageError(
+                f"{flag}: unit and seed of {folder} are {theirs}, not {ours}: set seed, or remove {flag}"
+            )
     return tuple(dict.fromkeys(folders))
 
 
@@ -217,7 +246,9 @@ def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Ma
         return folder, read_marker(folder)
     except (FileNotFoundError, NotADirectoryError, LoadError) as error:
         why = f": {error}" if isinstance(error, LoadError) else ""
-        raise UsageError(f"{flag}: {folder} holds no finished dataset{why}: name one, or remove the flag") from None
+        raise UsageError(
+            f"{flag}: {folder} holds no finished dataset{why}: name one, or remove the flag"
+        ) from None
 
 
 UNUSED_OF_BEAM = (
@@ -247,7 +278,9 @@ def import_beam_for_local_files() -> None:
             del sys.modules[name]
 
 
-def _set_up_beam(options: LaunchOptions, inputs: Sequence[Input], output: str, is_local: bool = False) -> None:
+def _set_up_beam(
+    options: LaunchOptions, inputs: Sequence[Input], output: str, is_local: bool = False
+) -> None:
     """Imports Beam, checks its flags, and sets them for its file systems, which are used before there is a pipeline."""
     if is_local and options.owns_process:
         import_beam_for_local_files()
@@ -264,11 +297,15 @@ def _set_up_beam(options: LaunchOptions, inputs: Sequence[Input], output: str, i
 
 def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
     """The number of processes that write shards: unless a flag decides it, as many as processors and memory allow."""
-    alone = options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
+    alone = (
+        options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
+    )
     alone = alone and not any(each.startswith("--direct_") for each in options.beam_arguments)
     if options.processes > 1 and not alone:
         why = "another runner, or another system than Linux, starts its own workers"
-        raise UsageError(f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it")
+        raise UsageError(
+            f"--processes={options.processes} is for DirectRunner in one process: {why}; remove it"
+        )
     # Worker processes cannot import a function that was typed into a notebook.
     typed = any(name.startswith("__main__:") for name in settings.user_functions.values())
     if options.processes or options.threads or not alone or (typed and not options.owns_process):
@@ -279,7 +316,10 @@ def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
 def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
     folder = str(ensure_sample())
     terminal.say(f"no --input given: converting the generated sample {folder}")
-    config, output = options.config or "configs/class_folders.yaml", options.output or os.path.join("out", "quickstart")
+    config, output = (
+        options.config or "configs/class_folders.yaml",
+        options.output or os.path.join("out", "quickstart"),
+    )
     return replace(options, config=config, input=(folder,), output=output)
 
 
@@ -309,7 +349,9 @@ def discard_staging(output: str) -> list[str]:
     Raises:
         RecordmillError: a run on this machine is using it, or it cannot be deleted.
     """
-    stagings = {folder: staging_names(storage.folder_names(folder)) for folder in work_folders(output)}
+    stagings = {
+        folder: staging_names(storage.folder_names(folder)) for folder in work_folders(output)
+    }
     if busy := next(filter(None, itertools.starmap(find_busy, stagings.items())), ""):
         raise RecordmillError(busy)
     try:
@@ -319,14 +361,19 @@ def discard_staging(output: str) -> list[str]:
 
 
 def _discard(output: str, name: str) -> str:
-    from recordmill.transforms.publishing.staged_dataset import publish_staged, roll_back  # imports Beam
+    from recordmill.transforms.publishing.staged_dataset import (
+        publish_staged,
+        roll_back,
+    )  # imports Beam
 
     staging, plan_id = storage.join(output, name), name.removeprefix(STAGING_PREFIX)
     pending, done = storage.join(staging, MARKER), f"deleted the unfinished work {name}"
     if storage.exists(pending):
         try:
             publish_staged(output, plan_id)
-            return f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
+            return (
+                f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
+            )
         except (OSError, ValueError) as error:
             done = f"deleted {name}, whose dataset was complete and cannot be published: {' '.join(str(error).split())}"
     if storage.exists(pending):
@@ -345,7 +392,9 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
         return outcome
     output = job.run.output
     if outcome.status in ("submitted", "built"):
-        return replace(outcome, notes=(*outcome.notes, f"once the dataset exists, run {_ANALYZE} {output}"))
+        return replace(
+            outcome, notes=(*outcome.notes, f"once the dataset exists, run {_ANALYZE} {output}")
+        )
     if outcome.status not in ("published", "kept"):
         return outcome
     output = current_folder(output)
@@ -355,15 +404,24 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     failed = _run_analysis(output, terminal.muted)
     numbers = {**outcome.numbers, "analysis": "failed" if failed else "analyzed"}
     if failed:
-        sentence = f"{outcome.sentence}; the analysis failed (exit code {failed}): run {_ANALYZE} {output}"
+        sentence = (
+            f"{outcome.sentence}; the analysis failed (exit code {failed}): run {_ANALYZE} {output}"
+        )
         return replace(outcome, exit_code=FAILED, sentence=sentence, numbers=numbers)
-    return replace(outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers)
+    return replace(
+        outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers
+    )
 
 
 def _run_analysis(output: str, muted: bool) -> int:
     """Runs the analysis in its own process, which reports to stderr; returns its exit code."""
     here = str(Path(__file__).parents[2])  # the package's folder, wherever this process was started
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")]))}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])),
+    }
     command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]
     stderr = subprocess.DEVNULL if muted else None
-    return subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr, check=False).returncode
+    return subprocess.run(
+        command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr, check=False
+    ).returncode

@@ -60,7 +60,9 @@ def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:
         return launch(rest if first == "run" else argv, build, "recordmill run")
     if first in _COMMANDS:
         return int(import_module(f"recordmill.pipeline.{first}").main(rest, f"recordmill {first}"))
-    sys.stderr.write(f"error: there is no command {printable(first)}: choose one of {', '.join(_COMMANDS)}\n")
+    sys.stderr.write(
+        f"error: there is no command {printable(first)}: choose one of {', '.join(_COMMANDS)}\n"
+    )
     return WRONG_USAGE
 
 
@@ -75,7 +77,9 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
     """
     parser = Parser(prog=prog, description=description, epilog=epilog)
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
-    parser.add_argument("--json", action="store_true", default=None, help="write a line of JSON even to a terminal")
+    parser.add_argument(
+        "--json", action="store_true", default=None, help="write a line of JSON even to a terminal"
+    )
     parser.add_argument("--no_json", dest="json", action="store_false", help=argparse.SUPPRESS)
     return parser
 

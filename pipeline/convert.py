@@ -45,10 +45,9 @@ def convert(
     traceback: bool = False,
     **settings: Any,
 ) -> Dataset:
-    """Converts a collection as `recordmill run` does, and returns the opened dataset.
+    """Converts a collection as `recordmill run` does; opens the dataset if it is there already.
 
-    Progress and the summary go to stderr. A second conversion waits for the first. A dataset that
-    exists already is just opened.
+    Progress and the summary go to stderr. A second conversion waits for the first.
 
     Args:
         inputs: a folder or file; or several by name. The names then begin the images' keys.
@@ -85,9 +84,8 @@ def convert(
         "threads": threads or None,
         "processes": processes or None,
         "traceback": traceback,
-        **(runner_options or {}),
     }
-    return _convert(_parse(inputs, flags, settings), quiet)
+    return _convert(_parse(inputs, {**flags, **(runner_options or {})}, settings), quiet)
 
 
 def _convert(options: LaunchOptions, quiet: bool) -> Dataset:
@@ -103,14 +101,20 @@ def _convert(options: LaunchOptions, quiet: bool) -> Dataset:
 
 
 def _parse(
-    inputs: Path | Sequence[Path] | Mapping[str, Path], flags: Mapping[str, Any], settings: Mapping[str, Any]
+    inputs: Path | Sequence[Path] | Mapping[str, Path],
+    flags: Mapping[str, Any],
+    settings: Mapping[str, Any],
 ) -> LaunchOptions:
     try:
-        overrides = [f"--set={path}={_as_json(path, value)}" for path, value in iter_overrides(settings)]
+        overrides = [
+            f"--set={path}={_as_json(path, value)}" for path, value in iter_overrides(settings)
+        ]
         words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
         options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
-            raise UsageError("--writer=beam makes no dataset that could be opened: run it as a command")
+            raise UsageError(
+                "--writer=beam makes no dataset that could be opened: run it as a command"
+            )
         return replace(options, owns_process=False)  # the caller's threads would not survive a fork
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
@@ -119,7 +123,10 @@ def _parse(
 def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str]:
     if isinstance(inputs, Mapping):
         return [f"--input={name}={os.fspath(path)}" for name, path in inputs.items()]
-    return [f"--input={os.fspath(path)}" for path in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)]
+    return [
+        f"--input={os.fspath(path)}"
+        for path in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)
+    ]
 
 
 def _as_json(path: str, value: Any) -> str:
@@ -128,7 +135,9 @@ def _as_json(path: str, value: Any) -> str:
         return orjson.dumps(value, default=os.fspath).decode()
     except TypeError:
         kind = type(value).__name__
-        raise UsageError(f"{path} is of type {kind}: give text, numbers, true or false, lists or mappings") from None
+        raise UsageError(
+            f"{path} is of type {kind}: give text, numbers, true or false, lists or mappings"
+        ) from None
 
 
 def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
@@ -136,14 +145,20 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
         if value is True:
             yield f"--{name}"
         elif value is not None and value is not False:
-            yield from (f"--{name}={each}" for each in (value if isinstance(value, list) else [value]))
+            yield from (
+                f"--{name}={each}" for each in (value if isinstance(value, list) else [value])
+            )
 
 
 @contextmanager
 def _callers_logging() -> Iterator[None]:
     """Restores the caller's logging afterwards, since a conversion mutes Beam and Pillow."""
     root, muted = logging.getLogger(), [logging.getLogger(name) for name in QUIET_LOGGERS]
-    levels, filters, hook = [logger.level for logger in muted], root.filters[:], threading.excepthook
+    levels, filters, hook = (
+        [logger.level for logger in muted],
+        root.filters[:],
+        threading.excepthook,
+    )
     try:
         yield
     finally:

@@ -69,7 +69,9 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         entries = sort_entries(_read_folder(before, flags.other), seed)
         found = compare_rows(read_entries(before, seed), entries, judge_of(marker, marker))
         if not found.rows[1] and find_folder(flags.other, flags.other, here=True) != flags.other:
-            raise LoadError(f"no image was read from the file {flags.other}: name a folder of images or a dataset")
+            raise LoadError(
+                f"no image was read from the file {flags.other}: name a folder of images or a dataset"
+            )
         what = f"the images in {flags.other} were not decoded, nor filtered or limited, and boxes are not compared"
         if marker.boxes or not found.is_same:
             notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
@@ -88,11 +90,15 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
 
 def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, Row]]:
     """Yields the key, the split if given, and the class and digest of each image that a conversion would read."""
-    from recordmill.transforms.list_images import list_images  # imports Beam, which other comparisons do not need
+    from recordmill.transforms.list_images import (
+        list_images,
+    )  # imports Beam, which other comparisons do not need
 
     marker = dataset.require_marker()
     if "" not in marker.run.inputs:
-        raise LoadError(f"{dataset.folder} was made of inputs with names: convert {folder} and compare the datasets")
+        raise LoadError(
+            f"{dataset.folder} was made of inputs with names: convert {folder} and compare the datasets"
+        )
     loaded = load_settings(storage.join(dataset.folder, CONFIGURATION), ()).settings
     settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)
     exclusions = read_exclusions(settings.exclude)
@@ -101,8 +107,14 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     for ref in list_images(Input(folder), settings.source, settings.listing):
         if isinstance(ref, Notice) and ref.status == "fatal":
             raise LoadError(f"{folder} cannot be compared: {ref.detail}")
-        if isinstance(ref, ClassNames) and ref.numbers and not labels.numbers.keys() >= set(ref.names):
-            labels = replace(labels, numbers={**labels.numbers, **dict(zip(ref.names, ref.numbers, strict=True))})
+        if (
+            isinstance(ref, ClassNames)
+            and ref.numbers
+            and not labels.numbers.keys() >= set(ref.names)
+        ):
+            labels = replace(
+                labels, numbers={**labels.numbers, **dict(zip(ref.names, ref.numbers, strict=True))}
+            )
         if type(ref) is not ImageRef:
             continue
         try:

@@ -51,11 +51,27 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     shown = parser.add_mutually_exclusive_group()
     record = "show one record, numbered from 0 within split or file, or its key"
     shown.add_argument("--record", metavar="SPLIT:NUMBER|KEY", help=record)
-    shown.add_argument("--where", metavar="FILE", help="show the records that came from a file, by its name or bytes")
-    shown.add_argument("--report", action="store_true", help="make report.html of a dataset again, and show nothing")
-    shown.add_argument("--follow", action="store_true", help="show how far the run that writes PATH is, until it ends")
-    shown.add_argument("--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder")
-    parser.add_argument("--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all")
+    shown.add_argument(
+        "--where",
+        metavar="FILE",
+        help="show the records that came from a file, by its name or bytes",
+    )
+    shown.add_argument(
+        "--report",
+        action="store_true",
+        help="make report.html of a dataset again, and show nothing",
+    )
+    shown.add_argument(
+        "--follow",
+        action="store_true",
+        help="show how far the run that writes PATH is, until it ends",
+    )
+    shown.add_argument(
+        "--index", metavar="DIR", help="write index files for DALI and PyTorch to a folder"
+    )
+    parser.add_argument(
+        "--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all"
+    )
     return run_reader(parser, argv, _inspect)
 
 
@@ -70,7 +86,9 @@ def _inspect(flags: argparse.Namespace) -> dict[str, Any]:
     dataset = open_dataset(flags.path)
     if flags.index is not None:
         paths = write_indexes(dataset, flags.index)
-        console.print(Text(f"{format_count(len(paths), 'index')} written to {printable(flags.index)}"))
+        console.print(
+            Text(f"{format_count(len(paths), 'index')} written to {printable(flags.index)}")
+        )
         return {"path": dataset.folder, "indexes": paths}
     if {flags.record, flags.where, flags.extract} == {None}:
         return _show(console, dataset)
@@ -95,7 +113,9 @@ def _make_report(console: Console, path: str) -> dict[str, Any]:
     except LoadError:
         raise
     except FORGED as error:
-        raise LoadError(f"{path} is damaged ({error}): recordmill verify lists the damage") from None
+        raise LoadError(
+            f"{path} is damaged ({error}): recordmill verify lists the damage"
+        ) from None
     console.print(Text(f"the report is {printable(page)}"))
     return {"path": path, "report": REPORT}
 
@@ -108,8 +128,12 @@ def _show(console: Console, dataset: Dataset) -> dict[str, Any]:
         console.print()
         console.print(part)
     if summary.scanned and any(split.damages for split in summary.splits.values()):
-        console.print(Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow"))
-    first = next((found for found in inspect_dataset.read_records(dataset) if parse_intact(found.data)), None)
+        console.print(
+            Text("note: the dataset is damaged: recordmill verify lists the damage", style="yellow")
+        )
+    first = next(
+        (found for found in inspect_dataset.read_records(dataset) if parse_intact(found.data)), None
+    )
     console.print()
     if first is not None:
         console.print(record_view(first))
@@ -121,7 +145,11 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
     """Shows the selected records, and extracts their images on request."""
     chosen: list[inspect_dataset.FoundRecord] | None = None
     if numbered := re.fullmatch(r"(?:(.*):)?([0-9]{1,18})", flags.record or ""):
-        chosen = [inspect_dataset.read_record(dataset, numbered[1] or next(iter(dataset.splits)), int(numbered[2]))]
+        chosen = [
+            inspect_dataset.read_record(
+                dataset, numbered[1] or next(iter(dataset.splits)), int(numbered[2])
+            )
+        ]
     elif flags.record is not None:
         chosen = inspect_dataset.find_key(dataset, flags.record)
     elif flags.where is not None:
@@ -130,7 +158,10 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
         console.print()
         console.print(record_view(found))
     console.print()
-    answer: dict[str, Any] = {"path": dataset.folder, "records": [record_as_dict(found) for found in chosen or ()]}
+    answer: dict[str, Any] = {
+        "path": dataset.folder,
+        "records": [record_as_dict(found) for found in chosen or ()],
+    }
     if flags.extract is not None:
         count = inspect_dataset.extract_images(dataset, flags.extract, chosen)
         console.print(Text(f"{format_count(count, 'image')} written to {printable(flags.extract)}"))
@@ -177,7 +208,9 @@ def summary_view(summary: inspect_dataset.Summary) -> Iterator[RenderableType]:
     """The content of a dataset: splits, features, labels."""
     dataset = summary.dataset
     convention = f", convention {dataset.marker.convention}" if dataset.marker else ""
-    yield Text.assemble((printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(convention)}")
+    yield Text.assemble(
+        (printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(convention)}"
+    )
     if dataset.marker and dataset.marker.fingerprint:
         yield Text.assemble("fingerprint ", (printable(dataset.marker.fingerprint.dataset), "dim"))
     yield _splits(summary)
@@ -201,13 +234,18 @@ def _features(summary: inspect_dataset.Summary) -> Table:
     for key, feature in summary.features.items():
         records = "-" if feature.records is None else f"{feature.records:,}"
         meaning = Text(printable(feature.meaning), style="dim")
-        table.add_row(Text(printable(key), style="cyan"), feature.kind, Text(feature.shape), records, meaning)
+        table.add_row(
+            Text(printable(key), style="cyan"), feature.kind, Text(feature.shape), records, meaning
+        )
     return table
 
 
 def _labels(summary: inspect_dataset.Summary) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
-    names, counts = [printable(name) for name in summary.splits], [split.labels for split in summary.splits.values()]
+    names, counts = (
+        [printable(name) for name in summary.splits],
+        [split.labels for split in summary.splits.values()],
+    )
     totals: Counter[str] = sum(map(Counter, counts), Counter())
     ids = summary.dataset.labels
     order = sorted(totals, key=lambda label: (ids.get(label, 2**63), len(label), label))
@@ -226,7 +264,9 @@ def _labels(summary: inspect_dataset.Summary) -> RenderableType:
 def record_view(found: inspect_dataset.FoundRecord) -> RenderableType:
     """One record: its position, its source, and its values."""
     where = f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte {found.offset:,}"
-    head = Text.assemble((f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}")
+    head = Text.assemble(
+        (f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}"
+    )
     lines: list[RenderableType] = [head]
     if found.row:
         changes = ", ".join(found.row.changes).replace("_", " ") or "untouched"
@@ -254,7 +294,11 @@ def _show_value(value: bytes | int | float) -> str:
         text = value.decode()
     except UnicodeDecodeError:
         return f"{value[:8].hex(' ')} ..., {len(value):,} bytes"
-    return printable(text) if len(text) <= 100 else f"{printable(text[:100])}... {len(text):,} characters"
+    return (
+        printable(text)
+        if len(text) <= 100
+        else f"{printable(text[:100])}... {len(text):,} characters"
+    )
 
 
 if __name__ == "__main__":

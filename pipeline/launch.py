@@ -12,10 +12,23 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from recordmill import storage
-from recordmill.pipeline.configuration.options import MODULE, LaunchOptions, check_options, parse_options, write_json
+from recordmill.pipeline.configuration.options import (
+    MODULE,
+    LaunchOptions,
+    check_options,
+    parse_options,
+    write_json,
+)
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.errors import FAILED, INTERRUPTED, TERMINATED, Outcome, Terminated, UsageError
+from recordmill.schemas.errors import (
+    FAILED,
+    INTERRUPTED,
+    TERMINATED,
+    Outcome,
+    Terminated,
+    UsageError,
+)
 from recordmill.schemas.formatting import last_line
 
 if TYPE_CHECKING:
@@ -59,7 +72,9 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     return outcome.exit_code
 
 
-def _attempt(options: LaunchOptions, build: Callable[..., Any], terminal: Terminal) -> "tuple[Outcome, Job | None]":
+def _attempt(
+    options: LaunchOptions, build: Callable[..., Any], terminal: Terminal
+) -> "tuple[Outcome, Job | None]":
     """Imports what a conversion needs, and runs it."""
 
     def stop(*_: object) -> None:
@@ -100,7 +115,9 @@ def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: flo
     return orjson.dumps(line)
 
 
-def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes, terminal: Terminal) -> bool:
+def _write_files(
+    outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes, terminal: Terminal
+) -> bool:
     """Writes the requested files; returns False if one cannot be written.
 
     The job has already written the outcome file, unless it crashed or never began.
@@ -108,7 +125,10 @@ def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, li
     content = as_json({**to_json(outcome), "run_id": job.run.run_id if job else ""})
     outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
-    for what, path, data in (("summary", options.summary_json, line + b"\n"), ("outcome", outcome_file, content)):
+    for what, path, data in (
+        ("summary", options.summary_json, line + b"\n"),
+        ("outcome", outcome_file, content),
+    ):
         try:
             if path:
                 storage.write_file(path, data)

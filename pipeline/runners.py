@@ -34,7 +34,11 @@ from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from recordmill import storage
 from recordmill.pipeline.attempt import Job
-from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LOCAL_RUNNERS, LaunchOptions
+from recordmill.pipeline.configuration.options import (
+    IN_PROCESS_RUNNERS,
+    LOCAL_RUNNERS,
+    LaunchOptions,
+)
 from recordmill.pipeline.configuration.preflight import call_with_timeout
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import from_json
@@ -51,7 +55,9 @@ SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to accept a cancellation."""
 
 
-def run_job(job: Job, build: Callable[..., Any], options: LaunchOptions, terminal: Terminal) -> Outcome:
+def run_job(
+    job: Job, build: Callable[..., Any], options: LaunchOptions, terminal: Terminal
+) -> Outcome:
     """Runs one job.
 
     Returns:
@@ -71,7 +77,9 @@ def run_job(job: Job, build: Callable[..., Any], options: LaunchOptions, termina
     named.job_name = named.job_name or f"recordmill-{job.run.run_id}"
     leave = not options.wait and not here
     if leave and ends_with_this_process(options.runner, pipeline.options):
-        terminal.say(f"note: --no_wait has no effect, since the job server of {options.runner} ends with this process")
+        terminal.say(
+            f"note: --no_wait has no effect, since the job server of {options.runner} ends with this process"
+        )
         leave = False
     build(pipeline, job)
     result, end_server = None, None
@@ -83,17 +91,23 @@ def run_job(job: Job, build: Callable[..., Any], options: LaunchOptions, termina
                     return Outcome("built", sentence, 0)
                 terminal.say(name_job(result, pipeline.options))
             if leave:  # a job in this process ends with it
-                sentence = f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
+                sentence = (
+                    f"the job was submitted; it will say how it ended in {job.run.outcome_file}"
+                )
                 return Outcome("submitted", sentence, 0)
             if not here:
                 terminal.say(f"the job runs on {options.runner}; progress is shown there")
             state = result.wait_until_finish()
     except BaseException as error:
-        if here and not options.plan:  # the job's last step, which releases the lock, was not reached
+        if (
+            here and not options.plan
+        ):  # the job's last step, which releases the lock, was not reached
             release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_signal(error)):
             raise
-        cancelled = _cancel(result, options.runner, pipeline.options, resumes=options.writer != "beam")
+        cancelled = _cancel(
+            result, options.runner, pipeline.options, resumes=options.writer != "beam"
+        )
         if end_server:
             end_server()
         raise type(stop)("" if options.is_here else cancelled) from None
@@ -105,8 +119,12 @@ def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[Non
     if job.run.processes == 1:
         return nullcontext()
     places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
-    has_no_threads = options.owns_process and not job.settings.user_functions  # whose modules may have started some
-    return workers_allowed(job.run.processes - 1 if has_no_threads and all(map(storage.is_local, places)) else 0)
+    has_no_threads = (
+        options.owns_process and not job.settings.user_functions
+    )  # whose modules may have started some
+    return workers_allowed(
+        job.run.processes - 1 if has_no_threads and all(map(storage.is_local, places)) else 0
+    )
 
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
@@ -114,17 +132,29 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
     in_process, said = runner in IN_PROCESS_RUNNERS, io.StringIO()
     try:
         with redirect_stderr(said):  # what argparse says of a wrong value
-            options = PipelineOptions(list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"])
+            options = PipelineOptions(
+                list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"]
+            )
             options.view_as(SetupOptions).save_main_session = False
             # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and off.
             pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
-            os.rmdir(pipeline.local_tempdir)  # for steps in other languages; a killed run would leave it
+            os.rmdir(
+                pipeline.local_tempdir
+            )  # for steps in other languages; a killed run would leave it
             return pipeline, in_process or loops_back(runner, options)
     except SystemExit:
         why = said.getvalue().strip().rpartition("error: ")[2]
-        raise UsageError(f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: {why}") from None
-    except (ValueError, ImportError, AttributeError) as error:  # the last two: for a runner given by its class's path
-        raise UsageError(f"no job can be made for --runner={runner}: {' '.join(str(error).split())}") from None
+        raise UsageError(
+            f"the flags {' '.join(beam_arguments)} cannot be understood by Beam: {why}"
+        ) from None
+    except (
+        ValueError,
+        ImportError,
+        AttributeError,
+    ) as error:  # the last two: for a runner given by its class's path
+        raise UsageError(
+            f"no job can be made for --runner={runner}: {' '.join(str(error).split())}"
+        ) from None
 
 
 def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
@@ -140,7 +170,9 @@ def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
         result = pipeline.run()
     except grpc.FutureTimeoutError:  # after --job_server_timeout
         endpoint = pipeline.options.view_as(PortableOptions).job_endpoint
-        raise RecordmillError(f"no job server answers at --job_endpoint={endpoint}: start it") from None
+        raise RecordmillError(
+            f"no job server answers at --job_endpoint={endpoint}: start it"
+        ) from None
     theirs = signal.getsignal(signal.SIGINT)
     if theirs is ours or not callable(theirs):
         return result, None
@@ -216,7 +248,9 @@ def loops_back(runner: str, options: PipelineOptions) -> bool:
 def ends_with_this_process(runner: str, options: PipelineOptions) -> bool:
     """Whether a job would be lost if this process ended: the work is done here, or this process owns the job server."""
     ours = runner in OWN_JOB_SERVERS and not options.view_as(PortableOptions).job_endpoint
-    return loops_back(runner, options) or (ours and not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar)
+    return loops_back(runner, options) or (
+        ours and not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
+    )
 
 
 def check_job_server(runner: str, options: PipelineOptions) -> None:
@@ -229,18 +263,26 @@ def check_job_server(runner: str, options: PipelineOptions) -> None:
     if options.view_as(PortableOptions).job_endpoint:
         return
     if runner == "PortableRunner":
-        raise UsageError("--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server")
+        raise UsageError(
+            "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server"
+        )
     if runner != "FlinkRunner":
         return
     java = options.view_as(JobServerOptions).job_server_java_launcher
     if not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar and not shutil.which(java):
-        raise UsageError(f"FlinkRunner needs {java} for its job server: install Java, or give --job_endpoint")
+        raise UsageError(
+            f"FlinkRunner needs {java} for its job server: install Java, or give --job_endpoint"
+        )
     master = _flink_address(options)
-    if place := re.fullmatch(r"(?:http://)?\[?([\w.:-]+?)\]?:(\d+)", master):  # other forms are left to Beam
+    if place := re.fullmatch(
+        r"(?:http://)?\[?([\w.:-]+?)\]?:(\d+)", master
+    ):  # other forms are left to Beam
         try:
             socket.create_connection((place[1], int(place[2])), timeout=SECONDS_TO_CONNECT).close()
         except (OSError, OverflowError) as error:  # the latter: a port above 65,535
-            raise RecordmillError(f"no Flink answers at --flink_master={master} ({error}): start it") from None
+            raise RecordmillError(
+                f"no Flink answers at --flink_master={master} ({error}): start it"
+            ) from None
 
 
 def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
@@ -262,7 +304,9 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
     root = master if "://" in master else f"http://{master}"
     with urllib.request.urlopen(f"{root}/jobs/overview", timeout=SECONDS_TO_CONNECT) as answer:
         jobs = orjson.loads(answer.read())["jobs"]
-    found = [job["jid"] for job in jobs if job["name"] == name and job["state"] not in ENDED_ON_FLINK]
+    found = [
+        job["jid"] for job in jobs if job["name"] == name and job["state"] not in ENDED_ON_FLINK
+    ]
     for jid in found:
         cancel = urllib.request.Request(f"{root}/jobs/{jid}?mode=cancel", method="PATCH")
         urllib.request.urlopen(cancel, timeout=SECONDS_TO_CONNECT).close()
@@ -302,16 +346,24 @@ def is_dataflow(runner: str) -> bool:
     return runner.lower().removesuffix("runner") == "dataflow"
 
 
-def check_dataflow(beam_arguments: Sequence[str], inputs: Sequence[str], output: str, outcome_file: str | None) -> None:
+def check_dataflow(
+    beam_arguments: Sequence[str], inputs: Sequence[str], output: str, outcome_file: str | None
+) -> None:
     """Checks what Beam does not: a job without the package, or with a local folder, would fail on its workers.
 
     Raises:
         UsageError: the workers could not do the job.
     """
-    places = [*(("--input", path) for path in inputs), ("--output", output), ("--outcome_file", outcome_file or "x://")]
+    places = [
+        *(("--input", path) for path in inputs),
+        ("--output", output),
+        ("--outcome_file", outcome_file or "x://"),
+    ]
     for flag, path in places:
         if storage.is_local(path):
-            raise UsageError(f"Dataflow's workers do not see {path} of this machine: give {flag} as gs://bucket/...")
+            raise UsageError(
+                f"Dataflow's workers do not see {path} of this machine: give {flag} as gs://bucket/..."
+            )
     options = PipelineOptions(list(beam_arguments))
     setup, worker = options.view_as(SetupOptions), options.view_as(WorkerOptions)
     if not (setup.setup_file or setup.extra_packages or worker.sdk_container_image):

@@ -36,10 +36,23 @@ SIDES = {"circle": 60, "hexagon": 6, "octagon": 8, "pentagon": 5, "square": 4, "
 PER_CLASS = 40  # plain JPEGs, in addition to the odd files
 
 _PAINTS = ["#c8372d", "#e08a1e", "#f2c230", "#7a3fa0", "#c93a86", "#fdf6e3"]
-_SIZES = [(320, 240), (320, 214), (288, 192), (240, 320), (214, 320), (180, 240), (256, 256), (284, 160)]
+_SIZES = [
+    (320, 240),
+    (320, 214),
+    (288, 192),
+    (240, 320),
+    (214, 320),
+    (180, 240),
+    (256, 256),
+    (284, 160),
+]
 
 # By EXIF orientation: how to store pixels so that a viewer who honours it shows them upright.
-STORED = {3: Image.Transpose.ROTATE_180, 6: Image.Transpose.ROTATE_90, 8: Image.Transpose.ROTATE_270}
+STORED = {
+    3: Image.Transpose.ROTATE_180,
+    6: Image.Transpose.ROTATE_90,
+    8: Image.Transpose.ROTATE_270,
+}
 
 
 def ensure_sample(folder: Path = FOLDER) -> Path:
@@ -68,14 +81,18 @@ def ensure_sample(folder: Path = FOLDER) -> Path:
 def _files() -> dict[str, bytes]:
     """The content of every file by its path below the sample's folder."""
     plain = {
-        f"{name}/{name}_{number:02}.jpg": _jpeg(_picture(name, number)) for name in SIDES for number in range(PER_CLASS)
+        f"{name}/{name}_{number:02}.jpg": _jpeg(_picture(name, number))
+        for name in SIDES
+        for number in range(PER_CLASS)
     }
     whole = _jpeg(_picture("square", "cut short"))
     sixteen_bits = np.asarray(_picture("circle", "16 bit").convert("L"), dtype=np.uint16) * 257
     # The sky stays in the transparent pixels: dropping the alpha channel would reveal it.
     cut_out = _picture("pentagon", "cut out")
     cut_out.putalpha(ImageOps.invert(Image.radial_gradient("L")).resize(cut_out.size))
-    frames = [_picture("hexagon", "moving", shift).quantize(128) for shift in (-0.3, -0.1, 0.1, 0.3)]
+    frames = [
+        _picture("hexagon", "moving", shift).quantize(128) for shift in (-0.3, -0.1, 0.1, 0.3)
+    ]
     return plain | {
         ".DS_Store": b"\0\0\0\1Bud1".ljust(6148, b"\0"),
         "circle/16_bit.png": _encode(Image.fromarray(sixteen_bits), "PNG"),
@@ -84,7 +101,9 @@ def _files() -> dict[str, bytes]:
         "circle/png_inside.jpg": _encode(_picture("circle", "png inside"), "PNG"),
         "circle/same_as_a_square.jpg": plain["square/square_00.jpg"],
         "hexagon/empty.jpg": b"",
-        "hexagon/moving.gif": _encode(frames[0], "GIF", save_all=True, append_images=frames[1:], duration=150),
+        "hexagon/moving.gif": _encode(
+            frames[0], "GIF", save_all=True, append_images=frames[1:], duration=150
+        ),
         "octagon/a_text.jpg": b"This was meant to be a picture of an octagon.\n",
         "octagon/on_its_side.jpg": _turned(_picture("octagon", "on its side"), 8),
         "pentagon/cut_out.png": _encode(cut_out, "PNG"),
@@ -99,9 +118,14 @@ def _picture(shape: str, name: object, shift: float = 0.0) -> Image.Image:
     """A polygon between sky and ground, moved to the right by `shift` times its radius."""
     chance = random.Random(f"{shape} {name}")
     width, height = chance.choice(_SIZES)
-    image = ImageOps.colorize(Image.linear_gradient("L"), "#a9d3f5", "#47702e").resize((width, height))
+    image = ImageOps.colorize(Image.linear_gradient("L"), "#a9d3f5", "#47702e").resize(
+        (width, height)
+    )
     radius = min(width, height) * chance.uniform(0.24, 0.36)
-    centre = (width * chance.uniform(0.4, 0.6) + shift * radius, height * chance.uniform(0.45, 0.55))
+    centre = (
+        width * chance.uniform(0.4, 0.6) + shift * radius,
+        height * chance.uniform(0.45, 0.55),
+    )
     turn, paint = chance.uniform(-10, 10), chance.choice(_PAINTS)
     ImageDraw.Draw(image).regular_polygon((centre, radius), SIDES[shape], turn, fill=paint)
     # The same noise for all, like a camera's: without it, the files would be far smaller than photographs.

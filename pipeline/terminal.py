@@ -50,17 +50,31 @@ class Terminal:
 
     def _show(self, work: resources.Progress, done: threading.Event) -> None:
         live, started = self._console.is_terminal, time.monotonic()
-        columns = (TextColumn("{task.description:<10}"), BarColumn(), TextColumn("{task.fields[count]}"))
-        with Progress(*columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live) as bar:
+        columns = (
+            TextColumn("{task.description:<10}"),
+            BarColumn(),
+            TextColumn("{task.fields[count]}"),
+        )
+        with Progress(
+            *columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live
+        ) as bar:
             task = bar.add_task(work.stage, total=None, count="")
             while not done.wait(0.1 if live else SECONDS_BETWEEN_LINES):
                 began = work.entered.get("converting" if work.planned else "listing", started)
                 seconds = time.monotonic() - began
                 count = _count(work, seconds)
-                bar.update(task, description=work.stage, total=work.planned or None, completed=work.done, count=count)
+                bar.update(
+                    task,
+                    description=work.stage,
+                    total=work.planned or None,
+                    completed=work.done,
+                    count=count,
+                )
                 left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
                 if not live:
-                    self.say(f"{work.stage}: {count}" + (f", about {left:,.0f} s left" if left else ""))
+                    self.say(
+                        f"{work.stage}: {count}" + (f", about {left:,.0f} s left" if left else "")
+                    )
 
     def report_outcome(self, outcome: Outcome, output: str) -> None:
         """Prints how a run ended: notes, a table of splits, what happened to everything listed, and one sentence.
@@ -87,11 +101,15 @@ def make_console(stream: TextIO | None = None, soft_wrap: bool = True) -> Consol
     """A console that prints text as it is, to stderr or another stream; in a log, tables are not wrapped."""
     stream = stream or sys.stderr
     width = None if stream.isatty() else 200
-    return Console(file=stream, width=width, highlight=False, emoji=False, markup=False, soft_wrap=soft_wrap)
+    return Console(
+        file=stream, width=width, highlight=False, emoji=False, markup=False, soft_wrap=soft_wrap
+    )
 
 
 @contextmanager
-def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator[Callable[[int], None]]:
+def record_progress(
+    console: Console, what: str, dataset: "Dataset"
+) -> Iterator[Callable[[int], None]]:
     """A live bar on a terminal, otherwise nothing; yields a function to be called with numbers of records.
 
     Args:
@@ -100,7 +118,9 @@ def record_progress(console: Console, what: str, dataset: "Dataset") -> Iterator
         dataset: the dataset whose records are read.
     """
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TextColumn("records"))
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
+    with Progress(
+        *columns, console=console, transient=True, disable=not console.is_terminal
+    ) as bar:
         task = bar.add_task("", total=dataset.count([*dataset.splits]) if dataset.splits else 0)
         yield lambda records: bar.advance(task, records)
 
@@ -140,9 +160,23 @@ def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
     table = plain_table("split", *counted, right=counted)
     splits = numbers["splits"]
     for name, split in splits.items():
-        table.add_row(name, f"{split['images']:,}", f"{split['shards']:,}", about + format_size(split["bytes"]))
-    images, shards, size = (sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes"))
-    table.add_row("total", f"{images:,}", f"{shards:,}", about + format_size(size), style="dim", end_section=True)
+        table.add_row(
+            name,
+            f"{split['images']:,}",
+            f"{split['shards']:,}",
+            about + format_size(split["bytes"]),
+        )
+    images, shards, size = (
+        sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes")
+    )
+    table.add_row(
+        "total",
+        f"{images:,}",
+        f"{shards:,}",
+        about + format_size(size),
+        style="dim",
+        end_section=True,
+    )
     return table
 
 
@@ -151,9 +185,14 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     numbers = outcome.numbers
     ledger = numbers.get("ledger")
     if ledger:
-        yield from _ledger(ledger, sum(split["images"] for split in numbers.get("splits", {}).values()))
+        yield from _ledger(
+            ledger, sum(split["images"] for split in numbers.get("splits", {}).values())
+        )
     if named := numbers.get("named"):
-        yield "found", f"{format_count(named['images'], 'image')} named by {format_count(named['files'], 'file')}"
+        yield (
+            "found",
+            f"{format_count(named['images'], 'image')} named by {format_count(named['files'], 'file')}",
+        )
     yield "classes", f"{numbers['classes']:,}" if numbers.get("classes") else ""
     yield "boxes", _counted(numbers.get("boxes") or {})
     yield "changed", _counted(numbers.get("changes", {}))
@@ -170,7 +209,10 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
         listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
         if "report" in numbers:
             yield "report", f"{output}/{numbers['report']}"
-        yield "also written", f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}"
+        yield (
+            "also written",
+            f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}",
+        )
 
 
 def _price(price: Mapping[str, Mapping[str, float]]) -> str:
@@ -195,7 +237,10 @@ def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]
 
 def _duplicates(numbers: Mapping[str, Any]) -> str:
     duplicates, parts = numbers.get("duplicates") or {}, []
-    for kind, counted, thing in (("same_bytes", "groups", "repeated"), ("look_alike", "pairs", "look-alike")):
+    for kind, counted, thing in (
+        ("same_bytes", "groups", "repeated"),
+        ("look_alike", "pairs", "look-alike"),
+    ):
         found = duplicates.get(kind) or {}
         if found.get(counted):
             where = f"{found['across_splits']:,} in several splits, {found['conflicting']:,} in several classes"

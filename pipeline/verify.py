@@ -43,10 +43,16 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     """
     description = "Verifies a dataset, or any TFRecord file or folder of TFRecords, plain or gzip."
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
-    absent = "a list as `exclude` takes it: whatever it names must not be in any file below the folder"
+    absent = (
+        "a list as `exclude` takes it: whatever it names must not be in any file below the folder"
+    )
     parser.add_argument("--absent", metavar="FILE", help=absent)
-    parser.add_argument("--level", choices=LEVELS, default="files", help="what to check (default: files)")
-    metadata = "also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records"
+    parser.add_argument(
+        "--level", choices=LEVELS, default="files", help="what to check (default: files)"
+    )
+    metadata = (
+        "also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records"
+    )
     parser.add_argument("--no-metadata", action="store_true", help=metadata)
     return run_reader(parser, argv, _verify)
 
@@ -75,7 +81,10 @@ def _report(console: Console, verification: Verification, seconds: float) -> Non
     console.print()
     console.print(_table(verification))
     console.print()
-    records, files = format_count(verification.records, "record"), format_count(len(verification.checks), "file")
+    records, files = (
+        format_count(verification.records, "record"),
+        format_count(len(verification.checks), "file"),
+    )
     scope = f"{records} in {files}, level {verification.level}, {seconds:.1f} s"
     wrong = f"{format_count(verification.failed, 'problem')} found"
     verdict = (wrong, "bold red") if verification.failed else ("no problems found", "bold green")

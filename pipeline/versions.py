@@ -14,7 +14,13 @@ from recordmill.schemas.dataset.file_names import MARKER, staging_names
 from recordmill.schemas.dataset.marker import Marker, Pointer
 from recordmill.schemas.errors import LoadError, UsageError
 from recordmill.schemas.formatting import format_size
-from recordmill.storage.dataset_files import current_folder, find_fault, find_pointer, point_to, read_versions
+from recordmill.storage.dataset_files import (
+    current_folder,
+    find_fault,
+    find_pointer,
+    point_to,
+    read_versions,
+)
 from recordmill.transforms.planning.runs import find_busy
 
 EPILOG = "exit codes: 0 done   1 failed   2 wrong usage   130 interrupted"
@@ -34,8 +40,12 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
     parser = reader_parser(prog, description, "the output with the versions", EPILOG)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--use", metavar="VERSION", help="make this version the current one")
-    only.add_argument("--rollback", action="store_true", help="go back to the version that was current before")
-    only.add_argument("--drop", action="append", metavar="VERSION", help="delete a version; repeatable")
+    only.add_argument(
+        "--rollback", action="store_true", help="go back to the version that was current before"
+    )
+    only.add_argument(
+        "--drop", action="append", metavar="VERSION", help="delete a version; repeatable"
+    )
     keep = "delete all but N versions: the current one, and the latest others"
     only.add_argument("--keep", type=positive, metavar="N", help=keep)
     return run_reader(parser, argv, _work)
@@ -49,7 +59,9 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         raise LoadError(f"{output} has no versions: only runs with --versions make some")
     current = pointer.current if pointer else ""
     if pointer is None and (flags.rollback or flags.drop or flags.keep):
-        current_folder(output)  # raises if the pointer is damaged: one version is the current one, but which is unknown
+        current_folder(
+            output
+        )  # raises if the pointer is damaged: one version is the current one, but which is unknown
     if chosen := _choose(flags, output, pointer, versions):
         point_to(output, chosen)
         current = chosen
@@ -59,7 +71,12 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         storage.remove_folder(storage.join(output, name))
         del versions[name]
     listed = [
-        {"version": name, "current": name == current, "complete": marker is not None, **_describe(marker)}
+        {
+            "version": name,
+            "current": name == current,
+            "complete": marker is not None,
+            **_describe(marker),
+        }
         for name, marker in versions.items()
     ]
     _report(listed)
@@ -73,7 +90,10 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
 
 
 def _choose(
-    flags: argparse.Namespace, output: str, pointer: Pointer | None, versions: Mapping[str, Marker | None]
+    flags: argparse.Namespace,
+    output: str,
+    pointer: Pointer | None,
+    versions: Mapping[str, Marker | None],
 ) -> str | None:
     """The version to make current; None to keep the current one."""
     if flags.rollback and not (pointer and pointer.previous):
@@ -82,10 +102,14 @@ def _choose(
     if chosen is None:
         return None
     if (marker := versions.get(chosen)) is None:
-        raise UsageError(f"{output} has no complete version {chosen}: choose one that is listed without the flag")
+        raise UsageError(
+            f"{output} has no complete version {chosen}: choose one that is listed without the flag"
+        )
     folder = storage.join(output, chosen)
     if fault := find_fault(folder, marker):
-        raise LoadError(f"{folder} {fault}, against its {MARKER}: choose another version with --use")
+        raise LoadError(
+            f"{folder} {fault}, against its {MARKER}: choose another version with --use"
+        )
     return chosen
 
 
@@ -94,23 +118,37 @@ def _find_unwanted(
 ) -> Iterator[str]:
     """Yields the unused versions to delete. Deleting takes long, so each is checked again just before it is yielded."""
     if flags.keep and versions.get(current) is None:
-        raise UsageError(f"--keep: none of the complete versions of {output} is current: choose one with --use first")
+        raise UsageError(
+            f"--keep: none of the complete versions of {output} is current: choose one with --use first"
+        )
     others = [name for name, marker in versions.items() if marker and name != current]
-    unwanted = list(dict.fromkeys(flags.drop or (others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else ())))
+    unwanted = list(
+        dict.fromkeys(
+            flags.drop or (others[: max(len(others) - flags.keep + 1, 0)] if flags.keep else ())
+        )
+    )
     for name in unwanted:
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
     for name in unwanted:
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
-        pointer = find_pointer(output)  # read after the claims: a run replaces it before it releases its claim
+        pointer = find_pointer(
+            output
+        )  # read after the claims: a run replaces it before it releases its claim
         if (pointer.current if pointer else "") != current:
-            raise LoadError(f"a run has changed the current version of {output}: run this command again")
+            raise LoadError(
+                f"a run has changed the current version of {output}: run this command again"
+            )
         yield name
 
 
-def _check_unused(output: str, name: str, versions: Collection[str], current: str, elsewhere: bool) -> None:
+def _check_unused(
+    output: str, name: str, versions: Collection[str], current: str, elsewhere: bool
+) -> None:
     folder = storage.join(output, name)
     if name not in versions:
-        raise UsageError(f"{output} has no version {name}: choose one that is listed without --drop")
+        raise UsageError(
+            f"{output} has no version {name}: choose one that is listed without --drop"
+        )
     if name == current:
         raise UsageError(f"{name} is the current version: choose another one first, with --use")
     if busy := find_busy(folder, staging_names(storage.folder_names(folder)), elsewhere):
@@ -131,7 +169,9 @@ def _report(listed: Sequence[Mapping[str, Any]]) -> None:
             table.add_row(each["version"], "", "", "", "unfinished")
             continue
         records, size = f"{each['records']:,}", format_size(each["bytes"])
-        table.add_row(each["version"], each["finished"], records, size, "current" if each["current"] else "")
+        table.add_row(
+            each["version"], each["finished"], records, size, "current" if each["current"] else ""
+        )
     make_console(soft_wrap=False).print(table)
 
 

@@ -11,14 +11,26 @@ from .reading.torch_stream import TorchStream
 from .reading.verify_dataset import Verification, verify_dataset
 from .schemas.conventions import Convention, convention_names, load_convention
 from .schemas.errors import ConversionError, LoadError, RecordmillError
-from .schemas.features import Feature, describe_features, encode_example, parse_example, tensorflow_features
+from .schemas.features import (
+    Feature,
+    describe_features,
+    encode_example,
+    parse_example,
+    tensorflow_features,
+)
 from .schemas.image_ref import ImageRef
 from .schemas.label_map import LabelMap
 from .schemas.rejection import Reject
 from .schemas.settings.dataset import DatasetSettings, ShardSettings
 from .schemas.settings.source import Input, ListingSettings
 from .storage.tfrecord_file import Damage, RecordFile, StoredFile
-from .transforms.compose import BuildExamples, ReadImages, ReencodeImages, SplitExamples, convert_with_beam
+from .transforms.compose import (
+    BuildExamples,
+    ReadImages,
+    ReencodeImages,
+    SplitExamples,
+    convert_with_beam,
+)
 from .transforms.inputs.sources.class_folders import ClassFolders
 from .transforms.inputs.sources.filename_labels import FilenameLabels
 from .transforms.list_images import ListReferences

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
-Status = Literal["published", "kept", "written", "planned", "submitted", "built", "refused", "failed"]
+Status = Literal[
+    "published", "kept", "written", "planned", "submitted", "built", "refused", "failed"
+]
 
 DONE, FAILED, WRONG_USAGE, TOO_MANY_REJECTED, NOT_AS_EXPECTED = 0, 1, 2, 3, 4
 """The exit code of a process."""

@@ -36,11 +36,17 @@ _KINDS = {"Bytes": _Field.TYPE_BYTES, "Float": _Field.TYPE_FLOAT, "Int64": _Fiel
 
 
 def _declare_messages() -> descriptor_pb2.FileDescriptorProto:
-    file = descriptor_pb2.FileDescriptorProto(name="recordmill/example.proto", package="tensorflow", syntax="proto3")
-    feature, features, example = (file.message_type.add(name=name) for name in ("Feature", "Features", "Example"))
+    file = descriptor_pb2.FileDescriptorProto(
+        name="recordmill/example.proto", package="tensorflow", syntax="proto3"
+    )
+    feature, features, example = (
+        file.message_type.add(name=name) for name in ("Feature", "Features", "Example")
+    )
     feature.oneof_decl.add(name="kind")
     for number, (name, kind) in enumerate(_KINDS.items(), start=1):
-        values = file.message_type.add(name=f"{name}List").field.add(name="value", number=1, type=kind)
+        values = file.message_type.add(name=f"{name}List").field.add(
+            name="value", number=1, type=kind
+        )
         values.label = _Field.LABEL_REPEATED
         if kind != _Field.TYPE_BYTES:
             values.options.packed = True
@@ -54,9 +60,15 @@ def _declare_messages() -> descriptor_pb2.FileDescriptorProto:
     return file
 
 
-def _add_message(message: Any, name: str, number: int, kind: str) -> descriptor_pb2.FieldDescriptorProto:
+def _add_message(
+    message: Any, name: str, number: int, kind: str
+) -> descriptor_pb2.FieldDescriptorProto:
     field: descriptor_pb2.FieldDescriptorProto = message.field.add(
-        name=name, number=number, label=_Field.LABEL_OPTIONAL, type=_Field.TYPE_MESSAGE, type_name=f".tensorflow.{kind}"
+        name=name,
+        number=number,
+        label=_Field.LABEL_OPTIONAL,
+        type=_Field.TYPE_MESSAGE,
+        type_name=f".tensorflow.{kind}",
     )
     return field
 
@@ -96,7 +108,9 @@ def coerce_float(value: Any) -> float:
     if not isinstance(value, float | np.floating):
         raise FeatureValueError(f"{_named(value)} is not a float")
     as_double = float(value)
-    if abs(as_double) > _FLOAT32_MAX and math.isfinite(as_double):  # cheap test first: vectors have thousands
+    if abs(as_double) > _FLOAT32_MAX and math.isfinite(
+        as_double
+    ):  # cheap test first: vectors have thousands
         raise FeatureValueError(f"{_named(value)} is outside the range of a 32-bit float")
     return as_double
 
@@ -116,7 +130,11 @@ def coerce_int64(value: Any) -> int:
 
 _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
-COERCE: dict[str, Callable[[Any], Value]] = {"bytes": coerce_bytes, "float": coerce_float, "int64": coerce_int64}
+COERCE: dict[str, Callable[[Any], Value]] = {
+    "bytes": coerce_bytes,
+    "float": coerce_float,
+    "int64": coerce_int64,
+}
 """The coercion of each kind of feature."""
 
 
@@ -189,8 +207,12 @@ class FeatureEntry:
     @classmethod
     def of(cls, feature: Feature) -> Self:
         """The description of a feature."""
-        default = feature.default.decode() if isinstance(feature.default, bytes) else feature.default
-        return cls(feature.kind, (None,) if feature.many else (), feature.field, feature.meaning, default)
+        default = (
+            feature.default.decode() if isinstance(feature.default, bytes) else feature.default
+        )
+        return cls(
+            feature.kind, (None,) if feature.many else (), feature.field, feature.meaning, default
+        )
 
     def feature(self, key: str) -> Feature:
         """The described feature, without its constant, which readers do not need."""
@@ -234,11 +256,17 @@ class ExampleEncoder:
         if getattr(thread, "present", None) != present or thread.held_bytes > MESSAGE_BYTES:
             thread.example, thread.present, thread.held_bytes = Example(), present, 0
             entries = thread.example.features.feature
-            thread.places = [getattr(entries[each.key], f"{each.kind}_list").value for each in present]
+            thread.places = [
+                getattr(entries[each.key], f"{each.kind}_list").value for each in present
+            ]
         try:
             for feature, value, place in zip(present, given, thread.places, strict=True):
                 coerce = COERCE[feature.kind]
-                place[:] = [coerce(each) for each in _values_of(value)] if feature.many else (coerce(value),)
+                place[:] = (
+                    [coerce(each) for each in _values_of(value)]
+                    if feature.many
+                    else (coerce(value),)
+                )
         except FeatureValueError as error:
             raise FeatureValueError(f"feature {feature.key}: {error}") from None
         return self._serialize()
@@ -287,10 +315,14 @@ def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
             continue
         entry = entries[feature.key]
         if entry.WhichOneof("kind") != f"{feature.kind}_list":
-            raise FeatureValueError(f"feature {feature.key} is a {entry.WhichOneof('kind')}, not a {feature.kind}_list")
+            raise FeatureValueError(
+                f"feature {feature.key} is a {entry.WhichOneof('kind')}, not a {feature.kind}_list"
+            )
         values: list[Value] = list(getattr(entry, f"{feature.kind}_list").value)
         if not feature.many and len(values) != 1:
-            raise FeatureValueError(f"feature {feature.key} holds {len(values)} values where one is expected")
+            raise FeatureValueError(
+                f"feature {feature.key} holds {len(values)} values where one is expected"
+            )
         parsed[feature.key] = values if feature.many else values[0]
     return parsed
 
@@ -315,7 +347,10 @@ def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:
 
 def describe_features(features: Iterable[Feature]) -> str:
     """The features as a Markdown table for people."""
-    rows = (f"| `{each.key}` | {each.kind}{'[]' if each.many else ''} | {each.meaning} |" for each in features)
+    rows = (
+        f"| `{each.key}` | {each.kind}{'[]' if each.many else ''} | {each.meaning} |"
+        for each in features
+    )
     return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows])
 
 
@@ -331,8 +366,12 @@ class RecordField:
 _REFERENCE = {
     "label": RecordField("int64", "class id"),
     "label_text": RecordField("bytes", "class name, UTF-8"),
-    "filename": RecordField("bytes", "last part of `key`: the file's name, unless the source sets the key"),
-    "key": RecordField("bytes", "the record's name in the dataset, UTF-8: by default the path below the input"),
+    "filename": RecordField(
+        "bytes", "last part of `key`: the file's name, unless the source sets the key"
+    ),
+    "key": RecordField(
+        "bytes", "the record's name in the dataset, UTF-8: by default the path below the input"
+    ),
     "source_id": RecordField(
         "bytes", "the source's own id (COCO's of an image, that of an Example), else as `filename`"
     ),
@@ -345,11 +384,17 @@ _PIXELS = {
     "height": RecordField("int64", "its rows of pixels"),
     "width": RecordField("int64", "its columns of pixels"),
     "channels": RecordField("int64", "channels of a pixel: 3, or 1 for grayscale"),
-    "pixels_base64": RecordField("bytes", "with `images.store: raw`, the pixels in url-safe base64"),
+    "pixels_base64": RecordField(
+        "bytes", "with `images.store: raw`, the pixels in url-safe base64"
+    ),
 }
 _DIGESTS = {
-    "sha256": RecordField("bytes", "SHA-256 of `encoded` in hex; where there is no image, of the file"),
-    "file_sha256": RecordField("bytes", "SHA-256 of the source's bytes in hex, whatever was made of them"),
+    "sha256": RecordField(
+        "bytes", "SHA-256 of `encoded` in hex; where there is no image, of the file"
+    ),
+    "file_sha256": RecordField(
+        "bytes", "SHA-256 of the source's bytes in hex, whatever was made of them"
+    ),
 }
 _MANY_LABELS = {
     "labels": RecordField("int64", "class ids of an image with several", many=True),
@@ -363,7 +408,9 @@ _BOXES = {
     "bbox": RecordField("float", "the same as ymin, xmin, ymax, xmax of each box", many=True),
     "box_labels": RecordField("int64", "class ids of the boxes", many=True),
     "box_label_texts": RecordField("bytes", "class names of the boxes, UTF-8", many=True),
-    "is_crowd": RecordField("int64", "1 for a group of objects, where the source says so", many=True),
+    "is_crowd": RecordField(
+        "int64", "1 for a group of objects, where the source says so", many=True
+    ),
     "area": RecordField("float", "area in pixels, where the source says it", many=True),
 }
 

@@ -47,7 +47,9 @@ def most_frequent(counts: Mapping[str, int]) -> list[str]:
 
 def printable(text: str) -> str:
     r"""The text with control characters, direction marks and invalid UTF-8 escaped as `\x1b`, `\u202e`, ..."""
-    return "".join(each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
+    )
 
 
 def last_line(error: Exception) -> str:

@@ -17,13 +17,17 @@ import orjson
 
 UNKNOWN_SIZE = -1
 
-Status = Literal["rejected", "ignored", "left_out", "warning", "fatal", "names_images", "not_stored"]
+Status = Literal[
+    "rejected", "ignored", "left_out", "warning", "fatal", "names_images", "not_stored"
+]
 
 ASSUMED_BYTES = 100_000
 """The size that plans and windows assume for an image if it is not known before it is read."""
 
 
-@dataclass(slots=True, unsafe_hash=True)  # frozen, one takes 5 us to make instead of 0.3, and each is made 4 times
+@dataclass(
+    slots=True, unsafe_hash=True
+)  # frozen, one takes 5 us to make instead of 0.3, and each is made 4 times
 class ImageRef:
     """The location of one image and what is known of it when it is listed: about 200 bytes, whatever the image's size.
 
@@ -138,7 +142,9 @@ class ClassNames:
 
 Listed = ImageRef | Notice | ClassNames
 
-_FIELD_VALUES = {each: attrgetter(*(field.name for field in fields(each))) for each in (ImageRef, Notice)}
+_FIELD_VALUES = {
+    each: attrgetter(*(field.name for field in fields(each))) for each in (ImageRef, Notice)
+}
 
 
 Pixels = npt.NDArray[np.uint8]
@@ -163,7 +169,9 @@ class Content:
     fields: Mapping[str, Any] = field(default_factory=dict)
 
 
-CARRIED = frozenset({"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions", "boxes_shapes"})
+CARRIED = frozenset(
+    {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions", "boxes_shapes"}
+)
 """The fields in which references carry boxes."""
 
 
@@ -200,7 +208,9 @@ def boxes_of(
 
 def _finite(values: Iterable[Any]) -> list[Any]:
     """The values; None for numbers that JSON cannot hold."""
-    return [None if isinstance(value, float) and not math.isfinite(value) else value for value in values]
+    return [
+        None if isinstance(value, float) and not math.isfinite(value) else value for value in values
+    ]
 
 
 def count_boxes(ref: ImageRef) -> int:

@@ -93,7 +93,9 @@ class LabelMap:
     def as_pbtxt(self) -> str:
         """The map as the Object Detection API's `StringIntLabelMap` in protobuf's text form, ordered by id."""
         items = sorted((label_id, name) for name, label_id in self.ids.items())
-        return "".join(f"item {{\n  id: {label_id}\n  name: {quoted(name)}\n}}\n" for label_id, name in items)
+        return "".join(
+            f"item {{\n  id: {label_id}\n  name: {quoted(name)}\n}}\n" for label_id, name in items
+        )
 
 
 def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:
@@ -110,7 +112,9 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
         return None, None
     name = label_map.name_for(label)
     if name is None:
-        raise Rejected("encode", "unknown_label", f"the label {label!r:.200} is not one of the classes")
+        raise Rejected(
+            "encode", "unknown_label", f"the label {label!r:.200} is not one of the classes"
+        )
     return name, label_map.ids[name]
 
 
@@ -136,11 +140,19 @@ def build_label_map(
     """
     numbers = numbers or {}
     if settings.ids != "names":
-        ids = dict(numbers) or {label: int(label) for label in sorted(found) if is_integer_label(label)}
+        ids = dict(numbers) or {
+            label: int(label) for label in sorted(found) if is_integer_label(label)
+        }
         if settings.ids == "raised":
-            ids = _raise_ids(ids, [number for name, number in ids.items() if name in used or number in used], offset)
+            ids = _raise_ids(
+                ids,
+                [number for name, number in ids.items() if name in used or number in used],
+                offset,
+            )
         return LabelMap(ids, None, numbers)
-    names = settings.classes or sorted(numbers, key=numbers.__getitem__) or sorted(set(found) - {""})
+    names = (
+        settings.classes or sorted(numbers, key=numbers.__getitem__) or sorted(set(found) - {""})
+    )
     ids = {name: offset + index for index, name in enumerate(names)}
     return LabelMap(ids, settings.catch_all, numbers, is_chosen=bool(settings.classes))
 
@@ -155,13 +167,22 @@ def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[s
 def is_integer_label(label: str) -> bool:
     """Whether a label's text is a decimal 64-bit integer (`3`, `-1`, `007`)."""
     digits = label[1:] if label.startswith("-") else label
-    return digits.isascii() and digits.isdigit() and len(digits) < 40 and INT64_MIN <= int(label) <= INT64_MAX
+    return (
+        digits.isascii()
+        and digits.isdigit()
+        and len(digits) < 40
+        and INT64_MIN <= int(label) <= INT64_MAX
+    )
 
 
 def quoted(text: str) -> str:
     """A string of protobuf's text form: bytes outside printable ASCII as octal escapes."""
     plain = {ord('"'): '\\"', ord("\\"): "\\\\"}
-    return '"' + "".join(plain.get(b, chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode()) + '"'
+    return (
+        '"'
+        + "".join(plain.get(b, chr(b) if 32 <= b < 127 else f"\\{b:03o}") for b in text.encode())
+        + '"'
+    )
 
 
 def one_line(name: str) -> str:
@@ -182,7 +203,11 @@ def tfds_names(labels: Mapping[str, int]) -> list[str]:
     names: dict[str, None] = {}
     taken = {one_line(name).strip() for name in by_id.values()}
     for label_id in range(max(by_id) + 1):
-        name = one_line(by_id[label_id]).strip() if label_id in by_id else spare.get(label_id, f"unused_{label_id}")
+        name = (
+            one_line(by_id[label_id]).strip()
+            if label_id in by_id
+            else spare.get(label_id, f"unused_{label_id}")
+        )
         while not name or name in names or (label_id not in by_id and name in taken):
             name = f"{name}_{label_id}"
         names[name] = None

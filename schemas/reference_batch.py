@@ -14,7 +14,10 @@ from apache_beam import coders
 
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
 
-_FIELDS = {each: [attrgetter(field.name) for field in fields(each)] for each in (ImageRef, Notice, ClassNames)}
+_FIELDS = {
+    each: [attrgetter(field.name) for field in fields(each)]
+    for each in (ImageRef, Notice, ClassNames)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +59,10 @@ class ReferenceBatchCoder(coders.Coder):
         for getters, items in zip(_FIELDS.values(), lists, strict=True):
             count = len(items)
             columns = [list(map(get, items)) for get in getters] if items else []
-            parts += count, [column[:1] if column.count(column[0]) == count else column for column in columns]
+            parts += (
+                count,
+                [column[:1] if column.count(column[0]) == count else column for column in columns],
+            )
         return orjson.dumps(parts)
 
     def decode(self, encoded: bytes) -> ReferenceBatch:
@@ -64,11 +70,16 @@ class ReferenceBatchCoder(coders.Coder):
         parts = orjson.loads(encoded)
         lists: list[Any] = []
         for record, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
-            values = (repeat(column[0], count) if len(column) == 1 else column for column in columns)
+            values = (
+                repeat(column[0], count) if len(column) == 1 else column for column in columns
+            )
             lists.append(list(map(record, *values)) if count else [])
         batch = ReferenceBatch(*lists)
         if batch.classes:  # JSON has no tuples
-            batch.classes[:] = [ClassNames(each.uri, tuple(each.names), tuple(each.numbers)) for each in batch.classes]
+            batch.classes[:] = [
+                ClassNames(each.uri, tuple(each.names), tuple(each.numbers))
+                for each in batch.classes
+            ]
         return batch
 
     def estimate_size(self, value: ReferenceBatch) -> int:

@@ -127,7 +127,9 @@ TRANSIENT = frozenset({"changed", "unreadable", "vanished"})
 def explain_reason(fate: Fate, code: str) -> str:
     """What a reason means, at any stage; empty if it is not a reason of this fate."""
     if fate == "rejected":
-        return "; or ".join(dict.fromkeys(codes[code] for codes in REASONS.values() if code in codes))
+        return "; or ".join(
+            dict.fromkeys(codes[code] for codes in REASONS.values() if code in codes)
+        )
     return (IGNORED if fate == "ignored" else LEFT_OUT).get(code, "")
 
 
@@ -143,7 +145,9 @@ class Rejected(Exception):  # it is an outcome, not an error of the program
 
     def __init__(self, stage: Stage, reason: str, detail: str, sha256: str = "") -> None:
         if reason not in REASONS[stage]:
-            raise ValueError(f"{reason!r} is not a reason of the stage {stage}: add it to REASONS, with its meaning")
+            raise ValueError(
+                f"{reason!r} is not a reason of the stage {stage}: add it to REASONS, with its meaning"
+            )
         super().__init__(stage, reason, detail, sha256)  # all arguments, so that it can be pickled
         self.stage = stage
         self.reason = reason
@@ -199,8 +203,14 @@ class Exclusions:
             kind, _, text = line.rstrip("\r\n").partition(":")
             if kind == "sha256":
                 text = text.strip().lower()
-            if not text or kind not in found or (kind == "sha256" and not re.fullmatch("[0-9a-f]{64}", text)):
-                raise ValueError(f"line {number} is {line.strip()!r:.100}: write key:KEY, or sha256: and 64 hex digits")
+            if (
+                not text
+                or kind not in found
+                or (kind == "sha256" and not re.fullmatch("[0-9a-f]{64}", text))
+            ):
+                raise ValueError(
+                    f"line {number} is {line.strip()!r:.100}: write key:KEY, or sha256: and 64 hex digits"
+                )
             found[kind].add(normalize("NFC", text))
         return cls(frozenset(found["key"]), frozenset(found["sha256"]))
 
@@ -210,10 +220,15 @@ class Exclusions:
     @property
     def digest(self) -> str:
         """The SHA-256 of the sorted lines, in hex, whatever the order and comments of the file."""
-        lines = sorted([*(f"key:{key}\n" for key in self.keys), *(f"sha256:{each}\n" for each in self.digests)])
+        lines = sorted(
+            [*(f"key:{key}\n" for key in self.keys), *(f"sha256:{each}\n" for each in self.digests)]
+        )
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def find(self, key: str, sha256: str | None) -> tuple[str, ...]:
         """Identifies the lines that name this key or this digest, by hashes that do not reveal the lines."""
-        lines = (f"key:{key}" if key in self.keys else "", f"sha256:{sha256}" if sha256 in self.digests else "")
+        lines = (
+            f"key:{key}" if key in self.keys else "",
+            f"sha256:{sha256}" if sha256 in self.digests else "",
+        )
         return tuple(hashlib.sha256(line.encode()).hexdigest()[:16] for line in lines if line)

@@ -30,7 +30,11 @@ def leave_out_added(settings: Any) -> Any:
     """
     if is_dataclass(settings):
         values = [(each, getattr(settings, each.name)) for each in fields(settings)]
-        kept = ((each, value) for each, value in values if _ADDED not in each.metadata or value != _default_of(each))
+        kept = (
+            (each, value)
+            for each, value in values
+            if _ADDED not in each.metadata or value != _default_of(each)
+        )
         return {each.name: leave_out_added(value) for each, value in kept}
     if isinstance(settings, Mapping):
         return {key: leave_out_added(value) for key, value in settings.items()}

@@ -31,7 +31,9 @@ def modules() -> Iterator[Path]:
 def docstrings(nodes: Iterable[ast.AST]) -> list[ast.Constant]:
     """Strings that are statements: docstrings of modules, classes, functions and attributes."""
     found = [node.value for node in nodes if isinstance(node, ast.Expr)]
-    return [node for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    return [
+        node for node in found if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
 
 
 def code_lines(path: Path) -> int:

@@ -29,7 +29,14 @@ from scripts.flink_packages import CACHE, MissingError
 RUN = CACHE / "flink-run"
 """Configuration, logs, and one file per process."""
 
-PORTS = {"rest": 8081, "rpc": 6123, "job": 8099, "artifact": 8098, "expansion": 8097, "workers": 50000}
+PORTS = {
+    "rest": 8081,
+    "rpc": 6123,
+    "job": 8099,
+    "artifact": 8098,
+    "expansion": 8097,
+    "workers": 50000,
+}
 """All of them on this machine's loopback."""
 
 CONFIGURATION = {
@@ -105,7 +112,9 @@ def up(task_managers: int = 1, slots: int = 2) -> None:
     conf = RUN / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     lines = [f"{key}: {value}" for key, value in CONFIGURATION.items()]
-    (conf / "config.yaml").write_text("\n".join([*lines, f"io.tmp.dirs: {RUN / 'tmp'}", ""]), encoding="utf-8")
+    (conf / "config.yaml").write_text(
+        "\n".join([*lines, f"io.tmp.dirs: {RUN / 'tmp'}", ""]), encoding="utf-8"
+    )
     (conf / "log4j.properties").write_text(LOGGING, encoding="utf-8")
     (RUN / "tmp").mkdir(exist_ok=True)
     (RUN / "slots").write_text(f"{slots}", encoding="utf-8")
@@ -115,15 +124,29 @@ def up(task_managers: int = 1, slots: int = 2) -> None:
     flinks = [java, *opened, logging, "-cp", f"{flink}/*"]
     runtime = "org.apache.flink.runtime"
     configured = ["--configDir", str(conf)]
-    master = [*flinks, "-Xmx1g", f"{runtime}.entrypoint.StandaloneSessionClusterEntrypoint", *configured]
+    master = [
+        *flinks,
+        "-Xmx1g",
+        f"{runtime}.entrypoint.StandaloneSessionClusterEntrypoint",
+        *configured,
+    ]
     _start("job-manager", master, ports=("rest", "rpc"))
-    worker = [*flinks, "-Xmx640m", "-XX:MaxDirectMemorySize=256m", f"{runtime}.taskexecutor.TaskManagerRunner"]
+    worker = [
+        *flinks,
+        "-Xmx640m",
+        "-XX:MaxDirectMemorySize=256m",
+        f"{runtime}.taskexecutor.TaskManagerRunner",
+    ]
     for name in sorted(wanted):
         own = [f"taskmanager.numberOfTaskSlots={slots}", f"taskmanager.resource-id={name}"]
         _start(name, [*worker, *configured, *(word for each in own for word in ("-D", each))])
     ports = [f"--{name}-port={PORTS[name]}" for name in ("job", "artifact", "expansion")]
     server = [java, "-jar", str(jobs), f"--flink-master=localhost:{PORTS['rest']}", *ports]
-    _start("job-server", [*server, f"--artifacts-dir={RUN / 'artifacts'}"], ports=("job", "artifact", "expansion"))
+    _start(
+        "job-server",
+        [*server, f"--artifacts-dir={RUN / 'artifacts'}"],
+        ports=("job", "artifact", "expansion"),
+    )
     if not is_running("workers"):
         path = flink_packages.worker_environment(RUN)
         pool = ["-c", WORKER_POOL, f"--service_port={PORTS['workers']}"]
@@ -184,7 +207,9 @@ def wait_for(ready: Callable[[], bool], what: str) -> None:
         except (OSError, KeyError):  # nothing answers yet, or the answer is incomplete
             pass
         if time.monotonic() > deadline:
-            raise MissingError(f"{what} did not start within {SECONDS_TO_START:.0f} s: see the logs in {RUN}")
+            raise MissingError(
+                f"{what} did not start within {SECONDS_TO_START:.0f} s: see the logs in {RUN}"
+            )
         time.sleep(0.1)
 
 
@@ -195,13 +220,17 @@ def _check_layout(wanted: set[str], slots: int) -> None:
         raise MissingError("another cluster is up: run scripts/flink down first")
 
 
-def _start(name: str, command: list[str], ports: tuple[str, ...] = (), environment: Mapping[str, str] = {}) -> None:
+def _start(
+    name: str, command: list[str], ports: tuple[str, ...] = (), environment: Mapping[str, str] = {}
+) -> None:
     """Starts a process in a group of its own unless it is running, and waits until it listens."""
     if is_running(name):
         return
     for port in ports:
         if _listens(PORTS[port]):
-            raise MissingError(f"port {PORTS[port]}, which the {name} needs, is taken by another process: end that one")
+            raise MissingError(
+                f"port {PORTS[port]}, which the {name} needs, is taken by another process: end that one"
+            )
     with open(RUN / f"{name}.log", "wb") as log:
         process = subprocess.Popen(
             command,
@@ -216,7 +245,9 @@ def _start(name: str, command: list[str], ports: tuple[str, ...] = (), environme
 
     def listens() -> bool:
         if process.poll() is not None:
-            raise MissingError(f"the {name} ended with exit code {process.returncode}: see {RUN / name}.log")
+            raise MissingError(
+                f"the {name} ended with exit code {process.returncode}: see {RUN / name}.log"
+            )
         return all(_listens(PORTS[port]) for port in ports)
 
     wait_for(listens, f"the {name}")
@@ -239,7 +270,9 @@ def _group_of(name: str) -> int | None:
 
 def _start_time(pid: int) -> str:
     """The start time of a process; empty if there is none."""
-    done = subprocess.run(["ps", "-o", "stat=,lstart=", "-p", f"{pid}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["ps", "-o", "stat=,lstart=", "-p", f"{pid}"], capture_output=True, text=True, check=False
+    )
     state, _, began = done.stdout.strip().partition(" ")
     return "" if state.startswith("Z") else began.strip()
 
@@ -250,7 +283,9 @@ def _status() -> None:
         sys.stdout.write(f"{name}\n")
     if "job-manager" in names:
         overview = ask("overview")
-        sys.stderr.write(f"{overview['slots-available']} of {overview['slots-total']} slots are free\n")
+        sys.stderr.write(
+            f"{overview['slots-available']} of {overview['slots-total']} slots are free\n"
+        )
 
 
 def main() -> None:
@@ -259,8 +294,12 @@ def main() -> None:
         "scripts/flink", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("command", choices=("up", "status", "jar", "down"))
-    parser.add_argument("--task-managers", type=int, default=1, metavar="N", help="processes (%(default)s)")
-    parser.add_argument("--slots", type=int, default=2, metavar="N", help="slots of each (%(default)s)")
+    parser.add_argument(
+        "--task-managers", type=int, default=1, metavar="N", help="processes (%(default)s)"
+    )
+    parser.add_argument(
+        "--slots", type=int, default=2, metavar="N", help="slots of each (%(default)s)"
+    )
     arguments = parser.parse_args()
     try:
         if arguments.command == "up":

@@ -27,7 +27,11 @@ def shuffled_bytes(job: Job, grouping: str) -> int:
     """
     vertices = {vertex["id"]: vertex for vertex in job["vertices"]}
     nodes = job["plan"]["nodes"]
-    groups = [node for node in nodes if node["operator"] == "GroupReduce" and grouping in node["description"]]
+    groups = [
+        node
+        for node in nodes
+        if node["operator"] == "GroupReduce" and grouping in node["description"]
+    ]
     if len(groups) != 1:
         raise ValueError(f"the job has {len(groups)} steps that group at {grouping}")
     return sum(vertices[edge["id"]]["metrics"]["write-bytes"] for edge in groups[0]["inputs"])

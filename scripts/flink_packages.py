@@ -83,7 +83,16 @@ def flink_jars() -> Path:
     if not folder.is_dir():
         _say("fetching Flink from PyPI: half a minute")
         with _create_folder(folder) as new:
-            pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:"]
+            pip = [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--no-deps",
+                "--no-binary",
+                ":all:",
+            ]
             _run(*pip, f"apache-flink-libraries=={FLINK}", cwd=new)
             (archive,) = new.glob("*.tar.gz")
             with tarfile.open(archive) as packed:
@@ -109,9 +118,20 @@ def worker_environment(run: Path) -> Path:
     with tempfile.TemporaryDirectory() as temporary:
         # From a copy: building leaves an egg-info, and one left by an earlier build adds files that are gone.
         copy = Path(temporary, "copy")
-        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out"))
+        shutil.copytree(
+            ROOT, copy, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out")
+        )
         # The command by which Beam builds what --setup_file names.
-        _run(sys.executable, "-m", "build", "--no-isolation", "--sdist", "--outdir", str(shipped), cwd=copy)
+        _run(
+            sys.executable,
+            "-m",
+            "build",
+            "--no-isolation",
+            "--sdist",
+            "--outdir",
+            str(shipped),
+            cwd=copy,
+        )
     (archive,) = shipped.glob("*.tar.gz")
     _run(*uv, "venv", "--python", sys.executable, str(environment), cwd=run)
     constraints = run / "constraints.txt"
@@ -119,7 +139,17 @@ def worker_environment(run: Path) -> Path:
     pinned = [line.removesuffix("\\").strip() for line in lines if line and line[0] not in " #"]
     constraints.write_text("\n".join(pinned) + "\n", encoding="utf-8")
     python = str(environment / "bin/python")
-    _run(*uv, "pip", "install", "--python", python, "--constraint", str(constraints), str(archive), cwd=run)
+    _run(
+        *uv,
+        "pip",
+        "install",
+        "--python",
+        python,
+        "--constraint",
+        str(constraints),
+        str(archive),
+        cwd=run,
+    )
     return environment / "bin"
 
 
@@ -148,7 +178,9 @@ def find_program(name: str, title: str) -> str:
 
 
 def _run(*command: str, cwd: Path) -> None:
-    done = subprocess.run(command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        command, cwd=cwd, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     if done.returncode:
         end = (done.stdout + done.stderr).strip()[-2000:]
         raise MissingError(f"{' '.join(command)} failed with exit code {done.returncode}:\n{end}")

@@ -27,7 +27,9 @@ def messages_of(path: Path) -> Iterator[tuple[int, str]]:
     hidden = {id(node) for node in docstrings(nodes)}
     texts: list[ast.expr] = [node for node in nodes if isinstance(node, ast.JoinedStr)]
     hidden |= {id(part) for text in texts for part in ast.walk(text) if part is not text}
-    texts += [node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts += [
+        node for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
     for node in texts:
         text = _template(node)
         is_message = " " in text and len(re.findall(r"[A-Za-z]{2,}", text)) >= _FEWEST_WORDS
@@ -37,7 +39,9 @@ def messages_of(path: Path) -> Iterator[tuple[int, str]]:
 
 def _template(node: ast.expr) -> str:
     if isinstance(node, ast.JoinedStr):
-        return "".join(str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        return "".join(
+            str(part.value) if isinstance(part, ast.Constant) else "{}" for part in node.values
+        )
     assert isinstance(node, ast.Constant)
     return str(node.value)
 

@@ -8,7 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from recordmill.imaging.pixels import CHANGES
-from recordmill.schemas.conventions import Convention, ConventionFeature, convention_names, load_convention
+from recordmill.schemas.conventions import (
+    Convention,
+    ConventionFeature,
+    convention_names,
+    load_convention,
+)
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
 from recordmill.schemas.features import RECORD_FIELDS, describe_features
 from recordmill.schemas.label_map import LabelSettings
@@ -46,18 +51,28 @@ SECTIONS = {
 def tables() -> dict[str, str]:
     """The text of every generated section by its name."""
     generated = {
-        f"features of {name}": describe_features(load_convention(name).example_features) for name in convention_names()
+        f"features of {name}": describe_features(load_convention(name).example_features)
+        for name in convention_names()
     }
-    rows = [f"| `{name}` | {each.kind}{'[]' * each.many} | {each.meaning} |" for name, each in RECORD_FIELDS.items()]
+    rows = [
+        f"| `{name}` | {each.kind}{'[]' * each.many} | {each.meaning} |"
+        for name, each in RECORD_FIELDS.items()
+    ]
     generated["fields"] = "\n".join(["| field | type | what it is |", "|---|---|---|", *rows])
     rows = [f"| `{{{name}}}` | {meaning} |" for name, meaning in PLACEHOLDERS.items()]
     generated["placeholders"] = "\n".join(["| placeholder | what it becomes |", "|---|---|", *rows])
-    generated["own convention"] = "\n".join(["| key | default | meaning |", "|---|---|---|", *_own_convention()])
-    generated["settings"] = "\n".join(["| key | default | meaning |", "|---|---|---|", *_settings()])
+    generated["own convention"] = "\n".join(
+        ["| key | default | meaning |", "|---|---|---|", *_own_convention()]
+    )
+    generated["settings"] = "\n".join(
+        ["| key | default | meaning |", "|---|---|---|", *_settings()]
+    )
     rows = [f"| `{name}` | {_first_line(load_source(name))} |" for name in source_names()]
     generated["sources"] = "\n".join(["| `source.kind` | what it reads |", "|---|---|", *rows])
     rows = [
-        f"| {stage} | `{code}` | {meaning} |" for stage, codes in REASONS.items() for code, meaning in codes.items()
+        f"| {stage} | `{code}` | {meaning} |"
+        for stage, codes in REASONS.items()
+        for code, meaning in codes.items()
     ]
     generated["reasons"] = "\n".join(["| stage | reason | meaning |", "|---|---|---|", *rows])
     rows = [
@@ -65,7 +80,9 @@ def tables() -> dict[str, str]:
         for fate, codes in (("ignored", IGNORED), ("left out", LEFT_OUT))
         for code, meaning in codes.items()
     ]
-    generated["reasons without harm"] = "\n".join(["| what | reason | meaning |", "|---|---|---|", *rows])
+    generated["reasons without harm"] = "\n".join(
+        ["| what | reason | meaning |", "|---|---|---|", *rows]
+    )
     rows = [f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items()]
     generated["changes"] = "\n".join(["| name | what was done |", "|---|---|", *rows])
     return generated
@@ -105,7 +122,9 @@ def _settings() -> Iterator[str]:
 
 
 def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
-    meanings = dict(each for part in reversed(settings.__mro__) for each in _meanings(part.__doc__ or ""))
+    meanings = dict(
+        each for part in reversed(settings.__mro__) for each in _meanings(part.__doc__ or "")
+    )
     for field in fields(settings):
         default = field.default if field.default_factory is MISSING else field.default_factory()
         yield field.name, _show(default), meanings.get(field.name, "").replace("|", "\\|")
@@ -114,7 +133,9 @@ def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
 def _nested_fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
     """The fields; nested dataclasses are replaced by their own fields."""
     defaults = {
-        field.name: field.default_factory() for field in fields(settings) if field.default_factory is not MISSING
+        field.name: field.default_factory()
+        for field in fields(settings)
+        if field.default_factory is not MISSING
     }
     records = {name: type(default) for name, default in defaults.items() if is_dataclass(default)}
     for name, default, meaning in _fields(settings):
@@ -127,7 +148,9 @@ def _nested_fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
 
 def _meanings(docstring: str) -> Iterator[tuple[str, str]]:
     _, _, attributes = docstring.partition("Attributes:\n")
-    for match in re.finditer(r"^        (\w+): ((?:.|\n(?=            ))*)", attributes, re.MULTILINE):
+    for match in re.finditer(
+        r"^        (\w+): ((?:.|\n(?=            ))*)", attributes, re.MULTILINE
+    ):
         text = " ".join(match[2].split())
         yield match[1], text[0].upper() + text[1:]
 
@@ -152,7 +175,9 @@ def fill(texts: dict[Path, str]) -> dict[Path, str]:
         section = f"<!-- {name} -->\n\n{table}\n"
         places = 0
         for page, text in filled.items():
-            filled[page], found = pattern.subn(lambda match, section=section: section + _distance(match), text)
+            filled[page], found = pattern.subn(
+                lambda match, section=section: section + _distance(match), text
+            )
             places += found
         if places != 1:
             said = f"{places} pages have" if places else "no page has"
@@ -171,7 +196,9 @@ def main() -> None:
     filled = fill(texts)
     stale = [page.relative_to(ROOT).as_posix() for page in PAGES if texts[page] != filled[page]]
     if "--check" in sys.argv[1:]:
-        sys.exit(f"the tables of {', '.join(stale)} are out of date: run `make docs`" if stale else 0)
+        sys.exit(
+            f"the tables of {', '.join(stale)} are out of date: run `make docs`" if stale else 0
+        )
     for page in PAGES:
         page.write_text(filled[page], encoding="utf-8")
 

@@ -36,7 +36,9 @@ IMAGE = "the image of this template, which the workers run too"
 def describe_parameters() -> list[dict[str, Any]]:
     """One row per parameter, in the order of `--help`."""
     actions = [action for action in build_parser()._actions if action.dest not in NOT_FOR_TEMPLATES]
-    rows = [_describe(action) for action in actions if not action.option_strings[0].startswith("--no_")]
+    rows = [
+        _describe(action) for action in actions if not action.option_strings[0].startswith("--no_")
+    ]
     return [*rows, _row("sdk_container_image", IMAGE, "TEXT")]
 
 
@@ -44,7 +46,9 @@ def _describe(action: argparse.Action) -> dict[str, Any]:
     text = str(action.help)
     if isinstance(action, argparse._AppendAction):
         text = f"{text.partition(';')[0]}; a template takes one"
-    return _row(action.dest, text, "BOOLEAN" if action.nargs == "?" else KINDS.get(action.dest, "TEXT"))
+    return _row(
+        action.dest, text, "BOOLEAN" if action.nargs == "?" else KINDS.get(action.dest, "TEXT")
+    )
 
 
 def _row(name: str, text: str, kind: str) -> dict[str, Any]:

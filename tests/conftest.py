@@ -27,9 +27,13 @@ settings.load_profile("few")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--on-runner", action="store_true", help="convert on Beam's DirectRunner in every test")
     parser.addoption(
-        "--update-goldens", action="store_true", help="write tests/golden/expected anew: see CONTRIBUTING.md"
+        "--on-runner", action="store_true", help="convert on Beam's DirectRunner in every test"
+    )
+    parser.addoption(
+        "--update-goldens",
+        action="store_true",
+        help="write tests/golden/expected anew: see CONTRIBUTING.md",
     )
 
 
@@ -59,12 +63,23 @@ def _no_network() -> Iterator[None]:
     find = socket.getaddrinfo
 
     def find_here(host: str | bytes | None, *arguments: object, **more: object) -> object:
-        if host not in (None, "", "localhost", "127.0.0.1", "0.0.0.0", "::1", "::", socket.gethostname()):
+        if host not in (
+            None,
+            "",
+            "localhost",
+            "127.0.0.1",
+            "0.0.0.0",
+            "::1",
+            "::",
+            socket.gethostname(),
+        ):
             pytest.fail(f"this test asks the network for {host!r}")
         return find(host, *arguments, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("NO_GCE_CHECK", "true")  # Google's clients look for its cloud around this machine
+        patch.setenv(
+            "NO_GCE_CHECK", "true"
+        )  # Google's clients look for its cloud around this machine
         patch.setattr(socket, "getaddrinfo", find_here)
         yield
 
@@ -86,7 +101,9 @@ def _cheap_conversions() -> Iterator[None]:
         make_beam_cheap(patch)
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(attempt, "version", cache(attempt.version))
-        patch.setattr(resolve_settings, "yaml", SimpleNamespace(safe_dump=once_for_each_value(yaml.safe_dump)))
+        patch.setattr(
+            resolve_settings, "yaml", SimpleNamespace(safe_dump=once_for_each_value(yaml.safe_dump))
+        )
         patch.setattr(sample, "_files", cache(sample._files))
         patch.setattr(attempt, "default_processes", lambda: 1)
         yield
@@ -119,7 +136,9 @@ def choose_runner() -> Callable[[bool], None]:
 
 
 @pytest.fixture(autouse=True)
-def _runner_where_asked(request: pytest.FixtureRequest, choose_runner: Callable[[bool], None]) -> Iterator[None]:
+def _runner_where_asked(
+    request: pytest.FixtureRequest, choose_runner: Callable[[bool], None]
+) -> Iterator[None]:
     from eager_children import EagerChild
 
     from recordmill.reading import verify_processes
@@ -159,7 +178,13 @@ def run_command() -> Callable[[str, Path], subprocess.CompletedProcess[str]]:
             return run_python([Path(words[0]).name, *words[1:]], folder)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "120"}
         return subprocess.run(
-            words, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+            words,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
 
     return run
@@ -176,7 +201,9 @@ def run_page(run_command) -> Callable[[str, Path], list[subprocess.CompletedProc
     def run(page: str, folder: Path) -> list[subprocess.CompletedProcess[str]]:
         text = (ROOT / page).read_text(encoding="utf-8")
         results = []
-        for language, name, block in re.findall(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        for language, name, block in re.findall(
+            r"^```(\w+)(?: (\S+))?\n(.*?)^```$", text, re.MULTILINE | re.DOTALL
+        ):
             if name:
                 (folder / name).write_text(block, encoding="utf-8")
             elif language == "python":
@@ -217,11 +244,15 @@ class LocalStore:
         size = -1
         while size != (size := self.log.stat().st_size):
             time.sleep(0.3)
-        return re.findall(r'"(?:\x1b\[\d+m)*([A-Z]+) (\S+) HTTP/', self.log.read_text())  # some are coloured
+        return re.findall(
+            r'"(?:\x1b\[\d+m)*([A-Z]+) (\S+) HTTP/', self.log.read_text()
+        )  # some are coloured
 
 
 @contextmanager
-def serve(command: list[str], log: Path, variables: Callable[[str], dict[str, str]]) -> Iterator[LocalStore]:
+def serve(
+    command: list[str], log: Path, variables: Callable[[str], dict[str, str]]
+) -> Iterator[LocalStore]:
     """Runs an emulator's command, which takes `--port`, until the end of the block."""
     with socket.socket() as free:
         free.bind(("localhost", 0))
@@ -245,7 +276,9 @@ def serve(command: list[str], log: Path, variables: Callable[[str], dict[str, st
 @pytest.fixture(scope="session")
 def google_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStore]:
     """An emulator of Google Cloud Storage."""
-    pytest.importorskip("gcp_storage_emulator", reason="no gcp-storage-emulator here: make test-stores")
+    pytest.importorskip(
+        "gcp_storage_emulator", reason="no gcp-storage-emulator here: make test-stores"
+    )
     # It serves one connection at a time and would let five wait, the others for seconds.
     start = "from http.server import HTTPServer; HTTPServer.request_queue_size = 256; import sys"
     start += "; from gcp_storage_emulator.__main__ import main; main(sys.argv[1:])"
@@ -261,10 +294,20 @@ def amazon_store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalStor
     pytest.importorskip("moto", reason="no moto here: make test-stores")
     import boto3
 
-    access = {"AWS_ACCESS_KEY_ID": "any", "AWS_SECRET_ACCESS_KEY": "any", "AWS_DEFAULT_REGION": "us-east-1"}
+    access = {
+        "AWS_ACCESS_KEY_ID": "any",
+        "AWS_SECRET_ACCESS_KEY": "any",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }
     log = tmp_path_factory.mktemp("amazon") / "log"
-    with serve(["-m", "moto.server"], log, lambda address: {"AWS_ENDPOINT_URL_S3": address, **access}) as store:
-        keys = {"aws_access_key_id": "any", "aws_secret_access_key": "any", "region_name": "us-east-1"}
+    with serve(
+        ["-m", "moto.server"], log, lambda address: {"AWS_ENDPOINT_URL_S3": address, **access}
+    ) as store:
+        keys = {
+            "aws_access_key_id": "any",
+            "aws_secret_access_key": "any",
+            "region_name": "us-east-1",
+        }
         boto3.client("s3", endpoint_url=store.address, **keys).create_bucket(Bucket="recordmill")
         yield store
 
@@ -275,6 +318,10 @@ def tree():
 
     def read(folder) -> dict[str, bytes]:
         root = Path(folder)
-        return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+        return {
+            str(path.relative_to(root)): path.read_bytes()
+            for path in sorted(root.rglob("*"))
+            if path.is_file()
+        }
 
     return read

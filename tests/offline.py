@@ -21,7 +21,9 @@ def run_staged(path: str) -> None:
 
     job = beam_runner_api_pb2.Pipeline.FromString(Path(path).read_bytes())
     for environment in job.components.environments.values():
-        here = beam_runner_api_pb2.Environment(urn="beam:env:embedded_python:v1", capabilities=environment.capabilities)
+        here = beam_runner_api_pb2.Environment(
+            urn="beam:env:embedded_python:v1", capabilities=environment.capabilities
+        )
         assert environment.urn == common_urns.environments.DOCKER.urn
         environment.CopyFrom(here)
     FnApiRunner().run_via_runner_api(job, PipelineOptions([])).wait_until_finish()

@@ -71,7 +71,11 @@ def _prose(path: Path) -> Iterator[tuple[str, str]]:
 
 def documents() -> Iterator[tuple[str, str]]:
     """README, CONTRIBUTING, CHANGELOG, the pages of docs/ and of benchmarks/."""
-    for page in (*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").glob("*.md")), ROOT / "benchmarks/README.md"):
+    for page in (
+        *sorted(ROOT.glob("*.md")),
+        *sorted((ROOT / "docs").glob("*.md")),
+        ROOT / "benchmarks/README.md",
+    ):
         yield from _prose(page)
 
 
@@ -80,12 +84,20 @@ def configurations() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "configs").glob("*.yaml")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if comment := re.search(r"#(?!   python)(.*)", line):
-                yield f"{path.relative_to(ROOT)}:{number}", re.sub(r"`[^`]*`|^ \w+: [^#]*", "`", comment[1])
+                yield (
+                    f"{path.relative_to(ROOT)}:{number}",
+                    re.sub(r"`[^`]*`|^ \w+: [^#]*", "`", comment[1]),
+                )
 
 
 def deployments() -> Iterator[tuple[str, str]]:
     """The comments and docstrings of the files in deploy/ and examples/."""
-    for path in sorted(each for name in ("deploy", "examples") for each in (ROOT / name).rglob("*") if each.is_file()):
+    for path in sorted(
+        each
+        for name in ("deploy", "examples")
+        for each in (ROOT / name).rglob("*")
+        if each.is_file()
+    ):
         if "__pycache__" in path.parts or path.suffix == ".json":
             continue
         text = path.read_text(encoding="utf-8")
@@ -103,7 +115,9 @@ def deployments() -> Iterator[tuple[str, str]]:
 def make_help() -> Iterator[tuple[str, str]]:
     """What `make help` lists."""
     for number, line in enumerate((ROOT / "Makefile").read_text(encoding="utf-8").splitlines(), 1):
-        if (target := re.match(r"[a-z-]+:.*## (.*)", line)) or (target := re.match(r'\t@echo "(.*)"', line)):
+        if (target := re.match(r"[a-z-]+:.*## (.*)", line)) or (
+            target := re.match(r'\t@echo "(.*)"', line)
+        ):
             yield f"Makefile:{number}", target[1]
 
 
@@ -180,4 +194,7 @@ def test_documents_are_in_plain_english():
     ],
 )
 def test_phrases_are_found_once_also_over_the_end_of_a_line(text, number):
-    assert len(list(find_hits((str(at), line) for at, line in enumerate(text.splitlines(), 1)))) == number
+    assert (
+        len(list(find_hits((str(at), line) for at, line in enumerate(text.splitlines(), 1))))
+        == number
+    )

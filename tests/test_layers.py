@@ -29,7 +29,14 @@ LAYERS = {
     "schemas": ("schemas",),
 }
 """Each layer, and those that it may import."""
-TENSORFLOW = {"keras", "tensorflow", "tensorflow_datasets", "tensorflow_metadata", "tensorflow_transform", "tfx_bsl"}
+TENSORFLOW = {
+    "keras",
+    "tensorflow",
+    "tensorflow_datasets",
+    "tensorflow_metadata",
+    "tensorflow_transform",
+    "tfx_bsl",
+}
 USERS_EXTRAS = ("aws", "gcp", "heic", "tensorflow", "torch")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 MOST_CODE_LINES = 500
@@ -37,7 +44,9 @@ MOST_FUNCTION_LINES = 60
 
 FOLDERS = {name: Path(name) if name in LINKED else Path("recordmill", name) for name in LAYERS}
 MODULES = {
-    path.relative_to(REPO): layer for layer, folder in FOLDERS.items() for path in sorted((REPO / folder).rglob("*.py"))
+    path.relative_to(REPO): layer
+    for layer, folder in FOLDERS.items()
+    for path in sorted((REPO / folder).rglob("*.py"))
 }
 SOURCES = [*MODULES, Path("recordmill/__init__.py")]
 
@@ -84,7 +93,11 @@ def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
 
 def ours(path: Path) -> set[tuple[str, ...]]:
     """Our own modules that one imports, as the parts of their names below the package."""
-    names = [tuple(name.split(".")[1:]) for name in imports(nodes_of(path)) if name.split(".")[0] == PACKAGE]
+    names = [
+        tuple(name.split(".")[1:])
+        for name in imports(nodes_of(path))
+        if name.split(".")[0] == PACKAGE
+    ]
     return {name for name in names if name}
 
 
@@ -129,21 +142,31 @@ def test_our_modules_are_imported_below_the_package():
     # Imported as `transforms`, a module would be another one than `recordmill.transforms`, with classes of its own.
     places = [REPO / name for name in ("benchmarks", "deploy", "examples", "scripts", "tests")]
     others = [path.relative_to(REPO) for place in places for path in place.rglob("*.py")]
-    named = re.compile(rf"\b(?:import|from)\s+(?:{'|'.join(LINKED)})\b")  # parsing all files takes 3 s
-    suspects = [path for path in [*SOURCES, *others] if named.search((REPO / path).read_text(encoding="utf-8"))]
+    named = re.compile(
+        rf"\b(?:import|from)\s+(?:{'|'.join(LINKED)})\b"
+    )  # parsing all files takes 3 s
+    suspects = [
+        path
+        for path in [*SOURCES, *others]
+        if named.search((REPO / path).read_text(encoding="utf-8"))
+    ]
     wrong = {str(path): found for path in suspects if (found := roots(nodes_of(path)) & {*LINKED})}
     assert not wrong
 
 
 def test_the_package_links_to_the_folders():
-    links = {path.name: path.resolve() for path in (REPO / "recordmill").iterdir() if path.is_symlink()}
+    links = {
+        path.name: path.resolve() for path in (REPO / "recordmill").iterdir() if path.is_symlink()
+    }
     assert links == {name: (REPO / name).resolve() for name in LINKED}
 
 
 def test_the_entry_module_defines_only_functions():
     # What is defined in a module started with -m exists twice once it is imported: harmless for functions alone.
     body = tree_of(Path("pipeline/run.py")).body
-    assert not [type(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign | ast.AnnAssign)]
+    assert not [
+        type(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign | ast.AnnAssign)
+    ]
 
 
 def test_no_module_imports_tensorflow_on_import():
@@ -155,7 +178,10 @@ def test_no_module_imports_tensorflow_on_import():
 def declared_distributions() -> set[str]:
     project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *(each for name in USERS_EXTRAS for each in extras[name])]
+    requirements = [
+        *project["dependencies"],
+        *(each for name in USERS_EXTRAS for each in extras[name]),
+    ]
     return {re.match(r"[\w-]+", requirement)[0].lower() for requirement in requirements}
 
 
@@ -165,8 +191,13 @@ def test_imported_packages_are_declared_dependencies():
     wrong = {}
     for path in SOURCES:
         foreign = roots(nodes_of(path)) - sys.stdlib_module_names - {PACKAGE}
-        names = {root: {name.lower() for name in installed.get(root, [root.replace("_", "-")])} for root in foreign}
-        if undeclared := {root for root in foreign if declared_distributions().isdisjoint(names[root])}:
+        names = {
+            root: {name.lower() for name in installed.get(root, [root.replace("_", "-")])}
+            for root in foreign
+        }
+        if undeclared := {
+            root for root in foreign if declared_distributions().isdisjoint(names[root])
+        }:
             wrong[str(path)] = undeclared
     assert not wrong
 
@@ -175,7 +206,9 @@ def test_imaging_knows_neither_beam_nor_tensorflow():
     # Light helper processes import it for decoding alone.
     imaging = [path for path, layer in MODULES.items() if layer == "imaging"]
     assert imaging
-    assert not [str(path) for path in imaging if roots(nodes_of(path)) & (TENSORFLOW | {"apache_beam"})]
+    assert not [
+        str(path) for path in imaging if roots(nodes_of(path)) & (TENSORFLOW | {"apache_beam"})
+    ]
 
 
 def test_names_say_what_a_module_does():

@@ -24,13 +24,19 @@ def test_every_public_name_can_be_imported():
 
 
 def test_configs_are_package_data():
-    packaged = {entry.name for entry in resources.files("recordmill.configs").iterdir() if entry.name.endswith(".yaml")}
+    packaged = {
+        entry.name
+        for entry in resources.files("recordmill.configs").iterdir()
+        if entry.name.endswith(".yaml")
+    }
     assert packaged == {path.name for path in (REPO / "configs").glob("*.yaml")}
     assert packaged
 
 
 def test_recordmill_imports_from_any_folder(tmp_path):
-    subprocess.run([sys.executable, "-c", "import recordmill.pipeline.run"], cwd=tmp_path, check=True)
+    subprocess.run(
+        [sys.executable, "-c", "import recordmill.pipeline.run"], cwd=tmp_path, check=True
+    )
 
 
 @pytest.mark.parametrize("module", ["recordmill.pipeline.run", "recordmill"])
@@ -44,8 +50,19 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     # What Beam's --setup_file ships: an archive without a package would fail on the workers only.
     # Built from a copy: an egg-info left by an earlier build would add files that the project no longer names.
     copy = tmp_path / "copy"
-    shutil.copytree(REPO, copy, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out"))
-    build = [sys.executable, "-m", "build", "--sdist", "--no-isolation", "--outdir", str(tmp_path), str(copy)]
+    shutil.copytree(
+        REPO, copy, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out")
+    )
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--sdist",
+        "--no-isolation",
+        "--outdir",
+        str(tmp_path),
+        str(copy),
+    ]
     subprocess.run(build, check=True, capture_output=True)
     with tarfile.open(next(tmp_path.glob("*.tar.gz"))) as archive:
         shipped = {Path(*Path(name).parts[1:]) for name in archive.getnames()}
@@ -58,9 +75,15 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     }
     data = {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
     reading = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
-    reading |= {Path("recordmill/reading/report", name) for name in ("report.html.jinja", "report.css")}
-    assert {Path("recordmill") / path for path in sources | data} | reading | {Path("setup.py")} <= shipped
+    reading |= {
+        Path("recordmill/reading/report", name) for name in ("report.html.jinja", "report.css")
+    }
+    assert {Path("recordmill") / path for path in sources | data} | reading | {
+        Path("setup.py")
+    } <= shipped
     modules = ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
     entries = {Path("pipeline", f"{name}.py") for name in modules}
-    assert {path for path in shipped if path.parts[:1] and path.parts[0] in LINKED and path.suffix} == entries
+    assert {
+        path for path in shipped if path.parts[:1] and path.parts[0] in LINKED and path.suffix
+    } == entries
     assert not [path for path in shipped if path.parts[:1] == ("tests",)]

@@ -41,7 +41,9 @@ def test_the_first_command_prints_what_is_shown(tmp_path, run_command):
 def test_the_recipes_run_and_give_what_they_say(somewhere, run_command):
     for commands in blocks("sh"):
         if "activate" in commands:
-            done = subprocess.run(["sh", "-c", commands], cwd=somewhere, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                ["sh", "-c", commands], cwd=somewhere, capture_output=True, text=True, check=False
+            )
         else:
             done = run_command(re.sub(r"\\\n\s*", "", commands).strip(), somewhere)
         assert done.returncode == 0, done.stderr
@@ -69,7 +71,9 @@ def test_it_converts_and_reads_from_python(somewhere, run_command):
     pytest.importorskip("tensorflow")
     (block,) = blocks("python")
     check = "\nassert first.shape == (120, 160, 3), first.shape\n"
-    (somewhere / "first.py").write_text(block.replace('"dataset"', '"dataset-python"') + check, encoding="utf-8")
+    (somewhere / "first.py").write_text(
+        block.replace('"dataset"', '"dataset-python"') + check, encoding="utf-8"
+    )
     done = run_command("python first.py", somewhere)
     assert done.returncode == 0, done.stderr
     counts = count_records(somewhere / "dataset-python")
@@ -88,8 +92,12 @@ def test_checking_says_by_its_exit_code_whether_the_tables_are_up_to_date(monkey
         readme.main()
     assert ended.value.code == 0
     fill = readme.fill
-    monkeypatch.setattr(readme, "fill", lambda texts: {page: text + "more" for page, text in fill(texts).items()})
-    with pytest.raises(SystemExit, match=r"^the tables of README\.md, .* are out of date: run `make docs`$"):
+    monkeypatch.setattr(
+        readme, "fill", lambda texts: {page: text + "more" for page, text in fill(texts).items()}
+    )
+    with pytest.raises(
+        SystemExit, match=r"^the tables of README\.md, .* are out of date: run `make docs`$"
+    ):
         readme.main()
 
 
@@ -100,7 +108,10 @@ def test_checking_says_by_its_exit_code_whether_the_tables_are_up_to_date(monkey
         ("<!-- x -->\n\n| old |\n| o |\n", "<!-- x -->\n\n| new |\n"),
         ("<!-- x -->\n| old |", "<!-- x -->\n\n| new |\n"),
         ("<!-- x -->\n\n| old |\n## next\n\nmore\n", "<!-- x -->\n\n| new |\n\n## next\n\nmore\n"),
-        ("<!-- x -->\n\n| old |\n\n\ntext\n\n| mine |\n", "<!-- x -->\n\n| new |\n\ntext\n\n| mine |\n"),
+        (
+            "<!-- x -->\n\n| old |\n\n\ntext\n\n| mine |\n",
+            "<!-- x -->\n\n| new |\n\ntext\n\n| mine |\n",
+        ),
         ("<!-- x -->\ntext\n| mine |\n", "<!-- x -->\n\n| new |\n\ntext\n| mine |\n"),
     ],
 )

@@ -23,7 +23,16 @@ def wheel(tmp_path_factory):
     folder = tmp_path_factory.mktemp("wheel")
     ignore = shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out")
     shutil.copytree(REPO, folder / "copy", symlinks=True, ignore=ignore)
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(folder / "copy")]
+    build = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(folder),
+        str(folder / "copy"),
+    ]
     subprocess.run(build, check=True, capture_output=True)
     return next(folder.glob("*.whl"))
 
@@ -38,12 +47,22 @@ def run(wheel, tmp_path_factory):
     (site,) = root.glob("lib/python*/site-packages")
     # A line of a .pth adds the folder alone, not the .pth files in it, by one of which the clone is installed.
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name not in ("PYTHONPATH", "VIRTUAL_ENV")
+    }
 
     def run(folder, program, *words):
         command = [root / "bin" / program, *map(str, words)]
         return subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120, check=False
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
 
     return run
@@ -53,7 +72,9 @@ def make_photos(folder):
     for name in ("cat", "dog"):
         (folder / "photos" / name).mkdir(parents=True)
         for number in range(6):
-            Image.new("RGB", (40, 30), (40 * number, ord(name[0]), 90)).save(folder / f"photos/{name}/{number}.jpg")
+            Image.new("RGB", (40, 30), (40 * number, ord(name[0]), 90)).save(
+                folder / f"photos/{name}/{number}.jpg"
+            )
     return folder
 
 
@@ -72,7 +93,14 @@ def project(tmp_path_factory):
 @pytest.fixture(scope="module")
 def dataset(run, project):
     """What the command makes there, by a configuration that Recordmill ships."""
-    done = run(project, "recordmill", "--config", "configs/class_folders.yaml", "--input=photos", "--output=dataset")
+    done = run(
+        project,
+        "recordmill",
+        "--config",
+        "configs/class_folders.yaml",
+        "--input=photos",
+        "--output=dataset",
+    )
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["ledger"]["written"] == 12
     return project / "dataset"
@@ -81,20 +109,34 @@ def dataset(run, project):
 def test_the_wheel_installs_only_below_the_package(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     entries = {
-        f"pipeline/{name}.py" for name in ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
+        f"pipeline/{name}.py"
+        for name in ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
     }
-    assert {name for name in names if not name.startswith(("recordmill/", "recordmill-"))} == entries
+    assert {
+        name for name in names if not name.startswith(("recordmill/", "recordmill-"))
+    } == entries
     assert {
         "recordmill/reading/dataset.py",
         "recordmill/configs/coco.yaml",
         "recordmill/schemas/conventions/slim.yaml",
     } < set(names)
-    assert {f"recordmill/reading/report/{name}" for name in ("report.css", "report.html.jinja")} < set(names)
-    templates = {"README.md.jinja", "reading.py.jinja", "schema.pbtxt.jinja", "croissant_context.json"}
-    assert {f"recordmill/transforms/publishing/companions/{name}" for name in templates} < set(names)
+    assert {
+        f"recordmill/reading/report/{name}" for name in ("report.css", "report.html.jinja")
+    } < set(names)
+    templates = {
+        "README.md.jinja",
+        "reading.py.jinja",
+        "schema.pbtxt.jinja",
+        "croissant_context.json",
+    }
+    assert {f"recordmill/transforms/publishing/companions/{name}" for name in templates} < set(
+        names
+    )
 
 
-@pytest.mark.parametrize("words", [["--help"], ["run", "--help"], ["verify", "--help"], ["--version"]])
+@pytest.mark.parametrize(
+    "words", [["--help"], ["run", "--help"], ["verify", "--help"], ["--version"]]
+)
 def test_the_command_says_what_it_does(run, project, words):
     done = run(project, "recordmill", *words)
     assert (done.returncode, done.stderr) == (0, "")
@@ -115,8 +157,12 @@ def test_a_training_script_next_to_its_own_modules(run, project, dataset):
 
 
 def test_verify_and_inspect(run, project, dataset):
-    verified = run(project, "recordmill", "verify", dataset, "--level=pixels")  # in a process of its own
-    assert (verified.returncode, json.loads(verified.stdout)["findings"]) == (0, []), verified.stderr
+    verified = run(
+        project, "recordmill", "verify", dataset, "--level=pixels"
+    )  # in a process of its own
+    assert (verified.returncode, json.loads(verified.stdout)["findings"]) == (0, []), (
+        verified.stderr
+    )
     assert run(project, "recordmill", "inspect", "dataset", "--record=train:0").returncode == 0
 
 
@@ -153,7 +199,9 @@ def test_the_examples_of_functions(run, project):
 
 
 def test_convert_from_python(run, project):
-    (project / "convert.py").write_text("import recordmill\nprint(recordmill.convert('photos', 'by-python').counts)\n")
+    (project / "convert.py").write_text(
+        "import recordmill\nprint(recordmill.convert('photos', 'by-python').counts)\n"
+    )
     done = run(project, "python", "convert.py")
     assert done.returncode == 0, done.stderr
     assert sum(json.loads(done.stdout.replace("'", '"')).values()) == 12

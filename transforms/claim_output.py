@@ -10,7 +10,14 @@ from typing import Any
 import apache_beam as beam
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import COMPANIONS, MARKER, OUTCOME, RESERVED, STAGING_PREFIX, staging_names
+from recordmill.schemas.dataset.file_names import (
+    COMPANIONS,
+    MARKER,
+    OUTCOME,
+    RESERVED,
+    STAGING_PREFIX,
+    staging_names,
+)
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import About, Marker
 from recordmill.schemas.errors import NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
@@ -24,7 +31,15 @@ from recordmill.transforms.publishing.staged_dataset import publish_staged
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
 
-_DERIVED = ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "split_order")
+_DERIVED = (
+    "cuts",
+    "feature_schema",
+    "file_names",
+    "format_names",
+    "label_ids",
+    "label_offset",
+    "split_order",
+)
 """Parts of a recipe that follow from others: they are listed as differences only if nothing else differs."""
 
 
@@ -84,15 +99,21 @@ def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> Ou
                 return state
 
 
-def _read_state(output: str, plan_id: str, names: list[str], file_names: Sequence[str]) -> OutputState:
+def _read_state(
+    output: str, plan_id: str, names: list[str], file_names: Sequence[str]
+) -> OutputState:
     others = [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
     pending = storage.exists(storage.join(dataset_files.staging_folder(output, plan_id), MARKER))
     busy = runs.find_busy(output, others, elsewhere=True)
     marker = None
     try:
-        marker = dataset_files.read_marker(output)  # even if it was not listed: another run may have published since
+        marker = dataset_files.read_marker(
+            output
+        )  # even if it was not listed: another run may have published since
     except dataset_files.DamagedMarkerError:
-        names = sorted({*names, MARKER})  # `decide_action` refuses a marker that is listed but was not read
+        names = sorted(
+            {*names, MARKER}
+        )  # `decide_action` refuses a marker that is listed but was not read
     except FileNotFoundError:
         if MARKER in names:
             raise
@@ -103,13 +124,22 @@ def _read_state(output: str, plan_id: str, names: list[str], file_names: Sequenc
 def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
     staging = storage.join(output, name)
     names = storage.folder_names(staging)
-    if marker and staging == dataset_files.staging_folder(output, marker.plan.id):  # its dataset was already in place
+    if marker and staging == dataset_files.staging_folder(
+        output, marker.plan.id
+    ):  # its dataset was already in place
         return Leftover(name)
     if MARKER in names:
         return Leftover(name, complete=True)
-    if runs.read_object(storage.join(staging, OUTCOME)).get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
+    if runs.read_object(storage.join(staging, OUTCOME)).get("exit_code") in (
+        TOO_MANY_REJECTED,
+        NOT_AS_EXPECTED,
+    ):
         return Leftover(name)
-    done = [runs.read_object(storage.join(staging, each)) for each in names if each.endswith(".done.json")]
+    done = [
+        runs.read_object(storage.join(staging, each))
+        for each in names
+        if each.endswith(".done.json")
+    ]
     has_records = any(each.get("report", {}).get("records") for each in done)
     return Leftover(name, shards=len(done) if has_records else 0)
 
@@ -125,10 +155,14 @@ def check_versions(output: str) -> None:
     strangers = [*staging_names(names), *_find_strangers(OutputState(output, names))]
     if dataset_files.current_folder(output) == output and strangers:
         what = "a dataset" if MARKER in strangers else strangers[0]
-        raise LoadError(f"{output} holds {what} that is not in a version: choose another output, or remove --versions")
+        raise LoadError(
+            f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
+        )
 
 
-def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool) -> tuple[Action, str]:
+def decide_action(
+    state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool
+) -> tuple[Action, str]:
     """Decides what a run may do, and says why in a sentence unless that is `convert`.
 
     A dataset of the same plan is kept. A dataset of another plan is refused, with the differences, unless `overwrite`
@@ -142,7 +176,10 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
         what = f"{output} holds {state.cut[0].name}, a complete dataset whose publishing was cut"
         return ("convert", "") if overwrite else ("refuse", f"{what}: a run puts it in place first")
     if state.pending:
-        return "finish", "an earlier run was interrupted while publishing: its dataset is now in place"
+        return (
+            "finish",
+            "an earlier run was interrupted while publishing: its dataset is now in place",
+        )
     if (marker := state.marker) is None or (overwrite and marker.plan.id != plan_id):
         return decide_to_convert(state)
     if marker.plan.id != plan_id:
@@ -154,7 +191,10 @@ def decide_action(state: OutputState, plan_id: str, recipe: dict[str, Any], over
     if overwrite and fault:
         return decide_to_convert(state)
     if fault:
-        return "refuse", f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it"
+        return (
+            "refuse",
+            f"{output} {fault}, against its {MARKER}: run again with --overwrite to rebuild it",
+        )
     return "keep", f"{output} already holds this dataset: nothing to do"
 
 
@@ -168,11 +208,17 @@ def clear_leftovers(state: OutputState) -> list[str]:
     for each in state.leftovers:
         if each.complete or each.shards:
             shards = format_count(each.shards, "finished shard")
-            what = f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
-            notes.append(f"{what}: the command that started it resumes from there, --discard deletes it")
+            what = (
+                f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
+            )
+            notes.append(
+                f"{what}: the command that started it resumes from there, --discard deletes it"
+            )
         else:
             storage.remove_folder(storage.join(state.output, each.name))
-            notes.append(f"deleted {each.name}, which another run had left: no run will resume from it")
+            notes.append(
+                f"deleted {each.name}, which another run had left: no run will resume from it"
+            )
     return notes
 
 
@@ -181,7 +227,10 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
     if state.marker is None and any(map(dataset_files.split_version, state.names)):
         return "refuse", f"{state.output} has versions: add --versions, or choose another output"
     if state.marker is None and MARKER in state.names:
-        return "refuse", f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder"
+        return (
+            "refuse",
+            f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder",
+        )
     if not (names := _find_strangers(state)):
         return "convert", ""
     what = f"{names[0]}, which belongs to no finished dataset"
@@ -193,12 +242,21 @@ def _find_strangers(state: OutputState) -> list[str]:
 
     Shards and records are not counted yet, so each number in a name stands for any number.
     """
-    shards = "|".join(re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names)
+    shards = "|".join(
+        re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names
+    )
     fitting = {name for name in state.names if re.fullmatch(shards, name) or name in COMPANIONS}
     if state.marker is not None:
-        return sorted(fitting - {*RESERVED, *state.marker.files, *(shard.name for shard in state.marker.shards)})
+        return sorted(
+            fitting
+            - {*RESERVED, *state.marker.files, *(shard.name for shard in state.marker.shards)}
+        )
     ours = RESERVED | fitting
-    return [name for name in state.names if looks_like_shard(name) or name.endswith("labels.txt") or name in ours]
+    return [
+        name
+        for name in state.names
+        if looks_like_shard(name) or name.endswith("labels.txt") or name in ours
+    ]
 
 
 def settle_action(plan: Plan, run: runs.RunSettings) -> Plan:
@@ -206,7 +264,9 @@ def settle_action(plan: Plan, run: runs.RunSettings) -> Plan:
     plan = replace(plan, output=run.output, previous=run.output)
     if plan.action == "convert":
         # No run resumes what Beam writes, so it is staged under the run's own name.
-        plan = _settle_in_output(replace(plan, plan_id=run.run_id) if run.writer == "beam" else plan, run)
+        plan = _settle_in_output(
+            replace(plan, plan_id=run.run_id) if run.writer == "beam" else plan, run
+        )
     PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
     PROGRESS.enter("converting" if plan.action == "convert" else "finishing")
     return plan
@@ -223,7 +283,9 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
         with suppress(OSError):
             runs.release_claim(plan.output, plan.plan_id, run.run_id)
         if isinstance(error, OSError):
-            return replace(plan, action="fail", sentence=storage.describe_output_error(error, plan.output))
+            return replace(
+                plan, action="fail", sentence=storage.describe_output_error(error, plan.output)
+            )
         return replace(plan, action="refuse", sentence=str(error))
     if action == "keep" and state.marker and is_outdated(state.marker, plan):
         why = "files could not be read, or were modified since, or others are ignored, or it has another description"
@@ -232,9 +294,16 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
         plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
-        sentence = f"nothing was written; without --plan the dataset would be in {plan.output}{replaced}"
+        sentence = (
+            f"nothing was written; without --plan the dataset would be in {plan.output}{replaced}"
+        )
         action = "preview"
-    return replace(plan, action=action, sentence=sentence, found_run=state.marker.run.id if state.marker else "")
+    return replace(
+        plan,
+        action=action,
+        sentence=sentence,
+        found_run=state.marker.run.id if state.marker else "",
+    )
 
 
 def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
@@ -280,9 +349,13 @@ def _claim_and_decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, A
     marker = dataset_files.find_marker(plan.output)
     claimed = run.overwrite or marker is None or marker.plan.id != plan.plan_id
     if claimed:
-        runs.claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
+        runs.claim_output(
+            plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references
+        )
     state, action, sentence = _decide(plan, run)
-    if state.cut and not state.busy:  # files of an interrupted publication may be half in the output
+    if (
+        state.cut and not state.busy
+    ):  # files of an interrupted publication may be half in the output
         plan.run_notes.extend(_finish_cut(state))
         state, action, sentence = _decide(plan, run)
     if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
@@ -331,7 +404,11 @@ def is_outdated(marker: Marker, plan: Plan) -> bool:
 
 def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[str]:
     """Notes if classes get other ids than in the replaced dataset, on which models may have been trained."""
-    moved = [f"{name} {old[name]} -> {new[name]}" for name in sorted(old.keys() & new.keys()) if old[name] != new[name]]
+    moved = [
+        f"{name} {old[name]} -> {new[name]}"
+        for name in sorted(old.keys() & new.keys())
+        if old[name] != new[name]
+    ]
     if moved:
         what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
         yield f"{what}: labels.classes fixes them"

@@ -15,7 +15,13 @@ from pydantic import TypeAdapter
 from recordmill import storage
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.schemas.dataset.side_files import RejectedRow
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, FinishedShards, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import (
+    AnnotationTotals,
+    BoxExample,
+    FinishedShards,
+    RowTotals,
+    ShardReport,
+)
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
@@ -82,7 +88,10 @@ def _advance(image: PendingImage, work: Any, layout: ExampleLayout, plan: Plan) 
 
 
 def _read(image: PendingImage, layout: ExampleLayout, plan: Plan) -> PendingImage:
-    return replace(image, loaded=convert_image.load_image(image.ref, layout.settings, plan.label_map, image.split))
+    return replace(
+        image,
+        loaded=convert_image.load_image(image.ref, layout.settings, plan.label_map, image.split),
+    )
 
 
 def _reencode(image: PendingImage, layout: ExampleLayout, _: Plan) -> PendingImage:
@@ -91,7 +100,9 @@ def _reencode(image: PendingImage, layout: ExampleLayout, _: Plan) -> PendingIma
 
 
 def _build(image: PendingImage, layout: ExampleLayout, plan: Plan) -> PendingImage:
-    built = convert_image.build_record(image.loaded, image.image, image.features, layout, plan.label_map)
+    built = convert_image.build_record(
+        image.loaded, image.image, image.features, layout, plan.label_map
+    )
     return PendingImage(image.split, image.ref, outcome=built)
 
 
@@ -131,16 +142,25 @@ class SplitExamples(beam.PTransform):
     def expand(self, images: beam.PCollection[Any]) -> dict[str, beam.PCollection[bytes]]:
         """PCollection[PendingImage] -> {split: PCollection[serialised Example]}."""
         splits = self.settings.splits.names
-        return {name: images | name >> beam.FlatMap(_record, name).with_output_types(bytes) for name in splits}
+        return {
+            name: images | name >> beam.FlatMap(_record, name).with_output_types(bytes)
+            for name in splits
+        }
 
 
 def _record(image: PendingImage, split: str) -> Iterator[bytes]:
-    if image.split == split and isinstance(image.outcome, convert_image.ConvertedImage) and image.outcome.record:
+    if (
+        image.split == split
+        and isinstance(image.outcome, convert_image.ConvertedImage)
+        and image.outcome.record
+    ):
         yield image.outcome.record
 
 
 def _spread(shard: tuple[str, int], batches: Iterable[ReferenceBatch]) -> Iterator[PendingImage]:
-    yield from (PendingImage(shard[0], ref) for batch in batches for ref in (*batch.refs, *batch.notices))
+    yield from (
+        PendingImage(shard[0], ref) for batch in batches for ref in (*batch.refs, *batch.notices)
+    )
 
 
 def read_written(path: str, compression: str = "none") -> ShardReport:
@@ -148,16 +168,22 @@ def read_written(path: str, compression: str = "none") -> ShardReport:
     split, index = path.rpartition("/")[2].rpartition("-of-")[0].rsplit("-", 1)
     read = read_back(path, compression)
     none = (RowTotals(), AnnotationTotals(), "")  # its images are counted separately
-    return ShardReport(split, int(index), read.records, *none, read.records, read.bytes, read.sha256)
+    return ShardReport(
+        split, int(index), read.records, *none, read.records, read.bytes, read.sha256
+    )
 
 
 def count_outcome(image: PendingImage) -> FinishedShards:
     """The totals of one image, to be added up."""
     if not isinstance(image.outcome, convert_image.ConvertedImage):
-        return FinishedShards(rejected_examples={"": BoxExample(image.ref.key, 0, str(image.outcome))})
+        return FinishedShards(
+            rejected_examples={"": BoxExample(image.ref.key, 0, str(image.outcome))}
+        )
     PROGRESS.add_done(1)
     row, annotations = image.outcome.row, image.outcome.annotations
-    totals = FinishedShards(splits={image.split: RowTotals.of([row], image.split)}, digest=f"{digest_of(image.ref):x}")
+    totals = FinishedShards(
+        splits={image.split: RowTotals.of([row], image.split)}, digest=f"{digest_of(image.ref):x}"
+    )
     if annotations is not None:
         add_image(totals.annotations, row.key, annotations)
     if isinstance(row, RejectedRow) and row.rejected is not None:
@@ -166,7 +192,11 @@ def count_outcome(image: PendingImage) -> FinishedShards:
 
 
 def convert_with_beam(
-    batches: beam.PCollection[Any], settings: DatasetSettings, folder: str, plan: Any, own: Any = None
+    batches: beam.PCollection[Any],
+    settings: DatasetSettings,
+    folder: str,
+    plan: Any,
+    own: Any = None,
 ) -> beam.PCollection[Any]:
     """Chains the steps, writes each split's Examples with Beam's `WriteToTFRecord`, and counts images and files.
 
@@ -181,7 +211,9 @@ def convert_with_beam(
         PCollection[FinishedShards] of exactly one element; its `find_problem` says whether the files may be used.
     """
     spread = beam.FlatMapTuple(_spread).with_output_types(Any)
-    listed = batches | ShuffleReferences(settings, plan) | "SpreadImages" >> spread | beam.Reshuffle()
+    listed = (
+        batches | ShuffleReferences(settings, plan) | "SpreadImages" >> spread | beam.Reshuffle()
+    )
     images = listed | ReadImages(settings, plan) | ReencodeImages(settings, plan)
     built = (images | own if own else images) | BuildExamples(settings, plan)
     is_packed = settings.compression == "gzip"
@@ -189,11 +221,15 @@ def convert_with_beam(
     how["compression_type"] = "gzip" if is_packed else "uncompressed"
     counted = [built | "CountImages" >> beam.Map(count_outcome).with_output_types(Any)]
     for split, examples in (built | SplitExamples(settings)).items():
-        files = examples | f"Write {split}" >> beam.io.WriteToTFRecord(storage.join(folder, split), **how)
+        files = examples | f"Write {split}" >> beam.io.WriteToTFRecord(
+            storage.join(folder, split), **how
+        )
         # Beam emits the names at the end of time, when some runners (Prism) process nothing more: a side input brings
         # them back to the beginning. One per split, because Prism loses some names if they are flattened.
         once = batches.pipeline | f"Once {split}" >> beam.Create([0])
         named = once | f"Name {split}" >> beam.FlatMap(lambda _, names: names, AsIter(files))
         spread = named | f"Spread {split}" >> beam.Reshuffle()
-        counted.append(spread | f"Read {split}" >> beam.Map(read_written, "gzip" if is_packed else "none"))
+        counted.append(
+            spread | f"Read {split}" >> beam.Map(read_written, "gzip" if is_packed else "none")
+        )
     return counted | beam.Flatten() | beam.CombineGlobally(gather_reports)

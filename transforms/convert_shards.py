@@ -87,13 +87,19 @@ class _ConvertShard(beam.DoFn):
         self._under_way: deque[Future[ShardReport]] = deque()
         self._reports: list[ShardReport] = []
 
-    def process(self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan) -> None:
+    def process(
+        self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan
+    ) -> None:
         (split, index), batches = element
         refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
         writer = self._writer = self._writer or self._start(plan, refs)
         report = self._workers.submit(split, index, refs) if self._workers else None
         if report is None:
-            helped = self._workers and self._is_help_worthwhile(plan) and all(storage.is_local(ref.uri) for ref in refs)
+            helped = (
+                self._workers
+                and self._is_help_worthwhile(plan)
+                and all(storage.is_local(ref.uri) for ref in refs)
+            )
             convert = self._workers.convert if self._workers and helped else writer.convert
             report = self._finisher.submit(writer.finish, writer.write(split, index, refs, convert))
         self._under_way.append(report)
@@ -112,10 +118,16 @@ class _ConvertShard(beam.DoFn):
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
         """Makes the writer of this process; starts workers if they save more time than they take."""
         run, references = self._run, plan.summary.references
-        with_workers = run.processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
+        with_workers = (
+            run.processes > 1
+            and references >= run.fewest_for_processes
+            and not needs_unpacking(refs)
+        )
         # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
-        in_line = run.threads < 2 if with_workers else self._settings.decodes_nothing and not run.threads
+        in_line = (
+            run.threads < 2 if with_workers else self._settings.decodes_nothing and not run.threads
+        )
         writer = ShardWriter(self._settings, plan, run, threads, in_line)
         if with_workers:
             threads = run.threads or max(1, threads // run.processes)

@@ -50,23 +50,39 @@ class FindSplitCutoffs(beam.PTransform):
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[SplitCutoffs]:
         """PCollection[ReferenceBatch] -> PCollection[SplitCutoffs] of exactly one element."""
-        splits, limit, limit_per_class = self.settings.splits, self.settings.limit, self.settings.limit_per_class
+        splits, limit, limit_per_class = (
+            self.settings.splits,
+            self.settings.limit,
+            self.settings.limit_per_class,
+        )
         start = batches.pipeline | "SplitCutoffs" >> beam.Create([SplitCutoffs()], reshuffle=False)
         if limit is None and limit_per_class is None and not splits.stratify:
             return start
-        images = batches | "KeepImages" >> beam.FlatMap(attrgetter("refs")).with_output_types(ImageRef)
+        images = batches | "KeepImages" >> beam.FlatMap(attrgetter("refs")).with_output_types(
+            ImageRef
+        )
         cutoff: Any = HASH_RANGE
         class_cutoffs: Any = {}
         if limit_per_class is not None:
-            lowest_of_class = beam.CombinePerKey(TopCombineFn(limit_per_class + 1)).with_output_types(_Keyed)
-            find_limit = beam.MapTuple(lambda label, lowest: (label, _find_cutoff(lowest, limit_per_class)))
-            hashes = images | "HashByClass" >> beam.Map(self._hash_by_class).with_output_types(_Keyed)
-            class_cutoffs = AsDict(hashes | "KeepLowestOfClass" >> lowest_of_class | "FindLimitOfClass" >> find_limit)
+            lowest_of_class = beam.CombinePerKey(
+                TopCombineFn(limit_per_class + 1)
+            ).with_output_types(_Keyed)
+            find_limit = beam.MapTuple(
+                lambda label, lowest: (label, _find_cutoff(lowest, limit_per_class))
+            )
+            hashes = images | "HashByClass" >> beam.Map(self._hash_by_class).with_output_types(
+                _Keyed
+            )
+            class_cutoffs = AsDict(
+                hashes | "KeepLowestOfClass" >> lowest_of_class | "FindLimitOfClass" >> find_limit
+            )
         if limit is not None:
             cutoff = AsSingleton(
                 images
-                | "HashForLimit" >> beam.FlatMap(self._hash_for_limit, class_cutoffs).with_output_types(_Hash)
-                | "KeepLowest" >> beam.CombineGlobally(TopCombineFn(limit + 1)).with_output_types(list[_Hash])
+                | "HashForLimit"
+                >> beam.FlatMap(self._hash_for_limit, class_cutoffs).with_output_types(_Hash)
+                | "KeepLowest"
+                >> beam.CombineGlobally(TopCombineFn(limit + 1)).with_output_types(list[_Hash])
                 | "FindLimit" >> beam.Map(_find_cutoff, limit).with_output_types(_Hash)
             )
         class_bounds: Any = {}
@@ -90,7 +106,9 @@ class FindSplitCutoffs(beam.PTransform):
         if not SplitCutoffs(class_cutoffs=class_cutoffs).find_limit(ref.label, take):
             yield -take
 
-    def _group_hash(self, ref: ImageRef, cutoff: int, class_cutoffs: Mapping[str, int]) -> Iterable[tuple[str, str]]:
+    def _group_hash(
+        self, ref: ImageRef, cutoff: int, class_cutoffs: Mapping[str, int]
+    ) -> Iterable[tuple[str, str]]:
         hashes = hash_key(self.settings.seed, ref.key, ref.group)
         if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(ref.label, hashes.take):
             yield f"{hashes.split:016x}", ref.label
@@ -98,9 +116,15 @@ class FindSplitCutoffs(beam.PTransform):
     def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, _Ranked]:
         """A class's bounds, and the split of each of its groups that also contains other classes."""
         listed = list(groups)
-        bounds = bounds_by_rank([group.hash for group in listed for _ in range(group.images)], self.settings.splits)
+        bounds = bounds_by_rank(
+            [group.hash for group in listed for _ in range(group.images)], self.settings.splits
+        )
         names = (*self.settings.splits.names, "")  # "": the images that the fractions leave out
-        moved = {group.hash: names[bisect_right(bounds, group.hash)] for group in listed if group.is_mixed}
+        moved = {
+            group.hash: names[bisect_right(bounds, group.hash)]
+            for group in listed
+            if group.is_mixed
+        }
         return label, (bounds, moved)
 
 

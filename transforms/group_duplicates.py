@@ -107,7 +107,9 @@ def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[L
     """
     ordered = sorted(looks, key=lambda look: look.hash)
     if band[0] == 0:
-        yield from ((look, look) for look in ordered if look.images > 1 and look.group.startswith(_LOOK))
+        yield from (
+            (look, look) for look in ordered if look.images > 1 and look.group.startswith(_LOOK)
+        )
     hashes = np.array([look.hash for look in ordered], np.uint64)
     pairs, complete = find_near_pairs(hashes, len(hashes) ** 2, MOST_COMPARISONS)
     if not complete:
@@ -115,7 +117,11 @@ def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[L
     for number in range(band[0]) if complete else ():
         pairs = pairs[_band_of(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]], number) != 0]
     apart = (pair for pair in pairs.tolist() if ordered[pair[0]].group != ordered[pair[1]].group)
-    yield from ((ordered[first], ordered[place]) for place, first in link_groups(apart).items() if place != first)
+    yield from (
+        (ordered[first], ordered[place])
+        for place, first in link_groups(apart).items()
+        if place != first
+    )
 
 
 def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str, str]:
@@ -133,7 +139,9 @@ def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str
     longest = max(sizes, key=lambda chain: (sizes[chain], -chain), default=0)
     if sizes[longest] <= max(MOST_JOINED, LARGEST_SHARE * images):
         return {}
-    keys = sorted(key for look in looks.values() if chains[look.hash] == longest for key in look.keys)
+    keys = sorted(
+        key for look in looks.values() if chains[look.hash] == longest for key in look.keys
+    )
     why = (
         f"images.near_duplicates: together would put {sizes[longest]:,} of {images:,} images into one split, because "
         f"each looks like the next ({show_names(keys, EXAMPLES)}), and more than {LARGEST_SHARE:.0%} is too many: "
@@ -171,23 +179,30 @@ class GroupDuplicates(beam.PTransform):
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
-            | "CutHashes" >> beam.FlatMapTuple(_cut_into_bands).with_output_types(tuple[tuple[int, int], Look])
+            | "CutHashes"
+            >> beam.FlatMapTuple(_cut_into_bands).with_output_types(tuple[tuple[int, int], Look])
             | "GroupByBand" >> beam.GroupByKey()
             | "LinkLooks" >> beam.FlatMapTuple(link_looks).with_output_types(tuple[Look, Look])
         )
         counted = named | "CountImages" >> beam.MapTuple(lambda _, batch: len(batch.refs))
         images = AsSingleton(counted | "AddUp" >> beam.CombineGlobally(sum))
-        chain = AsSingleton(near | "GatherLooks" >> ToList() | "FindChain" >> beam.Map(find_long_chain, images))
+        chain = AsSingleton(
+            near | "GatherLooks" >> ToList() | "FindChain" >> beam.Map(find_long_chain, images)
+        )
         joined = (
             by_content
             | "LinkGroups" >> beam.FlatMapTuple(_find_links).with_output_types(list[str])
             | "GatherLinks" >> ToList()  # few: only duplicates in several groups give links
             | "JoinGroups" >> beam.Map(_join, AsIter(near)).with_output_types(dict[str, str])
         )
-        set_group = beam.Map(_set_group, AsSingleton(joined), chain).with_output_types(ReferenceBatch)
+        set_group = beam.Map(_set_group, AsSingleton(joined), chain).with_output_types(
+            ReferenceBatch
+        )
         return named | "SetGroups" >> set_group
 
-    def name_content(self, ref: ImageRef, decoding: AbstractContextManager[Any] | None = None) -> str:
+    def name_content(
+        self, ref: ImageRef, decoding: AbstractContextManager[Any] | None = None
+    ) -> str:
         """Identifies an image's content; the empty string if it is excluded, or unreadable, which is reported later.
 
         Args:
@@ -209,14 +224,24 @@ class GroupDuplicates(beam.PTransform):
             content = settings.source.read(ref, settings.images.max_bytes)
         except Rejected:
             return ""
-        if exclusions.digests and exclusions.find(ref.key, hashlib.sha256(content.data).hexdigest()):
+        if exclusions.digests and exclusions.find(
+            ref.key, hashlib.sha256(content.data).hexdigest()
+        ):
             return ""
         if decoding is not None and content.image is not None:
             # Decoding at reduced size gives a slightly different hash, so decode in full if conversion will.
             needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
-            with decoding, suppress(Rejected, FunctionError):  # a function that fails will fail again
-                images, hooks = replace(settings.images, moments=False), make_hooks(ref, settings.images, settings.keep)
-                image = prepare_image(content.image, images, needs_pixels, encode=False, hooks=hooks)
+            with (
+                decoding,
+                suppress(Rejected, FunctionError),
+            ):  # a function that fails will fail again
+                images, hooks = (
+                    replace(settings.images, moments=False),
+                    make_hooks(ref, settings.images, settings.keep),
+                )
+                image = prepare_image(
+                    content.image, images, needs_pixels, encode=False, hooks=hooks
+                )
                 look = image.difference_hash or 0
                 if are_distinctive(np.array(look, np.uint64)):
                     return f"{_LOOK}{look}"
@@ -233,9 +258,7 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
     why = f"it has the same bytes as {first.key}"
     notices = [ref.notice("left_out", "duplicate", why) for ref in others]
     if other := next((ref for ref in others if ref.label != first.label), None):
-        detail = (
-            f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of class {other.label!r}"
-        )
+        detail = f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of class {other.label!r}"
         notices.append(first.notice("warning", "conflicting_labels", detail))
     yield ReferenceBatch([first], notices)
 
@@ -249,7 +272,9 @@ def _own_group(content: str, ref: ImageRef) -> str:
 
 
 def _find_links(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]]:
-    groups = {_own_group(content, ref) for batch in batches for ref in batch.refs} if content else set()
+    groups = (
+        {_own_group(content, ref) for batch in batches for ref in batch.refs} if content else set()
+    )
     if len(groups) > 1:
         yield sorted(groups)
 
@@ -260,12 +285,16 @@ def _band_of(look: Any, number: int) -> Any:
     return look >> first & (1 << end - first) - 1
 
 
-def _cut_into_bands(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[tuple[tuple[int, int], Look]]:
+def _cut_into_bands(
+    content: str, batches: Iterable[ReferenceBatch]
+) -> Iterator[tuple[tuple[int, int], Look]]:
     if content.startswith(_LOOK):
         refs = [ref for batch in batches for ref in batch.refs]
         group, keys = min(_own_group(content, ref) for ref in refs), sorted(ref.key for ref in refs)
         look = Look(int(content.removeprefix(_LOOK)), group, len(refs), keys[: EXAMPLES + 1])
-        yield from (((number, _band_of(look.hash, number)), look) for number in range(len(BANDS) - 1))
+        yield from (
+            ((number, _band_of(look.hash, number)), look) for number in range(len(BANDS) - 1)
+        )
 
 
 def _set_group(
@@ -303,4 +332,6 @@ class _NameContents(beam.DoFn):
         for start in range(0, len(batch.refs), CHUNK):
             refs = batch.refs[start : start + CHUNK]
             names = self._readers.map(partial(self._name, decoding=self._decoding), refs)
-            yield from ((name, ReferenceBatch([ref])) for name, ref in zip(names, refs, strict=True))
+            yield from (
+                (name, ReferenceBatch([ref])) for name, ref in zip(names, refs, strict=True)
+            )

@@ -27,7 +27,13 @@ from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
-from recordmill.transforms.inputs.patterns import Ignore, compile_pattern, escape_path, normal_path, why_ignored
+from recordmill.transforms.inputs.patterns import (
+    Ignore,
+    compile_pattern,
+    escape_path,
+    normal_path,
+    why_ignored,
+)
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.resources import PROGRESS
 
@@ -80,7 +86,9 @@ class NoReferenceError(Exception):
     """A source yielded nothing for a file: a bug in the source, by which the ledger would lose the file."""
 
 
-def list_images(source_input: Input, source: SourceSettings, settings: ListingSettings) -> Iterator[Listed]:
+def list_images(
+    source_input: Input, source: SourceSettings, settings: ListingSettings
+) -> Iterator[Listed]:
     """Yields the references of one input, and a notice of everything else in it.
 
     An input that does not exist gives a `fatal` notice. Parts of a store are listed concurrently.
@@ -107,7 +115,9 @@ class Tally:
     fault: str = ""
 
 
-def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tally: Tally) -> Iterator[Listed]:
+def list_part(
+    part: Part, source: SourceSettings, settings: ListingSettings, tally: Tally
+) -> Iterator[Listed]:
     """Yields the references and notices of one part of an input, and adds to its tally."""
     source_input = part.input
     folder, found = _find(part, settings, tally)
@@ -116,7 +126,11 @@ def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tal
         path = normal_path(file.key)
         if path is None:
             path = escape_path(file.key)
-            file = file if file.status else file.notice("rejected", "bad_name", "the name is not UTF-8")
+            file = (
+                file
+                if file.status
+                else file.notice("rejected", "bad_name", "the name is not UTF-8")
+            )
             file = file.replace(key=path, version="")
         key = f"{source_input.name}/{path}" if source_input.name else path
         uri = prefix + file.key if file.key else folder
@@ -130,7 +144,10 @@ def list_part(part: Part, source: SourceSettings, settings: ListingSettings, tal
 
 
 def conclude(
-    source_input: Input, source: SourceSettings, settings: ListingSettings, tallies: Collection[Tally]
+    source_input: Input,
+    source: SourceSettings,
+    settings: ListingSettings,
+    tallies: Collection[Tally],
 ) -> Iterator[Listed]:
     """Yields notices about a whole input, from the tallies of its parts."""
     whole = ImageRef(source_input.path, source_input.path)
@@ -156,7 +173,9 @@ def conclude(
             yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
 
 
-def _find_likely_splits(first_folders: set[str], settings: ListingSettings, are_classes: bool) -> dict[str, str]:
+def _find_likely_splits(
+    first_folders: set[str], settings: ListingSettings, are_classes: bool
+) -> dict[str, str]:
     """The first folders and their splits, if they are named like splits and no setting says what they are.
 
     If they name classes, only some of them need such names.
@@ -180,7 +199,9 @@ def _list_file(
             split = ""
         if split is None:
             known = ", ".join(settings.from_folders)
-            yield file.notice("rejected", "no_split", f"the file is not in one of the split folders {known}")
+            yield file.notice(
+                "rejected", "no_split", f"the file is not in one of the split folders {known}"
+            )
             return False
         path, file = below or path, file.replace(split=split)
     names_images = found = False
@@ -192,7 +213,9 @@ def _list_file(
         else:
             yield each
     if not found:
-        raise NoReferenceError(f"the source yields nothing for {file.uri}: it must yield at least one reference")
+        raise NoReferenceError(
+            f"the source yields nothing for {file.uri}: it must yield at least one reference"
+        )
     return names_images
 
 
@@ -202,7 +225,11 @@ def _assign_split(ref: ImageRef, folders_split: str, settings: ListingSettings) 
         split = settings.from_source.get(ref.split)
         if split is None:
             known = ", ".join(settings.from_source)
-            detail = f"its split is {ref.split!r}, which is not one of {known}" if ref.split else "it has no split"
+            detail = (
+                f"its split is {ref.split!r}, which is not one of {known}"
+                if ref.split
+                else "it has no split"
+            )
             return ref.replace(split="").notice("rejected", "no_split", detail)
     else:
         split = folders_split
@@ -247,7 +274,9 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
             if part.end and path >= part.end:
                 break
             tally.exists = True
-            if not path or path.endswith("/"):  # the placeholder for an empty folder, which object stores do not have
+            if not path or path.endswith(
+                "/"
+            ):  # the placeholder for an empty folder, which object stores do not have
                 continue
             at, reason = _ignored_at(path, settings)
             if not reason:
@@ -289,7 +318,9 @@ def walk_folder(part: Part, ignore: Ignore) -> Iterator[ImageRef]:
     yield from _walk(part, "", ignore, ((status.st_dev, status.st_ino),))
 
 
-def _walk(part: Part, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...]) -> Iterator[ImageRef]:
+def _walk(
+    part: Part, below: str, ignore: Ignore, ancestors: tuple[tuple[int, int], ...]
+) -> Iterator[ImageRef]:
     prefix = f"{below}/" if below else ""
     found, fault = _read_folder(part.input.path, below)
     if fault and part.contains(prefix):
@@ -312,14 +343,18 @@ def _walk(part: Part, below: str, ignore: Ignore, ancestors: tuple[tuple[int, in
             continue
         identity = (status.st_dev, status.st_ino)
         if is_folder and identity in ancestors:
-            detail = "the link points back to a folder that contains it: remove it, or add it to ignore"
+            detail = (
+                "the link points back to a folder that contains it: remove it, or add it to ignore"
+            )
             yield ImageRef(path, "").notice("fatal", "link_loop", detail)
         elif is_folder:
             yield from _walk(part, path, ignore, (*ancestors, identity))
         elif stat.S_ISREG(status.st_mode):
             yield ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
         else:
-            yield ImageRef(path, "").notice("rejected", "not_a_file", "a device, socket or pipe is not an image")
+            yield ImageRef(path, "").notice(
+                "rejected", "not_a_file", "a device, socket or pipe is not an image"
+            )
 
 
 def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRef | None]:
@@ -330,15 +365,21 @@ def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRe
             found = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
         leave_out = ", or add it to ignore" if below else ""
-        detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable{leave_out}"
+        detail = (
+            f"the folder cannot be read ({explain_os_error(error)}): make it readable{leave_out}"
+        )
         return [], folder.notice("fatal", "unreadable_folder", detail)
     what = "folder" if below else "input"
-    return found, None if found else folder.notice("warning", "empty_folder", f"the {what} is empty")
+    return found, None if found else folder.notice(
+        "warning", "empty_folder", f"the {what} is empty"
+    )
 
 
 def _describe_broken(path: str, entry: os.DirEntry[str], error: OSError) -> ImageRef:
     if isinstance(error, FileNotFoundError):
-        missing = "the link is broken" if entry.is_symlink() else "the file vanished while being listed"
+        missing = (
+            "the link is broken" if entry.is_symlink() else "the file vanished while being listed"
+        )
         return ImageRef(path, "").notice("rejected", "vanished", missing)
     if error.errno != errno.ELOOP:
         return ImageRef(path, "").notice("rejected", "unreadable", explain_os_error(error))
@@ -373,8 +414,14 @@ def _find_cuts(prefix: str) -> list[str]:
     level = [""]
     for _ in range(_DEPTH):
         entries = in_parallel(lambda below: _names_in(prefix + below), level)
-        found = [below + name for below, names in zip(level, entries, strict=True) for name in names]
-        level = [path for path in found if path.endswith("/") and not os.path.islink(f"{prefix}{path[:-1]}")]
+        found = [
+            below + name for below, names in zip(level, entries, strict=True) for name in names
+        ]
+        level = [
+            path
+            for path in found
+            if path.endswith("/") and not os.path.islink(f"{prefix}{path[:-1]}")
+        ]
         cuts += level
         if len(cuts) >= LISTINGS or not level:
             break
@@ -399,7 +446,9 @@ def merge_listings(listings: Iterable[Iterator[ImageRef]]) -> Iterator[ImageRef]
     left = iter(listings)
     with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:
 
-        def read_on(listing: Iterator[ImageRef]) -> Future[tuple[list[ImageRef], Iterator[ImageRef]]]:
+        def read_on(
+            listing: Iterator[ImageRef],
+        ) -> Future[tuple[list[ImageRef], Iterator[ImageRef]]]:
             return pool.submit(lambda: (list(islice(listing, _CHUNK)), listing))
 
         reading = {read_on(listing) for listing in islice(left, LISTINGS)}
@@ -428,7 +477,9 @@ class ListReferences(beam.PTransform):
     def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[Input] -> PCollection[ReferenceBatch]."""
         if not self.spread:
-            return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(ReferenceBatch)
+            return inputs | "FindImages" >> beam.FlatMap(self._list).with_output_types(
+                ReferenceBatch
+            )
         listing = beam.FlatMap(self._list_part).with_output_types(ReferenceBatch)
         parts = (
             inputs
@@ -436,7 +487,11 @@ class ListReferences(beam.PTransform):
             | beam.Reshuffle()
             | "FindImages" >> listing.with_outputs("tallies", main="batches")
         )
-        concluded = parts.tallies | "GroupByInput" >> beam.GroupByKey() | "Conclude" >> beam.FlatMap(self._conclude)
+        concluded = (
+            parts.tallies
+            | "GroupByInput" >> beam.GroupByKey()
+            | "Conclude" >> beam.FlatMap(self._conclude)
+        )
         return (parts.batches, concluded) | beam.Flatten()
 
     def _list(self, source_input: Input) -> Iterator[ReferenceBatch]:
@@ -448,7 +503,9 @@ class ListReferences(beam.PTransform):
         yield from _batch(list_part(part, self.source, self.settings, tally))
         yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))
 
-    def _conclude(self, parts: tuple[str, Iterable[tuple[Input, Tally]]]) -> Iterator[ReferenceBatch]:
+    def _conclude(
+        self, parts: tuple[str, Iterable[tuple[Input, Tally]]]
+    ) -> Iterator[ReferenceBatch]:
         inputs, tallies = zip(*parts[1], strict=True)
         return _batch(conclude(inputs[0], self.source, self.settings, tallies))
 

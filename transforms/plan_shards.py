@@ -27,14 +27,30 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
-from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, Recipe, explain_unstored_boxes
+from recordmill.schemas.settings.dataset import (
+    DatasetSettings,
+    ExampleLayout,
+    Recipe,
+    explain_unstored_boxes,
+)
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
-from recordmill.transforms.planning.plan import Plan, ReusableDataset, class_numbers, describe_settings, make_plan
+from recordmill.transforms.planning.plan import (
+    Plan,
+    ReusableDataset,
+    class_numbers,
+    describe_settings,
+    make_plan,
+)
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary, range_of
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
-from recordmill.transforms.records.earlier_datasets import EarlierRecord, JoinedReference, find_reusable, join_earlier
+from recordmill.transforms.records.earlier_datasets import (
+    EarlierRecord,
+    JoinedReference,
+    find_reusable,
+    join_earlier,
+)
 from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards.read_ahead import ReadAhead
 from recordmill.transforms.shards.resources import PROGRESS, available_processors, peak_memory
@@ -78,14 +94,20 @@ def _bytes_of_records(sample: Sample) -> int:
 
 def growth_of(sample: Sample) -> float:
     """Bytes of records per byte of their sources."""
-    kept = [(ref, image) for ref, image in sample if not isinstance(image.row, RejectedRow) or image.row.left_out]
+    kept = [
+        (ref, image)
+        for ref, image in sample
+        if not isinstance(image.row, RejectedRow) or image.row.left_out
+    ]
     before = sum(ref.expected_bytes for ref, _ in kept)
     return _bytes_of_records(kept) / before if before else 1.0
 
 
 def has_reencoded(sample: Sample) -> bool:
     """Whether any image was encoded again."""
-    return any("reencoded" in image.row.changes for _, image in sample if isinstance(image.row, SidecarRow))
+    return any(
+        "reencoded" in image.row.changes for _, image in sample if isinstance(image.row, SidecarRow)
+    )
 
 
 def predict_seconds(sample: Sample, summary: Summary) -> float:
@@ -98,7 +120,10 @@ def predict_seconds(sample: Sample, summary: Summary) -> float:
 
 
 def convert_sample(
-    summary: Summary, settings: DatasetSettings, reuse: Sequence[ReusableDataset] = (), as_0_1: bool = False
+    summary: Summary,
+    settings: DatasetSettings,
+    reuse: Sequence[ReusableDataset] = (),
+    as_0_1: bool = False,
 ) -> Sample:
     """Converts the summary's sample, which is chosen by hash, so the same images give the same sizes.
 
@@ -127,10 +152,16 @@ def convert_sample(
         converted.seconds = time.thread_time() - began
         return ref, converted
 
-    refs = sorted((ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key))
+    refs = sorted(
+        (ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key)
+    )
     references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
-    joined = join_earlier(reuse, references, settings.seed)  # the sample has the lowest hashes: few sidecars are read
-    with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:  # many threads, since they wait for stores
+    joined = join_earlier(
+        reuse, references, settings.seed
+    )  # the sample has the lowest hashes: few sidecars are read
+    with closing(
+        ReadAhead(SAMPLE_SIZE, batch_items=1)
+    ) as pool:  # many threads, since they wait for stores
         return list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0))
 
 
@@ -173,7 +204,9 @@ def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
         shard = WrittenShard(folder, "sample", 0, Fingerprint("0" * 64, "0" * 64), compression, 0)
-        shard.write(replace(image) for _, image in some)  # copies, because writing clears their records
+        shard.write(
+            replace(image) for _, image in some
+        )  # copies, because writing clears their records
         report = shard.finish({})
         seconds = time.thread_time() - began
     before = _bytes_of_records(some)
@@ -181,7 +214,10 @@ def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
 
 
 def estimate_growth(
-    summary: Summary, settings: DatasetSettings, shown: bool = False, reuse: Sequence[ReusableDataset] = ()
+    summary: Summary,
+    settings: DatasetSettings,
+    shown: bool = False,
+    reuse: Sequence[ReusableDataset] = (),
 ) -> tuple[float, Sample | None]:
     """Estimates bytes of records per byte of their sources, from the summary's sample; returns the sample, too, if any.
 
@@ -200,7 +236,11 @@ def estimate_growth(
 
 
 def plan_dataset(
-    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, run: RunSettings
+    summary: Summary,
+    selection: SplitCutoffs,
+    settings: DatasetSettings,
+    recipe: Recipe,
+    run: RunSettings,
 ) -> Plan:
     """Plans the dataset as if the output were empty."""
     growth, sample, price = 1.0, None, None
@@ -257,7 +297,9 @@ class PlanShards(beam.PTransform):
 
     def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[Plan]:
         """PCollection[Summary] -> PCollection[Plan] of exactly one element."""
-        return summary | beam.Map(plan_dataset, self.selection, self.settings, self.recipe, self.run)
+        return summary | beam.Map(
+            plan_dataset, self.selection, self.settings, self.recipe, self.run
+        )
 
 
 @dataclass
@@ -291,7 +333,9 @@ class _AssignShards(beam.DoFn):
         self._held = 0
         self._by_shard: defaultdict[ShardId, list[ImageRef]] = defaultdict(list)
 
-    def process(self, batch: ReferenceBatch, plan: Plan) -> Iterator[tuple[ShardId, ReferenceBatch]]:
+    def process(
+        self, batch: ReferenceBatch, plan: Plan
+    ) -> Iterator[tuple[ShardId, ReferenceBatch]]:
         if plan.action != "convert":
             return
         splitter = ImageSplitter(self._settings.seed, self._settings.splits, plan.selection)

@@ -14,7 +14,15 @@ from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REP
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
-from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, ComparedPrice, Outcome, Status
+from recordmill.schemas.errors import (
+    DONE,
+    FAILED,
+    NOT_AS_EXPECTED,
+    TOO_MANY_REJECTED,
+    ComparedPrice,
+    Outcome,
+    Status,
+)
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
@@ -22,8 +30,16 @@ from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.publishing import staged_dataset, verdicts
-from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset, note_background
-from recordmill.transforms.publishing.duplicates import Copies, FindCopies, compare_splits, list_duplicates
+from recordmill.transforms.publishing.companions.describe_dataset import (
+    describe_dataset,
+    note_background,
+)
+from recordmill.transforms.publishing.duplicates import (
+    Copies,
+    FindCopies,
+    compare_splits,
+    list_duplicates,
+)
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
 from recordmill.transforms.shards.resources import PROGRESS
 
@@ -75,7 +91,11 @@ def _add_report(outcome: Outcome, folder: str, write_report: WriteReport) -> Out
         if outcome.status == "published" or not dataset_files.holds_report(folder):
             write_report(folder)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
-        problem = storage.explain_output_error(error, folder) if isinstance(error, OSError) else str(error)
+        problem = (
+            storage.explain_output_error(error, folder)
+            if isinstance(error, OSError)
+            else str(error)
+        )
         why = " ".join(problem.split()) or type(error).__name__
         note = f"{REPORT} was not made ({why}): recordmill inspect {folder} --report makes it"
         return replace(outcome, notes=(*outcome.notes, note))
@@ -90,8 +110,12 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
         problem = storage.explain_output_error(error, output)
         sentence = f"{problem}; {output}/{version} is complete, and not the current version"
         return replace(outcome, status="failed", sentence=sentence, exit_code=FAILED)
-    notes = (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
-    return replace(outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes))
+    notes = (
+        (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
+    )
+    return replace(
+        outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +148,9 @@ class _Publication:
         outcome = note_idle(outcome, self.settings)
         if plan.price and outcome.status in ("planned", "published"):
             numbers, is_done = outcome.numbers, outcome.status == "published"
-            cost = PROGRESS.price(numbers["input_bytes"], numbers["output_bytes"]) if is_done else None
+            cost = (
+                PROGRESS.price(numbers["input_bytes"], numbers["output_bytes"]) if is_done else None
+            )
             price = to_json(ComparedPrice(plan.price, cost))
             outcome = replace(outcome, numbers={**numbers, "price": price})
         if plan.action == "convert" and outcome.status == "failed":
@@ -137,8 +163,12 @@ class _Publication:
             return replace(outcome, plan_id="")
         return outcome
 
-    def _end(self, status: Status, sentence: str, exit_code: int, numbers: dict[str, Any] | None = None) -> Outcome:
-        return Outcome(status, sentence, exit_code, self.plan.plan_id, numbers or {}, tuple(self.plan.notes))
+    def _end(
+        self, status: Status, sentence: str, exit_code: int, numbers: dict[str, Any] | None = None
+    ) -> Outcome:
+        return Outcome(
+            status, sentence, exit_code, self.plan.plan_id, numbers or {}, tuple(self.plan.notes)
+        )
 
     def _fail(self, sentence: str) -> Outcome:
         if self.run.writer != "beam":
@@ -152,7 +182,9 @@ class _Publication:
             return
         pointer = dataset_files.find_pointer(run.output)
         if pointer is None or pointer.current != plan.version:
-            runs.claim_output(plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references)
+            runs.claim_output(
+                plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references
+            )
 
     def _publish_staged(self) -> Marker:
         """Publishes what is complete in staging; a claim on a version stays until that is the current one."""
@@ -178,9 +210,13 @@ class _Publication:
         numbers = staged_dataset.preview_numbers(plan, settings)
         problem = verdicts.check_limits(ledger, [], settings, examples)
         if not problem and settings.boxes.invalid != "reject":
-            problem = verdicts.check_boxes(verdicts.predict_boxes(plan.summary, plan.label_map), settings)
+            problem = verdicts.check_boxes(
+                verdicts.predict_boxes(plan.summary, plan.label_map), settings
+            )
         if problem:
-            return self._end("planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers)
+            return self._end(
+                "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers
+            )
         if unknown := ledger.rejected.get("unknown_label"):
             whose = f"whose label is not in labels.classes would be rejected, such as {examples['unknown_label']}"
             plan.notes.append(f"{format_count(unknown, settings.unit)} {whose}")
@@ -197,7 +233,9 @@ class _Publication:
         plan.notes.extend(note_losses(finished, plan, settings))
         sentence = f"{say_count(ledger.written, settings.unit, 'is')} in {plan.output}"
         if run.writer == "beam":
-            return self._end("written", sentence, DONE, _move_written(finished, ledger, plan, settings))
+            return self._end(
+                "written", sentence, DONE, _move_written(finished, ledger, plan, settings)
+            )
         reports = sorted(finished.reports, key=attrgetter("place"))
         replaced, notes = dataset_files.find_marker(plan.previous), list[str]()
         finds_closest = "images.near_duplicates" in settings.kept_together
@@ -212,17 +250,25 @@ class _Publication:
         totals = ImageTotals.sum_of(report.images for report in reports)
         remarks = find_remarks(marker, totals, settings)
         marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-        dataset = staged_dataset.StagedDataset(marker, settings, shards, reports, plan.staging, totals, remarks)
+        dataset = staged_dataset.StagedDataset(
+            marker, settings, shards, reports, plan.staging, totals, remarks
+        )
         notes += [*note_renamed(replaced, marker), *_describe_reuse(finished, plan)]
-        staged_dataset.stage_dataset(dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes))
+        staged_dataset.stage_dataset(
+            dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes)
+        )
         if same := self._keep_same_version():
             return same
         published = self._publish_staged()
         plan.notes.extend(notes)
         if settings.expect.compares and before is None:
             plan.notes.append("no previous dataset was found: expect compared nothing with one")
-        if unused := len(run.exclusions) - len({line for report in reports for line in report.excluded}):
-            plan.notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")  # not in the marker
+        if unused := len(run.exclusions) - len(
+            {line for report in reports for line in report.excluded}
+        ):
+            plan.notes.append(
+                f"lines of {settings.exclude} that fit nothing: {unused:,}"
+            )  # not in the marker
         return self._end("published", sentence, DONE, published.numbers())
 
     def _compare_with_limits(self, ledger: Ledger) -> Outcome | None:
@@ -232,14 +278,21 @@ class _Publication:
         examples |= staged_dataset.list_rejected(finished.reports, plan.staging, self.run.inputs)
         lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
         problem = (
-            verdicts.check_limits(ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished))
+            verdicts.check_limits(
+                ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished)
+            )
             or verdicts.check_boxes(finished, settings)
-            or verdicts.check_labels(finished.annotations, settings, examples.get("unknown_label", ""))
+            or verdicts.check_labels(
+                finished.annotations, settings, examples.get("unknown_label", "")
+            )
         )
         if not problem:
             return None
         boxes = verdicts.balance_boxes(plan.summary, finished)
-        numbers = {"ledger": to_json(ledger), "lost_classes": lost[:5]}  # the line on stdout stays short
+        numbers = {
+            "ledger": to_json(ledger),
+            "lost_classes": lost[:5],
+        }  # the line on stdout stays short
         numbers |= {"boxes": boxes} if boxes else {}
         if ledger.rejected and self.run.writer != "beam":
             problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
@@ -250,7 +303,9 @@ class _Publication:
         if not (breaches := verdicts.find_breaches(marker, before, self.settings.expect)):
             return None
         breaches.append("nothing was published: correct the input, or change expect and run again")
-        return self._end("failed", "\n".join(breaches), NOT_AS_EXPECTED, {"ledger": to_json(marker.ledger)})
+        return self._end(
+            "failed", "\n".join(breaches), NOT_AS_EXPECTED, {"ledger": to_json(marker.ledger)}
+        )
 
     def _keep_same_version(self) -> Outcome | None:
         """Keeps the previous version of the same plan if the staged dataset is the same; None if they differ."""
@@ -260,11 +315,16 @@ class _Publication:
             return None
         name = dataset_files.version_name(plan_id, number - 1)
         folder = storage.join(run.output, name)
-        old, (new, _) = dataset_files.find_marker(folder), staged_dataset.read_pending(plan.output, plan.plan_id)
+        old, (new, _) = (
+            dataset_files.find_marker(folder),
+            staged_dataset.read_pending(plan.output, plan.plan_id),
+        )
         if old is None or replace(new, run=old.run) != old or dataset_files.find_fault(folder, old):
             return None
         runs.remove_staging(plan.output, plan.plan_id, run.run_id)
-        if not storage.folder_names(plan.output):  # else another run of the same plan is at work there
+        if not storage.folder_names(
+            plan.output
+        ):  # else another run of the same plan is at work there
             storage.remove_folder(plan.output)
         sentence = f"{folder} already holds this dataset: converting it again made the same, so no version was added"
         return self._end("kept", sentence, DONE, {**old.numbers(), "version": name})
@@ -296,16 +356,24 @@ class _Publication:
         before = dataset_files.find_marker(run.against or plan.previous)
         failure = self._compare_with_contract(marker, before)
         if problem := verdicts.check_limits(marker.ledger, [], self.settings, {}):
-            failure = self._end("failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)})
+            failure = self._end(
+                "failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)}
+            )
         if not run.preview:
-            runs.remove_staging(plan.output, plan.plan_id, "" if plan.version and not failure else run.run_id)
+            runs.remove_staging(
+                plan.output, plan.plan_id, "" if plan.version and not failure else run.run_id
+            )
         return failure or self._end("kept", sentence, DONE, marker.numbers())
 
 
-def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
+def _move_written(
+    finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings
+) -> dict[str, Any]:
     """Moves the files that Beam wrote into the output, all of them or none; returns the run's numbers."""
     shards = staged_dataset.name_shards(finished.reports, settings)
-    marker = staged_dataset.build_marker(plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None))
+    marker = staged_dataset.build_marker(
+        plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None)
+    )
     staged_dataset.check_names(marker)
     labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
     storage.write_file(storage.join(plan.staging, LABELS), labels.encode())
@@ -313,7 +381,10 @@ def _move_written(finished: FinishedShards, ledger: Ledger, plan: Plan, settings
         f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.entry.name
         for each in shards
     } | {LABELS: LABELS}
-    moves = {storage.join(plan.staging, name): storage.join(plan.output, to) for name, to in files.items()}
+    moves = {
+        storage.join(plan.staging, name): storage.join(plan.output, to)
+        for name, to in files.items()
+    }
     try:
         storage.move_files(moves.items())
     except OSError:
@@ -361,7 +432,9 @@ def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings)
         what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
         where = f"the convention ({layout.convention.title}) stores one"
         yield f"{what}: {where}, a mapping with the field label_texts all of them"
-    yield from note_background(plan.label_map.ids, finished.rows.class_counts, layout.convention.label_map_file)
+    yield from note_background(
+        plan.label_map.ids, finished.rows.class_counts, layout.convention.label_map_file
+    )
 
 
 @dataclass
@@ -384,4 +457,6 @@ class PublishDataset(beam.PTransform):
         """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element in any case."""
         copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.plan))
         gathered = reports | "GatherReports" >> beam.CombineGlobally(gather_reports)
-        return gathered | "Publish" >> beam.Map(publish, self.plan, self.settings, self.run, self.write_report, copies)
+        return gathered | "Publish" >> beam.Map(
+            publish, self.plan, self.settings, self.run, self.write_report, copies
+        )

@@ -33,7 +33,8 @@ DIGEST_BYTES = 16
 """Enough to rule out that two files of a collection have the same digest by chance."""
 
 IMAGE_NAME = re.compile(
-    r"\.(avif|bmp|dib|gif|heic|heif|jfif|jp2|jpe|jpeg|jpg|mpo|pbm|pgm|png|pnm|ppm|tif|tiff|webp)$", re.IGNORECASE
+    r"\.(avif|bmp|dib|gif|heic|heif|jfif|jp2|jpe|jpeg|jpg|mpo|pbm|pgm|png|pnm|ppm|tif|tiff|webp)$",
+    re.IGNORECASE,
 )
 """The extensions of image files, whether or not they can be converted."""
 
@@ -50,7 +51,9 @@ def find_used(bucket: Iterable[Digests]) -> Summary:
     own. A file that was listed twice counts twice.
     """
     parts = list(bucket)
-    named = {digest for reason, digests in parts if not reason for digest in _split_digests(digests)}
+    named = {
+        digest for reason, digests in parts if not reason for digest in _split_digests(digests)
+    }
     changes: Counter[str] = Counter()
     for reason, packed in parts:
         digests = list(_split_digests(packed))
@@ -86,13 +89,17 @@ class SummarizeImages(beam.PTransform):
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.settings), self.selection)
             | "MergeSummaries" >> beam.CombineGlobally(Summary.sum_of).with_output_types(Summary)
         )
-        if self.settings.source.other_files == "not_included":  # no reference consists of several files
+        if (
+            self.settings.source.other_files == "not_included"
+        ):  # no reference consists of several files
             return summary
         used = (
             batches
-            | "DigestFiles" >> beam.ParDo(DigestFiles(self.settings.source)).with_output_types(tuple[int, Digests])
+            | "DigestFiles"
+            >> beam.ParDo(DigestFiles(self.settings.source)).with_output_types(tuple[int, Digests])
             | "GroupDigests" >> beam.GroupByKey()
-            | "FindUsed" >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(Summary)
+            | "FindUsed"
+            >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(Summary)
         )
         settle = beam.Map(lambda whole, changes: Summary.sum_of([whole, *changes]), AsIter(used))
         return summary | "SettleIgnored" >> settle.with_output_types(Summary)
@@ -108,7 +115,9 @@ class _SummarizeBundle(beam.DoFn):
         self._summary = Summary()
 
     def process(self, batch: ReferenceBatch, selection: SplitCutoffs) -> None:
-        self._summary.add(batch, ImageSplitter(self._settings.seed, self._settings.splits, selection))
+        self._summary.add(
+            batch, ImageSplitter(self._settings.seed, self._settings.splits, selection)
+        )
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield GlobalWindows.windowed_value(self._summary)
@@ -142,7 +151,9 @@ class DigestFiles(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, self._flush())
 
     def _add(self, uri: str, reason: str) -> None:
-        path = os.path.abspath(uri) if storage.is_local(uri) else uri  # data may contain absolute paths
+        path = (
+            os.path.abspath(uri) if storage.is_local(uri) else uri
+        )  # data may contain absolute paths
         digest = blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
         self._found[digest[0] % BUCKETS, reason] += digest
         self._held += 1

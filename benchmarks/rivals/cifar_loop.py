@@ -46,14 +46,24 @@ def main() -> None:
     started, count = time.perf_counter(), 0
     path = f"{arguments.output}/cifar.tfrecord"
     files = sorted(tf.io.gfile.glob(f"{arguments.input}/*.bin"))
-    batches = tf.data.FixedLengthRecordDataset(files, 1 + HEIGHT * WIDTH * CHANNELS).map(decode).batch(BATCH)
+    batches = (
+        tf.data.FixedLengthRecordDataset(files, 1 + HEIGHT * WIDTH * CHANNELS)
+        .map(decode)
+        .batch(BATCH)
+    )
     with tf.io.TFRecordWriter(path) as writer:
         for images, labels in batches.as_numpy_iterator():
             for image, label in zip(images, labels, strict=True):
-                writer.write(example(image.astype(arguments.mode).tobytes(), int(label)).SerializeToString())
+                writer.write(
+                    example(image.astype(arguments.mode).tobytes(), int(label)).SerializeToString()
+                )
                 count += 1
     seconds = time.perf_counter() - started
-    print(json.dumps({"records": count, "bytes": os.path.getsize(path), "seconds_working": round(seconds, 4)}))
+    print(
+        json.dumps(
+            {"records": count, "bytes": os.path.getsize(path), "seconds_working": round(seconds, 4)}
+        )
+    )
 
 
 if __name__ == "__main__":

@@ -27,7 +27,9 @@ def example(item: job.Item, _mode: str) -> tf.train.Example:
     name = os.path.basename(item.path).encode()
     values = {
         "sha256": tf.train.Feature(bytes_list=tf.train.BytesList(value=[name])),
-        "feature": tf.train.Feature(float_list=tf.train.FloatList(value=feature_transform(item.path))),
+        "feature": tf.train.Feature(
+            float_list=tf.train.FloatList(value=feature_transform(item.path))
+        ),
         "label": tf.train.Feature(int64_list=tf.train.Int64List(value=[item.label])),
     }
     return tf.train.Example(features=tf.train.Features(feature=values))

@@ -10,7 +10,9 @@ import tempfile
 import time
 from pathlib import Path
 
-os.environ["NO_ALBUMENTATIONS_UPDATE"] = "1"  # importing it would ask for a newer version over the network
+os.environ["NO_ALBUMENTATIONS_UPDATE"] = (
+    "1"  # importing it would ask for a newer version over the network
+)
 
 import img2dataset
 

@@ -28,7 +28,9 @@ def main() -> None:
     )
     started, items = time.perf_counter(), job.items(os.path.abspath(arguments.input))
     ray.data.DataContext.get_current().enable_progress_bars = False
-    rows = ray.data.from_items([item._asdict() for item in items], override_num_blocks=4 * (os.cpu_count() or 1))
+    rows = ray.data.from_items(
+        [item._asdict() for item in items], override_num_blocks=4 * (os.cpu_count() or 1)
+    )
     rows.map(record, fn_args=(arguments.mode,)).write_tfrecords(os.path.abspath(arguments.output))
     size = sum(entry.stat().st_size for entry in os.scandir(arguments.output))
     job.report(len(items), size, time.perf_counter() - started)

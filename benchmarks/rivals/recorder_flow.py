@@ -73,7 +73,11 @@ def main() -> None:
     with beam.Pipeline(runner="DirectRunner") as root:
         rows = root | beam.Create(table(items)) | beam.Map(read_row)
         classes = beam.pvalue.AsIter(rows | beam.Map(lambda row: row["label"]) | beam.Distinct())
-        parts = rows | beam.Map(read_image) | beam.Partition(lambda row, _: SPLITS.index(row["split"]), len(SPLITS))
+        parts = (
+            rows
+            | beam.Map(read_image)
+            | beam.Partition(lambda row, _: SPLITS.index(row["split"]), len(SPLITS))
+        )
         for split, part in zip(SPLITS, parts, strict=True):
             path = f"{arguments.output}/{split.lower()}"
             sink = beam.io.WriteToTFRecord(path, file_name_suffix=".tfrecord")

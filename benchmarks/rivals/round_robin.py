@@ -21,7 +21,9 @@ MakeExample = Callable[[job.Item, str], tf.train.Example]
 """An image and the mode to the image's record."""
 
 
-def write(path: str, items: list[job.Item], mode: str, example: MakeExample, ready: Barrier) -> None:
+def write(
+    path: str, items: list[job.Item], mode: str, example: MakeExample, ready: Barrier
+) -> None:
     """Writes one shard: the body of a process."""
     ready.wait()
     with tf.io.TFRecordWriter(path) as writer:
@@ -38,7 +40,9 @@ def convert(description: str | None, example: MakeExample) -> None:
     items = job.items(arguments.input)
     paths = [f"{arguments.output}/shard_{index}" for index in range(count)]
     processes = [
-        multiprocessing.Process(target=write, args=(path, items[index::count], arguments.mode, example, ready))
+        multiprocessing.Process(
+            target=write, args=(path, items[index::count], arguments.mode, example, ready)
+        )
         for index, path in enumerate(paths)
     ]
     for process in processes:

@@ -20,7 +20,9 @@ def example(item: job.Item, mode: str) -> tf.train.Example:
     """The record of a file."""
     features = job.features(item, mode)
     return tf.train.Example(
-        features=tf.train.Features(feature={name: feature(value) for name, value in features.items()})
+        features=tf.train.Features(
+            feature={name: feature(value) for name, value in features.items()}
+        )
     )
 
 

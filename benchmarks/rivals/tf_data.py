@@ -26,7 +26,11 @@ def read(folder: str, batch_size: int, size: tuple[int, int] | None) -> tf.data.
         return image if size is None else tf.image.resize(image, size), label
 
     files = tf.data.Dataset.list_files(os.path.join(folder, "train-*.tfrecord"))
-    records = files.interleave(tf.data.TFRecordDataset, num_parallel_calls=AUTOTUNE, deterministic=False)
-    parsed = records.batch(256).map(parse, num_parallel_calls=AUTOTUNE, deterministic=False).unbatch()
+    records = files.interleave(
+        tf.data.TFRecordDataset, num_parallel_calls=AUTOTUNE, deterministic=False
+    )
+    parsed = (
+        records.batch(256).map(parse, num_parallel_calls=AUTOTUNE, deterministic=False).unbatch()
+    )
     images = parsed.map(decode, num_parallel_calls=AUTOTUNE, deterministic=False)
     return images.batch(batch_size).prefetch(AUTOTUNE)

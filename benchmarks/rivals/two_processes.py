@@ -37,7 +37,10 @@ def shards(items: list[job.Item], output: str) -> list[Shard]:
         # The tail of the digest: its head is the sort key.
         splits["test" if int.from_bytes(digest[-8:]) < cut else "train"].append(item)
     return [
-        Shard(f"{output}/{split}-{index:05}-of-{SHARDS[split]:05}.tfrecord", members[index :: SHARDS[split]])
+        Shard(
+            f"{output}/{split}-{index:05}-of-{SHARDS[split]:05}.tfrecord",
+            members[index :: SHARDS[split]],
+        )
         for split, members in splits.items()
         for index in range(SHARDS[split])
     ]
@@ -69,7 +72,9 @@ def example(features: job.Features) -> bytes:
 
 def feature(value: bytes | int) -> bytes:
     """Serialises a tf.train.Feature: a BytesList (1) or an Int64List (3) of one value."""
-    return field(1, field(1, value)) if isinstance(value, bytes) else field(3, field(1, varint(value)))
+    return (
+        field(1, field(1, value)) if isinstance(value, bytes) else field(3, field(1, varint(value)))
+    )
 
 
 def field(number: int, payload: bytes) -> bytes:

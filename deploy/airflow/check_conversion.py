@@ -5,7 +5,10 @@ from typing import Any
 
 
 def find_problems(
-    summary: Mapping[str, Any], marker: Mapping[str, Any], classes: Sequence[str] = (), max_rejected: float = 0.01
+    summary: Mapping[str, Any],
+    marker: Mapping[str, Any],
+    classes: Sequence[str] = (),
+    max_rejected: float = 0.01,
 ) -> list[str]:
     """Finds reasons to stop the downstream tasks.
 
@@ -19,15 +22,24 @@ def find_problems(
         One sentence per problem; empty for a good dataset.
     """
     if summary["exit_code"] != 0 or summary["status"] not in ("published", "kept"):
-        return [f"the conversion is {summary['status']} with exit code {summary['exit_code']}: {summary['sentence']}"]
+        return [
+            f"the conversion is {summary['status']} with exit code {summary['exit_code']}: {summary['sentence']}"
+        ]
     problems = []
     ledger = {**summary, **summary.get("numbers", {})}["ledger"]
-    parts = [ledger["written"], *(sum(ledger[name].values()) for name in ("rejected", "ignored", "left_out"))]
+    parts = [
+        ledger["written"],
+        *(sum(ledger[name].values()) for name in ("rejected", "ignored", "left_out")),
+    ]
     if ledger["listed"] != sum(parts):
-        problems.append(f"{ledger['listed']} were listed, and {' + '.join(map(str, parts))} are accounted for")
+        problems.append(
+            f"{ledger['listed']} were listed, and {' + '.join(map(str, parts))} are accounted for"
+        )
     images, rejected = parts[0] + parts[1], parts[1]
     if rejected > max_rejected * images:
-        problems.append(f"{rejected} of {images} images were rejected, more than {max_rejected:.2%}")
+        problems.append(
+            f"{rejected} of {images} images were rejected, more than {max_rejected:.2%}"
+        )
     if not parts[0]:
         problems.append("no image was written")
     found: set[str] = set()

@@ -26,14 +26,30 @@ FINAL = ("failed with return code 2", "failed with return code 3")
 NOT_AS_EXPECTED = 4
 
 PARAMS = {
-    "input": Param("/data/photos", type="string", description="the folder with the images; may contain {date}"),
-    "output": Param("/data/dataset", type="string", description="the folder with the versions; may contain {date}"),
-    "config": Param("configs/class_folders.yaml", type="string", description="the YAML that defines the dataset"),
-    "runner": Param("DirectRunner", type="string", description="DirectRunner, PrismRunner, DataflowRunner, ..."),
-    "beam_options": Param({}, type="object", description="other flags of Recordmill, Beam and the runner"),
+    "input": Param(
+        "/data/photos", type="string", description="the folder with the images; may contain {date}"
+    ),
+    "output": Param(
+        "/data/dataset",
+        type="string",
+        description="the folder with the versions; may contain {date}",
+    ),
+    "config": Param(
+        "configs/class_folders.yaml", type="string", description="the YAML that defines the dataset"
+    ),
+    "runner": Param(
+        "DirectRunner", type="string", description="DirectRunner, PrismRunner, DataflowRunner, ..."
+    ),
+    "beam_options": Param(
+        {}, type="object", description="other flags of Recordmill, Beam and the runner"
+    ),
     "keep": Param(7, type="integer", minimum=1, description="versions that are kept"),
-    "classes": Param([], type="array", items={"type": "string"}, description="classes that must have images"),
-    "max_rejected": Param(0.01, type="number", minimum=0, maximum=1, description="the share that may be rejected"),
+    "classes": Param(
+        [], type="array", items={"type": "string"}, description="classes that must have images"
+    ),
+    "max_rejected": Param(
+        0.01, type="number", minimum=0, maximum=1, description="the share that may be rejected"
+    ),
 }
 
 
@@ -66,7 +82,9 @@ class ConvertImages(BeamRunPythonPipelineOperator):
             if str(error).endswith(f"failed with return code {NOT_AS_EXPECTED}"):
                 return None  # the summary has the breaches
             if str(error).endswith(FINAL):
-                raise AirflowFailException(f"{error}: a retry would fail again; see the log above") from error
+                raise AirflowFailException(
+                    f"{error}: a retry would fail again; see the log above"
+                ) from error
             raise
 
 
@@ -96,7 +114,9 @@ def check(dataset: str, summary_path: str, params: dict | None = None) -> dict[s
 @task
 def drop_old(dataset: str, params: dict | None = None) -> None:
     """Deletes old versions, but never the current one."""
-    subprocess.run([PYTHON, "-m", "pipeline.versions", dataset, "--keep", str(params["keep"])], check=True)
+    subprocess.run(
+        [PYTHON, "-m", "pipeline.versions", dataset, "--keep", str(params["keep"])], check=True
+    )
 
 
 def _read(path: str) -> dict:

@@ -20,7 +20,10 @@ import yaml
 from pydantic import TypeAdapter, ValidationError
 
 from recordmill import storage
-from recordmill.pipeline.configuration.resolve_settings import complete_settings, find_unstored_boxes
+from recordmill.pipeline.configuration.resolve_settings import (
+    complete_settings,
+    find_unstored_boxes,
+)
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import INT64_MAX
@@ -75,7 +78,9 @@ class LoadedSettings:
     layout: Layout | None
 
 
-def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogniser | None = None) -> LoadedSettings:
+def load_settings(
+    path: str | None, overrides: Sequence[str], recogniser: Recogniser | None = None
+) -> LoadedSettings:
     """Reads a configuration file and applies `key.path=value` overrides.
 
     Args:
@@ -94,14 +99,18 @@ def load_settings(path: str | None, overrides: Sequence[str], recogniser: Recogn
     text = _read_text(path) if path and path != AUTO else ""
     plain = parse_yaml(text, f"the configuration {path}")
     if not isinstance(plain, dict | None):
-        raise UsageError(f"the configuration {path} holds a {type(plain).__name__}, not keys and values")
+        raise UsageError(
+            f"the configuration {path} holds a {type(plain).__name__}, not keys and values"
+        )
     plain = plain or {}
     overridden = [_set(plain, override) for override in overrides]
     layout = None
     if _is_to_be_recognised(plain, path) and recogniser:
         plain, layout = recogniser(plain)
     settings = _validate(plain, path or "--set", overridden)
-    first = f"{COMMENT}{layout.kind}: {printable(layout.why)}" if layout else text.partition("\n")[0]
+    first = (
+        f"{COMMENT}{layout.kind}: {printable(layout.why)}" if layout else text.partition("\n")[0]
+    )
     comment = f"{first}\n" if first.startswith(COMMENT) else ""
     return LoadedSettings(settings, plain.get("convention") is not None, comment, layout)
 
@@ -130,7 +139,11 @@ def _read_text(path: str) -> str:
         if shipped.is_file():
             return shipped.read_text(encoding="utf-8")
     try:
-        return local.read_text(encoding="utf-8") if storage.is_local(path) else storage.read_range(path).decode()
+        return (
+            local.read_text(encoding="utf-8")
+            if storage.is_local(path)
+            else storage.read_range(path).decode()
+        )
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"the configuration {path} cannot be read: {why}") from None
@@ -145,20 +158,30 @@ def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
     value = parse_yaml(text, f"--set {override:.200}: the value")
     source = plain.get("source")
     kind = source.get("kind") if isinstance(source, dict) else None
-    default: Any = DatasetSettings(source=load_source(kind if kind in source_names() else DEFAULT_KIND)())
+    default: Any = DatasetSettings(
+        source=load_source(kind if kind in source_names() else DEFAULT_KIND)()
+    )
     for key in keys[:-1]:
         default = getattr(default, key, None)
         if plain.get(key) is None:
             plain[key] = dict(default) if isinstance(default, Mapping) else {}
         if not isinstance(plain[key], dict):
-            raise UsageError(f"--set {override:.200}: {key} is {plain[key]!r:.80}, which has no keys below it")
+            raise UsageError(
+                f"--set {override:.200}: {key} is {plain[key]!r:.80}, which has no keys below it"
+            )
         plain = plain[key]
     plain[keys[-1]] = value
     return keys
 
 
-def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]) -> DatasetSettings:
-    values = {key: value for key, value in plain.items() if value is not None or key not in ("source", "convention")}
+def _validate(
+    plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[str, ...]]
+) -> DatasetSettings:
+    values = {
+        key: value
+        for key, value in plain.items()
+        if value is not None or key not in ("source", "convention")
+    }
     problems: list[str] = []
     source: Any = load_source(DEFAULT_KIND)
     convention = values.get("convention", "")
@@ -171,7 +194,9 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
     values = _expand_notation(shape, values)
     try:
         built = adapter.validate_python(values)
-        settings = DatasetSettings(**{each.name: getattr(built, each.name) for each in fields(DatasetSettings)})
+        settings = DatasetSettings(
+            **{each.name: getattr(built, each.name) for each in fields(DatasetSettings)}
+        )
         if not problems:
             settings = complete_settings(settings)
     except ValidationError as error:
@@ -179,15 +204,26 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
     except ValueError as error:
         problems.append(str(error))
     else:
-        unstored = find_unstored_boxes(ExampleLayout(settings)) if plain.get("convention") is None else ""
+        unstored = (
+            find_unstored_boxes(ExampleLayout(settings)) if plain.get("convention") is None else ""
+        )
         problems += [unstored] if unstored else []
     splits: Any = plain.get("splits")
-    given = [key for key in ("from_folders", "from_source") if isinstance(splits, dict) and splits.get(key)]
+    given = [
+        key
+        for key in ("from_folders", "from_source")
+        if isinstance(splits, dict) and splits.get(key)
+    ]
     if given and "fractions" in splits:
         both = f"splits.{given[0]} and splits.fractions contradict each other"
-        problems.append(f"{both}: remove one of them (--set 'splits={{{given[0]}: {{...}}}}' replaces both)")
+        problems.append(
+            f"{both}: remove one of them (--set 'splits={{{given[0]}: {{...}}}}' replaces both)"
+        )
     if problems:
-        lines = (f"{_blame(problem, where, overridden)}: {problem}" for problem in dict.fromkeys(problems))
+        lines = (
+            f"{_blame(problem, where, overridden)}: {problem}"
+            for problem in dict.fromkeys(problems)
+        )
         raise UsageError("\n".join(lines))
     return settings
 
@@ -195,7 +231,10 @@ def _validate(plain: Mapping[str, Any], where: str, overridden: Sequence[tuple[s
 def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> str:
     """The origin of a wrong value: `--set` if an override has the key that the sentence begins with."""
     key = tuple(re.split(r"[^\w.]", problem, maxsplit=1)[0].rstrip(".").split("."))
-    leads = any(key[: len(keys)] == keys or (len(key) > 1 and keys[: len(key)] == key) for keys in overridden)
+    leads = any(
+        key[: len(keys)] == keys or (len(key) > 1 and keys[: len(key)] == key)
+        for keys in overridden
+    )
     return "--set" if leads else where
 
 
@@ -210,7 +249,11 @@ def _expand_notation(kind: Any, values: Any) -> Any:
     kind = without_none(kind)
     if isinstance(values, str) and (short := getattr(kind, "short_form", "")):
         return {short: values}
-    if get_origin(kind) is Literal and {"yes", "no"} <= set(get_args(kind)) and isinstance(values, bool):
+    if (
+        get_origin(kind) is Literal
+        and {"yes", "no"} <= set(get_args(kind))
+        and isinstance(values, bool)
+    ):
         return "yes" if values else "no"
     if not isinstance(values, dict):
         return values
@@ -226,7 +269,9 @@ def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
     """The class of the given source, and its settings."""
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
     if not isinstance(kind, str):
-        raise ValueError(f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings")
+        raise ValueError(
+            f"source is {source!r:.80}: write source: {{kind: {DEFAULT_KIND}}} and its settings"
+        )
     return load_source(kind), {key: value for key, value in source.items() if key != "kind"}
 
 
@@ -236,7 +281,10 @@ def _adapter(source: Any, convention: Any) -> tuple[type[Any], TypeAdapter[Any]]
 
     Cached, since pydantic takes 50 ms to make a validator.
     """
-    own: list[tuple[str, Any, Any]] = [("source", source, MISSING), ("convention", convention, "default")]
+    own: list[tuple[str, Any, Any]] = [
+        ("source", source, MISSING),
+        ("convention", convention, "default"),
+    ]
     shape = make_dataclass("Settings", own, bases=(DatasetSettings,), frozen=True, kw_only=True)
     return shape, TypeAdapter(shape)
 
@@ -255,7 +303,9 @@ class _Loader(yaml.SafeLoader):
         if self.check_event(yaml.AliasEvent):
             raise _refusal("an alias is not allowed here: write the value again", self.peek_event())
         if self.depth == MAX_DEPTH:
-            raise _refusal(f"it nests more than {MAX_DEPTH} deep: write it flatter", self.peek_event())
+            raise _refusal(
+                f"it nests more than {MAX_DEPTH} deep: write it flatter", self.peek_event()
+            )
         self.depth += 1
         node = super().compose_node(parent, index)
         self.depth -= 1
@@ -308,14 +358,23 @@ def parse_yaml(text: str, name: str) -> Any:
         mark = error.problem_mark
         where = f" (line {mark.line + 1}, column {mark.column + 1})" if mark else ""
         raise UsageError(f"{name} cannot be read: {error.problem}{where}") from None
-    except (yaml.YAMLError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (
+        yaml.YAMLError,
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
         # PyYAML raises errors of any class for the date 2020-13-01, `!!int ''`, a number of 5,000 digits and the like.
         raise UsageError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
 
 
 def as_yaml(value: Any) -> str:
     """A plain value as YAML, in one line unless a text in it has several."""
-    text = yaml.safe_dump(value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize)
+    text = yaml.safe_dump(
+        value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize
+    )
     return text.removesuffix("...\n").removesuffix("\n")
 
 
@@ -360,19 +419,25 @@ def _explain(error: Any, values: Mapping[str, Any], kind: type[Any]) -> tuple[st
     if name == "unexpected_keyword_argument":
         above, _, last = key.rpartition(".")
         known = sorted(_all_keys(kind), key=lambda path: path.rpartition(".")[0] == above)
-        names = {path.rpartition(".")[2]: path for path in known}  # of equal names, the key's sibling wins
+        names = {
+            path.rpartition(".")[2]: path for path in known
+        }  # of equal names, the key's sibling wins
         near = difflib.get_close_matches(last, names, 1, cutoff=0.8)
         siblings = [path for path in known if above and path.rpartition(".")[0] == above]
         others = f"write one of {', '.join(siblings)}" if siblings else "docs/settings.md lists all"
         return f"unknown setting {key}: ", f"did you mean {names[near[0]]}?" if near else others
     if name == "value_error":
         message = str(error["ctx"]["error"])
-        parent, _, last = key.rpartition(".")  # a message may begin with the whole key, or with its last part
+        parent, _, last = key.rpartition(
+            "."
+        )  # a message may begin with the whole key, or with its last part
         prefix = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
         return message if not prefix or message.startswith(key) else f"{prefix}.{message}", ""
     shown = "empty" if error["input"] is None else f"{error['input']!r:.80}"
     word = _WORDS.get(name.partition("_")[0])
-    return f"{key} is {shown}: it should ", f"be {word}" if word else error["msg"].partition(" should ")[2]
+    return f"{key} is {shown}: it should ", f"be {word}" if word else error["msg"].partition(
+        " should "
+    )[2]
 
 
 def _path_of(loc: Sequence[str | int], values: Any) -> str:

@@ -115,7 +115,9 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **settings: Any) -> None:
         """Takes what `argparse.ArgumentParser` takes; examples keep their lines, and no flag may be abbreviated."""
         # Airflow always adds --labels=..., which an abbreviation would match.
-        super().__init__(formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings)
+        super().__init__(
+            formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
+        )
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
@@ -132,9 +134,16 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
     override = "overrides one setting, with a value in YAML; repeatable"
     data.add_argument("--set", action="append", metavar="KEY.PATH=VALUE", help=override)
-    _add_path(data, "against", "the dataset with which `expect` compares (default: the one in the output)", "DATASET")
+    _add_path(
+        data,
+        "against",
+        "the dataset with which `expect` compares (default: the one in the output)",
+        "DATASET",
+    )
     reuse = "take unchanged images from an earlier dataset, without decoding them; repeatable"
-    data.add_argument("--reuse", action="append", type=os.path.expanduser, metavar="DATASET", help=reuse)
+    data.add_argument(
+        "--reuse", action="append", type=os.path.expanduser, metavar="DATASET", help=reuse
+    )
     run = parser.add_argument_group("how to run")
     plan = "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known"
     _add_switch(run, "plan", plan)
@@ -143,7 +152,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     versions = "keep earlier datasets: publish in a folder below the output, and switch readers to it in one step"
     _add_switch(run, "versions", versions)
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
-    _add_switch(run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}")
+    _add_switch(
+        run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}"
+    )
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", is_on=True)
     writer = "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord (docs/beam_writer.md)"
     run.add_argument("--writer", choices=("recordmill", "beam"), metavar="NAME", help=writer)
@@ -153,7 +164,11 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
     run.add_argument("--processes", type=positive, metavar="N", help=processes)
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
-    _add_path(reports, "outcome_file", "the file to which the job itself writes its outcome; it is not deleted")
+    _add_path(
+        reports,
+        "outcome_file",
+        "the file to which the job itself writes its outcome; it is not deleted",
+    )
     _add_switch(reports, "json", "write the line of JSON even if stdout is a terminal")
     _add_switch(reports, "traceback", "show where an unexpected error comes from")
 
@@ -165,18 +180,29 @@ def write_json(line: str, asked: bool | None) -> None:
         sys.stdout.flush()
 
 
-def _add_switch(group: argparse._ActionsContainer, name: str, meaning: str, is_on: bool = False) -> None:
+def _add_switch(
+    group: argparse._ActionsContainer, name: str, meaning: str, is_on: bool = False
+) -> None:
     """Adds `--name` and `--no_name`; `meaning` is the help of the one that changes the default.
 
     A value may follow, since Dataflow's templates give every flag one.
     """
-    help_with, help_without = (argparse.SUPPRESS, meaning) if is_on else (meaning, argparse.SUPPRESS)
-    value: dict[str, Any] = {"nargs": "?", "type": _true_or_false, "const": True, "metavar": "true|false"}
+    help_with, help_without = (
+        (argparse.SUPPRESS, meaning) if is_on else (meaning, argparse.SUPPRESS)
+    )
+    value: dict[str, Any] = {
+        "nargs": "?",
+        "type": _true_or_false,
+        "const": True,
+        "metavar": "true|false",
+    }
     group.add_argument(f"--{name}", help=help_with, **value)
     group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
 
 
-def _add_path(group: argparse._ActionsContainer, name: str, meaning: str, metavar: str = "FILE") -> None:
+def _add_path(
+    group: argparse._ActionsContainer, name: str, meaning: str, metavar: str = "FILE"
+) -> None:
     group.add_argument(f"--{name}", type=os.path.expanduser, metavar=metavar, help=meaning)
 
 
@@ -196,7 +222,9 @@ def positive(text: str) -> int:
 def _known_runner(text: str) -> str:
     """A local runner's full name; Beam also accepts `direct` and `directrunner`."""
     short = text.lower().removesuffix("runner")
-    return next((name for name in LOCAL_RUNNERS if name.lower().removesuffix("runner") == short), text)
+    return next(
+        (name for name in LOCAL_RUNNERS if name.lower().removesuffix("runner") == short), text
+    )
 
 
 def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
@@ -212,7 +240,9 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
         argument_default=argparse.SUPPRESS,  # `LaunchOptions` has the defaults
     )
     parser.add_argument("--version", action="version", version=f"recordmill {VERSION}")
-    runners = "DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, DataflowRunner, ..."
+    runners = (
+        "DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, DataflowRunner, ..."
+    )
     parser.add_argument("--runner", type=_known_runner, help=runners)
     _add_flags(parser)
     return parser
@@ -230,7 +260,8 @@ def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
     """
     flags, rest = build_parser(prog).parse_known_args(argv)
     given: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in vars(flags).items()
+        name: tuple(value) if isinstance(value, list) else value
+        for name, value in vars(flags).items()
     }
     return LaunchOptions(**given, beam_arguments=tuple(rest))
 
@@ -245,7 +276,9 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
         raise UsageError(unknown)
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
-    if options.writer == "beam" and (idle := [f"--{name}" for name in _NOT_BEAMS if getattr(options, name)]):
+    if options.writer == "beam" and (
+        idle := [f"--{name}" for name in _NOT_BEAMS if getattr(options, name)]
+    ):
         raise UsageError(f"{idle[0]} has no effect with --writer=beam: remove it")
     sample = options.sample
     if sample is None:
@@ -275,7 +308,9 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
         near = difflib.get_close_matches(flag, ours, 1, cutoff=0.85 if elsewhere else 0.6)
         if near or not elsewhere:
             advice = f"did you mean {near[0]}?" if near else "see --help"
-            if re.search(r"[{}\[\],:]", word) and not word.startswith("-"):  # the shell split a value at its spaces
+            if re.search(r"[{}\[\],:]", word) and not word.startswith(
+                "-"
+            ):  # the shell split a value at its spaces
                 advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
             return f"there is no flag {word}: {advice}"
     return ""
@@ -285,4 +320,6 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
 def _flags_of_beam() -> frozenset[str]:
     """The flags of Beam and of its runners, as spelt in the source of the installed Beam."""
     path = str(distribution("apache-beam").locate_file("apache_beam/options/pipeline_options.py"))
-    return frozenset(re.findall(r"""["'](--?[A-Za-z][\w-]*)["']""", Path(path).read_text(encoding="utf-8")))
+    return frozenset(
+        re.findall(r"""["'](--?[A-Za-z][\w-]*)["']""", Path(path).read_text(encoding="utf-8"))
+    )

@@ -24,7 +24,12 @@ SECONDS_TO_ANSWER = 30.0
 
 _CLIENTS = {"gs": ("gcp", "google.cloud.storage"), "s3": ("aws", "boto3")}
 
-_SECRETS = ("--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token", "--azure_connection_string")
+_SECRETS = (
+    "--s3_access_key_id",
+    "--s3_secret_access_key",
+    "--s3_session_token",
+    "--azure_connection_string",
+)
 
 
 def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
@@ -65,7 +70,9 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
         parsed.append(Input(path, name if named else ""))
     names = [each.name for each in parsed]
     if len(parsed) > 1 and not all(names):
-        raise UsageError("several inputs need names, which their images' keys begin with: write --input NAME=DIR")
+        raise UsageError(
+            "several inputs need names, which their images' keys begin with: write --input NAME=DIR"
+        )
     if len(set(names)) < len(names):
         repeated = next(name for name in names if names.count(name) > 1)
         raise UsageError(f"two inputs have the name {repeated}: give each a name of its own")
@@ -96,7 +103,9 @@ def normal_path(path: str) -> str:
         path.encode()
     except UnicodeEncodeError:
         shown = os.fsencode(path).decode("utf-8", "backslashreplace")
-        raise UsageError(f"the path {shown} is not UTF-8: rename it, or give a link to it") from None
+        raise UsageError(
+            f"the path {shown} is not UTF-8: rename it, or give a link to it"
+        ) from None
     return path.rstrip("/") or "/"
 
 
@@ -145,10 +154,14 @@ def probe_store(what: str, place: str, path: str, here: bool) -> bool:
     except OSError as error:  # left to the job, which may have other permissions
         if here and (isinstance(error, TimeoutError) or error.errno == errno.EIO):
             why = " ".join(str(error.strerror or error).split())
-            raise RecordmillError(f"the store of the {what} {place} cannot be reached: {why:.300}") from None
+            raise RecordmillError(
+                f"the store of the {what} {place} cannot be reached: {why:.300}"
+            ) from None
         return False
     except ValueError as error:
-        raise RecordmillError(f"the {what} {place} cannot be read: {' '.join(str(error).split())}") from None
+        raise RecordmillError(
+            f"the {what} {place} cannot be read: {' '.join(str(error).split())}"
+        ) from None
 
 
 def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
@@ -164,10 +177,14 @@ def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
     parent, name = os.path.split(output)
     with suppress(OSError):  # left to the job, which may have other permissions
         if split_version(name) and find_pointer(parent or "."):
-            raise UsageError(f"the output {output} is a version: choose {parent or '.'} and --versions")
+            raise UsageError(
+                f"the output {output} is a version: choose {parent or '.'} and --versions"
+            )
         for path in (each.path for each in inputs):
             if (current := current_folder(path)) != path:
-                raise UsageError(f"the input {path} has versions, which would all be read: name one, such as {current}")
+                raise UsageError(
+                    f"the input {path} has versions, which would all be read: name one, such as {current}"
+                )
 
 
 def check_places(inputs: Sequence[Input], output: str) -> None:
@@ -181,9 +198,13 @@ def check_places(inputs: Sequence[Input], output: str) -> None:
     check_local_inputs(inputs)
     for path in (each.path for each in inputs):
         if _is_inside(output, path):
-            raise RecordmillError(f"the output {output} is inside the input {path}: choose a folder outside it")
+            raise RecordmillError(
+                f"the output {output} is inside the input {path}: choose a folder outside it"
+            )
         if _is_inside(path, output):
-            raise RecordmillError(f"the output {output} contains the input {path}: choose a folder of its own")
+            raise RecordmillError(
+                f"the output {output} contains the input {path}: choose a folder of its own"
+            )
 
 
 def _check_client(what: str, path: str) -> None:
@@ -231,7 +252,11 @@ def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
     if not path:
         return Exclusions()
     try:
-        text = storage.read_range(os.path.expanduser(path)).decode("utf-8-sig")  # some editors write a byte order mark
+        text = storage.read_range(os.path.expanduser(path)).decode(
+            "utf-8-sig"
+        )  # some editors write a byte order mark
         return Exclusions.parse(text.split("\n"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{setting}: {path} cannot be used: {getattr(error, 'strerror', None) or error}") from None
+        raise UsageError(
+            f"{setting}: {path} cannot be used: {getattr(error, 'strerror', None) or error}"
+        ) from None

@@ -52,7 +52,9 @@ from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
-_IMPORT_FILE = re.compile(rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"')  # of AutoML or Vertex AI
+_IMPORT_FILE = re.compile(
+    rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"'
+)  # of AutoML or Vertex AI
 _AS_A_TABLE = (
     "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images (docs/manifests.md), "
     "or --config configs/observations.yaml if there are none"
@@ -91,7 +93,10 @@ def fill_in(
         found = [(each, recognised) for each, recognised in looks if recognised]
     except UsageError:
         raise
-    except (OSError, ValueError):  # the job may have other permissions; `preflight` reports unknown stores
+    except (
+        OSError,
+        ValueError,
+    ):  # the job may have other permissions; `preflight` reports unknown stores
         pass
     if not found:
         gives_words = "kind" in source and load_source(source["kind"]).gives_words
@@ -100,7 +105,9 @@ def fill_in(
     settings = _without_splits(found[0][1].settings, written)
     if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
         kinds = [f"{each.path} looks like {recognised.kind}" for each, recognised in found]
-        raise UsageError(f"inputs have different layouts ({', '.join(kinds)}): convert each, or write --config")
+        raise UsageError(
+            f"inputs have different layouts ({', '.join(kinds)}): convert each, or write --config"
+        )
     layout = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
     say(f"recognised {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
     return _merge(settings, written), layout
@@ -141,19 +148,29 @@ def _lies_below(place: str, folder: str, found: Recognised) -> UsageError:
     return UsageError(f"{looks}, which --input {place} would lose: let --input end in /{folder}")
 
 
-def _refuse_annotations_below(sketch: FolderSketch, place: str, kinds: Sequence[str], ignore: Ignore) -> None:
+def _refuse_annotations_below(
+    sketch: FolderSketch, place: str, kinds: Sequence[str], ignore: Ignore
+) -> None:
     """Refuses class folders that are annotated datasets of their own, whose boxes would be lost."""
     about_boxes = [kind for kind in kinds if load_source(kind).is_about_boxes]
-    most, below = (3, 3) if storage.is_local(place) else (1, 2)  # on a store, each folder takes at least one request
+    most, below = (
+        (3, 3) if storage.is_local(place) else (1, 2)
+    )  # on a store, each folder takes at least one request
     level = [("", sketch)]
     for _ in range(below):
         inner = []
         for at, seen in level:
-            around = [each for each in seen.top.folders if seen.at(each).folders and not seen.at(each).images]
+            around = [
+                each
+                for each in seen.top.folders
+                if seen.at(each).folders and not seen.at(each).images
+            ]
             inner += [posixpath.join(at, each) for each in around[:most]]
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
         for at, seen in level:
-            for found in (each for kind in about_boxes for each in load_source(kind).recognise(seen)):
+            for found in (
+                each for kind in about_boxes for each in load_source(kind).recognise(seen)
+            ):
                 raise _lies_below(place, at, found)
 
 
@@ -163,7 +180,11 @@ def _refuse_files(top: Names, place: str) -> None:
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
     are_tables = all(name.lower().endswith(TABLE_ENDINGS) for name in top.files)
-    advice = _AS_A_TABLE if are_tables else "let --input name what is to be converted, or --config what it is"
+    advice = (
+        _AS_A_TABLE
+        if are_tables
+        else "let --input name what is to be converted, or --config what it is"
+    )
     raise UsageError(f"{place} holds no image, only files such as {top.files[0]}: {advice}")
 
 
@@ -186,7 +207,9 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
     raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}")
 
 
-def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]) -> Recognised | None:
+def recognise(
+    sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]
+) -> Recognised | None:
     """The only possible layout of an input; None if file names do not show any.
 
     Args:
@@ -199,15 +222,27 @@ def recognise(sketch: FolderSketch, kinds: Sequence[str], place: str, written: M
         UsageError: there are several, or a setting is missing; the text has the flags.
     """
     if sketch.only:
-        kinds = [kind for kind in kinds if compile_globs(load_source(kind)().files).match_file(sketch.only)]
+        kinds = [
+            kind
+            for kind in kinds
+            if compile_globs(load_source(kind)().files).match_file(sketch.only)
+        ]
     found = [each for kind in kinds for each in load_source(kind).recognise(sketch)]
     found = [each for each in found if each.is_firm] or found
     agreeing = [_agreements(each.settings, written) for each in found]
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
     if len(found) > 1:
-        whys = [each.why + (f", but {each.needs.partition(':')[0]}" if each.needs else "") for each in found]
-        ways = [f"{each.kind} ({why}): {flags_of(each.settings)}" for each, why in zip(found, whys, strict=True)]
-        raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}")
+        whys = [
+            each.why + (f", but {each.needs.partition(':')[0]}" if each.needs else "")
+            for each in found
+        ]
+        ways = [
+            f"{each.kind} ({why}): {flags_of(each.settings)}"
+            for each, why in zip(found, whys, strict=True)
+        ]
+        raise UsageError(
+            f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}"
+        )
     for each in found:
         if each.needs and not any(_has_key(written, key) for key in each.needed_keys):
             raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
@@ -226,20 +261,29 @@ def flags_of(settings: Mapping[str, Any]) -> str:
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:
     """The kinds of source that have all the given settings."""
-    return [kind for kind in source_names() if set(source) <= {each.name for each in fields(load_source(kind))}]
+    return [
+        kind
+        for kind in source_names()
+        if set(source) <= {each.name for each in fields(load_source(kind))}
+    ]
 
 
 def _listing(written: Mapping[str, Any]) -> ListingSettings:
     """The given `include` and `ignore`, without values of other types."""
     given = [written.get(key) for key in ("include", "ignore")]
-    texts = [each if isinstance(each, list) and all(isinstance(one, str) for one in each) else [] for each in given]
+    texts = [
+        each if isinstance(each, list) and all(isinstance(one, str) for one in each) else []
+        for each in given
+    ]
     return ListingSettings(include=tuple(texts[0]), ignore=tuple(texts[1]))
 
 
 def _agreements(settings: Any, written: Any) -> int:
     """The number of settings that are given with the same value; negative if one has another value."""
     if isinstance(settings, Mapping) and isinstance(written, Mapping):
-        counts = [_agreements(value, written[key]) for key, value in settings.items() if key in written]
+        counts = [
+            _agreements(value, written[key]) for key, value in settings.items() if key in written
+        ]
         return min(counts) if counts and min(counts) < 0 else sum(counts)
     return 1 if settings == written else -1
 
@@ -248,17 +292,28 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
     """Recognised settings, without those about splits if the user decides these."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
     given = settings.get("splits", {})
-    are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(labels.get("classes") or ())
-    patterns = [[_part(each, "source").get(key) for each in (settings, written)] for key in ("split", "sets")]
-    are_other_words = "from_source" in given and any(own not in (None, found) for found, own in patterns)
+    are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(
+        labels.get("classes") or ()
+    )
+    patterns = [
+        [_part(each, "source").get(key) for each in (settings, written)]
+        for key in ("split", "sets")
+    ]
+    are_other_words = "from_source" in given and any(
+        own not in (None, found) for found, own in patterns
+    )
     if not (are_classes or are_other_words or any(splits.get(key) for key in _OWN_SPLITS)):
         return settings
     kept = {key: value for key, value in settings.items() if key != "splits"}
     if "source" in kept:  # patterns that find words for splits would have no effect
         idle = set(load_source(kept["source"]["kind"]).split_settings)
-        kept["source"] = {key: value for key, value in kept["source"].items() if key not in {*idle, "sets"}}
+        kept["source"] = {
+            key: value for key, value in kept["source"].items() if key not in {*idle, "sets"}
+        }
         if isinstance(columns := kept["source"].get("columns"), Mapping):
-            kept["source"]["columns"] = {key: value for key, value in columns.items() if key != "split"}
+            kept["source"]["columns"] = {
+                key: value for key, value in columns.items() if key != "split"
+            }
     return kept
 
 
@@ -270,7 +325,11 @@ def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
 
 def _has_key(written: Any, path: str) -> bool:
     key, _, below = path.partition(".")
-    return isinstance(written, dict) and key in written and (not below or _has_key(written[key], below))
+    return (
+        isinstance(written, dict)
+        and key in written
+        and (not below or _has_key(written[key], below))
+    )
 
 
 def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -319,7 +378,14 @@ ANNOTATION_FOLDERS = frozenset(
 )
 """Names, in lower case, of folders of annotations or lists, which are also looked into below other folders."""
 
-_HEADS = {(".json",): 2, (".xml",): 2, (".yaml", ".yml"): 1, TABLE_ENDINGS: 4, (".names", ".labels"): 1, (".txt",): 3}
+_HEADS = {
+    (".json",): 2,
+    (".xml",): 2,
+    (".yaml", ".yml"): 1,
+    TABLE_ENDINGS: 4,
+    (".names", ".labels"): 1,
+    (".txt",): 3,
+}
 """Extensions, and how many files with them are read per folder; the kinds are read in this order."""
 
 
@@ -340,12 +406,16 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     sketch = FolderSketch(names)
     telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
     paths = [only] if only else telling[:MOST_HEADS]
-    heads = dict(zip(paths, storage.map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True))
+    heads = dict(
+        zip(paths, storage.map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True)
+    )
     archives = {}
     seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
     for name in dict.fromkeys((*seen[:2], *seen[-1:])):
         archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
-    return FolderSketch(names, heads, archives, only, os.path.abspath(root) if storage.is_local(root) else root)
+    return FolderSketch(
+        names, heads, archives, only, os.path.abspath(root) if storage.is_local(root) else root
+    )
 
 
 def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
@@ -380,22 +450,35 @@ def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
     """The contents of a folder below the input; for a large one on a store, the first names and the revealing ones."""
     entries = set(storage.folder_entries(folder, MOST_NAMES))
     if len(entries) >= MOST_NAMES and not storage.is_local(folder):
-        entries.update(*in_parallel(lambda start: storage.folder_entries(folder, 10, start), REVEALING_PREFIXES))
+        entries.update(
+            *in_parallel(
+                lambda start: storage.folder_entries(folder, 10, start), REVEALING_PREFIXES
+            )
+        )
     prefix = f"{below}/" if below else ""
 
     def is_kept(name: str) -> bool:
-        return normal_path(name) is not None and not ignore(prefix + name.rstrip("/"), name.endswith("/"))
+        return normal_path(name) is not None and not ignore(
+            prefix + name.rstrip("/"), name.endswith("/")
+        )
 
     found = Names(tuple(sorted(name for name in entries if not name.endswith("/"))))
     others = sorted(set(found.files) - set(found.images))
-    kept = (name for names in (found.images, others) for name in islice(filter(is_kept, names), MOST_KEPT))
+    kept = (
+        name
+        for names in (found.images, others)
+        for name in islice(filter(is_kept, names), MOST_KEPT)
+    )
     folders = sorted(name for name in entries if name.endswith("/") and is_kept(name))
     return Names(tuple(sorted(kept)), tuple(name.rstrip("/") for name in folders))
 
 
 def _rank(folder: str) -> tuple[bool, str]:
     """A sort key that puts folders that reveal the layout first."""
-    return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {"images", "imagesets"}, folder
+    return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {
+        "images",
+        "imagesets",
+    }, folder
 
 
 def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) -> Iterator[str]:
@@ -403,7 +486,9 @@ def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) ->
     for folder, names in sketch.names.items():
         found = names.ending(*endings)
         beside = set(names.beside_images(endings[0]))
-        for name in sorted(found, key=lambda name: (name not in beside, not begins_with_split(name), name))[:most]:
+        for name in sorted(
+            found, key=lambda name: (name not in beside, not begins_with_split(name), name)
+        )[:most]:
             yield f"{folder}/{name}" if folder else name
 
 
@@ -413,7 +498,9 @@ def _read_head(uri: str) -> bytes:
         if uri.lower().endswith(".parquet"):
             return _columns_of(uri)
         head = storage.read_range(uri, 0, HEAD_BYTES)
-        return zlib.decompressobj(wbits=31).decompress(head) if head.startswith(b"\x1f\x8b") else head
+        return (
+            zlib.decompressobj(wbits=31).decompress(head) if head.startswith(b"\x1f\x8b") else head
+        )
     except (OSError, zlib.error, pa.ArrowException):
         return b""
 
@@ -423,7 +510,11 @@ def _columns_of(uri: str) -> bytes:
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
         schema = table.schema_arrow
-        texts = [each.name for each in schema if pa.types.is_string(each.type) or pa.types.is_large_string(each.type)]
+        texts = [
+            each.name
+            for each in schema
+            if pa.types.is_string(each.type) or pa.types.is_large_string(each.type)
+        ]
         batch = next(table.iter_batches(batch_size=1, columns=texts), None) if texts else None
         first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
 
@@ -431,7 +522,9 @@ def _columns_of(uri: str) -> bytes:
         if not bytes_type_fault(pa.schema([column]), column.name):
             return HELD
         kind = column.type.value_type if pa.types.is_list(column.type) else column.type
-        has_boxes = pa.types.is_struct(kind) and any(kind.field(at).name == "bbox" for at in range(kind.num_fields))
+        has_boxes = pa.types.is_struct(kind) and any(
+            kind.field(at).name == "bbox" for at in range(kind.num_fields)
+        )
         return OBJECTS if has_boxes else first.get(column.name) or ""
 
     values = [shown(each) for each in schema]
@@ -442,12 +535,18 @@ def _columns_of(uri: str) -> bytes:
 
 def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
     """The sketch of an archive, and its first label: the first `.cls`, as in WebDataset."""
-    most = MOST_MEMBERS if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz")) else MOST_MEMBERS // 10
+    most = (
+        MOST_MEMBERS
+        if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz"))
+        else MOST_MEMBERS // 10
+    )
     names: list[str] = []
     label = b""
     with suppress(OSError, Rejected, tarfile.TarError, EOFError, zlib.error):
         for name, read in islice(_members(uri), most):
-            if any(ignore(path, path != name) for path in accumulate(name.split("/"), posixpath.join)):
+            if any(
+                ignore(path, path != name) for path in accumulate(name.split("/"), posixpath.join)
+            ):
                 continue
             names.append(name)
             if name.endswith(".cls") and not label:
@@ -458,7 +557,9 @@ def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
 def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
     """Yields an archive's members, each with a function that reads it; of a packed one, only those near its start."""
     if uri.lower().endswith("gz"):
-        with tarfile.open(fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz") as members:
+        with tarfile.open(
+            fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz"
+        ) as members:
             for member in members:
                 if (stream := members.extractfile(member)) is not None:
                     yield member.name.removeprefix("./"), stream.read

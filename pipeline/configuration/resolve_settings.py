@@ -16,7 +16,13 @@ from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import RecordmillError, UsageError
-from recordmill.schemas.features import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, RECORD_FIELDS
+from recordmill.schemas.features import (
+    BOX_FIELDS,
+    IMAGE_FIELDS,
+    MANY_LABELS_FIELDS,
+    PIXEL_FIELDS,
+    RECORD_FIELDS,
+)
 from recordmill.schemas.image_ref import CARRIED, ImageRef
 from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.setting_fields import leave_out_added
@@ -45,7 +51,9 @@ def check_features(layout: ExampleLayout) -> None:
     """
     settings, convention = layout.settings, layout.convention
     if settings.source.contents == "images" and not layout.features:
-        raise ValueError(f"the convention ({convention.title}) has no features: name functions under features")
+        raise ValueError(
+            f"the convention ({convention.title}) has no features: name functions under features"
+        )
     check_fields(layout)
     pixels = [each for each in convention.example_features if each.field in PIXEL_FIELDS]
     if pixels and not settings.holds_images:
@@ -57,7 +65,11 @@ def check_features(layout: ExampleLayout) -> None:
 
 def check_fields(layout: ExampleLayout) -> None:
     """Raises ValueError if one of the user's own features can never be filled, or several labels have no place."""
-    source, convention, custom = layout.settings.source, layout.convention, layout.settings.convention
+    source, convention, custom = (
+        layout.settings.source,
+        layout.convention,
+        layout.settings.convention,
+    )
     given = source.annotations()
     if isinstance(custom, Convention):
         added = {feature.field for feature in source.features()} | set(layout.settings.features)
@@ -69,21 +81,33 @@ def check_fields(layout: ExampleLayout) -> None:
                 _check_field(f"convention.features.{key}", feature, known)
     asked_by = given.get("labels")
     if asked_by and MANY_LABELS_FIELDS.isdisjoint(convention.fields):
-        what = f"{asked_by} gives several labels, and the convention ({convention.title}) stores one"
-        raise ValueError(f"{what}: name a column of one, or store the field labels (docs/conventions.md)")
+        what = (
+            f"{asked_by} gives several labels, and the convention ({convention.title}) stores one"
+        )
+        raise ValueError(
+            f"{what}: name a column of one, or store the field labels (docs/conventions.md)"
+        )
 
 
 def find_unstored_boxes(layout: ExampleLayout) -> str:
     """A sentence if the source surely gives boxes and no feature stores them; otherwise empty."""
     source = layout.settings.source
-    asked_by = source.annotations().get("boxes", "") or ("source.kind" if source.is_about_boxes else "")
-    return explain_unstored_boxes(f"{asked_by} gives boxes") if asked_by and not layout.stores_boxes else ""
+    asked_by = source.annotations().get("boxes", "") or (
+        "source.kind" if source.is_about_boxes else ""
+    )
+    return (
+        explain_unstored_boxes(f"{asked_by} gives boxes")
+        if asked_by and not layout.stores_boxes
+        else ""
+    )
 
 
 def _check_field(where: str, feature: ConventionFeature, known: set[str]) -> None:
     field = feature.field
     if field not in known:
-        raise ValueError(f"{where}.field: the source gives no {field!r}, only {', '.join(sorted(known))}")
+        raise ValueError(
+            f"{where}.field: the source gives no {field!r}, only {', '.join(sorted(known))}"
+        )
     wanted = RECORD_FIELDS[field]
     if (feature.type, bool(feature.shape)) != (wanted.kind, wanted.many):
         right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"
@@ -104,14 +128,20 @@ def _check_functions(layout: ExampleLayout) -> None:
     for name, each in functions.items():
         feature, asked = each.as_feature(name), convention.fields.get(name)
         if each.signature.of == "image" and not settings.holds_images:
-            raise ValueError(f"features.{name}: {each.function} takes images, and none is decoded: set its of: file")
+            raise ValueError(
+                f"features.{name}: {each.function} takes images, and none is decoded: set its of: file"
+            )
         if name in IMAGE_FIELDS or (asked is None and name in taken):
-            raise ValueError(f"features.{name}: the name is taken: choose another, such as x/{name}")
+            raise ValueError(
+                f"features.{name}: the name is taken: choose another, such as x/{name}"
+            )
         if asked is not None and (asked.kind, asked.many) != (feature.kind, feature.many):
             wanted = _kind(asked.kind, asked.many)
             raise ValueError(f"features.{name}: the convention ({convention.title}) wants {wanted}")
     if "feature" in convention.fields and "feature" not in given | functions.keys():
-        raise ValueError(f"features.feature is missing: the convention ({convention.title}) stores what it computes")
+        raise ValueError(
+            f"features.feature is missing: the convention ({convention.title}) stores what it computes"
+        )
 
 
 def _check_source_features(layout: ExampleLayout) -> None:
@@ -127,7 +157,9 @@ def _check_source_features(layout: ExampleLayout) -> None:
             raise ValueError(f"{why}: choose another, such as x/{feature.key}")
         if other and (feature.kind, feature.many) != (other.kind, other.many):
             stores, gives = _kind(other.kind, other.many), _kind(feature.kind, feature.many)
-            raise ValueError(f"convention: {other.key} is {stores}, and the source's {feature.field!r} is {gives}")
+            raise ValueError(
+                f"convention: {other.key} is {stores}, and the source's {feature.field!r} is {gives}"
+            )
 
 
 def _kind(kind: str, many: bool) -> str:
@@ -145,7 +177,9 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     images = _complete_images(settings.images, layout.convention)
     if missing := find_missing_decoder(images.formats):
         raise ValueError(f"images.formats: {missing}")
-    compression = layout.convention.compression if settings.compression == "auto" else settings.compression
+    compression = (
+        layout.convention.compression if settings.compression == "auto" else settings.compression
+    )
     if settings.analyze:
         _check_analysis(settings, images, layout)
         images = replace(images, moments=True)
@@ -154,14 +188,18 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     for key in settings.kept_together if settings.splits.given else ():
         raise ValueError(f"{key}: together contradicts splits that are given: remove it")
     if settings.splits.stratify and settings.source.late_labels:
-        raise ValueError("splits.stratify needs labels that are known before the images are read: remove it")
+        raise ValueError(
+            "splits.stratify needs labels that are known before the images are read: remove it"
+        )
     if settings.limit_per_class is not None:
         _check_class_limit(settings)
     if settings.index_files and compression != "none":
         raise ValueError("index_files needs compression: none, since readers seek in the files")
     for key in settings.expect.images:
         if (split := key.partition("/")[0]) not in ("*", *settings.splits.names):
-            raise ValueError(f"expect.images.{key} names the split {split}, which does not exist: correct it")
+            raise ValueError(
+                f"expect.images.{key} names the split {split}, which does not exist: correct it"
+            )
     completed = replace(settings, images=images, compression=compression)
     _check_file_names(ExampleLayout(completed))
     return completed
@@ -182,7 +220,9 @@ def resolve_settings(
         UsageError: the files do not determine a setting, or a setting has no effect.
     """
     try:
-        settings = replace(settings, source=settings.source.settle(_list_files(inputs, settings.listing), note))
+        settings = replace(
+            settings, source=settings.source.settle(_list_files(inputs, settings.listing), note)
+        )
         check_features(ExampleLayout(settings))
         if not settings.name and "{name" in ExampleLayout(settings).shard_name:
             settings = _name_after_output(output, settings)
@@ -195,13 +235,18 @@ def resolve_settings(
     return settings
 
 
-def make_recipe(settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None) -> Recipe:
+def make_recipe(
+    settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None
+) -> Recipe:
     """The values that decide the dataset's bytes, and the text of `config.yaml`, which begins with the comment.
 
     Functions have a digest of their code, so changed code makes another dataset. The file of `exclude` is replaced by
     a digest of what it names.
     """
-    functions = {name: {**asdict(each), "code": digest_code(each.function)} for name, each in settings.features.items()}
+    functions = {
+        name: {**asdict(each), "code": digest_code(each.function)}
+        for name, each in settings.features.items()
+    }
     hooks = {key: digest_code(name) for key, name in settings.hooks.items()}
     codes = {key: values for key, values in (("functions", functions), ("hooks", hooks)) if values}
     values = as_yaml_dict(settings, leave_out_added) | codes
@@ -215,7 +260,11 @@ def make_recipe(settings: DatasetSettings, comment: str = "", exclusions: Exclus
 def _check_class_limit(settings: DatasetSettings) -> None:
     source = settings.source
     # If only the files show whether there are boxes, the plan fails when there are.
-    several = [kind for kind, key in source.annotations().items() if key or source.is_about_boxes or kind == "labels"]
+    several = [
+        kind
+        for kind, key in source.annotations().items()
+        if key or source.is_about_boxes or kind == "labels"
+    ]
     if source.late_labels or several or settings.labels.catch_all:
         needs = "one label for each image, known before it is read, and no labels.catch_all"
         raise ValueError(f"limit_per_class needs {needs}: remove it")
@@ -225,23 +274,37 @@ def _complete_images(images: ImageSettings, convention: Convention) -> ImageSett
     """Replaces `store: auto` by the convention's form, unless that is JPEG; also resolves `reencode: auto`."""
     asked, named = convention.stores, f"the convention ({convention.title})"
     if asked != "jpeg" and images.reencode == "never":
-        raise ValueError(f"images.reencode is never, and {named} stores {asked} pixels: remove one of them")
+        raise ValueError(
+            f"images.reencode is never, and {named} stores {asked} pixels: remove one of them"
+        )
     if images.function and images.reencode == "when_needed":
-        raise ValueError("images.reencode is when_needed, and images.function changes every image: remove one of them")
+        raise ValueError(
+            "images.reencode is when_needed, and images.function changes every image: remove one of them"
+        )
     store = asked if asked != "jpeg" and images.store == "auto" else images.store
     if store != "raw" and "pixels_base64" in convention.fields:
         raise ValueError(f"images.store is {store}, and {named} holds pixels: set it to raw")
     return replace(images, store=store, reencode=images.reencoding)
 
 
-def _check_analysis(settings: DatasetSettings, images: ImageSettings, layout: ExampleLayout) -> None:
-    stores_files = images.store != "raw" and settings.holds_images and "encoded" in layout.convention.fields
+def _check_analysis(
+    settings: DatasetSettings, images: ImageSettings, layout: ExampleLayout
+) -> None:
+    stores_files = (
+        images.store != "raw" and settings.holds_images and "encoded" in layout.convention.fields
+    )
     decodes = images.reencode != "never" or {"JPEG", "PNG"}.issuperset(images.formats)
     for is_met, needs in (
         (stores_files, "encoded images: set decode: images, and a convention that stores them"),
         (images.check != "header", "every image's pixels: remove images.check: header"),
-        (decodes, "images that TensorFlow decodes: remove images.reencode: never, or set images.formats: [JPEG, PNG]"),
-        ("train" in settings.splits.names, "a split train: without one, run recordmill analyze PATH --split NAME"),
+        (
+            decodes,
+            "images that TensorFlow decodes: remove images.reencode: never, or set images.formats: [JPEG, PNG]",
+        ),
+        (
+            "train" in settings.splits.names,
+            "a split train: without one, run recordmill analyze PATH --split NAME",
+        ),
     ):
         if not is_met:
             raise ValueError(f"analyze needs {needs}")
@@ -251,25 +314,36 @@ def _check_file_names(layout: ExampleLayout) -> None:
     settings = layout.settings
     count = settings.shards.count or 12  # enough to compare indices of two digits with those of one
     indices = range(min(count, 12))
-    names = [layout.file_name(split, index, count, 1) for split in settings.splits.names for index in indices]
+    names = [
+        layout.file_name(split, index, count, 1)
+        for split in settings.splits.names
+        for index in indices
+    ]
     own = isinstance(settings.convention, Convention) and not settings.shards.name
     key = "convention.shard_name" if own else "shards.name"
     if len(set(names)) < len(names):
-        raise ValueError(f"{key} {layout.shard_name!r} gives several files one name: add {{split}} and {{index}}")
+        raise ValueError(
+            f"{key} {layout.shard_name!r} gives several files one name: add {{split}} and {{index}}"
+        )
     for name in names:
         check_file_name(name, layout.shard_name, key)
 
 
 def _name_after_output(output: str, settings: DatasetSettings) -> DatasetSettings:
     """Sets the dataset's name to the output folder's, in letters that file names may have."""
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", output.rstrip("/").rpartition("/")[2]).lstrip("._-") or "dataset"
+    name = (
+        re.sub(r"[^A-Za-z0-9._-]", "_", output.rstrip("/").rpartition("/")[2]).lstrip("._-")
+        or "dataset"
+    )
     named = replace(settings, name=name)
     _check_file_names(ExampleLayout(named))
     return named
 
 
 def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
-    from recordmill.transforms.list_images import list_images  # imports Beam, which most sources do not need here
+    from recordmill.transforms.list_images import (
+        list_images,
+    )  # imports Beam, which most sources do not need here
 
     # Only the selection of files matters here, not their splits and labels.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore)
@@ -280,7 +354,13 @@ def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[I
 
 _ENCODING = ("images.quality", "images.subsampling")
 _PIXELS = (
-    *("images.formats", "images.max_pixels", "images.max_side", "images.moments", "images.near_duplicates"),
+    *(
+        "images.formats",
+        "images.max_pixels",
+        "images.max_side",
+        "images.moments",
+        "images.near_duplicates",
+    ),
     *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
     *("images.function", "images.metadata", "keep"),
 )
@@ -318,7 +398,9 @@ def find_idle(settings: DatasetSettings) -> list[str]:
         idle.setdefault("class_names", "the source gives no labels")
     if source.group_setting and (why := _why_no_group(settings)):
         idle[source.group_setting] = why
-    found |= {f"source.{name}": why for name, why in idle.items() if settings.differs(f"source.{name}")}
+    found |= {
+        f"source.{name}": why for name, why in idle.items() if settings.differs(f"source.{name}")
+    }
     return [f"{key} has no effect, since {why}: remove it" for key, why in found.items()]
 
 
@@ -330,23 +412,38 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
         RecordmillError: the output holds a dataset.
     """
     # analyze sets images.moments: name only analyze. together takes effect before records are written.
-    acts = {"images.moments": settings.analyze, "images.near_duplicates": settings.images.near_duplicates == "together"}
+    acts = {
+        "images.moments": settings.analyze,
+        "images.near_duplicates": settings.images.near_duplicates == "together",
+    }
     why = "has no effect with --writer=beam, which writes records in random order, and no recordmill.json: remove it"
     problems = [f"{key} {why}" for key in _NOT_BEAMS if settings.differs(key) and not acts.get(key)]
     if settings.shards.count is None:
-        problems.append("shards.count is not set, and --writer=beam needs the number of each split's files: set it")
+        problems.append(
+            "shards.count is not set, and --writer=beam needs the number of each split's files: set it"
+        )
     if problems:
         raise UsageError("\n".join(problems))
     with suppress(OSError):  # left to the job, which may have other permissions
         if (here or storage.is_local(output)) and (find_marker(output) or version_names(output)):
-            raise RecordmillError(f"--writer=beam replaces no dataset, and {output} holds one: choose another output")
+            raise RecordmillError(
+                f"--writer=beam replaces no dataset, and {output} holds one: choose another output"
+            )
     return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:
     """A note for each setting that finds words for splits, if no setting maps these words to splits."""
-    keys = () if settings.splits.from_source else [f"source.{name}" for name in settings.source.split_settings]
-    return [f"{key} is not used, since splits.from_source is not set" for key in keys if settings.differs(key)]
+    keys = (
+        ()
+        if settings.splits.from_source
+        else [f"source.{name}" for name in settings.source.split_settings]
+    )
+    return [
+        f"{key} is not used, since splits.from_source is not set"
+        for key in keys
+        if settings.differs(key)
+    ]
 
 
 def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
@@ -359,14 +456,20 @@ def _image_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     never = images.reencode == "never"
     copies = never and not source.may_give_pixels
     shown = images.near_duplicates or ExampleLayout(settings).needs_pixels
-    opaque = not (resize and resize.pads) and (source.gives_pixels or set(images.formats) == {"JPEG"})
+    opaque = not (resize and resize.pads) and (
+        source.gives_pixels or set(images.formats) == {"JPEG"}
+    )
     bare = images.reencoding == "always" or images.store == "raw"
     return (
         (images.store not in ("auto", "jpeg"), _ENCODING, f"images are stored as {images.store}"),
         (copies, _ENCODING, "images.reencode is never"),
         (copies and not shown, ("images.background",), "images.reencode is never"),
         (opaque, ("images.background",), "no image is transparent, and none is padded"),
-        (never and source.gives_pixels, ("images.reencode",), "the source gives pixels, which are always encoded"),
+        (
+            never and source.gives_pixels,
+            ("images.reencode",),
+            "the source gives pixels, which are always encoded",
+        ),
         (copies and images.check == "header", ("images.moments",), "images.check is header"),
         (bare, ("images.metadata",), "every image is encoded again, without metadata"),
         (resize and resize.exact is None, ("images.resize.fit",), "images.resize.exact is not set"),
@@ -380,11 +483,23 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
     grouped = ("splits.group",) if splits.given else ("splits.stratify", *settings.kept_together)
     return (
         (source.contents == "rows", ("features",), "the source holds neither images nor files"),
-        (not settings.holds_images or "boxes" not in annotations, _BOXES, "the source gives no boxes"),
-        (no_ids, ("labels.offset",), f"the convention ({layout.convention.title}) stores no class ids"),
+        (
+            not settings.holds_images or "boxes" not in annotations,
+            _BOXES,
+            "the source gives no boxes",
+        ),
+        (
+            no_ids,
+            ("labels.offset",),
+            f"the convention ({layout.convention.title}) stores no class ids",
+        ),
         (source.gives_pixels, _OF_FILES, "the source gives pixels"),
         (not source.gives_labels, _LABELS, "the source gives no labels"),
-        ("labels" not in annotations, ("max_rejected.labels",), f"no {settings.unit} has several labels"),
+        (
+            "labels" not in annotations,
+            ("max_rejected.labels",),
+            f"no {settings.unit} has several labels",
+        ),
         (why, grouped, why),
         (settings.shards.count, ("shards.size",), "shards.count says how many files there are"),
     )

@@ -5,4 +5,11 @@ from recordmill.imaging.pixels import PreparedImage
 from recordmill.imaging.prepare import prepare_image
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
-__all__ = ["ImageSettings", "PreparedImage", "Resize", "find_missing_decoder", "imaging_versions", "prepare_image"]
+__all__ = [
+    "ImageSettings",
+    "PreparedImage",
+    "Resize",
+    "find_missing_decoder",
+    "imaging_versions",
+    "prepare_image",
+]

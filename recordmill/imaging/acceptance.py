@@ -35,7 +35,10 @@ _ACCEPTABLE = (
 # Formats that are never decoded and that Pillow does not recognise by their first bytes.
 _OTHERS = (
     ("JPEG XL", re.compile(rb"\xff\x0a|\0\0\0\x0cJXL \r\n\x87\n")),
-    ("TGA", re.compile(rb".[\0\x01][\x01-\x03\x09-\x0b].{13}[\x01\x08\x0f\x10\x18\x20]", re.DOTALL)),
+    (
+        "TGA",
+        re.compile(rb".[\0\x01][\x01-\x03\x09-\x0b].{13}[\x01\x08\x0f\x10\x18\x20]", re.DOTALL),
+    ),
     ("PDF", re.compile(rb"%PDF-")),
     ("SVG", re.compile(rb"\s*<(?:svg|\?xml)")),
     ("ZIP archive", re.compile(rb"PK\x03\x04")),
@@ -78,7 +81,9 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
     if not data:
         raise Rejected("decode", "empty", "no bytes")
     if len(data) > settings.max_bytes:
-        raise Rejected("decode", "too_many_bytes", f"{len(data):,} bytes; max_bytes is {settings.max_bytes:,}")
+        raise Rejected(
+            "decode", "too_many_bytes", f"{len(data):,} bytes; max_bytes is {settings.max_bytes:,}"
+        )
     found = sniff(data)
     if found in settings.formats:
         return found
@@ -86,7 +91,11 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
     if other is None:
         text = re.match(rb"[ -~]{4,24}", data)  # a page, a table, a pointer of Git LFS
         shown = f" ({text[0].decode()!r})" if text else ""
-        raise Rejected("decode", "unknown_format", f"unknown format: the file begins with {data[:8].hex(' ')}{shown}")
+        raise Rejected(
+            "decode",
+            "unknown_format",
+            f"unknown format: the file begins with {data[:8].hex(' ')}{shown}",
+        )
     remedy = f"; to accept it, add {other} to images.formats" if other in OPTIONAL_FORMATS else ""
     accepted = f"{other}; accepted are {', '.join(settings.formats)}{remedy}"
     raise Rejected("decode", "format_not_allowed", accepted)
@@ -101,9 +110,17 @@ def check_size(width: int, height: int, settings: ImageSettings) -> None:
     if width < 1 or height < 1:
         raise Rejected("decode", "bad_header", f"{width} x {height} pixels")
     if max(width, height) > settings.max_side:
-        raise Rejected("decode", "side_too_long", f"{width} x {height} pixels; max_side is {settings.max_side:,}")
+        raise Rejected(
+            "decode",
+            "side_too_long",
+            f"{width} x {height} pixels; max_side is {settings.max_side:,}",
+        )
     if width * height > settings.max_pixels:
-        raise Rejected("decode", "too_many_pixels", f"{width} x {height} pixels; max_pixels is {settings.max_pixels:,}")
+        raise Rejected(
+            "decode",
+            "too_many_pixels",
+            f"{width} x {height} pixels; max_pixels is {settings.max_pixels:,}",
+        )
 
 
 # The number of reads that Pillow may make: it needs a few for each chunk of a PNG, strip of a TIFF or byte of a PPM's
@@ -121,7 +138,22 @@ _MAX_VALUES = 2**18
 _MAX_ENTRIES = 2**16
 _MAX_SHARED_BYTES = 2**26
 _DIRECTORIES = (34665, 34853, 40965)  # tags of those that Pillow reads: Exif, GPS, interoperability
-_VALUE_BYTES = {1: 1, 2: 1, 3: 2, 4: 4, 5: 8, 6: 1, 7: 1, 8: 2, 9: 4, 10: 8, 11: 4, 12: 8, 13: 4, 16: 8}  # by type
+_VALUE_BYTES = {
+    1: 1,
+    2: 1,
+    3: 2,
+    4: 4,
+    5: 8,
+    6: 1,
+    7: 1,
+    8: 2,
+    9: 4,
+    10: 8,
+    11: 4,
+    12: 8,
+    13: 4,
+    16: 8,
+}  # by type
 
 
 class CountedReads(io.BytesIO):
@@ -137,7 +169,9 @@ class CountedReads(io.BytesIO):
         """Reads like any file, and counts."""
         self._reads += 1
         if self._reads > self._max_reads:
-            raise Rejected("decode", "too_much_work", f"{self._format}: more than {self._max_reads:,} pieces")
+            raise Rejected(
+                "decode", "too_much_work", f"{self._format}: more than {self._max_reads:,} pieces"
+            )
         return super().read(size)
 
 
@@ -145,14 +179,20 @@ def check_structure(data: bytes, file_format: str) -> None:
     """Rejects, as `too_much_work` and before Pillow opens them, files that cause much work with few reads."""
     if file_format == "TIFF":
         check_directories(data)
-    elif file_format == "PNG" and len(data) > 2**20 and (profiles := data.count(b"iCCP")) > _MAX_PROFILES:
+    elif (
+        file_format == "PNG"
+        and len(data) > 2**20
+        and (profiles := data.count(b"iCCP")) > _MAX_PROFILES
+    ):
         raise Rejected("decode", "too_much_work", f"PNG: {profiles:,} profiles")
 
 
 def check_runs(width: int, height: int) -> None:
     """Rejects a run-length encoded BMP that is too large to be filled pixel by pixel, as `too_much_work`."""
     if width * height > _MAX_RUN_LENGTH_PIXELS:
-        raise Rejected("decode", "too_much_work", f"BMP: {width} x {height} pixels, run-length encoded")
+        raise Rejected(
+            "decode", "too_much_work", f"BMP: {width} x {height} pixels, run-length encoded"
+        )
 
 
 def check_packed_pixels(data: bytes, width: int, height: int) -> None:
@@ -164,7 +204,9 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
     chunks = islice(find_chunks(data), _MAX_READS_ELSEWHERE)
     packed = sum(min(end, len(data)) - begin - 12 for kind, begin, end in chunks if kind == b"IDAT")
     if packed > _MAX_EMPTY_BYTES + 2 * _MAX_PNG_PIXEL_BYTES * width * height:
-        raise Rejected("decode", "too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels")
+        raise Rejected(
+            "decode", "too_much_work", f"PNG: {packed:,} bytes of {width} x {height} pixels"
+        )
 
 
 def check_directories(data: bytes) -> None:
@@ -178,7 +220,9 @@ def check_directories(data: bytes) -> None:
     """
     order = "<" if data[:2] == b"II" else ">"
     big = data[2:3] == b"+"
-    start, count, entry = (struct.Struct(order + form) for form in (("Q", "Q", "HHQQ") if big else ("I", "H", "HHII")))
+    start, count, entry = (
+        struct.Struct(order + form) for form in (("Q", "Q", "HHQQ") if big else ("I", "H", "HHII"))
+    )
     try:
         waiting = [start.unpack_from(data, 8 if big else 4)[0]]
     except struct.error:
@@ -191,26 +235,46 @@ def check_directories(data: bytes) -> None:
             continue
         seen.add(position)
         first = position + count.size
-        last = min(first + count.unpack_from(data, position)[0] * entry.size, len(data) - entry.size + 1)
+        last = min(
+            first + count.unpack_from(data, position)[0] * entry.size, len(data) - entry.size + 1
+        )
         for place in range(first, last, entry.size):
             tag, kind, values, value = entry.unpack_from(data, place)
             size = values * _VALUE_BYTES.get(kind, 0)
             entries += 1
             shared += max(0, min(size, len(data) - value)) if size > start.size else 0
             if entries > _MAX_ENTRIES or shared > 2 * len(data) + _MAX_SHARED_BYTES:
-                raise Rejected("decode", "too_much_work", "directories (TIFF, Exif) of more values than bytes")
+                raise Rejected(
+                    "decode", "too_much_work", "directories (TIFF, Exif) of more values than bytes"
+                )
             if values > _MAX_VALUES and _VALUE_BYTES.get(kind, 1) > 1:
-                raise Rejected("decode", "too_much_work", f"directories (TIFF, Exif): {values:,} values of tag {tag}")
+                raise Rejected(
+                    "decode",
+                    "too_much_work",
+                    f"directories (TIFF, Exif): {values:,} values of tag {tag}",
+                )
             if tag in _DIRECTORIES:
                 waiting.append(value)
 
 
 _PNG_CHUNK = struct.Struct(">I4s")
-_PNG_HEADER = struct.Struct(">IIBBBBB")  # width, height, depth, colour type, compression, filter, interlace
-_PNG_ORDER = re.compile(rb"IHDR(?:[^A-Z]...)*(?:PLTE(?:[^A-Z]...)*)?(?:IDAT)+(?:[^A-Z]...)*IEND", re.DOTALL)
+_PNG_HEADER = struct.Struct(
+    ">IIBBBBB"
+)  # width, height, depth, colour type, compression, filter, interlace
+_PNG_ORDER = re.compile(
+    rb"IHDR(?:[^A-Z]...)*(?:PLTE(?:[^A-Z]...)*)?(?:IDAT)+(?:[^A-Z]...)*IEND", re.DOTALL
+)
 _PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
 _PIECE = 2**20
-_ADAM7 = ((0, 0, 8, 8), (4, 0, 8, 8), (0, 4, 4, 8), (2, 0, 4, 4), (0, 2, 2, 4), (1, 0, 2, 2), (0, 1, 1, 2))
+_ADAM7 = (
+    (0, 0, 8, 8),
+    (4, 0, 8, 8),
+    (0, 4, 4, 8),
+    (2, 0, 4, 4),
+    (0, 2, 2, 4),
+    (1, 0, 2, 2),
+    (0, 1, 1, 2),
+)
 
 
 def is_sound_png(data: bytes) -> bool:
@@ -222,7 +286,9 @@ def is_sound_png(data: bytes) -> bool:
     are_ordered = _PNG_ORDER.fullmatch(b"".join([kind for kind, _ in chunks]))
     if not are_ordered or len(chunks[0][1]) != _PNG_HEADER.size:
         return False
-    width, height, depth, colour, compression, filtering, interlace = _PNG_HEADER.unpack(chunks[0][1])
+    width, height, depth, colour, compression, filtering, interlace = _PNG_HEADER.unpack(
+        chunks[0][1]
+    )
     if compression or filtering or interlace > 1 or colour not in _PNG_CHANNELS:
         return False
     unpacked = _unpacked_size([body for kind, body in chunks if kind == b"IDAT"])

@@ -67,7 +67,9 @@ def _decode_stored(stored: PreparedImage) -> Image.Image | None:
         return _decode(stored.encoded)
     if stored.height * stored.width > MOST_PIXELS:
         return None
-    pixels = np.frombuffer(stored.encoded, np.uint8).reshape(stored.height, stored.width, stored.channels)
+    pixels = np.frombuffer(stored.encoded, np.uint8).reshape(
+        stored.height, stored.width, stored.channels
+    )
     return to_image(pixels).convert("RGB")
 
 
@@ -79,7 +81,9 @@ def _enlarge_middle(image: Image.Image) -> bytes:
 
 def _encode(image: Image.Image, quality: int = 92) -> bytes:
     stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=quality, subsampling=0)  # lines of one pixel keep their colour
+    image.save(
+        stream, "JPEG", quality=quality, subsampling=0
+    )  # lines of one pixel keep their colour
     return stream.getvalue()
 
 
@@ -99,7 +103,9 @@ def draw_boxes(encoded: bytes, boxes: Iterable[Box]) -> bytes:
     pencil = ImageDraw.Draw(picture)
     most = (picture.width - 1, picture.height - 1)
     for box in boxes:
-        sides = [round(min(max(side, 0.0), 1.0) * end) for side, end in zip(box, most * 2, strict=True)]
+        sides = [
+            round(min(max(side, 0.0), 1.0) * end) for side, end in zip(box, most * 2, strict=True)
+        ]
         left, top, right, bottom = sides
         pencil.rectangle((left - 1, top - 1, right + 1, bottom + 1), outline=_OUTER)
         pencil.rectangle(sides, outline=_INNER, width=width)

@@ -42,8 +42,12 @@ def _lab_transform() -> ImageCms.ImageCmsTransform:
     return _build(ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")), "LAB")
 
 
-@lru_cache(maxsize=64)  # a collection has few profiles, and building a transform takes longer than using it
-def judge_profile(profile: bytes | None, mode: str) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
+@lru_cache(
+    maxsize=64
+)  # a collection has few profiles, and building a transform takes longer than using it
+def judge_profile(
+    profile: bytes | None, mode: str
+) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:
     """Judges the effect of a profile on an image of mode L, RGB, CMYK or LAB.
 
     Returns:
@@ -79,7 +83,9 @@ def _build(profile: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTra
 def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
     """Whether all 256 grays, or 729 colours spread over the whole cube, stay nearly as they are."""
     colours = chain.from_iterable(product((*range(0, 256, 32), 255), repeat=3))
-    probe = Image.frombytes(mode, (256 if mode == "L" else 729, 1), bytes(range(256) if mode == "L" else colours))
+    probe = Image.frombytes(
+        mode, (256 if mode == "L" else 729, 1), bytes(range(256) if mode == "L" else colours)
+    )
     before, after = probe.convert("RGB").tobytes(), transform.apply(probe).tobytes()
     return max(abs(a - b) for a, b in zip(before, after, strict=True)) <= _TOLERANCE
 
@@ -128,7 +134,9 @@ def _reduce_wide(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np.
 Colour = tuple[int, int, int]
 
 
-def to_gray_or_srgb(image: Image.Image, icc_profile: bytes | None, background: Colour) -> tuple[Image.Image, set[str]]:
+def to_gray_or_srgb(
+    image: Image.Image, icc_profile: bytes | None, background: Colour
+) -> tuple[Image.Image, set[str]]:
     """Converts a loaded image.
 
     Args:
@@ -181,7 +189,9 @@ def _unpack(image: Image.Image) -> tuple[Image.Image, set[str]]:
         case mode if is_deep(mode):
             return reduce_depth(image), {"depth_reduced"}
         case "P" | "PA":
-            return image.convert("RGBA" if transparent or image.mode == "PA" else "RGB"), {"palette_expanded"}
+            return image.convert("RGBA" if transparent or image.mode == "PA" else "RGB"), {
+                "palette_expanded"
+            }
         case "1" | "L":
             return image.convert("LA" if transparent else "L"), set()
         case "RGB":

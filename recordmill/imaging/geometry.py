@@ -28,7 +28,9 @@ def target_size(size: Size, resize: Resize | None) -> Size:
         return size
     if resize.exact is not None:
         return resize.exact[1], resize.exact[0]
-    limit, side = (resize.shortest, min(size)) if resize.longest is None else (resize.longest, max(size))
+    limit, side = (
+        (resize.shortest, min(size)) if resize.longest is None else (resize.longest, max(size))
+    )
     if limit is None or side <= limit:
         return size
     scale = limit / side
@@ -41,7 +43,9 @@ def jpeg_reduction(size: Size, target: Size) -> int:
     return next((reduction for reduction in (8, 4, 2) if spare >= reduction), 1)
 
 
-def resize_image(image: Image.Image, target: Size, resize: Resize, background: Colour) -> Image.Image:
+def resize_image(
+    image: Image.Image, target: Size, resize: Resize, background: Colour
+) -> Image.Image:
     """Resamples an L or RGB image to the target with a Lanczos filter.
 
     If the aspect ratios differ, `resize.fit` decides. Padding makes a gray image RGB if the background is coloured.
@@ -54,7 +58,9 @@ def resize_image(image: Image.Image, target: Size, resize: Resize, background: C
     return lay_on(background, target, _resample(image, (right - left, bottom - top)), (left, top))
 
 
-def _resample(image: Image.Image, target: Size, box: tuple[float, float, float, float] | None = None) -> Image.Image:
+def _resample(
+    image: Image.Image, target: Size, box: tuple[float, float, float, float] | None = None
+) -> Image.Image:
     return image.resize(target, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
 
 
@@ -70,7 +76,9 @@ def centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
 def padded_box(size: Size, target: Size) -> tuple[int, int, int, int]:
     """The part of the target that shows an image of `size`, whole and centred: left, top, right, bottom in pixels."""
     scale = min(target[0] / size[0], target[1] / size[1])
-    width, height = (max(1, min(limit, round(side * scale))) for side, limit in zip(size, target, strict=True))
+    width, height = (
+        max(1, min(limit, round(side * scale))) for side, limit in zip(size, target, strict=True)
+    )
     left, top = (target[0] - width) // 2, (target[1] - height) // 2
     return left, top, left + width, top + height
 
@@ -147,8 +155,12 @@ class Geometry:
         size = self.displayed_size if is_cropped else self.stored_size
         shown = (centred_box if is_cropped else padded_box)(self.displayed_size, self.stored_size)
         return tuple(  # type: ignore[return-value]
-            (side * whole - start) / (end - start) if is_cropped else (start + side * (end - start)) / whole
-            for side, whole, start, end in zip(box, size * 2, shown[:2] * 2, shown[2:] * 2, strict=True)
+            (side * whole - start) / (end - start)
+            if is_cropped
+            else (start + side * (end - start)) / whole
+            for side, whole, start, end in zip(
+                box, size * 2, shown[:2] * 2, shown[2:] * 2, strict=True
+            )
         )
 
 
@@ -170,7 +182,9 @@ def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) ->
     else:
         source = image.source or load_image(open_image(data, file_format), file_format).source
     resize = settings.resize if "resized" in image.changes else None
-    return Geometry(source[:2], source[2], "rotated" in image.changes, resize, (image.width, image.height))
+    return Geometry(
+        source[:2], source[2], "rotated" in image.changes, resize, (image.width, image.height)
+    )
 
 
 def turn_box(box: Box, orientation: int) -> Box:

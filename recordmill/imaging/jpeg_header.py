@@ -12,14 +12,30 @@ from recordmill.imaging.exif import find_orientation, has_position, is_turned_si
 from recordmill.schemas.rejection import Rejected
 
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
-_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}  # SOF0 to SOF15 without DHT, JPG, DAC
+_FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {
+    0xC4,
+    0xC8,
+    0xCC,
+}  # SOF0 to SOF15 without DHT, JPG, DAC
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
-_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}  # except for reserved markers
-_SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})  # APP0 to APP15, COM: libjpeg accepts any length of these
-_MARKER = re.compile(rb"\xff[^\x00\xff]")  # any number of 0xFF may precede a marker; 0xFF00 is not a marker
+_WITH_LENGTH = (
+    frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}
+)  # except for reserved markers
+_SKIPPED_BY_ALL = frozenset(
+    {*range(0xE0, 0xF0), 0xFE}
+)  # APP0 to APP15, COM: libjpeg accepts any length of these
+_MARKER = re.compile(
+    rb"\xff[^\x00\xff]"
+)  # any number of 0xFF may precede a marker; 0xFF00 is not a marker
 SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the segment's length including these two bytes
 _APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
-_READ = _FRAME_HEADERS | {_APP0, _APP1, _APP2, _APP13, _APP14}  # the segments that are read; all others are skipped
+_READ = _FRAME_HEADERS | {
+    _APP0,
+    _APP1,
+    _APP2,
+    _APP13,
+    _APP14,
+}  # the segments that are read; all others are skipped
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
 
 Subsampling = Literal["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1"]
@@ -114,22 +130,36 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
     segments, scan_start, soundness = read_segments(data, _READ)
     if soundness is Soundness.PLAIN and not _are_plain(segments):
         soundness = Soundness.UNUSUAL
-    frames = [(marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS]
+    frames = [
+        (marker, *_read_frame(payload)) for marker, payload in segments if marker in _FRAME_HEADERS
+    ]
     if len(frames) != 1:
-        raise Rejected("decode", "bad_header", f"JPEG: {len(frames)} frame headers before the first scan")
+        raise Rejected(
+            "decode", "bad_header", f"JPEG: {len(frames)} frame headers before the first scan"
+        )
     metadata = [payload for marker, payload in segments if marker == _APP1]
     exif = [payload for payload in metadata if payload.startswith(_EXIF)]
     if len(exif) > 1:
         if sum(map(len, exif)) > MAX_EXIF_BYTES:
-            raise Rejected("decode", "too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif")
+            raise Rejected(
+                "decode", "too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif"
+            )
         check_directories(b"".join(part[6:] for part in exif))
-    xmp = next((payload for payload in metadata if payload.startswith(_XMP)), b"") if metadata else b""
+    xmp = (
+        next((payload for payload in metadata if payload.startswith(_XMP)), b"")
+        if metadata
+        else b""
+    )
     orientation = find_orientation(exif[0] if exif else b"", xmp) if metadata else 1
     located = any(map(has_position, metadata))
-    return JpegHeader(*frames[0], orientation, _icc_profile(segments), located, scan_start, soundness)
+    return JpegHeader(
+        *frames[0], orientation, _icc_profile(segments), located, scan_start, soundness
+    )
 
 
-def read_segments(data: bytes, kept: frozenset[int]) -> tuple[list[tuple[int, bytes]], int, Soundness]:
+def read_segments(
+    data: bytes, kept: frozenset[int]
+) -> tuple[list[tuple[int, bytes]], int, Soundness]:
     """Markers and payloads of the segments to keep, the offset of the first scan's marker, and the soundness.
 
     Raises:
@@ -154,7 +184,9 @@ def read_segments(data: bytes, kept: frozenset[int]) -> tuple[list[tuple[int, by
         elif marker == _SOS:
             return segments, position, soundness
         position = end
-    raise Rejected("decode", "too_much_work", "JPEG: too many segments or stray bytes before the first scan")
+    raise Rejected(
+        "decode", "too_much_work", "JPEG: too many segments or stray bytes before the first scan"
+    )
 
 
 def _search_segment(data: bytes, position: int) -> tuple[int, int, int]:
@@ -164,7 +196,9 @@ def _search_segment(data: bytes, position: int) -> tuple[int, int, int]:
         raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
     marker, start = found[0][1], found.end() + 2
     if marker == _SOI:
-        raise Rejected("decode", "bad_header", "JPEG: a second start of image before the first scan")
+        raise Rejected(
+            "decode", "bad_header", "JPEG: a second start of image before the first scan"
+        )
     if marker in _WITHOUT_LENGTH:
         return marker, start, start - 2
     length = int.from_bytes(data[start - 2 : start], "big")
@@ -184,12 +218,18 @@ def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
     for marker, payload in segments:
         match marker:
             case 0xE0:
-                has_resolution |= payload.startswith(b"JFIF") and payload[7:8] in (b"\1", b"\2") and len(payload) >= 12
+                has_resolution |= (
+                    payload.startswith(b"JFIF")
+                    and payload[7:8] in (b"\1", b"\2")
+                    and len(payload) >= 12
+                )
                 if len(payload) < 7:
                     return False
             case 0xE1 if payload.startswith(_EXIF) and not has_resolution:
                 return False
-            case 0xE2 if payload.startswith(b"MPF\0") or (payload.startswith(_ICC) and len(payload) < len(_ICC) + 2):
+            case 0xE2 if payload.startswith(b"MPF\0") or (
+                payload.startswith(_ICC) and len(payload) < len(_ICC) + 2
+            ):
                 return False
             case 0xED if payload[-6:-2] == b"8BIM":  # only the number of a Photoshop resource
                 return False
@@ -201,10 +241,14 @@ def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
 def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
     """Precision, height, width, components, subsampling."""
     if len(payload) < 6 or len(payload) != 6 + 3 * payload[5]:
-        raise Rejected("decode", "bad_header", "JPEG: the frame header's length does not fit its components")
+        raise Rejected(
+            "decode", "bad_header", "JPEG: the frame header's length does not fit its components"
+        )
     precision, height, width, components = struct.unpack_from(">BHHB", payload)
     if not height or not width or not components:
-        raise Rejected("decode", "bad_header", f"JPEG: {width} x {height} pixels, {components} components")
+        raise Rejected(
+            "decode", "bad_header", f"JPEG: {width} x {height} pixels, {components} components"
+        )
     return precision, height, width, components, _read_subsampling(components, payload[7:16:3])
 
 
@@ -220,7 +264,11 @@ def _read_subsampling(components: int, factors: bytes) -> Subsampling:
 
 def _icc_profile(segments: list[tuple[int, bytes]]) -> bytes | None:
     """The profile, joined from chunks of up to 64 KB, each with its number and their count (ICC.1, B.4)."""
-    bodies = [payload[len(_ICC) :] for marker, payload in segments if marker == _APP2 and payload.startswith(_ICC)]
+    bodies = [
+        payload[len(_ICC) :]
+        for marker, payload in segments
+        if marker == _APP2 and payload.startswith(_ICC)
+    ]
     chunks = {body[0]: body[2:] for body in bodies if len(body) > 2}
     if not chunks or sorted(chunks) != list(range(1, bodies[0][1] + 1)):
         return None

@@ -23,13 +23,20 @@ import simplejpeg
 from PIL import Image, ImageFile, JpegImagePlugin, features
 from PIL import __version__ as pillow_version
 
-from recordmill.imaging.acceptance import CountedReads, check_packed_pixels, check_runs, check_structure
+from recordmill.imaging.acceptance import (
+    CountedReads,
+    check_packed_pixels,
+    check_runs,
+    check_structure,
+)
 from recordmill.imaging.colour import is_deep
 from recordmill.imaging.exif import find_orientation
 from recordmill.imaging.jpeg_header import JpegHeader
 from recordmill.schemas.rejection import Rejected, describe_error
 
-_SIZE = struct.Struct(">IIII")  # width and height of the reference grid, and the image's offset in it
+_SIZE = struct.Struct(
+    ">IIII"
+)  # width and height of the reference grid, and the image's offset in it
 _START, _STYLE, _COMPONENT_STYLE, _TILE = b"\xff\x4f\xff\x51", 0xFF52, 0xFF53, 0xFF90
 
 _MAX_BLOCKS = 2**20
@@ -70,11 +77,20 @@ def check_codestream(data: bytes) -> None:
             flags, style = (4, 9) if marker == _STYLE else (5 + wide, 6 + wide)
             levels, width, height = (*data[at + style : at + style + 3], 0, 0, 0)[:3]
             sizes = [(width & 15) + (height & 15) + 4]
-            if int.from_bytes(data[at + flags : at + flags + 1]) & 1:  # precincts, of the smallest resolution first
+            if (
+                int.from_bytes(data[at + flags : at + flags + 1]) & 1
+            ):  # precincts, of the smallest resolution first
                 sides = data[at + style + 5 : at + style + 6 + levels]
-                sizes += [(side & 15) + (side >> 4) + 2 * (levels - level) for level, side in enumerate(sides)]
+                sizes += [
+                    (side & 15) + (side >> 4) + 2 * (levels - level)
+                    for level, side in enumerate(sides)
+                ]
             if sum(samples >> size for size in sizes) > _MAX_BLOCKS:
-                raise Rejected("decode", "too_much_work", f"JPEG2000: over {_MAX_BLOCKS:,} code-blocks or precincts")
+                raise Rejected(
+                    "decode",
+                    "too_much_work",
+                    f"JPEG2000: over {_MAX_BLOCKS:,} code-blocks or precincts",
+                )
         at += 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
 
 
@@ -94,8 +110,12 @@ def _find_plugin(file_format: str) -> Callable[[io.BytesIO], ImageFile.ImageFile
     For JPEG, it opens the first picture of a multi-picture file.
     """
     name = _PLUGINS.get(file_format, file_format.title())
-    module, name = ("pillow_heif", "Heif") if file_format == "HEIC" else (f"PIL.{name}ImagePlugin", name)
-    plugin: Callable[[io.BytesIO], ImageFile.ImageFile] = getattr(import_module(module), f"{name}ImageFile")
+    module, name = (
+        ("pillow_heif", "Heif") if file_format == "HEIC" else (f"PIL.{name}ImagePlugin", name)
+    )
+    plugin: Callable[[io.BytesIO], ImageFile.ImageFile] = getattr(
+        import_module(module), f"{name}ImageFile"
+    )
     return plugin
 
 
@@ -150,7 +170,9 @@ def pillow_opens(data: bytes, header: JpegHeader) -> bool:
         opened = JpegImagePlugin.jpeg_factory(CountedReads(data, "JPEG"))
     except Exception:  # noqa: BLE001  # see `_reject_errors`
         return False
-    return opened.size == (header.width, header.height) and len(opened.getbands()) == header.components
+    return (
+        opened.size == (header.width, header.height) and len(opened.getbands()) == header.components
+    )
 
 
 def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
@@ -165,7 +187,9 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     with _reject_errors(file_format, "decode_error"):
         if file_format == "PPM":
             _read_samples(opened)
-        deep = any(";16" in str(tile.args) for tile in opened.tile)  # Pillow drops the low bytes of colours silently
+        deep = any(
+            ";16" in str(tile.args) for tile in opened.tile
+        )  # Pillow drops the low bytes of colours silently
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
         opened.load()
@@ -205,7 +229,11 @@ def _read_samples(opened: ImageFile.ImageFile) -> None:
     wanted = opened.width * opened.height * len(opened.getbands())
     if codec == "ppm_plain":
         if wanted + _STEPS_OF_A_COMMENT * data.count(b"#", offset) > _MAX_STEPS:
-            raise Rejected("decode", "too_much_work", f"PPM: more than {_MAX_STEPS:,} numbers or comments as text")
+            raise Rejected(
+                "decode",
+                "too_much_work",
+                f"PPM: more than {_MAX_STEPS:,} numbers or comments as text",
+            )
         return
     assert isinstance(args, tuple)
     largest = int(args[1])
@@ -245,10 +273,14 @@ def _reject_errors(file_format: str, code: str) -> Iterator[None]:
     except Rejected:
         raise
     except Image.DecompressionBombError as error:  # a frame or tile far larger than the image
-        raise Rejected("decode", "too_many_pixels", f"{file_format}: {describe_error(error)}") from None
+        raise Rejected(
+            "decode", "too_many_pixels", f"{file_format}: {describe_error(error)}"
+        ) from None
     except Exception as error:  # noqa: BLE001
         early = _ENDS_EARLY.search(str(error)) is not None
-        raise Rejected("decode", "truncated" if early else code, f"{file_format}: {describe_error(error)}") from None
+        raise Rejected(
+            "decode", "truncated" if early else code, f"{file_format}: {describe_error(error)}"
+        ) from None
 
 
 def read_orientation(opened: ImageFile.ImageFile) -> int:
@@ -259,7 +291,9 @@ def read_orientation(opened: ImageFile.ImageFile) -> int:
 def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
     """Exif and XMP, each empty if there is none."""
     exif = image.info.get("exif")
-    if exif is None and "Raw profile type exif" in image.info:  # ImageMagick's way of storing it in PNGs, as hex digits
+    if (
+        exif is None and "Raw profile type exif" in image.info
+    ):  # ImageMagick's way of storing it in PNGs, as hex digits
         with suppress(ValueError):
             exif = bytes.fromhex("".join(image.info["Raw profile type exif"].split("\n")[3:]))
     xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp")

@@ -72,8 +72,13 @@ def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
     else:
         height, width, channels = pixels.shape
         mode, data = "L" if channels == 1 else "RGB", pixels.reshape(-1).data
-    parts = [crc32c(data[at : at + _DIGESTED]).to_bytes(4, "little") for at in range(0, len(data), _DIGESTED)]
-    return hashlib.sha256(f"{mode} {width} {height} {orientation}\n".encode() + b"".join(parts)).hexdigest()
+    parts = [
+        crc32c(data[at : at + _DIGESTED]).to_bytes(4, "little")
+        for at in range(0, len(data), _DIGESTED)
+    ]
+    return hashlib.sha256(
+        f"{mode} {width} {height} {orientation}\n".encode() + b"".join(parts)
+    ).hexdigest()
 
 
 def view_image(raster: Raster) -> Image.Image:
@@ -99,7 +104,12 @@ def moments(raster: Raster) -> Moments:
 # most about thirty; libjpeg-turbo's own fuzzers stop at 500.
 MAX_SCANS = 500
 MAX_SCANS_OF_LARGEST = 28  # about five seconds at `max_pixels`
-_PROGRESSIVE = (0xC2, 0xC6, 0xCA, 0xCE)  # frame headers of images in several scans, each over all of it
+_PROGRESSIVE = (
+    0xC2,
+    0xC6,
+    0xCA,
+    0xCE,
+)  # frame headers of images in several scans, each over all of it
 
 # At an eighth of each side, only the mean of each block is transformed, but every coefficient is still decoded. On
 # 2,000 truncated JPEGs and 2,000 with a flipped bit, libjpeg-turbo reported the same as at full size, in 0.7 of the
@@ -150,7 +160,11 @@ def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
     scans = data.count(b"\xff\xda", header.scan_start)
     pixels = scans * header.width * header.height
     if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * max(max_pixels, DEFAULT_MAX_PIXELS):
-        raise Rejected("decode", "too_much_work", f"JPEG: {scans} scans of {header.width} x {header.height} pixels")
+        raise Rejected(
+            "decode",
+            "too_much_work",
+            f"JPEG: {scans} scans of {header.width} x {header.height} pixels",
+        )
 
 
 def stored_format(settings: ImageSettings) -> str:
@@ -158,7 +172,9 @@ def stored_format(settings: ImageSettings) -> str:
     return {"png": "PNG", "raw": "RAW"}.get(settings.store, "JPEG")
 
 
-def encode_raster(raster: Raster, settings: ImageSettings, header: JpegHeader | None = None) -> bytes:
+def encode_raster(
+    raster: Raster, settings: ImageSettings, header: JpegHeader | None = None
+) -> bytes:
     """The stored bytes of an image; same pixels, same bytes, on any thread.
 
     Args:

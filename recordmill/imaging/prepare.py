@@ -11,10 +11,22 @@ from recordmill.imaging import pillow_decode, pixels
 from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_png, sniff
 from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
-from recordmill.imaging.geometry import Size, difference_hash, hash_reduction, jpeg_reduction, resize_image, target_size
+from recordmill.imaging.geometry import (
+    Size,
+    difference_hash,
+    hash_reduction,
+    jpeg_reduction,
+    resize_image,
+    target_size,
+)
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, read_jpeg_header
 from recordmill.imaging.pixels import PreparedImage, Raster
-from recordmill.imaging.strip_metadata import POSITION, UnstrippableError, find_metadata, strip_metadata
+from recordmill.imaging.strip_metadata import (
+    POSITION,
+    UnstrippableError,
+    find_metadata,
+    strip_metadata,
+)
 from recordmill.schemas.image_ref import Pixels
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import STRIPPABLE, ImageSettings
@@ -100,9 +112,13 @@ class _Preparation:
         height, width, channels = decoded.shape
         self.check_size(width, height)
         expanded = settings.grayscale == "expand" and channels == 1
-        measured = settings.moments or settings.near_duplicates or self.keep_pixels or self.hooks.change
+        measured = (
+            settings.moments or settings.near_duplicates or self.keep_pixels or self.hooks.change
+        )
         if settings.store == "raw" and settings.resize is None and not measured and not expanded:
-            return PreparedImage(decoded.tobytes(), "RAW", height, width, channels, None, ("reencoded",))
+            return PreparedImage(
+                decoded.tobytes(), "RAW", height, width, channels, None, ("reencoded",)
+            )
         whole = Image.fromarray(decoded[:, :, 0] if channels == 1 else decoded)
         image, changes = self._transform(whole, 1, target_size((width, height), settings.resize))
         return self._encode(pixels.to_raster(image), changes, None, None)
@@ -126,18 +142,28 @@ class _Preparation:
         if never or (passes and fits and header.soundness is not Soundness.MALFORMED):
             shape = (header.height, header.width, header.components)
             copied = self._copy(data, "JPEG", shape, header.orientation, header.has_position)
-            if copied and (header.soundness is Soundness.PLAIN or _pillow_opens_copy(data, header, copied)):
+            if copied and (
+                header.soundness is Soundness.PLAIN or _pillow_opens_copy(data, header, copied)
+            ):
                 return self._check_copy(copied, data, header, size)
             if never:
-                raise Rejected("decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never")
-        raster, digest = _decode(data, header, jpeg_reduction(size, target) if self.hooks.change is None else 1)
+                raise Rejected(
+                    "decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never"
+                )
+        raster, digest = _decode(
+            data, header, jpeg_reduction(size, target) if self.hooks.change is None else 1
+        )
         if fits:
-            return self._encode(raster, {"icc_ignored"} if profile == "unusable" else set(), header, digest)
+            return self._encode(
+                raster, {"icc_ignored"} if profile == "unusable" else set(), header, digest
+            )
         image, changes = apply_profile(pixels.to_image(raster), header.icc_profile)
         image, more_changes = self._transform(image, header.orientation, target)
         return self._encode(pixels.to_raster(image), changes | more_changes, header, digest)
 
-    def _check_copy(self, copied: PreparedImage, data: bytes, header: JpegHeader, size: Size) -> PreparedImage:
+    def _check_copy(
+        self, copied: PreparedImage, data: bytes, header: JpegHeader, size: Size
+    ) -> PreparedImage:
         """Checks a copied JPEG as thoroughly as the settings ask."""
         settings = self.settings
         if settings.check == "header" and not self.keep_pixels:
@@ -147,12 +173,19 @@ class _Preparation:
         reduction = 1
         if not settings.moments and not self.keep_pixels:
             # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
-            reduction = hash_reduction(size) if settings.near_duplicates else pixels.SMALLEST_REDUCTION
+            reduction = (
+                hash_reduction(size) if settings.near_duplicates else pixels.SMALLEST_REDUCTION
+            )
         raster, digest = _decode(data, header, reduction)
         return self._measure(copied, raster, raster, digest)
 
     def _copy(
-        self, data: bytes, file_format: str, shape: tuple[int, int, int], orientation: int, has_position: bool
+        self,
+        data: bytes,
+        file_format: str,
+        shape: tuple[int, int, int],
+        orientation: int,
+        has_position: bool,
     ) -> PreparedImage | None:
         """Copies a file instead of re-encoding it, without unwanted metadata.
 
@@ -166,14 +199,22 @@ class _Preparation:
         if metadata == "keep":
             return PreparedImage(data, file_format, *shape, None, (), has_position=has_position)
         try:
-            stripped = strip_metadata(data, file_format, orientation if metadata == "orientation" else 1)
+            stripped = strip_metadata(
+                data, file_format, orientation if metadata == "orientation" else 1
+            )
         except UnstrippableError as error:
             if self.settings.reencoding != "never":
                 return None
-            raise Rejected("decode", "bad_header", f"{error}, so metadata may remain, and reencode is never") from None
-        return PreparedImage(stripped, file_format, *shape, None, () if stripped is data else ("metadata_stripped",))
+            raise Rejected(
+                "decode", "bad_header", f"{error}, so metadata may remain, and reencode is never"
+            ) from None
+        return PreparedImage(
+            stripped, file_format, *shape, None, () if stripped is data else ("metadata_stripped",)
+        )
 
-    def prepare_with_pillow(self, data: bytes, file_format: str, header: JpegHeader | None) -> PreparedImage:
+    def prepare_with_pillow(
+        self, data: bytes, file_format: str, header: JpegHeader | None
+    ) -> PreparedImage:
         """The path of all formats but JPEG, and of unusual JPEGs, whose header is given."""
         settings, opened = self.settings, pillow_decode.open_image(data, file_format)
         self.check_size(*opened.size)
@@ -184,17 +225,28 @@ class _Preparation:
         source, digest = loaded.source, pixels.digest_pixels(loaded.image, loaded.orientation)
         image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
         size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
-        image, more_changes = self._transform(image, loaded.orientation, target_size(size, settings.resize))
+        image, more_changes = self._transform(
+            image, loaded.orientation, target_size(size, settings.resize)
+        )
         changes |= loaded.changes | more_changes
         if pillow_decode.has_more_frames(opened):
             changes.add("first_frame")
         raster = pixels.to_raster(image)
-        passes = settings.reencoding == "when_needed" and pixels.stored_format(settings) == file_format == "PNG"
-        fits = not changes and _decodes_alike(loaded, file_format) and channels == len(image.getbands())
+        passes = (
+            settings.reencoding == "when_needed"
+            and pixels.stored_format(settings) == file_format == "PNG"
+        )
+        fits = (
+            not changes
+            and _decodes_alike(loaded, file_format)
+            and channels == len(image.getbands())
+        )
         copied = None
         if passes and fits and is_sound_png(data):
             shape = (image.height, image.width, channels)
-            copied = self._copy(data, file_format, shape, 1, _has_position(data, file_format, opened))
+            copied = self._copy(
+                data, file_format, shape, 1, _has_position(data, file_format, opened)
+            )
         if copied:
             prepared = self._measure(copied, raster, raster, digest)
         else:
@@ -202,10 +254,18 @@ class _Preparation:
         prepared.source = source
         return prepared
 
-    def _copy_with_pillow(self, data: bytes, file_format: str, opened: ImageFile.ImageFile) -> PreparedImage:
+    def _copy_with_pillow(
+        self, data: bytes, file_format: str, opened: ImageFile.ImageFile
+    ) -> PreparedImage:
         """The stored form of an opened image with `reencode: never`."""
-        settings, (width, height), channels = self.settings, opened.size, pillow_decode.count_encoded_channels(opened)
-        late = file_format == "PNG" and settings.metadata == "orientation"  # a PNG may have it after the pixels
+        settings, (width, height), channels = (
+            self.settings,
+            opened.size,
+            pillow_decode.count_encoded_channels(opened),
+        )
+        late = (
+            file_format == "PNG" and settings.metadata == "orientation"
+        )  # a PNG may have it after the pixels
         shown = read = digest = source = None
         if settings.check == "header" and not self.keep_pixels and not late:
             orientation = pillow_decode.read_orientation(opened)
@@ -219,14 +279,18 @@ class _Preparation:
             if settings.moments and _decodes_alike(loaded, file_format):
                 read = pixels.to_raster(loaded.image)
             if settings.near_duplicates or self.keep_pixels:
-                shown = pixels.to_raster(to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0])
+                shown = pixels.to_raster(
+                    to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)[0]
+                )
         located = _has_position(data, file_format, opened)
         copied = self._copy(data, file_format, (height, width, channels), orientation, located)
         assert copied is not None  # it raises with `reencode: never`
         copied.source = source
         return self._measure(copied, shown, read, digest)
 
-    def _transform(self, image: Image.Image, orientation: int, target: Size) -> tuple[Image.Image, set[str]]:
+    def _transform(
+        self, image: Image.Image, orientation: int, target: Size
+    ) -> tuple[Image.Image, set[str]]:
         """Rotates, changes, resizes and expands an L or RGB image; returns it with the names of the changes."""
         settings, changes = self.settings, set()
         if orientation != 1:
@@ -255,7 +319,9 @@ class _Preparation:
         encoded = pixels.encode_raster(raster, self.settings, header) if self.encode else b""
         kind, (height, width, _) = pixels.stored_format(self.settings), raster.shape
         names = tuple(sorted(changes | {"reencoded"}))
-        image = PreparedImage(encoded, kind, height, width, pixels.count_channels(raster), None, names)
+        image = PreparedImage(
+            encoded, kind, height, width, pixels.count_channels(raster), None, names
+        )
         read = raster
         if self.settings.moments and kind == "JPEG":  # which changes the pixels a little
             read = pixels.decode_jpeg(encoded, read_jpeg_header(encoded))
@@ -288,7 +354,9 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, st
         # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but truncation too.
         with suppress(pixels.UnusualJpeg, UnstrippableError):
             pixels.decode_jpeg(strip_metadata(data, "JPEG"), header, pixels.SMALLEST_REDUCTION)
-        raster = pixels.to_raster(pillow_decode.load_image(pillow_decode.open_image(data, "JPEG"), "JPEG").image)
+        raster = pixels.to_raster(
+            pillow_decode.load_image(pillow_decode.open_image(data, "JPEG"), "JPEG").image
+        )
     return raster, pixels.digest_pixels(raster, header.orientation) if reduction == 1 else None
 
 
@@ -304,7 +372,11 @@ def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) ->
     """Whether a GPS position can be found in a file's metadata."""
     if file_format not in STRIPPABLE:
         exif, xmp = pillow_decode.embedded_metadata(opened)
-        return has_position(exif) or has_position(xmp) or (file_format == "TIFF" and has_position(data))
+        return (
+            has_position(exif)
+            or has_position(xmp)
+            or (file_format == "TIFF" and has_position(data))
+        )
     try:
         return POSITION in find_metadata(data, file_format)
     except UnstrippableError:
@@ -313,4 +385,6 @@ def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) ->
 
 def _decodes_alike(loaded: pillow_decode.Loaded, file_format: str) -> bool:
     """Whether any reader gets the loaded values: `tf.io.decode_jpeg` reads JPEG and PNG, and converts CMYK its way."""
-    return file_format in ("JPEG", "PNG") and loaded.image.mode in ("L", "RGB") and not loaded.changes
+    return (
+        file_format in ("JPEG", "PNG") and loaded.image.mode in ("L", "RGB") and not loaded.changes
+    )

@@ -15,14 +15,25 @@ from recordmill.schemas.rejection import Rejected
 
 POSITION = "GPS position"
 _TAIL = "data after the end"
-_BARE_BYTES, _BARE_VALUE = len(orientation_only(1)), 19  # orientation-only Exif, and where its value is
+_BARE_BYTES, _BARE_VALUE = (
+    len(orientation_only(1)),
+    19,
+)  # orientation-only Exif, and where its value is
 
-_ALL = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))  # except for SOI, EOI, SOS and restarts
+_ALL = frozenset(range(0xC0, 0xFF)) - frozenset(
+    range(0xD0, 0xDB)
+)  # except for SOI, EOI, SOS and restarts
 _APP0, _APP1, _APP2, _APP14, _COM = 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 _EOI, _SOS, _DNL = 0xD9, 0xDA, 0xDC
-_SKIPPED = frozenset({*range(0xE0, 0xF0), _COM, _DNL})  # libjpeg rejects files with any other unknown segment
-_AFTER_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS})  # tables, number of lines, another scan
-_IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")  # a marker that ends compressed data: neither stuffing nor restart
+_SKIPPED = frozenset(
+    {*range(0xE0, 0xF0), _COM, _DNL}
+)  # libjpeg rejects files with any other unknown segment
+_AFTER_SCANS = frozenset(
+    {0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS}
+)  # tables, number of lines, another scan
+_IN_SCAN = re.compile(
+    rb"\xff[^\x00\xff\xd0-\xd7]"
+)  # a marker that ends compressed data: neither stuffing nor restart
 _JFIF, _JFIF_BYTES, _ADOBE_BYTES = b"JFIF\0", 14, 12
 _NAMES = (
     (_APP0, b"JFXX\0", "thumbnail"),
@@ -109,9 +120,15 @@ def _jpeg_parts(data: bytes, exif: bytes) -> Parts:
         if kept == whole:
             yield "", b"", whole
         elif marker in _SKIPPED:
-            yield "thumbnail" if kept and marker == _APP0 else _name_segment(marker, payload), payload, kept
+            yield (
+                "thumbnail" if kept and marker == _APP0 else _name_segment(marker, payload),
+                payload,
+                kept,
+            )
         else:
-            raise UnstrippableError(f"JPEG: no decoder knows the segment {marker:02x} before the first scan")
+            raise UnstrippableError(
+                f"JPEG: no decoder knows the segment {marker:02x} before the first scan"
+            )
     yield from _parts_after_scan(data, start)
 
 
@@ -132,7 +149,9 @@ def _segment(marker: int, payload: bytes) -> bytes:
 
 def _name_segment(marker: int, payload: bytes) -> str:
     known = (name for app, start, name in _NAMES if marker == app and payload.startswith(start))
-    return next(known, f"APP{marker - _APP0}" if _APP0 <= marker < _APP0 + 16 else f"segment {marker:02x}")
+    return next(
+        known, f"APP{marker - _APP0}" if _APP0 <= marker < _APP0 + 16 else f"segment {marker:02x}"
+    )
 
 
 def _parts_after_scan(data: bytes, position: int) -> Parts:
@@ -141,7 +160,9 @@ def _parts_after_scan(data: bytes, position: int) -> Parts:
     for _ in range(MAX_SEGMENTS):
         while data[position + 1 : position + 2] == b"\xff":  # optional fill bytes before a marker
             position += 1
-        fill, marker, length = SEGMENT.unpack((data[position : position + SEGMENT.size] + bytes(4))[: SEGMENT.size])
+        fill, marker, length = SEGMENT.unpack(
+            (data[position : position + SEGMENT.size] + bytes(4))[: SEGMENT.size]
+        )
         end = position + 2 + length
         if fill == 0xFF and marker == _EOI:
             yield "", b"", view[position : position + 2]
@@ -161,7 +182,9 @@ def _parts_after_scan(data: bytes, position: int) -> Parts:
         else:
             break
         position = end
-    raise UnstrippableError(f"JPEG: no marker can be read at byte {position:,}, after the first scan")
+    raise UnstrippableError(
+        f"JPEG: no marker can be read at byte {position:,}, after the first scan"
+    )
 
 
 def _png_parts(data: bytes, exif: bytes) -> Parts:
@@ -174,19 +197,27 @@ def _png_parts(data: bytes, exif: bytes) -> Parts:
         if kind in _PNG_CHUNKS:
             yield "", b"", view[begin:end]
         elif kind[:1].isupper():  # decoders reject the file (5.4)
-            raise UnstrippableError(f"PNG: no decoder knows the critical chunk {kind.decode('latin-1')}")
+            raise UnstrippableError(
+                f"PNG: no decoder knows the critical chunk {kind.decode('latin-1')}"
+            )
         else:
             content = data[begin + 8 : end - 4]
             name = _PNG_NAMES.get(kind, f"chunk {kind.decode('latin-1')}")
             yield "XMP" if content.startswith(b"XML:com.adobe.xmp") else name, content, b""
         if kind == b"IHDR" and exif:
             chunk = b"eXIf" + exif
-            yield "", b"", struct.pack(">I", len(exif)) + chunk + zlib.crc32(chunk).to_bytes(4, "big")
+            yield (
+                "",
+                b"",
+                struct.pack(">I", len(exif)) + chunk + zlib.crc32(chunk).to_bytes(4, "big"),
+            )
         elif kind == b"IEND":
             if end < len(data):
                 yield _TAIL, b"", b""
             return
-    raise UnstrippableError(f"PNG: no chunk can be read at byte {stopped:,}, and no chunk ends the image")
+    raise UnstrippableError(
+        f"PNG: no chunk can be read at byte {stopped:,}, and no chunk ends the image"
+    )
 
 
 def _webp_parts(data: bytes, exif: bytes) -> Parts:
@@ -194,7 +225,9 @@ def _webp_parts(data: bytes, exif: bytes) -> Parts:
     yield "", b"", data[:12]
     has_header = data[12:16] == b"VP8X"
     if end > len(data) or (exif and not has_header):
-        raise UnstrippableError(f"WEBP: it ends before byte {end:,}" if end > len(data) else "WEBP: it has no VP8X")
+        raise UnstrippableError(
+            f"WEBP: it ends before byte {end:,}" if end > len(data) else "WEBP: it has no VP8X"
+        )
     yield from _webp_chunks(data[:end], 12, _WEBP_CHUNKS, _WEBP_EXIF if exif else 0)
     if exif:
         yield "", b"", _webp_chunk(b"EXIF", exif)
@@ -226,4 +259,8 @@ def _webp_chunk(kind: bytes, content: bytes) -> bytes:
     return kind + len(content).to_bytes(4, "little") + content + bytes(len(content) % 2)
 
 
-_WALKS: dict[str, Callable[[bytes, bytes], Parts]] = {"JPEG": _jpeg_parts, "PNG": _png_parts, "WEBP": _webp_parts}
+_WALKS: dict[str, Callable[[bytes, bytes], Parts]] = {
+    "JPEG": _jpeg_parts,
+    "PNG": _png_parts,
+    "WEBP": _webp_parts,
+}

@@ -47,7 +47,9 @@ def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
     recipe, folder = dataset.require_marker().plan.settings, dataset.folder
     if split not in dataset.splits or not dataset.count(split):
         names = ", ".join(dataset.splits)
-        raise LoadError(f"{folder} has no images in a split {split}: name one of {names} with --split")
+        raise LoadError(
+            f"{folder} has no images in a split {split}: name one of {names} with --split"
+        )
     is_decoded = recipe.images.check != "header" and not recipe.is_raw
     if not (recipe.images.moments and is_decoded and recipe.plan_version >= PLAN_VERSION):
         raise LoadError(
@@ -68,7 +70,9 @@ def _read_rows(shard: Shard) -> Iterator[SidecarRow]:
             f"{shard.sidecar} is missing, or not the file that {MARKER} lists: "
             "convert the images again with --overwrite"
         )
-    return (row for row in dataset_files.parse_rows(content.splitlines()) if isinstance(row, SidecarRow))
+    return (
+        row for row in dataset_files.parse_rows(content.splitlines()) if isinstance(row, SidecarRow)
+    )
 
 
 def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:
@@ -79,7 +83,12 @@ def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:
             "convert it again with images.reencode: when_needed, and --overwrite"
         )
     channels = [*moments] * 3 if len(moments) == 1 else moments
-    return [height, width, *(channel[0] for channel in channels), *(channel[1] for channel in channels)]
+    return [
+        height,
+        width,
+        *(channel[0] for channel in channels),
+        *(channel[1] for channel in channels),
+    ]
 
 
 RANK_ERROR = 0.001
@@ -87,7 +96,9 @@ RANK_ERROR = 0.001
 
 BUCKETS = 100
 _ROWS_PER_BATCH = 10_000
-_LOW = 2**31  # squares are summed in halves of 31 bits: one sum over 1.6 million images of 90 megapixels would overflow
+_LOW = (
+    2**31
+)  # squares are summed in halves of 31 bits: one sum over 1.6 million images of 90 megapixels would overflow
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,14 +158,19 @@ def compute_statistics(images: int, found: Mapping[str, NDArray[Any]]) -> Statis
     squares = [above * _LOW + below for above, below in zip(high, low, strict=True)]
     height, width = (
         Sides(int(least), int(most), tuple(quantiles.tolist()))
-        for least, most, quantiles in zip(found["least"], found["most"], found["quantiles"], strict=True)
+        for least, most, quantiles in zip(
+            found["least"], found["most"], found["quantiles"], strict=True
+        )
     )
     return Statistics(
         images=images,
         pixels=pixels,
         mean=tuple(total / pixels for total in sums),
         # Integers up to the final division, so nothing cancels.
-        variance=tuple((pixels * square - total**2) / pixels**2 for total, square in zip(sums, squares, strict=True)),
+        variance=tuple(
+            (pixels * square - total**2) / pixels**2
+            for total, square in zip(sums, squares, strict=True)
+        ),
         height=height,
         width=width,
     )
@@ -200,16 +216,22 @@ def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
     batches = list(_batches(numbers))
     shape = FixedShape(dim=[FixedShape.Dim(size=len(COLUMNS))])
     dense = TensorRepresentation.DenseTensor(column_name="row", shape=shape)
-    adapter = TensorAdapterConfig(batches[0].schema, {"row": TensorRepresentation(dense_tensor=dense)})
+    adapter = TensorAdapterConfig(
+        batches[0].schema, {"row": TensorRepresentation(dense_tensor=dense)}
+    )
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         with (
             tft_beam.Context(temp_dir=f"{folder}/temporary"),
-            beam.Pipeline(runner=FnApiRunner(), options=PipelineOptions([])) as pipeline,  # not this process's flags
+            beam.Pipeline(
+                runner=FnApiRunner(), options=PipelineOptions([])
+            ) as pipeline,  # not this process's flags
         ):
             rows = pipeline | beam.Create(batches, reshuffle=False)
             analysed = (rows, adapter) | tft_beam.AnalyzeDataset(_preprocess)
             _ = analysed | WriteTransformFn(folder)
-        outputs = tft.TFTransformOutput(folder).transform_raw_features({"row": tf.zeros([1, len(COLUMNS)], tf.int64)})
+        outputs = tft.TFTransformOutput(folder).transform_raw_features(
+            {"row": tf.zeros([1, len(COLUMNS)], tf.int64)}
+        )
         return {name: output.numpy()[0] for name, output in outputs.items()}
 
 
@@ -222,7 +244,11 @@ def _batches(numbers: NDArray[np.int64]) -> Iterator[Any]:
 
 
 def save_image_model(
-    folder: Path, statistics: Statistics, size: tuple[int, int], labels: Mapping[str, int], catch_all: str | None
+    folder: Path,
+    statistics: Statistics,
+    size: tuple[int, int],
+    labels: Mapping[str, int],
+    catch_all: str | None,
 ) -> None:
     """Writes the SavedModel.
 
@@ -246,9 +272,14 @@ def save_image_model(
     import tensorflow as tf
 
     mean = tf.constant(statistics.mean, tf.float32)
-    deviation = tf.constant([math.sqrt(variance) or 1.0 for variance in statistics.variance], tf.float32)
+    deviation = tf.constant(
+        [math.sqrt(variance) or 1.0 for variance in statistics.variance], tf.float32
+    )
     unknown = -1 if catch_all is None else labels[catch_all]
-    known = {**labels, "": -1}  # an empty text is not an unknown label; and a table must not be empty
+    known = {
+        **labels,
+        "": -1,
+    }  # an empty text is not an unknown label; and a table must not be empty
     texts, ids = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int64)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(texts, ids), unknown)
 
@@ -340,9 +371,13 @@ def analyze_dataset(
     }
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
-        save_image_model(built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all"))
+        save_image_model(
+            built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all")
+        )
         dataset_files.publish_transform_fn(built, note, path)
-    return Analysis(True, note, {"imports": imports, "analysis": time.monotonic() - started - imports})
+    return Analysis(
+        True, note, {"imports": imports, "analysis": time.monotonic() - started - imports}
+    )
 
 
 def _import_tensorflow() -> None:

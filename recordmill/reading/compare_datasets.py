@@ -51,16 +51,26 @@ class RowJudge:
     compares_rest: bool
     stores_split: bool
 
-    def find_kinds(self, one: Row, other: Row, splits: tuple[str | None, str | None], renamed: bool) -> Iterator[str]:
+    def find_kinds(
+        self, one: Row, other: Row, splits: tuple[str | None, str | None], renamed: bool
+    ) -> Iterator[str]:
         """Yields those of `KINDS` that apply to two rows; a renamed file may have its name in its Example."""
         same_source, same_class = one["sha256"] == other["sha256"], one["class"] == other["class"]
         moved = splits[0] != splits[1] and None not in splits
         if not same_source:
             pixels = one.get("pixels"), other.get("pixels")
-            yield "other_bytes" if None in pixels else "same_pixels" if pixels[0] == pixels[1] else "other_pixels"
+            yield (
+                "other_bytes"
+                if None in pixels
+                else "same_pixels"
+                if pixels[0] == pixels[1]
+                else "other_pixels"
+            )
         comparable = self.compares_rest and same_source and same_class and not renamed
         comparable = comparable and not (moved and self.stores_split)
-        if "label" in other and (_annotations(one) != _annotations(other) or (comparable and _differ(one, other))):
+        if "label" in other and (
+            _annotations(one) != _annotations(other) or (comparable and _differ(one, other))
+        ):
             yield "annotations"
         if not same_class:
             yield "relabelled"
@@ -126,7 +136,9 @@ Tagged = tuple[tuple[int, str], int, Entry]
 """What entries are sorted by, whether they are of the first (0) or the second dataset (1), and the entry."""
 
 
-def _compare_partners(found: Comparison, judge: RowJudge, tagged: Iterator[Tagged]) -> Iterator[tuple[str, bytes]]:
+def _compare_partners(
+    found: Comparison, judge: RowJudge, tagged: Iterator[Tagged]
+) -> Iterator[tuple[str, bytes]]:
     """Compares entries of the same key; yields those without a partner, each with the digest of its source."""
     for _, group in groupby(tagged, itemgetter(0)):
         entries = list(group)
@@ -149,7 +161,9 @@ def _tag(side: int, entries: Iterable[Entry]) -> Iterator[Tagged]:
     return ((entry[:2], side, entry) for entry in entries)
 
 
-def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False) -> None:
+def _compare_pair(
+    found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False
+) -> None:
     """Counts the kinds of difference between two entries of one image."""
     (_, old_key, old_split, old), (_, key, split, new) = one, other
     kinds = list(judge.find_kinds(old, new, (old_split, split), renamed))
@@ -159,10 +173,14 @@ def _compare_pair(found: Comparison, judge: RowJudge, one: Entry, other: Entry, 
         found.unchanged += 1
     for kind in kinds:
         change = {"relabelled": (old["class"], new["class"]), "moved": (old_split, split)}.get(kind)
-        found.add(kind, f"{key}: {' -> '.join(each or 'none' for each in change)}" if change else key)
+        found.add(
+            kind, f"{key}: {' -> '.join(each or 'none' for each in change)}" if change else key
+        )
 
 
-def _compare_alone(found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, Row]]) -> None:
+def _compare_alone(
+    found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, Row]]
+) -> None:
     """Counts rows of one digest without a partner: if one was removed and one was added, the file was renamed."""
     first = sorted(islice(rows, 3), key=itemgetter(0))
     if [side for side, *_ in first] == [0, 1]:
@@ -174,12 +192,31 @@ def _compare_alone(found: Comparison, judge: RowJudge, rows: Iterator[tuple[int,
 
 
 _DERIVED = frozenset(
-    ("cuts", "feature_schema", "file_names", "format_names", "label_ids", "label_offset", "listing", "split_order")
+    (
+        "cuts",
+        "feature_schema",
+        "file_names",
+        "format_names",
+        "label_ids",
+        "label_offset",
+        "listing",
+        "split_order",
+    )
 )
 """Parts of a recipe that follow from the input or from other parts."""
 
 _SELECTION = frozenset(
-    ("compression", "duplicates", "exclude", "ignore", "include", "index_files", "keep", "limit", "limit_per_class")
+    (
+        "compression",
+        "duplicates",
+        "exclude",
+        "ignore",
+        "include",
+        "index_files",
+        "keep",
+        "limit",
+        "limit_per_class",
+    )
 ) | {"name", "seed", "shards", "splits"}
 """Parts that decide which records there are and where, not what they contain."""
 
@@ -231,7 +268,11 @@ def read_entries(dataset: Dataset, seed: int) -> Iterator[Entry]:
     """
     own = seed_of(dataset.require_marker())
     entries = merge(*(_read_split(shards, split, own) for split, shards in dataset.splits.items()))
-    return entries if own == seed else sort_entries(((key, split, row) for _, key, split, row in entries), seed)
+    return (
+        entries
+        if own == seed
+        else sort_entries(((key, split, row) for _, key, split, row in entries), seed)
+    )
 
 
 def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entry]:
@@ -245,13 +286,17 @@ def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entr
                     key, _, _ = row["key"], row["sha256"], row["class"]
                     number = order_of(seed, key)
                     if number < last:
-                        raise LoadError(f"the rows of {shard.sidecar} are not in order: verify the dataset")
+                        raise LoadError(
+                            f"the rows of {shard.sidecar} are not in order: verify the dataset"
+                        )
                     last = number
                     yield number, key, split, row
         except LoadError:
             raise
         except FORGED as error:
-            raise LoadError(f"the sidecar {shard.sidecar} cannot be understood ({error}): restore it") from None
+            raise LoadError(
+                f"the sidecar {shard.sidecar} cannot be understood ({error}): restore it"
+            ) from None
 
 
 def sort_entries(rows: Iterable[tuple[str, str | None, Any]], seed: int) -> Iterator[Entry]:

@@ -86,7 +86,9 @@ class Shard:
         try:
             yield from (row for row in rows if isinstance(row, SidecarRow))
         except FORGED as error:
-            raise LoadError(f"the sidecar {self.sidecar} cannot be understood ({error}): restore it") from None
+            raise LoadError(
+                f"the sidecar {self.sidecar} cannot be understood ({error}): restore it"
+            ) from None
 
     def intact_records(self) -> Iterator[memoryview]:
         """The file's records, in file order.
@@ -98,7 +100,9 @@ class Shard:
         with StoredFile(self.path) as stored:
             for number, (offset, data) in enumerate(RecordFile(stored)):
                 if isinstance(data, Damage):
-                    raise LoadError(f"{self.path} is damaged: record {number} at byte {offset}: {data.detail}")
+                    raise LoadError(
+                        f"{self.path} is damaged: record {number} at byte {offset}: {data.detail}"
+                    )
                 yield data
 
 
@@ -115,21 +119,33 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     try:
         info: Any = orjson.loads(storage.read_range(path))
         file_format = info.get("fileFormat", "tfrecord")
-        shards = tuple(shard for split in info["splits"] for shard in _shards_of(folder, info, split, file_format))
+        shards = tuple(
+            shard
+            for split in info["splits"]
+            for shard in _shards_of(folder, info, split, file_format)
+        )
     except FORGED as error:
-        raise LoadError(f"{path} cannot be understood ({error!r}): move it away to open the files alone") from None
+        raise LoadError(
+            f"{path} cannot be understood ({error!r}): move it away to open the files alone"
+        ) from None
     if file_format != "tfrecord":
         raise LoadError(f"{path} describes {file_format} files: only TFRecord files can be opened")
     labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
     if len(labels) != 1:
         return shards, {}
-    lines = storage.read_range(storage.join(folder, labels[0])).decode("utf-8", "replace").splitlines()
+    lines = (
+        storage.read_range(storage.join(folder, labels[0])).decode("utf-8", "replace").splitlines()
+    )
     return shards, {line: number for number, line in enumerate(lines)}
 
 
-def _shards_of(folder: str, info: dict[str, Any], split: dict[str, Any], file_format: str) -> list[Shard]:
+def _shards_of(
+    folder: str, info: dict[str, Any], split: dict[str, Any], file_format: str
+) -> list[Shard]:
     lengths = [int(length) for length in split.get("shardLengths", ())]
-    template = split.get("filepathTemplate") or "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"  # TFDS's own names
+    template = (
+        split.get("filepathTemplate") or "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
+    )  # TFDS's own names
     shards = []
     for index, records in enumerate(lengths):
         place, count = f"{index:05d}", f"{len(lengths):05d}"
@@ -151,14 +167,28 @@ SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
 
 _SPLIT = re.compile(r"train(?:ing)?|validation|valid|val|test(?:ing)?|eval|dev", re.IGNORECASE)
 _SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")  # the variables of TensorFlow's saved models
-_OTHER = (".json", ".jsonl", ".txt", ".yaml", ".pbtxt", ".idx", ".md", ".csv", ".tsv", ".html", ".py")
+_OTHER = (
+    ".json",
+    ".jsonl",
+    ".txt",
+    ".yaml",
+    ".pbtxt",
+    ".idx",
+    ".md",
+    ".csv",
+    ".tsv",
+    ".html",
+    ".py",
+)
 
 
 def find_shards(folder: str) -> tuple[Shard, ...]:
     """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
     found = names_below(folder, hidden=False)  # a store lists hidden files, too
     names = [name for name in found if not any(part.startswith(".") for part in name.split("/"))]
-    return _in_splits({name: path for name in names if _holds_records(path := storage.join(folder, name), name)})
+    return _in_splits(
+        {name: path for name in names if _holds_records(path := storage.join(folder, name), name)}
+    )
 
 
 def match_files(pattern: str) -> list[str]:
@@ -271,13 +301,19 @@ class Dataset:
             LoadError: there is none, or files were opened instead of the folder.
         """
         if not self.whole and storage.exists(storage.join(self.folder, MARKER)):
-            raise LoadError(f"some files of {self.folder} are named, which its {MARKER} describes: name the folder")
+            raise LoadError(
+                f"some files of {self.folder} are named, which its {MARKER} describes: name the folder"
+            )
         if self.marker is None or not self.whole:
-            raise LoadError(f"{self.folder} holds no {MARKER}: name the folder of a finished dataset")
+            raise LoadError(
+                f"{self.folder} holds no {MARKER}: name the folder of a finished dataset"
+            )
         return self.marker
 
     def __repr__(self) -> str:
-        counts = ", ".join(f"{split}: {'?' if count is None else count}" for split, count in self.counts.items())
+        counts = ", ".join(
+            f"{split}: {'?' if count is None else count}" for split, count in self.counts.items()
+        )
         return f"<dataset {self.folder} ({counts}; {format_count(len(self.labels), 'class')})>"
 
     @property
@@ -285,7 +321,9 @@ class Dataset:
         """The shards by split; a split of a Recordmill dataset may have none."""
         listed = self.marker.splits if self.marker and self.whole else ()
         names = dict.fromkeys([*listed, *(shard.split for shard in self.shards)])
-        return {name: tuple(shard for shard in self.shards if shard.split == name) for name in names}
+        return {
+            name: tuple(shard for shard in self.shards if shard.split == name) for name in names
+        }
 
     def split_names(self, split: str | Sequence[str]) -> tuple[str, ...]:
         """The splits that a caller names: one, several, or several in one string, joined by `+`.
@@ -390,7 +428,9 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
             "run its command again, corrected if it failed"
         )
     if any(map(dataset_files.split_version, names)):
-        return f"{folder} holds versions, but none is current: {dataset_files.explain_choice(folder)}"
+        return (
+            f"{folder} holds versions, but none is current: {dataset_files.explain_choice(folder)}"
+        )
     if {"sidecars", REJECTED} <= {*names}:
         return (
             f"{folder} holds no {MARKER} but sidecars/ and {REJECTED}, because a publishing was cut or the file was "
@@ -402,7 +442,9 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
 def _open_described(folder: str) -> Dataset | None:
     """A dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
-        return _open_ours(dataset_files.current_folder(folder))  # resolved once: this version is read to the end
+        return _open_ours(
+            dataset_files.current_folder(folder)
+        )  # resolved once: this version is read to the end
     if storage.exists(storage.join(folder, DATASET_INFO)):
         shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)
@@ -423,11 +465,22 @@ def _open_ours(folder: str) -> Dataset:
     try:
         marker = dataset_files.read_marker(folder)
     except FileNotFoundError:
-        raise LoadError(f"{folder} is being replaced by a run: try again when it has ended") from None
+        raise LoadError(
+            f"{folder} is being replaced by a run: try again when it has ended"
+        ) from None
     except dataset_files.DamagedMarkerError as error:
         raise LoadError(f"{error}: restore it, or convert the dataset again") from None
     shards = tuple(
-        Shard(split, own.name, at(own.name), own.records, own.bytes, own.sha256, at(own.sidecar), own.sidecar_sha256)
+        Shard(
+            split,
+            own.name,
+            at(own.name),
+            own.records,
+            own.bytes,
+            own.sha256,
+            at(own.sidecar),
+            own.sidecar_sha256,
+        )
         for split, entry in marker.splits.items()
         for own in entry.shards
     )
@@ -493,7 +546,9 @@ class SplitInfo:
         total = sum(self.class_counts.values())
         return {
             self.labels[name]: total / (len(self.class_counts) * count)
-            for name, count in sorted(self.class_counts.items(), key=lambda item: self.labels[item[0]])
+            for name, count in sorted(
+                self.class_counts.items(), key=lambda item: self.labels[item[0]]
+            )
         }
 
     @property
@@ -512,7 +567,11 @@ class SplitInfo:
             rows = list(islice(self.shards[0].rows(), 1_000)) if self.shards else []
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
             return None
-        sizes = {(row.height, row.width) for row in rows if row.height is not None and row.width is not None}
+        sizes = {
+            (row.height, row.width)
+            for row in rows
+            if row.height is not None and row.width is not None
+        }
         return sizes.pop() if len(sizes) == 1 else None
 
 

@@ -46,7 +46,9 @@ class EpochOrder:
     def __post_init__(self) -> None:
         """Raises LoadError if no order has these values."""
         is_share = self.batch_size >= 1 and 0 <= self.rank < self.ranks
-        is_position = 0 <= self.start <= self.records and 0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63
+        is_position = (
+            0 <= self.start <= self.records and 0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63
+        )
         if not (is_share and is_position):
             advice = "give a positive batch_size, a rank below ranks, a start up to records, and nothing below 0"
             raise LoadError(f"{self} is not valid: {advice}")
@@ -58,7 +60,11 @@ class EpochOrder:
     def share(self, worker: int, workers: int) -> Iterator[list[int]]:
         """Yields this worker's batches: every `workers`-th from number `worker`."""
         step = self.batch_size * self.ranks
-        order = shuffle(self.records, self.seed, self.epoch) if self.shuffle else np.arange(self.records)
+        order = (
+            shuffle(self.records, self.seed, self.epoch)
+            if self.shuffle
+            else np.arange(self.records)
+        )
         for begin in range(self.start, self.records, step)[worker::workers]:
             numbers = order[begin + self.rank : begin + step : self.ranks]
             if not len(numbers) or (self.drop_last and begin + step > self.records):
@@ -83,9 +89,19 @@ class EpochOrder:
     def position(self, batches: int) -> dict[str, int]:
         """The position after this rank has taken a number of batches since `start`; the same for all ranks."""
         done = self.start + batches * self.batch_size * self.ranks
-        over = done >= self.records or (self.drop_last and done + self.batch_size * self.ranks > self.records)
-        state = {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
-        return {"format": _FORMAT, "records": self.records, "shuffle": int(self.shuffle), "seed": self.seed, **state}
+        over = done >= self.records or (
+            self.drop_last and done + self.batch_size * self.ranks > self.records
+        )
+        state = (
+            {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
+        )
+        return {
+            "format": _FORMAT,
+            "records": self.records,
+            "shuffle": int(self.shuffle),
+            "seed": self.seed,
+            **state,
+        }
 
     def resume(self, position: Mapping[str, int]) -> None:
         """Resumes from a position that `position` returned, with any number of ranks and any `batch_size`.
@@ -94,11 +110,19 @@ class EpochOrder:
             LoadError: it is a position in another split, or not a position; the order is unchanged.
         """
         numbers = {key: each for key, each in position.items() if type(each) is int}
-        if {*numbers} != {*self.position(0)} or numbers["records"] != self.records or numbers["format"] != _FORMAT:
+        if (
+            {*numbers} != {*self.position(0)}
+            or numbers["records"] != self.records
+            or numbers["format"] != _FORMAT
+        ):
             what = f"{dict(position)} is not a position in this split of {self.records:,} records"
-            raise LoadError(f"{what}, or it is one of another version of Recordmill: begin the epoch again")
+            raise LoadError(
+                f"{what}, or it is one of another version of Recordmill: begin the epoch again"
+            )
         seed, epoch, start = (numbers[key] for key in ("seed", "epoch", "start"))
-        resumed = replace(self, shuffle=bool(numbers["shuffle"]), seed=seed, epoch=epoch, start=start)
+        resumed = replace(
+            self, shuffle=bool(numbers["shuffle"]), seed=seed, epoch=epoch, start=start
+        )
         self.shuffle, self.seed = resumed.shuffle, resumed.seed
         self.epoch, self.start = resumed.epoch, resumed.start
 

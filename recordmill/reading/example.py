@@ -72,7 +72,11 @@ def parse_intact(data: bytes | memoryview | Damage) -> ParsedExample | None:
 
 _OPTIONAL = frozenset({"label", "label_text"})  # missing if an image has no label
 _LABEL_FIELDS = frozenset({"label", "labels", "box_labels"})
-_NAMED = {"label_text": "label", "label_texts": "labels", "box_label_texts": "box_labels"}  # names: their ids
+_NAMED = {
+    "label_text": "label",
+    "label_texts": "labels",
+    "box_label_texts": "box_labels",
+}  # names: their ids
 _LABELS = ("image/class/label", "label", "train/label")
 _IMAGES = ("image/encoded", "image", "image_raw", "train/image")
 
@@ -126,7 +130,11 @@ class Expectations:
         """The problem with a record's first wrong label; empty if there is none, or no ids are known."""
         ids = self.label_ids
         for key in self.label_keys if ids else ():
-            wrong = [value for value in example.values(key) or () if isinstance(value, int) and value not in ids]
+            wrong = [
+                value
+                for value in example.values(key) or ()
+                if isinstance(value, int) and value not in ids
+            ]
             if wrong:  # text is a name, not an id
                 known = f"{len(ids):,} ids from {min(ids):,} to {max(ids):,}"
                 return f"the label is {wrong[0]!r:.40}, not one of the {known} ({key})"
@@ -145,7 +153,9 @@ class Expectations:
             return ""
         problem = "" if row.class_name is None else _judge_pair(row.class_name, row.label, ids)
         if not problem and row.classes:
-            names = row.classes if isinstance(row.classes, list) else [row.classes]  # a forged row may have anything
+            names = (
+                row.classes if isinstance(row.classes, list) else [row.classes]
+            )  # a forged row may have anything
             problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
         return problem and f"in the sidecar {problem}"
 
@@ -162,7 +172,9 @@ def expect(dataset: Dataset) -> Expectations:
         features=features,
         label_ids=frozenset(dataset.labels.values()),
         class_ids=dict(dataset.labels) if dataset.kind == "recordmill" else {},
-        name_keys=tuple((keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys),
+        name_keys=tuple(
+            (keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys
+        ),
         label_keys=tuple(labels) or usual,
         image_keys=() if settings.store == "raw" else tuple(images) or _IMAGES,
         images_are_declared=bool(images),
@@ -179,7 +191,9 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
 
     If a feature is known only by its usual name, its value must begin like an image: raw pixels have the same names.
     """
-    from recordmill.imaging.acceptance import sniff  # imported here: processes that verify shards do without Pillow
+    from recordmill.imaging.acceptance import (
+        sniff,
+    )  # imported here: processes that verify shards do without Pillow
 
     for key in expected.image_keys:
         values = example.values(key) or ()
@@ -213,7 +227,9 @@ def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
 DTYPES = {None: object, "bytes": object, "float": np.float32, "int64": np.int64}
 
 
-def examples_as_numpy(path: str, split: str | Sequence[str] | None = None) -> Iterator[dict[str, NDArray[Any]]]:
+def examples_as_numpy(
+    path: str, split: str | Sequence[str] | None = None
+) -> Iterator[dict[str, NDArray[Any]]]:
     """Yields each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
 
     Both checksums of every record are checked while reading. Gzip files are recognised by their bytes.
@@ -241,7 +257,9 @@ def _examples(shards: Iterable[Shard]) -> Iterator[dict[str, NDArray[Any]]]:
             try:
                 yield example_as_numpy(data)
             except DamagedExampleError:
-                raise LoadError(f"{shard.path}: record {number} is not a tf.train.Example") from None
+                raise LoadError(
+                    f"{shard.path}: record {number} is not a tf.train.Example"
+                ) from None
 
 
 def example_as_numpy(record: bytes | memoryview) -> dict[str, NDArray[Any]]:

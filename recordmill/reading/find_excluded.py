@@ -66,14 +66,20 @@ def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
         for number, (offset, data) in enumerate(RecordFile(stored)):
             if (example := parse_intact(data)) is None:
                 continue
-            values = [value for _, kind, values in example.items() if kind == "bytes" for value in values]
-            for what in sorted({each for value in values if (each := _match_value(value, exclusions))}):
+            values = [
+                value for _, kind, values in example.items() if kind == "bytes" for value in values
+            ]
+            for what in sorted(
+                {each for value in values if (each := _match_value(value, exclusions))}
+            ):
                 yield f"the record holds {what}", number, offset
 
 
 def _match_value(value: bytes, exclusions: Exclusions) -> str:
     """The excluded key or digest that a feature's value is or has; empty if there is none."""
-    if len(value) <= _LONGEST_TEXT and (line := _match_text(value.decode("utf-8", "replace"), exclusions)):
+    if len(value) <= _LONGEST_TEXT and (
+        line := _match_text(value.decode("utf-8", "replace"), exclusions)
+    ):
         return line
     digest = hashlib.sha256(value).hexdigest() if exclusions.digests else ""
     return f"the image sha256:{digest}" if digest in exclusions.digests else ""
@@ -98,10 +104,17 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     else:
         text = storage.read_range(path).decode("utf-8", "replace")
         text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
-        digests = exclusions.digests - {hashlib.sha256().hexdigest()}  # in markers also the digest of empty lists
-        names = [*(("key", key) for key in exclusions.keys), *(("sha256", digest) for digest in digests)]
+        digests = exclusions.digests - {
+            hashlib.sha256().hexdigest()
+        }  # in markers also the digest of empty lists
+        names = [
+            *(("key", key) for key in exclusions.keys),
+            *(("sha256", digest) for digest in digests),
+        ]
         for kind, wanted in sorted(names):
-            if wanted in text and re.search(rf"(?<![\w./-]){re.escape(wanted)}(?![\w-]|\.\w)", text):
+            if wanted in text and re.search(
+                rf"(?<![\w./-]){re.escape(wanted)}(?![\w-]|\.\w)", text
+            ):
                 yield f"the file holds {kind}:{wanted}", None, None
 
 
@@ -124,7 +137,9 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
 def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     """Keys whose hashes are in an index; the seed of the hashes is in its marker."""
     try:
-        recipe = orjson.loads(storage.read_range(storage.join(path.rpartition("/")[0], MARKER)))["plan"]["recipe"]
+        recipe = orjson.loads(storage.read_range(storage.join(path.rpartition("/")[0], MARKER)))[
+            "plan"
+        ]["recipe"]
         content = storage.read_range(path)
         shards = int.from_bytes(content[8:16], "little")
         hashes = np.frombuffer(content[24 + 40 * shards :], "<u8").reshape(-1, 3)[:, 2]

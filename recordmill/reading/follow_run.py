@@ -73,15 +73,21 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
             )
         runs |= claims
         plan = str(next(iter(runs.values()))["plan"])
-        if marker is not None and (marker.run.id in runs or (not claims and marker.plan.id == plan)):
+        if marker is not None and (
+            marker.run.id in runs or (not claims and marker.plan.id == plan)
+        ):
             return
         if not claims:
-            raise LoadError(f"the run in {output} ended without a dataset: run the same command again to continue it")
+            raise LoadError(
+                f"the run in {output} ended without a dataset: run the same command again to continue it"
+            )
         for name in names:
             if name.endswith(DONE) and name not in notes:
                 with suppress(*_UNREADABLE):
                     report = _read_json(staging, name)["report"]
-                    notes[name] = {key: int(report[key]) for key in ("references", "records", "bytes")}
+                    notes[name] = {
+                        key: int(report[key]) for key in ("references", "records", "bytes")
+                    }
         planned, counted = next(iter(claims.values())), notes.values()
         progress = RunProgress(
             plan=plan,
@@ -102,15 +108,30 @@ def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
     """The path of the latest run's staging folder, the claims in it by run, and the names of its files."""
     found: list[tuple[str, str, dict[str, dict[str, Any]], list[str]]] = [("", "", {}, [])]
     folders = work_folders(output)
-    stagings = [storage.join(each, name) for each in folders for name in staging_names(storage.folder_names(each))]
+    stagings = [
+        storage.join(each, name)
+        for each in folders
+        for name in staging_names(storage.folder_names(each))
+    ]
     for staging in stagings:
         names, claims = storage.folder_names(staging), {}
         for name in names:
             if name.startswith(CLAIM_PREFIX):
                 with suppress(*_UNREADABLE):
                     claim = _read_json(staging, name)
-                    claims[str(claim["run"])] = {"since": "", **claim, "plan": staging.rpartition(STAGING_PREFIX)[2]}
-        found.append((max((str(each["since"]) for each in claims.values()), default=""), staging, claims, names))
+                    claims[str(claim["run"])] = {
+                        "since": "",
+                        **claim,
+                        "plan": staging.rpartition(STAGING_PREFIX)[2],
+                    }
+        found.append(
+            (
+                max((str(each["since"]) for each in claims.values()), default=""),
+                staging,
+                claims,
+                names,
+            )
+        )
     return max(found, key=lambda each: each[:2])[1:]
 
 

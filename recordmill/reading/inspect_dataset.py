@@ -15,7 +15,14 @@ from typing import Any
 from recordmill import storage
 from recordmill.imaging.acceptance import sniff
 from recordmill.reading.dataset import Dataset, Shard
-from recordmill.reading.example import Expectations, ParsedExample, Profile, expect, find_image, parse_intact
+from recordmill.reading.example import (
+    Expectations,
+    ParsedExample,
+    Profile,
+    expect,
+    find_image,
+    parse_intact,
+)
 from recordmill.reading.records import Records
 from recordmill.reading.split_index import read_index
 from recordmill.schemas.dataset.marker import Marker
@@ -92,7 +99,9 @@ class Summary:
         }
 
 
-def summarize_dataset(dataset: Dataset, progress: Callable[[int], None] = lambda records: None) -> Summary:
+def summarize_dataset(
+    dataset: Dataset, progress: Callable[[int], None] = lambda records: None
+) -> Summary:
     """Summarises a dataset.
 
     Args:
@@ -120,11 +129,15 @@ def summarize_dataset(dataset: Dataset, progress: Callable[[int], None] = lambda
                 split.records += 1
                 profiles[example.profile] += 1
                 for label in next(filter(None, map(example.values, label_keys)), ()):
-                    text = label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+                    text = (
+                        label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
+                    )
                     split.labels[text] = split.labels.get(text, 0) + 1
     names = {str(label_id): name for name, label_id in dataset.labels.items()}
     for split in splits.values():
-        split.labels = {names.get(label, label): count for label, count in sorted(split.labels.items())}
+        split.labels = {
+            names.get(label, label): count for label, count in sorted(split.labels.items())
+        }
     meanings = {feature.key: feature.meaning for feature in dataset.features}
     return Summary(dataset, splits, _describe(profiles, meanings), True)
 
@@ -135,7 +148,9 @@ def _read_marker(dataset: Dataset, marker: Marker) -> Summary:
         labels = {label: count for label, count in entry.class_counts.items() if label}
         splits[name] = SplitSummary(len(entry.shards), entry.records, entry.bytes, labels=labels)
     features = {
-        feature.key: FeatureSummary(feature.kind, "[?]" if feature.many else "[]", None, feature.meaning)
+        feature.key: FeatureSummary(
+            feature.kind, "[?]" if feature.many else "[]", None, feature.meaning
+        )
         for feature in sorted(dataset.features, key=lambda feature: feature.key)
     }
     return Summary(dataset, splits, features, False)
@@ -184,7 +199,10 @@ class FoundRecord:
         Raises:
             DamagedExampleError: it is not an Example.
         """
-        return {key: (kind or "empty", list(values)) for key, kind, values in ParsedExample(self.data).items()}
+        return {
+            key: (kind or "empty", list(values))
+            for key, kind, values in ParsedExample(self.data).items()
+        }
 
     def image(self, expected: Expectations) -> bytes:
         """Its encoded image; empty if it has none."""
@@ -211,7 +229,9 @@ def _read_files(shards: Iterable[Shard]) -> Iterator[FoundRecord]:
             rows = {row.offset: row for row in shard.rows()}
             for place, (offset, data) in enumerate(RecordFile(stored)):
                 if not isinstance(data, Damage):
-                    yield FoundRecord(shard, before + place, place, offset, bytes(data), rows.get(offset))
+                    yield FoundRecord(
+                        shard, before + place, place, offset, bytes(data), rows.get(offset)
+                    )
         before += place + 1
 
 
@@ -222,10 +242,14 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
         LoadError: there is no such split, or no such record in it, or it or its sidecar is damaged.
         OSError: a file cannot be read.
     """
-    shards = dataset.splits.get(split) or tuple(shard for shard in dataset.shards if shard.name == split)
+    shards = dataset.splits.get(split) or tuple(
+        shard for shard in dataset.shards if shard.name == split
+    )
     if not shards:
         known = ", ".join(dataset.splits)
-        raise LoadError(f"there is no split and no file {split!r} with records: the splits are {known}")
+        raise LoadError(
+            f"there is no split and no file {split!r} with records: the splits are {known}"
+        )
     try:
         index = read_index(dataset, shards)
     except LoadError:
@@ -276,7 +300,9 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
         found = list(_find_by_rows(dataset, file, digest))
     else:
         expected = expect(dataset)
-        found = [each for each in read_records(dataset) if content and each.image(expected) == content]
+        found = [
+            each for each in read_records(dataset) if content and each.image(expected) == content
+        ]
     if not found:
         raise LoadError(_explain_absence(dataset, file))
     return found
@@ -300,12 +326,16 @@ def _explain_absence(dataset: Dataset, file: str) -> str:
     sidecars += [storage.join(dataset.folder, name) for name in names]
     for row in (row for sidecar in sidecars for row in read_rows(sidecar)):
         if isinstance(row, RejectedRow) and _paths_match(row.key, file):
-            fate = f"left out: {row.left_out}" if row.rejected is None else f"rejected: {row.rejected}"
+            fate = (
+                f"left out: {row.left_out}" if row.rejected is None else f"rejected: {row.rejected}"
+            )
             return f"{row.key} was {fate} ({row.detail})"
     return f"no record of {dataset.folder} comes from {file}"
 
 
-def extract_images(dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None) -> int:
+def extract_images(
+    dataset: Dataset, folder: str, chosen: Iterable[FoundRecord] | None = None
+) -> int:
     """Writes the encoded images of records, unchanged, to `folder/<split>/<number>.<format>`.
 
     Args:

@@ -23,7 +23,11 @@ Size = tuple[int, int]
 
 
 def image_from(
-    values: Mapping[str, Any], info: SplitInfo, key: str, size: Size | None = None, stored: Size | None = None
+    values: Mapping[str, Any],
+    info: SplitInfo,
+    key: str,
+    size: Size | None = None,
+    stored: Size | None = None,
 ) -> "tf.Tensor":
     """One record's image, of three channels, 0 to 255: uint8 as stored, or float32 if resized (bilinearly).
 
@@ -60,7 +64,9 @@ def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str) -> "tf.Tens
             f"{info.folder} holds raw pixels of several sizes, and its records do not say which: use decode=False"
         )
     image = tf.reshape(tf.io.decode_raw(values[key], tf.uint8), shape)
-    return tf.ensure_shape(tf.broadcast_to(image, tf.concat([tf.shape(image)[:2], [3]], 0)), (None, None, 3))
+    return tf.ensure_shape(
+        tf.broadcast_to(image, tf.concat([tf.shape(image)[:2], [3]], 0)), (None, None, 3)
+    )
 
 
 Shape = Literal["pair", "dict", "tuple"]
@@ -90,7 +96,9 @@ class ElementLayout:
         return self.keys[1]
 
 
-def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | None, decode: bool) -> ElementLayout:
+def choose_elements(
+    info: SplitInfo, features: Literal["all"] | Sequence[str] | None, decode: bool
+) -> ElementLayout:
     """Decides the structure of the elements.
 
     Args:
@@ -117,10 +125,14 @@ def choose_elements(info: SplitInfo, features: Literal["all"] | Sequence[str] | 
     if unknown or not keys:
         missing = unknown[0] if unknown else ""
         raise LoadError(f"{info.folder} has no feature {missing!r}: choose from {', '.join(every)}")
-    return ElementLayout("tuple", keys, decoded if decoded in keys else None, None, not many.isdisjoint(keys))
+    return ElementLayout(
+        "tuple", keys, decoded if decoded in keys else None, None, not many.isdisjoint(keys)
+    )
 
 
-def parse_function(info: SplitInfo, layout: ElementLayout) -> "Callable[[tf.Tensor], dict[str, Any]]":
+def parse_function(
+    info: SplitInfo, layout: ElementLayout
+) -> "Callable[[tf.Tensor], dict[str, Any]]":
     """Makes the function that parses a batch of serialised Examples into tensors by key; class names become ids.
 
     Features with several values become ragged tensors. Features that the elements do not need are not parsed.
@@ -134,7 +146,11 @@ def parse_function(info: SplitInfo, layout: ElementLayout) -> "Callable[[tf.Tens
     by_name = layout.shape == "pair" and layout.label == info.key_of("label_text")
     names = tf.constant(list(info.labels), tf.string)
     ids = tf.constant(list(info.labels.values()), tf.int64)
-    table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(names, ids), -1) if by_name else None
+    table = (
+        tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(names, ids), -1)
+        if by_name
+        else None
+    )
 
     def parse(records: "tf.Tensor") -> dict[str, Any]:
         parsed = tf.io.parse_example(records, description)
@@ -160,7 +176,9 @@ def finish_function(
         if layout.image:
             chosen[layout.image] = image_from(values, info, layout.image, size, stored)
         if layout.multi_hot:
-            one_hot = tf.one_hot(values[layout.multi_hot], info.label_depth, on_value=True, off_value=False)
+            one_hot = tf.one_hot(
+                values[layout.multi_hot], info.label_depth, on_value=True, off_value=False
+            )
             chosen[layout.multi_hot] = tf.cast(tf.reduce_any(one_hot, axis=0), tf.float32)
         return chosen if layout.shape == "dict" else tuple(chosen[key] for key in layout.keys)
 
@@ -192,7 +210,9 @@ class ReadingOrder:
     deterministic: bool
 
 
-def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int) -> "tuple[tf.data.Dataset, int]":
+def read_shards(
+    info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int
+) -> "tuple[tf.data.Dataset, int]":
     """The serialised Examples of one replica's share of a split, and their number per epoch.
 
     Replicas share the shards; if there are fewer shards than replicas, each reads all shards and keeps every
@@ -235,7 +255,9 @@ def read_shards(info: SplitInfo, order: ReadingOrder, num_replicas: int, index: 
     return records, count
 
 
-def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compression: str) -> "tf.data.Dataset":
+def _read_shard(
+    path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compression: str
+) -> "tf.data.Dataset":
     """The records of one file, followed by an error that says why if there are not `count` of them.
 
     TensorFlow's own errors do not name the file, and it does not notice a file truncated between two records.
@@ -249,7 +271,9 @@ def _read_shard(path: "tf.Tensor", count: "tf.Tensor", size: "tf.Tensor", compre
     records = tf.data.TFRecordDataset(readable, compression, _READ_BYTES).ignore_errors()
 
     def stop(path: "tf.Tensor", fault: "tf.Tensor") -> "tf.Tensor":
-        reason = tf.numpy_function(_fault_after, [path, fault, compression, count], tf.string, stateful=True)
+        reason = tf.numpy_function(
+            _fault_after, [path, fault, compression, count], tf.string, stateful=True
+        )
         with tf.control_dependencies([tf.debugging.Assert(False, [reason], summarize=1)]):
             return tf.identity(path)
 
@@ -323,21 +347,29 @@ def load(
     must_fit = layout.image and batch_size and image_size is None
     finish = finish_function(info, layout, image_size, _common_size(info) if must_fit else None)
     records, count = read_shards(info, order, num_replicas, index)
-    dataset = _make_elements(records, parse_function(info, layout), finish, layout, order, batch_size)
+    dataset = _make_elements(
+        records, parse_function(info, layout), finish, layout, order, batch_size
+    )
     batches = -(-count * order.repeat // (batch_size or 1))
     cardinality = batches if order.repeat > 0 or not count else -1  # tf.data's value for infinite
     return _finish(dataset, info, cardinality, num_replicas)
 
 
-def _check_arguments(batch_size: int | None, image_size: Size | None, num_replicas: int, index: int) -> None:
+def _check_arguments(
+    batch_size: int | None, image_size: Size | None, num_replicas: int, index: int
+) -> None:
     if find_spec("tensorflow") is None:
-        raise LoadError("load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone")
+        raise LoadError(
+            "load needs TensorFlow, which is not installed: pip install '.[tensorflow]' in a clone"
+        )
     if batch_size is not None and batch_size < 1:
         raise LoadError(f"batch_size is {batch_size}: give at least 1, or None for single elements")
     if image_size is not None and (len(image_size) != 2 or min(image_size) < 1):
         raise LoadError(f"image_size is {image_size}: give (height, width) in pixels")
     if not 0 <= index < num_replicas:
-        raise LoadError(f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}")
+        raise LoadError(
+            f"index is {index} of num_replicas {num_replicas}: count from 0 to {num_replicas - 1}"
+        )
 
 
 def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
@@ -352,10 +384,18 @@ def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
 
 
 def _order(
-    info: SplitInfo, shuffle: bool | int, seed: int | None, repeat: bool | int, deterministic: bool | None
+    info: SplitInfo,
+    shuffle: bool | int,
+    seed: int | None,
+    repeat: bool | int,
+    deterministic: bool | None,
 ) -> ReadingOrder:
     stored = sum(shard.bytes or 0 for shard in info.shards)
-    buffer = max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000) if shuffle is True else int(shuffle)
+    buffer = (
+        max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000)
+        if shuffle is True
+        else int(shuffle)
+    )
     epochs = -1 if repeat is True else max(int(repeat), 1)
     is_fixed = (not shuffle or seed is not None) if deterministic is None else deterministic
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
@@ -364,7 +404,9 @@ def _order(
 def _common_size(info: SplitInfo) -> Size:
     """The size that all stored images must have, since only images of one size can be batched."""
     if info.image_size is None:
-        raise LoadError(f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size")
+        raise LoadError(
+            f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size"
+        )
     return info.image_size
 
 
@@ -379,22 +421,31 @@ def _make_elements(
     """Parses records in batches, which are split only to decode images or to yield single elements."""
     import tensorflow as tf
 
-    parallel: dict[str, Any] = {"num_parallel_calls": tf.data.AUTOTUNE, "deterministic": order.deterministic}
+    parallel: dict[str, Any] = {
+        "num_parallel_calls": tf.data.AUTOTUNE,
+        "deterministic": order.deterministic,
+    }
     if size is not None and not layout.image:
         return records.batch(size).map(parse, **parallel).map(finish, **parallel)
-    dataset = records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)
+    dataset = (
+        records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)
+    )
     if size is None:
         return dataset
     return (dataset.ragged_batch if layout.is_ragged else dataset.batch)(size)
 
 
-def _finish(dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int) -> "tf.data.Dataset":
+def _finish(
+    dataset: "tf.data.Dataset", info: SplitInfo, cardinality: int, num_replicas: int
+) -> "tf.data.Dataset":
     import tensorflow as tf
 
     policy = tf.data.experimental.AutoShardPolicy
     options = tf.data.Options()
     # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
-    options.experimental_distribute.auto_shard_policy = policy.OFF if num_replicas > 1 else policy.DATA
+    options.experimental_distribute.auto_shard_policy = (
+        policy.OFF if num_replicas > 1 else policy.DATA
+    )
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
     dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
     dataset.info = info

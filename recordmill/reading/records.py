@@ -52,13 +52,17 @@ class ImageForm:
         values = parse_example(self.features, record)
         arrays = {each.key: _as_scalars(each, values[each.key]) for each in self.features}
         if (key := self.layout.image) is not None:
-            arrays[key] = self._raw_pixels(values, key) if self.info.raw else decode(values[key], buffer)
+            arrays[key] = (
+                self._raw_pixels(values, key) if self.info.raw else decode(values[key], buffer)
+            )
         if (key := self.layout.multi_hot) is not None:
             label = np.zeros(self.info.label_depth, np.float32)
             label[[each for each in values[key] if 0 <= each < len(label)]] = 1
             arrays[key] = label
         elif self.layout.shape == "pair" and self.layout.label == self.info.key_of("label_text"):
-            arrays[self.layout.label] = np.int64(self.info.labels.get(values[self.layout.label].decode(), -1))
+            arrays[self.layout.label] = np.int64(
+                self.info.labels.get(values[self.layout.label].decode(), -1)
+            )
         chosen = {key: arrays[key] for key in self.layout.keys}
         return chosen if self.layout.shape == "dict" else tuple(chosen.values())
 
@@ -92,7 +96,9 @@ def choose_form(
     if form not in ("image", "numpy", "raw"):
         raise LoadError(f"form is {form!r}: choose image, numpy or raw")
     if features not in (None, "all") and (form != "image" or dataset.marker is None):
-        raise LoadError(f"features is {features!r}: only form='image' of a dataset's folder takes it, others give all")
+        raise LoadError(
+            f"features is {features!r}: only form='image' of a dataset's folder takes it, others give all"
+        )
     if form != "image":
         return example_as_numpy if form == "numpy" else None
     if dataset.marker is None:
@@ -116,7 +122,9 @@ def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.u
     """
     if data.startswith(b"\xff\xd8"):
         try:
-            fits = buffer is not None and simplejpeg.decode_jpeg_header(data)[:2] == buffer.shape[:2]
+            fits = (
+                buffer is not None and simplejpeg.decode_jpeg_header(data)[:2] == buffer.shape[:2]
+            )
             pixels = simplejpeg.decode_jpeg(data, strict=True, buffer=buffer if fits else None)
             return buffer if fits and buffer is not None else pixels
         except ValueError:  # Pillow reads more JPEGs, and its errors name the fault
@@ -204,7 +212,11 @@ class Records:
         read = in_parallel(self._read_piece, pieces) if is_remote else map(self._read_piece, pieces)
         found = {number: data for piece in read for number, data in piece}
         pairs = zip_longest(ordered, buffers)
-        return [element for number, buffer in pairs for element in self._finish_all(number, found[number], buffer)]
+        return [
+            element
+            for number, buffer in pairs
+            for element in self._finish_all(number, found[number], buffer)
+        ]
 
     def __iter__(self) -> Iterator[Any]:
         """Yields all elements in the order of their numbers."""
@@ -227,16 +239,22 @@ class Records:
         """
         if (number := self.places.find_key(key)) is None:
             folder = os.path.dirname(self.places.shards[0].path)
-            raise LoadError(f"no record of this split in {folder} comes from {key!r}: name a key of its sidecars")
+            raise LoadError(
+                f"no record of this split in {folder} comes from {key!r}: name a key of its sidecars"
+            )
         return self[number]
 
     def _check_number(self, number: int) -> int:
         count = self.places.starts[-1]
         if not -count <= number < count:
-            raise LoadError(f"there is no record {number:,}: this split has {count:,} records, numbered from 0")
+            raise LoadError(
+                f"there is no record {number:,}: this split has {count:,} records, numbered from 0"
+            )
         return as_number(number) % count
 
-    def _damage(self, number: int, why: str = "its frame, or a checksum, does not match") -> LoadError:
+    def _damage(
+        self, number: int, why: str = "its frame, or a checksum, does not match"
+    ) -> LoadError:
         shard = bisect_right(self.places.starts, number) - 1
         where = f"record {number - self.places.starts[shard]:,} of {self.places.shards[shard].path}"
         return LoadError(f"{where}, at byte {int(self._entries[3 * number]):,}, is damaged: {why}")
@@ -251,7 +269,9 @@ class Records:
             raise self._damage(number, f"{error}") from None
         return self._transform(element) if self._transform else element
 
-    def _finish_all(self, number: int, record: bytes | LoadError, buffer: Any = None) -> Iterator[Any]:
+    def _finish_all(
+        self, number: int, record: bytes | LoadError, buffer: Any = None
+    ) -> Iterator[Any]:
         try:
             element = self._finish(number, record, buffer)
         except LoadError as error:
@@ -267,11 +287,16 @@ class Records:
         begin = end = next_shard = 0
         for number in numbers:
             offset = self._entries[3 * number]
-            if piece and (number >= next_shard or offset - end > _GAP_BYTES or offset - begin > _MOST_BYTES):
+            if piece and (
+                number >= next_shard or offset - end > _GAP_BYTES or offset - begin > _MOST_BYTES
+            ):
                 yield piece
                 piece = []
             if not piece:
-                begin, next_shard = offset, self.places.starts[bisect_right(self.places.starts, number)]
+                begin, next_shard = (
+                    offset,
+                    self.places.starts[bisect_right(self.places.starts, number)],
+                )
             piece.append(number)
             end = offset + self._entries[3 * number + 1] + FRAMING_BYTES
         if piece:
@@ -312,7 +337,9 @@ class _OpenFile:
             return storage.read_range(self._path, offset, length)
         return storage.read_open(self._file, offset, length)
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:  # at Python's exit, `os` may be gone
+    def __del__(
+        self, close: Callable[[int], None] = os.close
+    ) -> None:  # at Python's exit, `os` may be gone
         if self._file >= 0:
             close(self._file)
 

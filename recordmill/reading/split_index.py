@@ -16,7 +16,13 @@ import numpy as np
 from recordmill import storage
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.dataset.record_index import PLACE_BYTES, Places, list_shards, pack_head, parse_places
+from recordmill.schemas.dataset.record_index import (
+    PLACE_BYTES,
+    Places,
+    list_shards,
+    pack_head,
+    parse_places,
+)
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
@@ -47,14 +53,23 @@ class SplitIndex:
         Within a split, records are sorted by the hash of their key. The sidecar distinguishes those with the same hash.
         """
         if self.seed is None:
-            raise LoadError(f"{self.shards[0].path} is known by its frames alone, without keys: read records by number")
+            raise LoadError(
+                f"{self.shards[0].path} is known by its frames alone, without keys: read records by number"
+            )
         hashed, found = np.uint64(order_of(self.seed, key)), list[int]()
         for split in dict.fromkeys(shard.split for shard in self.shards):
             own = [place for place, shard in enumerate(self.shards) if shard.split == split]
             begin, end = self.starts[own[0]], self.starts[own[-1] + 1]
             hashes = self.entries[begin:end, 2]
-            found += range(begin + int(hashes.searchsorted(hashed)), begin + int(hashes.searchsorted(hashed, "right")))
-        return found[0] if len(found) < 2 and found else next((n for n in found if self._row_key(n) == key), None)
+            found += range(
+                begin + int(hashes.searchsorted(hashed)),
+                begin + int(hashes.searchsorted(hashed, "right")),
+            )
+        return (
+            found[0]
+            if len(found) < 2 and found
+            else next((n for n in found if self._row_key(n) == key), None)
+        )
 
     def _row_key(self, number: int) -> str:
         shard = self.shards[np.searchsorted(self.starts, number, "right") - 1]
@@ -84,11 +99,15 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
         if seed is not None and not (fits and whole == shard.bytes and len(part) == shard.records):
             raise LoadError(f"the index of {shard.path} does not fit it: {_RESTORE}")
     starts = (0, *accumulate(map(len, parts)))
-    return SplitIndex(tuple(shards), starts, np.concatenate([np.empty((0, 3), np.uint64), *parts]), seed)
+    return SplitIndex(
+        tuple(shards), starts, np.concatenate([np.empty((0, 3), np.uint64), *parts]), seed
+    )
 
 
 def _compressed(path: str) -> LoadError:
-    return LoadError(f"{path} is compressed, and a record cannot be found in it: convert with compression: none")
+    return LoadError(
+        f"{path} is compressed, and a record cannot be found in it: convert with compression: none"
+    )
 
 
 def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[Places]:
@@ -96,7 +115,10 @@ def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[
     starts, head = (0, *accumulate(shard.records for shard in own)), pack_head(own)
     places = {shard.name: pair for shard, pair in zip(own, pairwise(starts), strict=True)}
     chosen = [places[shard.name] for shard in shards]
-    first, end = min((pair[0] for pair in chosen), default=0), max((pair[1] for pair in chosen), default=0)
+    first, end = (
+        min((pair[0] for pair in chosen), default=0),
+        max((pair[1] for pair in chosen), default=0),
+    )
     data = storage.read_range(path, len(head) + first * PLACE_BYTES, (end - first) * PLACE_BYTES)
     if storage.read_range(path, 0, len(head)) != head or len(data) != (end - first) * PLACE_BYTES:
         raise LoadError(f"{path} does not fit the dataset's shards: {_RESTORE}")
@@ -128,7 +150,9 @@ def _read_frames(path: str) -> Places:
 
 
 def _cache_folder() -> str:
-    return os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "recordmill")
+    return os.path.join(
+        os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "recordmill"
+    )
 
 
 def write_indexes(dataset: Dataset, folder: str) -> list[str]:
@@ -148,7 +172,9 @@ def write_indexes(dataset: Dataset, folder: str) -> list[str]:
     for shard in dataset.shards:
         index = read_index(dataset, (shard,))
         if index.seed is None and index.entries[:, 2].any():
-            raise LoadError(f"{shard.path} is damaged, and has no index: recordmill verify lists the damage")
+            raise LoadError(
+                f"{shard.path} is damaged, and has no index: recordmill verify lists the damage"
+            )
         rows = index.entries[:, :2].tolist()
         lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in rows).encode()
         path = storage.join(folder, f"{shard.name}.idx")

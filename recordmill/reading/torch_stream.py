@@ -28,7 +28,9 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
     The workers share the batches. Any number of workers yields the same batches in the same order.
     """
 
-    def __init__(self, records: Records, order: EpochOrder, collate: Callable[[list[Any]], Any] | None = None) -> None:
+    def __init__(
+        self, records: Records, order: EpochOrder, collate: Callable[[list[Any]], Any] | None = None
+    ) -> None:
         """Reads nothing yet.
 
         Args:
@@ -40,7 +42,9 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
             LoadError: PyTorch is not installed, or the order is for another number of records.
         """
         if torch is None:
-            raise LoadError("TorchStream needs PyTorch, which is not installed: pip install '.[torch]' in a clone")
+            raise LoadError(
+                "TorchStream needs PyTorch, which is not installed: pip install '.[torch]' in a clone"
+            )
         if order.records != len(records):
             raise LoadError(
                 f"the order has {order.records:,} records, and the split {len(records):,}: give this number"
@@ -53,7 +57,9 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
         self._share_position()
 
     def _share_position(self) -> None:
-        self._shared_position[:] = torch.tensor([self.order.seed, self.order.epoch, self.order.start])
+        self._shared_position[:] = torch.tensor(
+            [self.order.seed, self.order.epoch, self.order.start]
+        )
 
     @property
     def skipped(self) -> int:
@@ -89,13 +95,19 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
         seed, epoch, start = self._shared_position.tolist()
         buffers: list[Any] = []
         shape: tuple[int, ...] = ()  # of the last image
-        for numbers in replace(self.order, seed=seed, epoch=epoch, start=start).share(number, workers):
-            images = _take_buffer(buffers, (len(numbers), *shape), worker is not None) if shape else None
+        for numbers in replace(self.order, seed=seed, epoch=epoch, start=start).share(
+            number, workers
+        ):
+            images = (
+                _take_buffer(buffers, (len(numbers), *shape), worker is not None) if shape else None
+            )
             rows = [] if images is None else list(images.numpy())
             elements = self.records.__getitems__(numbers, rows)
             self._skip_counts[number % _MOST_WORKERS] += len(numbers) - len(elements)
             if not elements:
-                raise LoadError(f"all {len(numbers):,} records of a batch are damaged: {self.records.skipped[-1]}")
+                raise LoadError(
+                    f"all {len(numbers):,} records of a batch are damaged: {self.records.skipped[-1]}"
+                )
             are_in_rows = (element[0] is row for element, row in zip(elements, rows, strict=True))
             if images is not None and len(elements) == len(numbers) and all(are_in_rows):
                 if worker is not None:
@@ -114,7 +126,9 @@ class _SharedImages(Tensor):  # type: ignore[misc]
         buffer: the memory: the images, then a byte that is 1 until the main process has released them.
     """
 
-    __torch_function__ = _disabled_torch_function_impl  # results computed from it are ordinary tensors
+    __torch_function__ = (
+        _disabled_torch_function_impl  # results computed from it are ordinary tensors
+    )
     buffer: Any
 
     def __reduce_ex__(self, protocol: Any) -> Any:

@@ -22,7 +22,14 @@ from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shard
 from recordmill.reading.example import expect
 from recordmill.reading.verify_processes import ShardWorkers
 from recordmill.reading.verify_shard import Finding, Level, ShardCheck, verify_shard
-from recordmill.schemas.dataset.file_names import DUPLICATES, FOR_PEOPLE, LABELS, MARKER, SIDE_FILES, SIDECARS
+from recordmill.schemas.dataset.file_names import (
+    DUPLICATES,
+    FOR_PEOPLE,
+    LABELS,
+    MARKER,
+    SIDE_FILES,
+    SIDECARS,
+)
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import (
     DuplicateCounts,
@@ -42,7 +49,9 @@ from recordmill.storage.stores.store import in_parallel
 _MOST_REPORTED = 100
 
 
-def check_marker(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Iterator[Finding]:
+def check_marker(
+    dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]
+) -> Iterator[Finding]:
     """Yields a finding for each contradiction.
 
     Args:
@@ -82,7 +91,10 @@ def _contradictions(marker: Marker) -> Iterator[str]:
         yield f"the split {min(others)} is not in its settings"
     if ledger.listed != ledger.accounted:
         yield "the ledger's numbers do not add up to the number listed"
-    if settings.listing.get("references") not in (None, ledger.accounted - sum(ledger.ignored.values())):
+    if settings.listing.get("references") not in (
+        None,
+        ledger.accounted - sum(ledger.ignored.values()),
+    ):
         yield "the ledger's numbers do not match the listing"
     labels = Counter(marker.labels_of_images)
     if labels["listed"] * 2 != labels.total():
@@ -110,21 +122,30 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
     """The marker with counts from the sidecars."""
-    by_split = {name: _totals_of([check for check in checks if check.shard.split == name]) for name in marker.splits}
+    by_split = {
+        name: _totals_of([check for check in checks if check.shard.split == name])
+        for name in marker.splits
+    }
     splits = {
         name: SplitEntry.of(by_split[name], split.shards, bool(totals.instances))
         for name, split in marker.splits.items()
     }
     named = totals.records + totals.rejected.total() - totals.rejected_when_listed
     named += sum(marker.ledger.left_out.values())
-    listed = {reason: count for reason, count in marker.ledger.left_out.items() if reason not in WHILE_CONVERTED}
+    listed = {
+        reason: count
+        for reason, count in marker.ledger.left_out.items()
+        if reason not in WHILE_CONVERTED
+    }
     left_out = {**listed, **totals.left_out}
     return replace(
         marker,
         splits=splits,
         fingerprint=marker.fingerprint and Fingerprint.of(by_split),
         named=marker.named and replace(marker.named, images=named),
-        ledger=replace(marker.ledger, written=totals.records, rejected=dict(totals.rejected), left_out=left_out),
+        ledger=replace(
+            marker.ledger, written=totals.records, rejected=dict(totals.rejected), left_out=left_out
+        ),
         boxes=dict(totals.boxes) or None,
         changes=dict(totals.changes),
         input_bytes=totals.input_bytes,
@@ -163,7 +184,9 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
         return DuplicateCounts(totals["same_bytes"], None)
     found = marker.duplicates.look_alike
     bits, complete = (found.bits, found.complete) if found else (0, False)
-    return DuplicateCounts(totals["same_bytes"], LookAlikes.of(totals["look_alike"], bits, complete))
+    return DuplicateCounts(
+        totals["same_bytes"], LookAlikes.of(totals["look_alike"], bits, complete)
+    )
 
 
 def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
@@ -176,9 +199,15 @@ def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
                 if crossing <= _MOST_REPORTED:
                     keys = {image["split"]: image["key"] for image in line["images"]}
                     places = " and ".join(f"{key} in {split}" for split, key in keys.items())
-                    yield Finding("duplicate", f"one {unit} in several splits: {places}", DUPLICATES)
+                    yield Finding(
+                        "duplicate", f"one {unit} in several splits: {places}", DUPLICATES
+                    )
     if crossing > _MOST_REPORTED:
-        yield Finding("duplicate", f"{crossing - _MOST_REPORTED:,} further {unit}s in several splits", DUPLICATES)
+        yield Finding(
+            "duplicate",
+            f"{crossing - _MOST_REPORTED:,} further {unit}s in several splits",
+            DUPLICATES,
+        )
 
 
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
@@ -187,7 +216,9 @@ def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
     Lists of classes must agree with the marker's labels. Other files are checked by their digests, if the marker has
     them (`run.digests`).
     """
-    return filter(None, in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files))
+    return filter(
+        None, in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files)
+    )
 
 
 def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
@@ -198,14 +229,22 @@ def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | N
     try:
         forms = _label_maps(name, dataset.labels)
         if forms and storage.read_range(path).decode("utf-8", "replace") not in forms:
-            return Finding("names", "it does not list the classes and ids of recordmill.json line by line", name)
+            return Finding(
+                "names",
+                "it does not list the classes and ids of recordmill.json line by line",
+                name,
+            )
         if digest is None or storage.digest_of(path) == digest:
             return None
     except OSError as error:
-        return Finding("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name)
+        return Finding(
+            "unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name
+        )
     if name in FOR_PEOPLE:
         return Finding("edited", "the file was edited after the dataset was made", name)
-    changed = "the file has another sha256 than when the dataset was made: it was changed or damaged"
+    changed = (
+        "the file has another sha256 than when the dataset was made: it was changed or damaged"
+    )
     return Finding("sha256", changed, name)
 
 
@@ -221,7 +260,9 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
     return []
 
 
-_WORTH_PROCESSES = 2**28  # bytes of local files; less is read in the time that processes take to start
+_WORTH_PROCESSES = (
+    2**28
+)  # bytes of local files; less is read in the time that processes take to start
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,10 +339,16 @@ def verify_dataset(
     size = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards) if is_local else 0
     with ShardWorkers(count) as workers, ThreadPoolExecutor(count) as pool:
         verify = workers.verify if level == "pixels" or size >= _WORTH_PROCESSES else verify_shard
-        checks = tuple(pool.map(lambda shard: verify(shard, expected, level, no_metadata, progress), dataset.shards))
+        checks = tuple(
+            pool.map(
+                lambda shard: verify(shard, expected, level, no_metadata, progress), dataset.shards
+            )
+        )
     findings = [finding for each in checks for finding in each.findings]
     if no_metadata and expected.image_keys and not any(check.images for check in checks):
-        findings.append(Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out"))
+        findings.append(
+            Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out")
+        )
     findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
         findings += [*_find_missing(dataset), *_find_unlisted(dataset)]
@@ -316,7 +363,9 @@ def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
     first: dict[str, tuple[str, str]] = {}
     for check in checks:
         for (key, kind), place in check.kinds.items():
-            known, where = first.setdefault(key, (kind, f"record {place[0]:,} of {check.shard.name}"))
+            known, where = first.setdefault(
+                key, (kind, f"record {place[0]:,} of {check.shard.name}")
+            )
             if known != kind:
                 detail = f"feature {key} is {kind} here and {known} in {where}"
                 yield Finding("feature", detail, check.shard.name, *place)
@@ -326,7 +375,9 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
     """Shards that are missing according to the numbers in other shards' names."""
     if dataset.kind != "files":
         return
-    sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))  # by pattern, then by the count in it
+    sets: dict[str, dict[int, set[int]]] = defaultdict(
+        lambda: defaultdict(set)
+    )  # by pattern, then by the count in it
     for shard in dataset.shards:
         if match := SHARD_NUMBER.search(shard.name):
             sets[SHARD_NUMBER.sub("*", shard.name)][int(match["count"])].add(int(match["number"]))
@@ -338,7 +389,9 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
         for number in islice(missing, _MOST_REPORTED):  # a forged name may claim any count
             yield Finding("missing", f"shard {number} of {count} is missing", stem)
         for other in sorted(numbers.keys() - {count}):
-            detail = f"{len(numbers[other])} files of a set of {other} are next to the set of {count}"
+            detail = (
+                f"{len(numbers[other])} files of a set of {other} are next to the set of {count}"
+            )
             yield Finding("stale", f"{detail}: readers that use a glob read both", stem)
 
 
@@ -357,10 +410,16 @@ def _find_unlisted(dataset: Dataset) -> Iterator[Finding]:
         known |= {storage.join(dataset.folder, name) for name in dataset.marker.files}
         for name in storage.folder_names(sidecars):
             if storage.join(sidecars, name) not in known:
-                yield Finding("stale", "the dataset does not list this file among its sidecars", f"{SIDECARS}/{name}")
+                yield Finding(
+                    "stale",
+                    "the dataset does not list this file among its sidecars",
+                    f"{SIDECARS}/{name}",
+                )
 
 
 def _is_in_a_dataset(folder: str, name: str) -> bool:
     """Whether a file is in a subfolder that is a dataset of its own."""
     parts = name.split("/")[:-1]
-    return any(storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts)))
+    return any(
+        storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts))
+    )

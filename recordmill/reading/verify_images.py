@@ -21,7 +21,9 @@ Problem = tuple[str, str]
 
 @cache
 def _decoding(max_pixels: int) -> ImageSettings:
-    formats = tuple(name for name in (*FORMATS, *OPTIONAL_FORMATS) if not find_missing_decoder([name]))
+    formats = tuple(
+        name for name in (*FORMATS, *OPTIONAL_FORMATS) if not find_missing_decoder([name])
+    )
     return ImageSettings(formats=formats, reencode="never", max_bytes=2**31, max_pixels=max_pixels)
 
 
@@ -31,7 +33,11 @@ def check_pixels(example: ParsedExample, expected: Expectations) -> Problem:
     if not key:
         return "pixels", ""
     digest = example.values(_DIGEST) or ()
-    is_digest = len(digest) == 1 and isinstance(digest[0], bytes) and re.fullmatch(rb"[0-9a-f]{64}", digest[0])
+    is_digest = (
+        len(digest) == 1
+        and isinstance(digest[0], bytes)
+        and re.fullmatch(rb"[0-9a-f]{64}", digest[0])
+    )
     if is_digest and hashlib.sha256(image).hexdigest().encode() != digest[0]:
         return "sha256", f"the image's sha256 differs from {_DIGEST}"
     try:
@@ -42,7 +48,10 @@ def check_pixels(example: ParsedExample, expected: Expectations) -> Problem:
     for height_key, width_key in _SIZES:
         sides = [*(example.values(height_key) or ()), *(example.values(width_key) or ())]
         if len(sides) == 2 and sides != [height, width]:
-            return "pixels", f"the image has {width} x {height} pixels and the record says {sides[1]} x {sides[0]}"
+            return (
+                "pixels",
+                f"the image has {width} x {height} pixels and the record says {sides[1]} x {sides[0]}",
+            )
     return "pixels", ""
 
 

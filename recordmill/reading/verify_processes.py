@@ -42,7 +42,9 @@ class ChildProcess:
         if self._pipe is None:
             self._pipe, theirs = Pipe()
             command = [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())]
-            self._child = subprocess.Popen(command, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL)
+            self._child = subprocess.Popen(
+                command, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL
+            )
             theirs.close()
         try:
             self._pipe.send(arguments)
@@ -77,7 +79,12 @@ class ShardWorkers:
             child.close()
 
     def verify(
-        self, shard: Shard, expected: Expectations, level: Level, no_metadata: bool, progress: Callable[[int], None]
+        self,
+        shard: Shard,
+        expected: Expectations,
+        level: Level,
+        no_metadata: bool,
+        progress: Callable[[int], None],
     ) -> ShardCheck:
         """Like `verify_shard`; a process that crashes is replaced, and its file is reported as `unreadable`."""
         check, child = ShardCheck(shard, level), self._idle.get()
@@ -89,7 +96,9 @@ class ShardWorkers:
                 progress(answer)
         except ChildDiedError as died:
             where = f"after {check.records:,} records" if check.records else "at its beginning"
-            check.add("unreadable", f"reading it ended the verifier's process {where} (exit code {died})")
+            check.add(
+                "unreadable", f"reading it ended the verifier's process {where} (exit code {died})"
+            )
         finally:
             self._idle.put(child)
         return check
@@ -97,7 +106,9 @@ class ShardWorkers:
 
 def serve_shards() -> None:
     """Runs in the child: verifies one shard after the other."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches it too: the parent decides
+    signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # Ctrl-C in a terminal reaches it too: the parent decides
     parent = Connection(int(sys.argv[1]))
     with suppress(EOFError, ConnectionError):
         while True:

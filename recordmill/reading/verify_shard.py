@@ -149,7 +149,11 @@ class _Reader:
         match them, too.
         """
         shard, ids = self._check.shard, self._expected.label_ids
-        if not shard.sha256 or self._stored.size != shard.bytes or self._stored.sha256() != shard.sha256:
+        if (
+            not shard.sha256
+            or self._stored.size != shard.bytes
+            or self._stored.sha256() != shard.sha256
+        ):
             return False
         rows = self.rows
         if self.sidecar_sha256 != shard.sidecar_sha256 or len(rows) != shard.records:
@@ -162,11 +166,17 @@ class _Reader:
         """Checks every record, then the whole file against the metadata."""
         check, expected = self._check, self._expected
         reads_images = check.level == "pixels" or no_metadata
-        classes = expected if check.level != "frames" else replace(expected, label_ids=frozenset(), class_ids={})
+        classes = (
+            expected
+            if check.level != "frames"
+            else replace(expected, label_ids=frozenset(), class_ids={})
+        )
         judged: dict[Profile, str] = {}
         offsets: list[int] = []
         end = 0
-        reported_every = 1 if reads_images else 256  # if an image crashes the process, it is known which one
+        reported_every = (
+            1 if reads_images else 256
+        )  # if an image crashes the process, it is known which one
 
         for number, (offset, data) in enumerate(self._records):
             if isinstance(data, Damage):
@@ -185,7 +195,11 @@ class _Reader:
             if profile not in judged:
                 judged[profile] = expected.judge(profile)
                 self._note_kinds(profile, number, offset)
-            self._report([("feature", judged[profile]), ("label", classes.judge_labels(example))], number, offset)
+            self._report(
+                [("feature", judged[profile]), ("label", classes.judge_labels(example))],
+                number,
+                offset,
+            )
             if reads_images:
                 self._check_images(example, no_metadata, number, offset)
             for problem in classes.judge_names(example):
@@ -205,8 +219,13 @@ class _Reader:
             if problem:
                 self._check.add(kind, problem, *self._place(offset, number))
 
-    def _check_images(self, example: ParsedExample, no_metadata: bool, number: int, offset: int) -> None:
-        from recordmill.reading.verify_images import check_metadata, check_pixels  # other checks do without Pillow
+    def _check_images(
+        self, example: ParsedExample, no_metadata: bool, number: int, offset: int
+    ) -> None:
+        from recordmill.reading.verify_images import (
+            check_metadata,
+            check_pixels,
+        )  # other checks do without Pillow
 
         if self._check.level == "pixels":
             self._report([check_pixels(example, self._expected)], number, offset)
@@ -254,8 +273,12 @@ class _Reader:
         elif not check.records and not check.findings:
             check.add("empty", "the file has no records")
         if check.bytes and packed != name.lower().endswith((".gz", ".gzip")):
-            is_packed, named = ("", "its name does not say so") if packed else ("not ", "its name says gzip")
-            check.add("name", f"the file is {is_packed}gzip and {named}: readers that trust the name fail")
+            is_packed, named = (
+                ("", "its name does not say so") if packed else ("not ", "its name says gzip")
+            )
+            check.add(
+                "name", f"the file is {is_packed}gzip and {named}: readers that trust the name fail"
+            )
         if members > 1:
             check.add("members", f"{members} concatenated gzip streams, all read")
 
@@ -274,12 +297,20 @@ class _Reader:
             if shard.bytes is not None and shard.bytes != self._stored.size:
                 check.add("size", f"expected {shard.bytes:,} bytes, found {self._stored.size:,}")
             elif shard.sha256 and (digest := self._stored.sha256()) != shard.sha256:
-                check.add("sha256", f"the file has the sha256 {digest}, another than recordmill.json says")
+                check.add(
+                    "sha256", f"the file has the sha256 {digest}, another than recordmill.json says"
+                )
         rows = self.rows
         if self.sidecar_sha256 and self.sidecar_sha256 != shard.sidecar_sha256:
-            check.add("sha256", f"the sidecar has another sha256 than recordmill.json says ({shard.sidecar})")
+            check.add(
+                "sha256",
+                f"the sidecar has another sha256 than recordmill.json says ({shard.sidecar})",
+            )
         elif self.sidecar_sha256 and not check.damages and [row.offset for row in rows] != offsets:
-            check.add("sidecar", f"the sidecar's {len(rows):,} rows do not match the records ({shard.sidecar})")
+            check.add(
+                "sidecar",
+                f"the sidecar's {len(rows):,} rows do not match the records ({shard.sidecar})",
+            )
 
     def _compare_names(self) -> None:
         """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
@@ -322,14 +353,22 @@ def verify_shard(
                 reader.judge_file()
             else:
                 reader.check_records(no_metadata, progress)
-            if level != "frames" and reader.sidecar_sha256 and reader.sidecar_sha256 == shard.sidecar_sha256:
+            if (
+                level != "frames"
+                and reader.sidecar_sha256
+                and reader.sidecar_sha256 == shard.sidecar_sha256
+            ):
                 check.totals = reader.totals
                 if check.totals is None:
                     check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
     except FileNotFoundError:
         check.add("missing", "the file is missing")
     except OSError as error:
-        check.add("unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}")
+        check.add(
+            "unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}"
+        )
     if check.hidden:
-        check.findings.append(Finding("more", f"{check.hidden:,} further findings in this file", shard.name))
+        check.findings.append(
+            Finding("more", f"{check.hidden:,} further findings in this file", shard.name)
+        )
     return check

@@ -45,12 +45,16 @@ def _find_store(path: str) -> "Store":
 
 def is_local(path: str) -> bool:
     """Whether a path is a local path, not a URL."""
-    return "://" not in path or _URL.match(path) is None  # the first test takes a quarter of the time
+    return (
+        "://" not in path or _URL.match(path) is None
+    )  # the first test takes a quarter of the time
 
 
 def join(folder: str, *names: str) -> str:
     """The path of a file below a folder."""
-    return os.path.join(folder, *names) if is_local(folder) else "/".join((folder.rstrip("/"), *names))
+    return (
+        os.path.join(folder, *names) if is_local(folder) else "/".join((folder.rstrip("/"), *names))
+    )
 
 
 def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
@@ -247,7 +251,9 @@ def folder_entries(folder: str, most: int | None = None, start: str = "") -> lis
     if not is_local(folder):
         prefix = folder.rstrip("/") + "/" + start
         with suppress(FileNotFoundError):  # no such bucket
-            return sorted({start + name for name in islice(_find_store(prefix).names(prefix), most)} - {""})
+            return sorted(
+                {start + name for name in islice(_find_store(prefix).names(prefix), most)} - {""}
+            )
     if not os.path.isdir(folder):
         return []
     with os.scandir(folder) as entries:

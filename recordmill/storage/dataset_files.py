@@ -16,8 +16,21 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import FOR_PEOPLE, MARKER, REPORT, STAGING_PREFIX, TRANSFORM_FN, shard_name
-from recordmill.schemas.dataset.json_values import MisfitError, as_json, from_json, hash_json, to_json
+from recordmill.schemas.dataset.file_names import (
+    FOR_PEOPLE,
+    MARKER,
+    REPORT,
+    STAGING_PREFIX,
+    TRANSFORM_FN,
+    shard_name,
+)
+from recordmill.schemas.dataset.json_values import (
+    MisfitError,
+    as_json,
+    from_json,
+    hash_json,
+    to_json,
+)
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, Marker, Pointer
 from recordmill.schemas.dataset.side_files import Row, row_from_json
 from recordmill.schemas.errors import LoadError, RecordmillError
@@ -138,7 +151,10 @@ def version_names(output: str) -> list[str]:
     Raises:
         OSError: the output cannot be listed.
     """
-    return [version_name(*each) for each in sorted(filter(None, map(split_version, storage.folder_names(output))))]
+    return [
+        version_name(*each)
+        for each in sorted(filter(None, map(split_version, storage.folder_names(output))))
+    ]
 
 
 def work_folders(output: str) -> list[str]:
@@ -265,7 +281,9 @@ def analysis_fits(note: Mapping[str, Any] | None, marker: Marker) -> bool:
 def remove_stale_analysis(output: str, marker: Marker) -> None:
     """Removes a `transform_fn/` that does not belong to the marker's dataset; other programs' folders stay."""
     folder = storage.join(output, TRANSFORM_FN)
-    if storage.exists(storage.join(folder, _ANALYSIS)) and not analysis_fits(read_analysis(output), marker):
+    if storage.exists(storage.join(folder, _ANALYSIS)) and not analysis_fits(
+        read_analysis(output), marker
+    ):
         _remove_analysis(folder)
 
 
@@ -284,7 +302,9 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
         OSError: it cannot be written.
     """
     target = storage.join(output, TRANSFORM_FN)
-    if storage.exists(storage.join(target, _MODEL)) and not storage.exists(storage.join(target, _ANALYSIS)):
+    if storage.exists(storage.join(target, _MODEL)) and not storage.exists(
+        storage.join(target, _ANALYSIS)
+    ):
         raise RecordmillError(f"{target} was not written by Recordmill: move it elsewhere")
     _remove_analysis(target)
     storage.write_file(storage.join(target, _ANALYSIS), as_json(note))

@@ -19,7 +19,15 @@ from functools import cache
 from typing import Any, BinaryIO, NamedTuple
 
 from recordmill import storage
-from recordmill.schemas.image_ref import DEFLATED, Gzip, ImageRef, NamedMember, Packing, ZipMember, parse_packing
+from recordmill.schemas.image_ref import (
+    DEFLATED,
+    Gzip,
+    ImageRef,
+    NamedMember,
+    Packing,
+    ZipMember,
+    parse_packing,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.tfrecord_file import Damage, GzipBytes, RecordFile, StoredFile
 
@@ -54,7 +62,9 @@ class TooLarge(BadPacking):
     """A compressed file unpacks to more than is allowed."""
 
 
-def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> Iterator[memoryview]:
+def gunzip(
+    stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None
+) -> Iterator[memoryview]:
     """Yields the unpacked bytes of a gzip file of one or several members, up to any damage.
 
     If a file begins like a bomb, nothing is yielded until its whole size is known: counting takes a moment, whereas
@@ -80,7 +90,9 @@ def gunzip(stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | Non
             yield piece
 
     content = GzipBytes(stored)
-    if len(content.read(0, PIECE_BYTES)) > max_ratio * content.packed_bytes:  # it begins like a bomb
+    if (
+        len(content.read(0, PIECE_BYTES)) > max_ratio * content.packed_bytes
+    ):  # it begins like a bomb
         deque(unpack_all(GzipBytes(stored)), maxlen=0)
     yield from unpack_all(content)
     if content.fault:
@@ -92,7 +104,9 @@ def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None 
     return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * size
 
 
-def read_bounded(records: RecordFile, stored: StoredFile, max_ratio: int) -> Iterator[tuple[int, memoryview | Damage]]:
+def read_bounded(
+    records: RecordFile, stored: StoredFile, max_ratio: int
+) -> Iterator[tuple[int, memoryview | Damage]]:
     """Yields what `records` yields; if a gzip file unpacks to too much, ends with a `Damage`.
 
     If a file begins like a bomb, that is all it yields.
@@ -140,7 +154,14 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
                 if total > most_unpacked(packed, max_ratio):
                     raise TooLarge(f"{name} unpacks to more than {max_ratio} times its size")
                 yield piece
-    except (EOFError, KeyError, NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
+    except (
+        EOFError,
+        KeyError,
+        NotImplementedError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+    ) as error:
         why = error.args[0] if error.args else "the archive was truncated"
         raise BadPacking(f"{name} cannot be unpacked: {why}", is_doubtful=True) from None
 
@@ -161,7 +182,9 @@ def read_zip_member(member: ZipMember, data: bytes) -> bytes:
         except zlib.error as error:
             raise BadPacking(f"the member is damaged: {error}") from None
     if len(data) != member.size or zlib.crc32(data) != member.crc:
-        raise BadPacking("the member does not match its size and checksum in the archive's directory")
+        raise BadPacking(
+            "the member does not match its size and checksum in the archive's directory"
+        )
     return data
 
 
@@ -184,7 +207,9 @@ class Unpacked(NamedTuple):
 _lock = threading.Lock()
 
 
-def unpack(uri: str, packing: Gzip | NamedMember, version: str = "", max_ratio: int = MAX_RATIO) -> Unpacked:
+def unpack(
+    uri: str, packing: Gzip | NamedMember, version: str = "", max_ratio: int = MAX_RATIO
+) -> Unpacked:
     """Unpacks a file, up to any damage, at its first use in this process.
 
     Args:
@@ -228,7 +253,9 @@ def _folder() -> str:
     return folder.name
 
 
-def _unpack_pieces(uri: str, packing: Gzip | NamedMember, max_ratio: int) -> Iterator[bytes | memoryview]:
+def _unpack_pieces(
+    uri: str, packing: Gzip | NamedMember, max_ratio: int
+) -> Iterator[bytes | memoryview]:
     """Yields the unpacked content piece by piece; raises BadPacking after the intact part."""
     if isinstance(packing, NamedMember):
         with storage.open_to_read(uri) as archive:
@@ -239,7 +266,12 @@ def _unpack_pieces(uri: str, packing: Gzip | NamedMember, max_ratio: int) -> Ite
 
 
 def read_packed_range(
-    uri: str, packing: Packing, offset: int, length: int, version: str = "", max_ratio: int = MAX_RATIO
+    uri: str,
+    packing: Packing,
+    offset: int,
+    length: int,
+    version: str = "",
+    max_ratio: int = MAX_RATIO,
 ) -> bytes:
     """Reads `length` bytes (-1: to the end) from `offset` of a compressed file's content.
 
@@ -269,7 +301,15 @@ RETRY_SECONDS = (0.1, 0.5)
 """How long to wait before each retry if the problem is the store, not the file."""
 
 _VANISHED = {errno.ENOENT, errno.ENOTDIR}
-_UNREADABLE = {errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESPIPE, errno.ENXIO}
+_UNREADABLE = {
+    errno.EACCES,
+    errno.EPERM,
+    errno.EISDIR,
+    errno.ELOOP,
+    errno.ENAMETOOLONG,
+    errno.ESPIPE,
+    errno.ENXIO,
+}
 
 
 def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> bytes:
@@ -288,15 +328,23 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
     """
     expected = ref.image_bytes
     if expected > max_bytes:
-        raise Rejected("read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}")
+        raise Rejected(
+            "read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}"
+        )
     # Reading one byte more than expected detects a file that has grown, without reading all of it.
     most = ref.length if ref.length >= 0 else 1 + (expected if expected >= 0 else max_bytes)
     data = _read(ref, most, max_ratio)
     if expected < 0 and len(data) == most:
-        raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
+        raise Rejected(
+            "read",
+            "too_many_bytes",
+            f"more than the {max_bytes} bytes that images.max_bytes allows",
+        )
     if expected >= 0 and len(data) != expected:
         more = "more" if len(data) > expected else "less"
-        raise Rejected("read", "changed", f"{expected} bytes when it was listed, {more} when it was read")
+        raise Rejected(
+            "read", "changed", f"{expected} bytes when it was listed, {more} when it was read"
+        )
     return data
 
 
@@ -305,13 +353,19 @@ def _read(ref: ImageRef, length: int, max_ratio: int) -> bytes:
     for wait in (*RETRY_SECONDS, None):
         try:
             if packing:
-                return read_packed_range(ref.uri, packing, ref.offset, length, ref.version, max_ratio)
+                return read_packed_range(
+                    ref.uri, packing, ref.offset, length, ref.version, max_ratio
+                )
             return storage.read_range(ref.uri, ref.offset, length)
         except OSError as error:
             if error.errno in _VANISHED:
-                raise Rejected("read", "vanished", "the file was listed, and was gone when it was read") from None
+                raise Rejected(
+                    "read", "vanished", "the file was listed, and was gone when it was read"
+                ) from None
             if error.errno in _UNREADABLE:
-                why = f"the file cannot be read ({(error.strerror or type(error).__name__).lower()})"
+                why = (
+                    f"the file cannot be read ({(error.strerror or type(error).__name__).lower()})"
+                )
                 raise Rejected("read", "unreadable", why) from None
             if wait is None:
                 raise

@@ -58,8 +58,14 @@ class StoredFile:
         Raises:
             OSError: it does not exist, is not a file, or cannot be opened.
         """
-        if storage.is_local(path) and not stat.S_ISREG(mode := os.stat(path).st_mode):  # a pipe would block
-            raise OSError(errno.EINVAL, "is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device", path)
+        if storage.is_local(path) and not stat.S_ISREG(
+            mode := os.stat(path).st_mode
+        ):  # a pipe would block
+            raise OSError(
+                errno.EINVAL,
+                "is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device",
+                path,
+            )
         self._stream = storage.open_to_read(path)
         self.size = storage.size_of(path) or 0
         self._digest = hashlib.sha256() if digest else None
@@ -127,7 +133,9 @@ class GzipBytes:
             while have < count and not self._ended:
                 piece = self._unpack()
                 have += len(piece)
-                pieces.append(piece[max(len(piece) - have, 0) :])  # bytes before `offset` are skipped
+                pieces.append(
+                    piece[max(len(piece) - have, 0) :]
+                )  # bytes before `offset` are skipped
             self._unpacked, self._start = b"".join(pieces), offset
         return memoryview(self._unpacked)[offset - self._start :]
 
@@ -151,7 +159,9 @@ class GzipBytes:
             self._end(f"the gzip stream is damaged ({reason})")
             self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
             return _unpack_before_damage(before, packed)
-        self.packed_bytes += len(packed) - len(self._inflate.unused_data) - len(self._inflate.unconsumed_tail)
+        self.packed_bytes += (
+            len(packed) - len(self._inflate.unused_data) - len(self._inflate.unconsumed_tail)
+        )
         if self._inflate.eof:
             self._begin_member()
         return piece
@@ -253,7 +263,10 @@ class RecordFile:
                     left = len(block)
                 if left >= framed:
                     data = block[at + _HEADER.size : at + _HEADER.size + length]
-                    if masked(crc32c(data)) == _CHECKSUM.unpack_from(block, at + _HEADER.size + length)[0]:
+                    if (
+                        masked(crc32c(data))
+                        == _CHECKSUM.unpack_from(block, at + _HEADER.size + length)[0]
+                    ):
                         yield offset, data
                         at, offset = at + framed, offset + framed
                         continue
@@ -281,7 +294,9 @@ class RecordFile:
         while block := self._bytes.read(offset, BLOCK_BYTES):
             only_zeros = only_zeros and not _NOT_ZERO.search(block)
             for at in _frame_starts(block):
-                fits = _HEADER.unpack_from(block, at)[0] + FRAMING_BYTES <= self._bytes.max_remaining(offset + at)
+                fits = _HEADER.unpack_from(block, at)[
+                    0
+                ] + FRAMING_BYTES <= self._bytes.max_remaining(offset + at)
                 if fits and offset + at > start:
                     return offset + at, 0
             offset += max(len(block) - _HEADER.size + 1, 1)
@@ -352,7 +367,9 @@ def is_not_tfrecord(path: str) -> bool:
         return False
     with StoredFile(path) as stored:
         records = (record for _, record in RecordFile(stored))
-        return stored.size > 0 and all(isinstance(each, Damage) and each.kind in ("length", "cut") for each in records)
+        return stored.size > 0 and all(
+            isinstance(each, Damage) and each.kind in ("length", "cut") for each in records
+        )
 
 
 def looks_like_shard(name: str) -> bool:
@@ -374,7 +391,9 @@ class RecordSink:
 
         stored = storage.open_to_write(path)
         packed = compression == "gzip"
-        self._file: Any = CompressedFile(stored, compression_type=CompressionTypes.GZIP) if packed else stored
+        self._file: Any = (
+            CompressedFile(stored, compression_type=CompressionTypes.GZIP) if packed else stored
+        )
         self._sink: Any = record_sink(path)
         self.offset = 0
 
@@ -414,7 +433,9 @@ def read_back(path: str, compression: str) -> FileContents:
     with StoredFile(path, digest=True) as stored:
         records = RecordFile(stored)
         if stored.size and records.compression != compression:
-            raise DamagedFileError(f"the compression is {records.compression} and should be {compression}")
+            raise DamagedFileError(
+                f"the compression is {records.compression} and should be {compression}"
+            )
         count = 0
         for offset, data in records:
             if isinstance(data, Damage):

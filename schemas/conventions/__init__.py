@@ -41,7 +41,9 @@ class ConventionFeature:
         if bool(self.field) == (self.value is not None):
             raise ValueError("field or value: give one of the two")
         if self.shape and (self.default is not None or self.value is not None):
-            raise ValueError("shape [null] allows neither default nor value: a missing list is empty")
+            raise ValueError(
+                "shape [null] allows neither default nor value: a missing list is empty"
+            )
         for key in ("default", "value"):
             try:
                 coerce_setting(getattr(self, key), self.type)
@@ -50,9 +52,21 @@ class ConventionFeature:
 
     def as_feature(self, key: str) -> Feature:
         """The feature under its name."""
-        meaning = self.meaning or (f"the field `{self.field}`" if self.field else f"always {self.value}")
-        default, constant = (coerce_setting(value, self.type) for value in (self.default, self.value))
-        return Feature(key, self.type, self.field, meaning, many=bool(self.shape), default=default, constant=constant)
+        meaning = self.meaning or (
+            f"the field `{self.field}`" if self.field else f"always {self.value}"
+        )
+        default, constant = (
+            coerce_setting(value, self.type) for value in (self.default, self.value)
+        )
+        return Feature(
+            key,
+            self.type,
+            self.field,
+            meaning,
+            many=bool(self.shape),
+            default=default,
+            constant=constant,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -120,6 +134,8 @@ def load_convention(name: str) -> Convention:
     from pydantic import TypeAdapter
 
     if name not in convention_names():
-        raise ValueError(f"there is no convention {name!r}: choose one of {', '.join(convention_names())}")
+        raise ValueError(
+            f"there is no convention {name!r}: choose one of {', '.join(convention_names())}"
+        )
     text = (resources.files(__name__) / f"{name}.yaml").read_text(encoding="utf-8")
     return TypeAdapter(Convention).validate_python(yaml.safe_load(text)["convention"])

@@ -6,7 +6,12 @@ from collections.abc import Iterable
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset next to it is complete."""
 
-LABELS, REJECTED, CONFIGURATION, DUPLICATES = "labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl"
+LABELS, REJECTED, CONFIGURATION, DUPLICATES = (
+    "labels.txt",
+    "rejected.jsonl",
+    "config.yaml",
+    "duplicates.jsonl",
+)
 """The files of a dataset besides its shards, their sidecars and the marker."""
 
 INDEX = "records.index"
@@ -36,7 +41,14 @@ TRANSFORM_FN = "transform_fn"
 RESERVED = frozenset({*SIDE_FILES, MARKER, INDEX, VERSIONS, REPORT, REPORT_DATA, SIDECARS})
 """Names in an output that publishing uses, besides those of shards and descriptions."""
 
-COMPANIONS = ("README.md", "croissant.json", "dataset_info.json", "features.json", "label_map.pbtxt", "schema.pbtxt")
+COMPANIONS = (
+    "README.md",
+    "croissant.json",
+    "dataset_info.json",
+    "features.json",
+    "label_map.pbtxt",
+    "schema.pbtxt",
+)
 """Names of descriptions in an output. If the dataset there does not list one, the file is a user's."""
 
 STAGING_PREFIX = ".staging-"
@@ -96,9 +108,13 @@ def staging_names(names: Iterable[str]) -> list[str]:
     return [name for name in names if name.startswith(STAGING_PREFIX)]
 
 
-def fill_pattern(pattern: str, *, name: str, split: str, index: int, count: int, records: int) -> str:
+def fill_pattern(
+    pattern: str, *, name: str, split: str, index: int, count: int, records: int
+) -> str:
     """The name of a shard; `index` counts from 0."""
-    return pattern.format(name=name, split=split, index=index, number=index + 1, count=count, records=records)
+    return pattern.format(
+        name=name, split=split, index=index, number=index + 1, count=count, records=records
+    )
 
 
 def check_pattern(pattern: str, key: str) -> None:
@@ -109,12 +125,16 @@ def check_pattern(pattern: str, key: str) -> None:
         key: the setting that it is written under.
     """
     if re.search(r":[^}]*[0-9]{5}", pattern):
-        raise ValueError(f"{key} {pattern!r:.80} gives names that are too long: use format codes of fewer digits")
+        raise ValueError(
+            f"{key} {pattern!r:.80} gives names that are too long: use format codes of fewer digits"
+        )
     try:
         filled = fill_pattern(pattern, name="n", split="s", index=0, count=1, records=1)
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
         known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
-        raise ValueError(f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known}") from None
+        raise ValueError(
+            f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known}"
+        ) from None
     check_file_name(filled, pattern, key)
 
 

@@ -54,7 +54,9 @@ def _read(kind: Any, value: Any, path: str) -> Any:
         items = enumerate(_check(list, value, path))
         return tuple(_read(inner[0], each, f"{path}[{number}]") for number, each in items)
     item = int if origin is Counter else inner[1]
-    read = {key: _read(item, each, _below(path, key)) for key, each in _check(dict, value, path).items()}
+    read = {
+        key: _read(item, each, _below(path, key)) for key, each in _check(dict, value, path).items()
+    }
     return Counter(read) if origin is Counter else read
 
 
@@ -107,7 +109,9 @@ def json_keys(kind: type) -> tuple[JsonKey, ...]:
         if is_omitted and get_origin(hint) is UnionType:
             hint = get_args(hint)[0]
         is_required = each.default is MISSING and each.default_factory is MISSING
-        keys.append(JsonKey(each.metadata.get("key", each.name), each.name, hint, is_required, is_omitted))
+        keys.append(
+            JsonKey(each.metadata.get("key", each.name), each.name, hint, is_required, is_omitted)
+        )
     return tuple(keys)
 
 
@@ -115,10 +119,16 @@ def to_json(value: Any) -> Any:
     """Converts a dataclass, or a container of dataclasses, to plain JSON values."""
     if is_dataclass(value) and not isinstance(value, type):
         parts = [(part, getattr(value, part.name)) for part in json_keys(type(value))]
-        return {part.key: to_json(each) for part, each in parts if each is not None or not part.is_omitted}
+        return {
+            part.key: to_json(each)
+            for part, each in parts
+            if each is not None or not part.is_omitted
+        }
     if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
-    return {key: to_json(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+    return (
+        {key: to_json(each) for key, each in value.items()} if isinstance(value, Mapping) else value
+    )
 
 
 def as_json(value: Any) -> bytes:

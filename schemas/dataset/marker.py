@@ -121,7 +121,9 @@ class Fingerprint:
 
 
 def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(sorted(counts.items(), key=lambda item: str(item[0])))  # in forged rows, names may not be text
+    return dict(
+        sorted(counts.items(), key=lambda item: str(item[0]))
+    )  # in forged rows, names may not be text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -437,7 +439,11 @@ class Marker:
     @property
     def sidecars_without_records(self) -> list[str]:
         """The paths of the sidecars of shards without a record, whose references were all rejected or left out."""
-        return [name for name in self.files if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl")]
+        return [
+            name
+            for name in self.files
+            if name.startswith(f"{SIDECARS}/") and name.endswith(".jsonl")
+        ]
 
     @property
     def example_features(self) -> tuple[Feature, ...]:
@@ -473,7 +479,14 @@ class Marker:
             for name, split in self.splits.items()
         }
         annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
-        changes = ("gps_positions", "changes", "duplicates", "input_bytes", "output_bytes", "remarks")
+        changes = (
+            "gps_positions",
+            "changes",
+            "duplicates",
+            "input_bytes",
+            "output_bytes",
+            "remarks",
+        )
         keys = ("ledger", "named", *annotations, *changes)
         stored = to_json(self)
         numbers = {key: stored[key] for key in keys if key in stored}

@@ -32,7 +32,9 @@ def list_shards(marker: Marker) -> list[ShardEntry]:
 def pack_head(shards: Sequence[ShardEntry]) -> bytes:
     """The bytes before the places of the records of these shards."""
     head = _HEAD.pack(b"RMINDEX2", len(shards), sum(shard.records for shard in shards))
-    return head + b"".join(_SHARD.pack(shard.records, bytes.fromhex(shard.sha256)) for shard in shards)
+    return head + b"".join(
+        _SHARD.pack(shard.records, bytes.fromhex(shard.sha256)) for shard in shards
+    )
 
 
 def parse_places(content: bytes) -> Places:
@@ -59,8 +61,14 @@ class RowOrigin(NamedTuple):
 
     def as_line(self) -> bytes:
         """The line of a section."""
-        values = (self.source, self.reference, self.counts) if self.counts else (self.source, self.reference)
-        return orjson.dumps(values, default=tuple, option=orjson.OPT_APPEND_NEWLINE)  # named tuples become lists
+        values = (
+            (self.source, self.reference, self.counts)
+            if self.counts
+            else (self.source, self.reference)
+        )
+        return orjson.dumps(
+            values, default=tuple, option=orjson.OPT_APPEND_NEWLINE
+        )  # named tuples become lists
 
 
 UNKNOWN = RowOrigin()

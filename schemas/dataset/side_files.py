@@ -116,9 +116,13 @@ def row_to_json(row: Row) -> dict[str, Any]:
 
 
 _PARTS = {kind: fields(kind) for kind in (SidecarRow, RejectedRow)}
-_KEYS = {kind: [each.metadata.get("key", each.name) for each in parts] for kind, parts in _PARTS.items()}
+_KEYS = {
+    kind: [each.metadata.get("key", each.name) for each in parts] for kind, parts in _PARTS.items()
+}
 _VALUES = {kind: attrgetter(*(each.name for each in parts)) for kind, parts in _PARTS.items()}
-_OPTIONAL = {kind: [each.name for each in parts if each.default is None] for kind, parts in _PARTS.items()}
+_OPTIONAL = {
+    kind: [each.name for each in parts if each.default is None] for kind, parts in _PARTS.items()
+}
 
 
 Section = Literal["", "ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]

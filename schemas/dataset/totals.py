@@ -106,7 +106,9 @@ class RowTotals(Totals):
 
     def add(self, rows: Iterable[Row], split: str) -> None:
         """Adds rows of a split."""
-        digests: Counter[str] = Counter()  # sums of integers: in hex, each addition takes a microsecond
+        digests: Counter[str] = (
+            Counter()
+        )  # sums of integers: in hex, each addition takes a microsecond
         for row in rows:
             self._add(row)
             if isinstance(row, SidecarRow) and row.record:
@@ -321,11 +323,17 @@ class FinishedShards(Totals):
     def find_problem(self) -> str:
         """Why the files must not be used, in a sentence; empty if they hold all Examples that were built."""
         problems = [report.problem for report in self.reports if report.problem]
-        problems += [example.text for reason, example in self.rejected_examples.items() if not reason]
+        problems += [
+            example.text for reason, example in self.rejected_examples.items() if not reason
+        ]
         for name, rows in self.splits.items() if not problems else ():
-            if rows.records != (found := sum(each.records for each in self.reports if each.split == name)):
+            if rows.records != (
+                found := sum(each.records for each in self.reports if each.split == name)
+            ):
                 built = f"split {name} has {format_count(rows.records, 'Example')}"
-                problems.append(f"{built}, and its files hold {found:,}: something was lost or written twice")
+                problems.append(
+                    f"{built}, and its files hold {found:,}: something was lost or written twice"
+                )
         return min(problems, default="")
 
     def add(self, report: ShardReport) -> None:
@@ -333,7 +341,9 @@ class FinishedShards(Totals):
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
         self.annotations.merge(report.annotations)
         self.digest = add_hex(self.digest, report.digest or "0")
-        self.reports.append(replace(report, rows=RowTotals(), annotations=AnnotationTotals(), contents=b""))
+        self.reports.append(
+            replace(report, rows=RowTotals(), annotations=AnnotationTotals(), contents=b"")
+        )
 
 
 NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
@@ -371,11 +381,21 @@ class ImagesWithoutBoxes:
         """All causes in a sentence for people; empty if every image has a box."""
         causes = [
             (self.no_file, "has no annotation file", "have no annotation file"),
-            (self.no_objects, "has an annotation without objects", "have annotations without objects"),
+            (
+                self.no_objects,
+                "has an annotation without objects",
+                "have annotations without objects",
+            ),
             (self.all_dropped, *2 * (f"lost all boxes ({show_dropped(self.dropped)})",)),
         ]
-        said = ", ".join(f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count)
-        return f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}" if said else ""
+        said = ", ".join(
+            f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count
+        )
+        return (
+            f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}"
+            if said
+            else ""
+        )
 
 
 def show_dropped(dropped: Mapping[str, Mapping[str, int]], counted: bool = False) -> str:
@@ -385,7 +405,10 @@ def show_dropped(dropped: Mapping[str, Mapping[str, int]], counted: bool = False
     """
     sums = {reason: sum(counts.values()) for reason, counts in dropped.items()}
     said = (
-        (f"{sums[reason]:,} {reason}" if counted else reason, show_names(most_frequent(dropped[reason])))
+        (
+            f"{sums[reason]:,} {reason}" if counted else reason,
+            show_names(most_frequent(dropped[reason])),
+        )
         for reason in most_frequent(sums)
     )
     return "; ".join(f"{reason}: {names}" if names else reason for reason, names in said)

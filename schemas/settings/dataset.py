@@ -17,7 +17,14 @@ from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.features import BOX_FIELDS, ExampleEncoder, Feature
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.setting_fields import AtLeastOne, Count, Percent, PositiveShare, Share, added_setting
+from recordmill.schemas.setting_fields import (
+    AtLeastOne,
+    Count,
+    Percent,
+    PositiveShare,
+    Share,
+    added_setting,
+)
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.source import ListingSettings, SourceSettings
@@ -40,7 +47,9 @@ class ImageLimits:
     def __post_init__(self) -> None:
         """Raises ValueError if no number of images is within the limits."""
         if self.at_most is not None and (least := self.at_least or 0) > self.at_most:
-            raise ValueError(f"at_least is {least:,}, and at_most is {self.at_most:,}: correct one of them")
+            raise ValueError(
+                f"at_least is {least:,}, and at_most is {self.at_most:,}: correct one of them"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +109,9 @@ class KeepSettings:
     @property
     def needs_pixels(self) -> bool:
         """Whether images must be decoded to decide."""
-        return bool(self.function) or self.min_sharpness is not None or self.min_brightness is not None
+        return (
+            bool(self.function) or self.min_sharpness is not None or self.min_brightness is not None
+        )
 
 
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
@@ -132,7 +143,9 @@ class ShardSettings:
             raise ValueError(f"shards.size is {self.size!r}: give at least 1B")
         if self.cuts == "fixed" and self.count is not None and self.count.bit_count() > 1:
             example = 1 << self.count.bit_length()
-            raise ValueError(f"shards.count is {self.count}: with cuts: fixed, give a power of two such as {example}")
+            raise ValueError(
+                f"shards.count is {self.count}: with cuts: fixed, give a power of two such as {example}"
+            )
         if self.name is not None:
             check_pattern(self.name, "shards.name")
 
@@ -141,7 +154,9 @@ class ShardSettings:
         """`size` in bytes."""
         match = re.fullmatch(r"\s*([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([A-Za-z]*)\s*", str(self.size))
         if not match or match[2].upper() not in _UNITS:
-            raise ValueError(f"shards.size is {self.size!r:.80}: write a number and a unit, such as 128MiB")
+            raise ValueError(
+                f"shards.size is {self.size!r:.80}: write a number and a unit, such as 128MiB"
+            )
         return int(float(match[1]) * _UNITS[match[2].upper()])
 
 
@@ -171,7 +186,9 @@ class SplitSettings:
             Without it, the source's splits are not used.
     """
 
-    fractions: Mapping[str, PositiveShare] = field(default_factory=lambda: {"train": 0.9, "test": 0.1})
+    fractions: Mapping[str, PositiveShare] = field(
+        default_factory=lambda: {"train": 0.9, "test": 0.1}
+    )
     stratify: bool = False
     group: str | None = None
     from_folders: Mapping[str, str] = field(default_factory=dict)
@@ -187,11 +204,17 @@ class SplitSettings:
         if sum(self.fractions.values()) > 1 + 1e-9:
             total = f"{sum(self.fractions.values()):.6g}"
             raise ValueError(f"splits.fractions sum to {total}, which is over 1: lower them")
-        ways = [f"splits.{key}" for key in ("stratify", "from_folders", "from_source") if getattr(self, key)]
+        ways = [
+            f"splits.{key}"
+            for key in ("stratify", "from_folders", "from_source")
+            if getattr(self, key)
+        ]
         if len(ways) > 1:
             raise ValueError(f"{ways[0]} and {ways[1]} contradict each other: remove one of them")
         if not self.fractions and not self.given:
-            raise ValueError("splits.fractions is empty: give at least one split, such as {train: 1.0}")
+            raise ValueError(
+                "splits.fractions is empty: give at least one split, such as {train: 1.0}"
+            )
 
     @property
     def given(self) -> Mapping[str, str]:
@@ -295,7 +318,10 @@ class DatasetSettings:
     """
 
     # Read by pydantic on the launcher: an unknown key anywhere below is an error.
-    __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid", "arbitrary_types_allowed": True}
+    __pydantic_config__: ClassVar[dict[str, object]] = {
+        "extra": "forbid",
+        "arbitrary_types_allowed": True,
+    }
 
     name: str = ""
     source: SourceSettings
@@ -330,7 +356,9 @@ class DatasetSettings:
         """Raises ValueError if a setting is impossible, whatever the others are."""
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
             raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
-        if self.version and not re.fullmatch(r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version, re.ASCII):
+        if self.version and not re.fullmatch(
+            r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version, re.ASCII
+        ):
             raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
 
     @property
@@ -341,12 +369,20 @@ class DatasetSettings:
             return False
         if self.source.gives_pixels:
             return images.store == "raw" and images.resize is None
-        return images.check == "header" and images.reencoding != "always" and images.store in ("auto", "jpeg")
+        return (
+            images.check == "header"
+            and images.reencoding != "always"
+            and images.store in ("auto", "jpeg")
+        )
 
     @property
     def user_functions(self) -> dict[str, str]:
         """The user's own functions that are called during conversion, by the settings that name them."""
-        own = {f"features.{name}": each.function for name, each in self.features.items() if not each.is_built_in}
+        own = {
+            f"features.{name}": each.function
+            for name, each in self.features.items()
+            if not each.is_built_in
+        }
         return {**own, **self.hooks}
 
     @property
@@ -363,7 +399,10 @@ class DatasetSettings:
     @property
     def kept_together(self) -> list[str]:
         """The keys of the settings that keep duplicates in one split."""
-        values = {"duplicates": self.duplicates, "images.near_duplicates": self.images.near_duplicates}
+        values = {
+            "duplicates": self.duplicates,
+            "images.near_duplicates": self.images.near_duplicates,
+        }
         return [key for key, value in values.items() if value == "together"]
 
     @property
@@ -376,7 +415,9 @@ class DatasetSettings:
     @property
     def about(self) -> About:
         """Facts about the dataset for people, which change no shard."""
-        return About(licence=self.licence, creator=self.creator, version=self.version, citation=self.citation)
+        return About(
+            licence=self.licence, creator=self.creator, version=self.version, citation=self.citation
+        )
 
     @property
     def listing(self) -> ListingSettings:
@@ -397,11 +438,17 @@ class DatasetSettings:
         if parent and attrgetter(parent)(self) is None:
             return False
         # `images.resize` is None by default, so its default of `fit` is not there.
-        default = "crop" if key == "images.resize.fit" else attrgetter(key)(DatasetSettings(source=type(self.source)()))
+        default = (
+            "crop"
+            if key == "images.resize.fit"
+            else attrgetter(key)(DatasetSettings(source=type(self.source)()))
+        )
         return bool(attrgetter(key)(self) != default)
 
 
-def as_yaml_dict(settings: DatasetSettings, as_plain: Callable[[Any], dict[str, Any]] = asdict) -> dict[str, Any]:
+def as_yaml_dict(
+    settings: DatasetSettings, as_plain: Callable[[Any], dict[str, Any]] = asdict
+) -> dict[str, Any]:
     """The settings as plain values by `as_plain`, in the shape of their YAML, without those that have no effect."""
     plain = as_plain(settings)
     plain["source"] = {"kind": settings.source.kind, **plain["source"]}
@@ -449,8 +496,14 @@ class ExampleLayout:
     def features(self) -> tuple[Feature, ...]:
         """The features of an Example: the convention's, the source's own, then what functions compute."""
         filled = self.convention.fields
-        computed = (each.as_feature(name) for name, each in self.settings.features.items() if name not in filled)
-        added = (feature for feature in self.settings.source.features() if feature.field not in filled)
+        computed = (
+            each.as_feature(name)
+            for name, each in self.settings.features.items()
+            if name not in filled
+        )
+        added = (
+            feature for feature in self.settings.source.features() if feature.field not in filled
+        )
         return (*self.convention.example_features, *added, *computed)
 
     @cached_property
@@ -467,7 +520,11 @@ class ExampleLayout:
     def optional_fields(self) -> tuple[tuple[str, str], ...]:
         """Key and field of each single-valued feature that an Example may lack; constants are in all of them."""
         features = (each for each in self.features if each.constant is None)
-        return tuple((each.key, each.field) for each in features if each.default is not None and not each.many)
+        return tuple(
+            (each.key, each.field)
+            for each in features
+            if each.default is not None and not each.many
+        )
 
     @cached_property
     def encoder(self) -> ExampleEncoder:
@@ -488,9 +545,17 @@ class ExampleLayout:
     def file_name(self, split: str, index: int, count: int, records: int) -> str:
         """The name of a published shard, one of `count` in its split, with this number of records."""
         word = split if self.settings.shards.name else self.convention.split_words.get(split, split)
-        own = self.settings.name or "dataset"  # the output folder's name is filled in before there are files
-        name = fill_pattern(self.shard_name, name=own, split=word, index=index, count=count, records=records)
-        return f"{name}.gz" if self.settings.compression == "gzip" and not name.endswith(".gz") else name
+        own = (
+            self.settings.name or "dataset"
+        )  # the output folder's name is filled in before there are files
+        name = fill_pattern(
+            self.shard_name, name=own, split=word, index=index, count=count, records=records
+        )
+        return (
+            f"{name}.gz"
+            if self.settings.compression == "gzip" and not name.endswith(".gz")
+            else name
+        )
 
 
 def explain_unstored_boxes(what: str) -> str:

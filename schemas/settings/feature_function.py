@@ -26,9 +26,14 @@ class Signature:
 
 BUILT_IN = {
     "mean_std": Signature(
-        "image", "float", True, "mean of red, green and blue, then their standard deviations, 0 to 255"
+        "image",
+        "float",
+        True,
+        "mean of red, green and blue, then their standard deviations, 0 to 255",
     ),
-    "color_histogram": Signature("image", "float", True, "shares of pixels in 8 bins of red, 8 of green and 8 of blue"),
+    "color_histogram": Signature(
+        "image", "float", True, "shares of pixels in 8 bins of red, 8 of green and 8 of blue"
+    ),
     "difference_hash": Signature(
         "image", "bytes", False, "64 bits in hex, which differ little for images that look alike"
     ),
@@ -80,9 +85,13 @@ class FeatureFunction:
         if self.is_built_in:
             return BUILT_IN[self.function]
         many = self.shape is None or bool(self.shape)
-        return Signature(self.of or "image", self.type or "float", many, f"computed by `{self.function}`")
+        return Signature(
+            self.of or "image", self.type or "float", many, f"computed by `{self.function}`"
+        )
 
     def as_feature(self, name: str) -> Feature:
         """The feature that it fills; its field has the same name."""
         signature = self.signature
-        return Feature(name, signature.kind, name, self.meaning or signature.meaning, many=signature.many)
+        return Feature(
+            name, signature.kind, name, self.meaning or signature.meaning, many=signature.many
+        )

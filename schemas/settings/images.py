@@ -51,7 +51,9 @@ class Resize:
         if sum(size is not None for size in (self.longest, self.shortest, self.exact)) != 1:
             raise ValueError("resize: give one of longest, shortest and exact")
         if self.exact is not None and math.prod(self.exact) > DEFAULT_MAX_PIXELS:
-            raise ValueError(f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller sides")
+            raise ValueError(
+                f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller sides"
+            )
 
     @property
     def pads(self) -> bool:
@@ -126,20 +128,30 @@ class ImageSettings:
         if self.reencode == "never":
             self._check_copies()
         elif self.max_side > MAX_JPEG_SIDE:
-            raise ValueError(f"max_side: JPEG allows {MAX_JPEG_SIDE:,}: give no more, or set reencode to never")
+            raise ValueError(
+                f"max_side: JPEG allows {MAX_JPEG_SIDE:,}: give no more, or set reencode to never"
+            )
 
     def _check_copies(self) -> None:
         """Raises ValueError if copied files would have to change."""
-        changes = {"store": self.store != "auto", "resize": self.resize, "grayscale": self.grayscale == "expand"}
+        changes = {
+            "store": self.store != "auto",
+            "resize": self.resize,
+            "grayscale": self.grayscale == "expand",
+        }
         for key, is_set in (changes | {"function": self.function}).items():
             if is_set:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
         if self.metadata == "strip":
-            raise ValueError("metadata: strip would lose the orientation, since reencode is never: choose orientation")
+            raise ValueError(
+                "metadata: strip would lose the orientation, since reencode is never: choose orientation"
+            )
         others = [name for name in self.formats if name not in STRIPPABLE]
         if self.metadata == "orientation" and others:
             names = f"{', '.join(STRIPPABLE)} only, not from {others[0]}"
-            raise ValueError(f"metadata: can be removed from {names}, and reencode is never: set formats to these")
+            raise ValueError(
+                f"metadata: can be removed from {names}, and reencode is never: set formats to these"
+            )
 
     @property
     def reencoding(self) -> Literal["when_needed", "always", "never"]:

@@ -28,7 +28,9 @@ def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "RECORDMILL_RETRY_SECONDS": "1",
     }
     migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
-    done = subprocess.run(migrate, env=environment, cwd=home, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        migrate, env=environment, cwd=home, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr[-3000:]
     return environment
 
@@ -36,11 +38,32 @@ def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.fixture(scope="session")
 def run_dag(airflow_home: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`airflow dags test` of our DAG on a date, where it may be without any network but this machine's own."""
-    isolate = ["unshare", "--net", "--map-root-user", "sh", "-c", 'ip link set lo up; exec "$@"', "sh"]
-    alone = shutil.which("ip") and subprocess.run([*isolate, "true"], capture_output=True, check=False).returncode == 0
+    isolate = [
+        "unshare",
+        "--net",
+        "--map-root-user",
+        "sh",
+        "-c",
+        'ip link set lo up; exec "$@"',
+        "sh",
+    ]
+    alone = (
+        shutil.which("ip")
+        and subprocess.run([*isolate, "true"], capture_output=True, check=False).returncode == 0
+    )
 
     def run(date: str, params: dict, **variables: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "airflow", "dags", "test", "recordmill", date, "--conf", json.dumps(params)]
+        command = [
+            sys.executable,
+            "-m",
+            "airflow",
+            "dags",
+            "test",
+            "recordmill",
+            date,
+            "--conf",
+            json.dumps(params),
+        ]
         return subprocess.run(
             [*(isolate if alone else []), *command],
             env={**airflow_home, **variables},
@@ -61,6 +84,10 @@ def photos(tmp_path: Path) -> Path:
     for label in ("cat", "dog"):
         (tmp_path / "photos" / label).mkdir(parents=True)
         for number in range(30):
-            pixels = bytes((number * 7 + place * ord(label[0])) % 256 for place in range(400 * 300 * 3))
-            (tmp_path / "photos" / label / f"{number}.ppm").write_bytes(b"P6 400 300 255\n" + pixels)
+            pixels = bytes(
+                (number * 7 + place * ord(label[0])) % 256 for place in range(400 * 300 * 3)
+            )
+            (tmp_path / "photos" / label / f"{number}.ppm").write_bytes(
+                b"P6 400 300 255\n" + pixels
+            )
     return tmp_path / "photos"

@@ -17,9 +17,15 @@ options = {
     "sdk_container_image": "image",
 }
 convert.runner = "dataflow"
-convert.pipeline_options |= {"input": "gs://b/raw", "output": "gs://b/d", "summary_json": "gs://b/d.summary.json"}
+convert.pipeline_options |= {
+    "input": "gs://b/raw",
+    "output": "gs://b/d",
+    "summary_json": "gs://b/d.summary.json",
+}
 try:
-    convert.execute({"params": {"beam_options": options}, "ti": MagicMock(), "task_instance": MagicMock()})
+    convert.execute(
+        {"params": {"beam_options": options}, "ti": MagicMock(), "task_instance": MagicMock()}
+    )
 except TaskDeferred as deferred:
     trigger, arguments = deferred.trigger.serialize()
     answer = {"method": deferred.method_name, "trigger": trigger, "arguments": arguments}

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 REPO = Path(__file__).parents[2]
-SETTINGS = "shards: {count: 6}\nsplits: {fractions: {train: 0.7, test: 0.3}}\nimages: {reencode: always}\n"
+SETTINGS = (
+    "shards: {count: 6}\nsplits: {fractions: {train: 0.7, test: 0.3}}\nimages: {reencode: always}\n"
+)
 
 
 @pytest.fixture
@@ -44,7 +46,9 @@ def marker(output):
 
 
 @pytest.mark.slow
-def test_one_dataset_per_date_and_long_output_blocks_nothing(run_dag, params, interpreter, tmp_path):
+def test_one_dataset_per_date_and_long_output_blocks_nothing(
+    run_dag, params, interpreter, tmp_path
+):
     params["output"] = str(tmp_path / "datasets" / "{date}")
     # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds 64 KB.
     noisy = interpreter('seq 1 120000 | sed "s/^/line /" >&2\nexec $real "$@"')
@@ -59,7 +63,9 @@ def test_one_dataset_per_date_and_long_output_blocks_nothing(run_dag, params, in
     first, second = (marker(tmp_path / "datasets" / date) for date in ("2026-03-04", "2026-03-05"))
     assert first["splits"] == second["splits"]
     assert first["ledger"]["written"] == 60
-    summary = json.loads((tmp_path / "datasets" / "2026-03-04.2026-03-04.summary.json").read_bytes())
+    summary = json.loads(
+        (tmp_path / "datasets" / "2026-03-04.2026-03-04.summary.json").read_bytes()
+    )
     assert (summary["status"], summary["plan_id"]) == ("published", first["plan"]["id"])
 
 
@@ -85,7 +91,9 @@ exec $real "$@"
 
 @pytest.mark.slow
 @pytest.mark.parametrize("code", [2, 3])
-def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(run_dag, params, photos, tmp_path, code):
+def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(
+    run_dag, params, photos, tmp_path, code
+):
     if code == 2:
         (tmp_path / "own.yaml").write_text("seeed: 1\n", encoding="utf-8")
     else:
@@ -103,17 +111,34 @@ def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(run_dag, p
 
 
 @pytest.mark.slow
-def test_a_job_that_succeeds_although_the_conversion_failed_fails_the_check(run_dag, params, interpreter, tmp_path):
-    line = json.dumps({"status": "failed", "exit_code": 1, "sentence": "a disk is full", "plan_id": "", "numbers": {}})
+def test_a_job_that_succeeds_although_the_conversion_failed_fails_the_check(
+    run_dag, params, interpreter, tmp_path
+):
+    line = json.dumps(
+        {
+            "status": "failed",
+            "exit_code": 1,
+            "sentence": "a disk is full",
+            "plan_id": "",
+            "numbers": {},
+        }
+    )
     path = tmp_path / "dataset.2026-03-09.summary.json"
-    done = run_dag("2026-03-09", params, RECORDMILL_PYTHON=interpreter(f"printf '%s' '{line}' > {path}"))
+    done = run_dag(
+        "2026-03-09", params, RECORDMILL_PYTHON=interpreter(f"printf '%s' '{line}' > {path}")
+    )
     assert done.returncode != 0
-    assert f"{tmp_path}/dataset: the conversion is failed with exit code 1: a disk is full" in done.stdout
+    assert (
+        f"{tmp_path}/dataset: the conversion is failed with exit code 1: a disk is full"
+        in done.stdout
+    )
     assert "KeyError" not in done.stdout
 
 
 @pytest.mark.slow
-def test_four_nights_of_growth_a_breach_a_kill_and_a_removal(run_dag, params, interpreter, tmp_path):
+def test_four_nights_of_growth_a_breach_a_kill_and_a_removal(
+    run_dag, params, interpreter, tmp_path
+):
     output, photos = tmp_path / "dataset", Path(params["input"])
     (tmp_path / "removed.txt").write_text("", encoding="utf-8")
     with (tmp_path / "own.yaml").open("a", encoding="utf-8") as configuration:
@@ -178,16 +203,29 @@ def test_what_may_end_otherwise_is_tried_three_times(run_dag, params, tmp_path):
     assert "running task <TaskInstance: recordmill.check" not in done.stdout
 
 
-def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(airflow_home, interpreter, tmp_path):
-    said = "from types import SimpleNamespace as N; from recordmill.pipeline.runners import name_job; "
+def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(
+    airflow_home, interpreter, tmp_path
+):
+    said = (
+        "from types import SimpleNamespace as N; from recordmill.pipeline.runners import name_job; "
+    )
     said += "from apache_beam.options.pipeline_options import PipelineOptions as O; "
     said += "print(name_job(N(job_id=lambda: '2026-1'), O([])))"
     python = interpreter(f'printf "%s\\n" "$@" > {tmp_path}/arguments\n$real -c "{said}" >&2')
     google = json.dumps({"conn_type": "google_cloud_platform", "extra": {"project": "my-project"}})
     script = REPO / "tests" / "airflow" / "defer.py"
-    environment = {**airflow_home, "RECORDMILL_PYTHON": python, "AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT": google}
+    environment = {
+        **airflow_home,
+        "RECORDMILL_PYTHON": python,
+        "AIRFLOW_CONN_GOOGLE_CLOUD_DEFAULT": google,
+    }
     done = subprocess.run(
-        [sys.executable, script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        [sys.executable, script],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     deferred = json.loads(done.stdout.splitlines()[-1])
@@ -212,10 +250,17 @@ def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(
 
 def test_backfills_are_known_to_airflow(airflow_home):
     dates = ["--from-date=2026-02-01", "--to-date=2026-02-03"]
-    commands = [["dags", "reserialize"], ["backfill", "create", "--dag-id=recordmill", *dates, "--dry-run"]]
+    commands = [
+        ["dags", "reserialize"],
+        ["backfill", "create", "--dag-id=recordmill", *dates, "--dry-run"],
+    ]
     for command in commands:
         done = subprocess.run(
-            [sys.executable, "-m", "airflow", *command], env=airflow_home, capture_output=True, text=True, check=False
+            [sys.executable, "-m", "airflow", *command],
+            env=airflow_home,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stderr[-3000:]
     days = [f"2026-02-0{day}" for day in (1, 2, 3)]
@@ -227,6 +272,10 @@ def test_the_environment_is_the_one_of_the_documentation():
     from importlib.metadata import version
 
     makefile = (REPO / "Makefile").read_text(encoding="utf-8")
-    for name in ("apache-airflow", "apache-airflow-providers-apache-beam", "apache-airflow-providers-google"):
+    for name in (
+        "apache-airflow",
+        "apache-airflow-providers-apache-beam",
+        "apache-airflow-providers-google",
+    ):
         assert f"{name}=={version(name)}" in makefile
     assert os.environ.get("RECORDMILL_PYTHON") is None  # the DAG's own default is what users get

@@ -24,7 +24,10 @@ def test_the_rows_are_those_of_photographs(tmp_path):
 @pytest.mark.parametrize(("seconds", "code"), [(19.9, 0), (20.1, 1)])
 def test_only_time_outside_the_imports_counts(monkeypatch, capsys, seconds, code):
     def run(command, **_):
-        line = {"images": 7, "seconds": {"imports": 99.0, "analysis": seconds, "total": 99 + seconds}}
+        line = {
+            "images": 7,
+            "seconds": {"imports": 99.0, "analysis": seconds, "total": 99 + seconds},
+        }
         return subprocess.CompletedProcess(command, 0, json.dumps(line).encode())
 
     monkeypatch.setattr(analysis.subprocess, "run", run)

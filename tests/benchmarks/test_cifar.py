@@ -12,7 +12,9 @@ from benchmarks import cifar, frames, measure
 from benchmarks.measure import Run
 from recordmill.schemas.features import Example
 
-needs_tensorflow = pytest.mark.skipif(find_spec("tensorflow") is None, reason="TensorFlow is not installed")
+needs_tensorflow = pytest.mark.skipif(
+    find_spec("tensorflow") is None, reason="TensorFlow is not installed"
+)
 
 
 def test_records_are_those_of_cifar_10(tmp_path: Path) -> None:
@@ -20,7 +22,9 @@ def test_records_are_those_of_cifar_10(tmp_path: Path) -> None:
     sizes = {path.name: path.stat().st_size for path in folder.glob("*.bin")}
     assert sum(sizes.values()) == 130 * 3073
     assert sizes["test_batch.bin"] == 21 * 3073
-    labels = np.frombuffer((folder / "data_batch_1.bin").read_bytes(), np.uint8).reshape(-1, 3073)[:, 0]
+    labels = np.frombuffer((folder / "data_batch_1.bin").read_bytes(), np.uint8).reshape(-1, 3073)[
+        :, 0
+    ]
     assert set(labels) <= set(range(10))
     assert (folder / "batches.meta.txt").read_text().split() == list(cifar.NAMES)
     assert cifar.make(130, tmp_path) == folder
@@ -49,14 +53,29 @@ def test_the_rival_writes_every_record(tmp_path: Path, mode: str) -> None:
 
 @pytest.mark.parametrize(("factor", "code"), [(1, 0), (0.5, 1)])
 def test_a_missed_target_fails_the_check(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str], factor: int, code: int
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    factor: int,
+    code: int,
 ) -> None:
     def run(command: Sequence[str], folder: Path, count: int, work: Path) -> Run:
         seconds = count / 1000 / (factor if command[0] == "ours" else 1)
         return Run(seconds, seconds, 1, 0, {}, count, 9)
 
     monkeypatch.setattr(measure, "convert", run)
-    words = ["cifar", "--pipeline", "ours", "--count", "600", "--pairs", "1", "--work", str(tmp_path), "--check"]
+    words = [
+        "cifar",
+        "--pipeline",
+        "ours",
+        "--count",
+        "600",
+        "--pairs",
+        "1",
+        "--work",
+        str(tmp_path),
+        "--check",
+    ]
     monkeypatch.setattr(sys, "argv", words)
     with pytest.raises(SystemExit) as ended:
         cifar.main()

@@ -8,7 +8,17 @@ from typing import Any
 
 import pytest
 
-from benchmarks import convert, cores, feature_vectors, fixed_cost, flink, measure, memory, photographs, prism
+from benchmarks import (
+    convert,
+    cores,
+    feature_vectors,
+    fixed_cost,
+    flink,
+    measure,
+    memory,
+    photographs,
+    prism,
+)
 from benchmarks.measure import Run
 
 
@@ -36,8 +46,12 @@ def outcome(module: Any, capsys: pytest.CaptureFixture[str], *words: str) -> tup
     return json.loads(capsys.readouterr().out), int(ended.value.code or 0)
 
 
-def test_ratios_are_those_of_the_pairs(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
-    result, code = outcome(convert, capsys, "--case", "reencode", "--count", "4000", "--pairs", "3", "--check")
+def test_ratios_are_those_of_the_pairs(
+    fake: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    result, code = outcome(
+        convert, capsys, "--case", "reencode", "--count", "4000", "--pairs", "3", "--check"
+    )
     case = result["cases"]["reencode"]
     assert code == 0
     assert case["contenders"]["ours"]["seconds"]["median"] == 5
@@ -53,10 +67,15 @@ def test_ratios_are_those_of_the_pairs(fake: list[list[str]], capsys: pytest.Cap
     assert fake[1][-3:] == ["benchmarks.rivals.two_processes", "--mode", "reencode"]
 
 
-def test_other_programs_run_in_their_own_environment(fake: list[list[str]], capsys: pytest.CaptureFixture[str]) -> None:
+def test_other_programs_run_in_their_own_environment(
+    fake: list[list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
     result, _ = outcome(convert, capsys, "--case", "default", "--pairs", "1", "--others")
     assert list(result["cases"]["default"]["ours_to"]) == ["two_processes", *convert.OTHERS]
-    assert [command[0] for command in fake[1:7]] == [sys.executable, *[str(convert.OTHERS_PYTHON)] * 5]
+    assert [command[0] for command in fake[1:7]] == [
+        sys.executable,
+        *[str(convert.OTHERS_PYTHON)] * 5,
+    ]
     assert all((measure.ROOT / f"benchmarks/rivals/{name}.py").exists() for name in convert.OTHERS)
 
 
@@ -65,7 +84,14 @@ def test_removing_metadata_is_compared_with_keeping_them(
 ) -> None:
     result, code = outcome(convert, capsys, "--case", "strip_exif", "--pairs", "1", "--check")
     assert result["cases"]["strip_exif"]["ours_to"]["header"]["cpu_apart"]["median"] == 1
-    assert fake[0] == ["ours", "--fast", "--set", "images.check=header", "--set", "images.metadata=strip"]
+    assert fake[0] == [
+        "ours",
+        "--fast",
+        "--set",
+        "images.check=header",
+        "--set",
+        "images.metadata=strip",
+    ]
     assert fake[1] == ["ours", "--fast", "--set", "images.check=header"]
     assert code == 0
 
@@ -104,17 +130,31 @@ def test_seed_2_the_original_is_run_and_timed_next_to_ours(
     assert "benchmarks.rivals.feature_vectors" in fake[1]
 
 
-def test_cores(fake: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cores(
+    fake: list[list[str]], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     def run(command: Sequence[str], folder: Path, count: int, work: Path) -> Run:
         fake.append(list(command))
         processes = int(command[-1].removeprefix("--processes="))
-        return Run(1 + count / (500 * processes), 2 + count * processes / 1000, 300_000_000, 0, {}, count, 9)
+        return Run(
+            1 + count / (500 * processes),
+            2 + count * processes / 1000,
+            300_000_000,
+            0,
+            {},
+            count,
+            9,
+        )
 
     monkeypatch.setattr(measure, "convert", run)
     monkeypatch.setattr(cores.os, "sched_getaffinity", lambda _: {2, 5, 7})
     result, code = outcome(cores, capsys, "--pairs", "2")
     assert code == 0
-    assert {name: each["speed_up"]["median"] for name, each in result["processes"].items()} == {"1": 1, "2": 2, "3": 3}
+    assert {name: each["speed_up"]["median"] for name, each in result["processes"].items()} == {
+        "1": 1,
+        "2": 2,
+        "3": 3,
+    }
     assert result["processes"]["3"]["cpu_ratio"]["median"] == 3
     assert fake[0] == ["taskset", "--cpu-list", "2", "ours", "--fast", "--processes=1"]
     assert fake[4][:3] == ["taskset", "--cpu-list", "2,5,7"]
@@ -130,8 +170,17 @@ def finished_job(seconds: float) -> dict[str, Any]:
     def vertex(name: str, sent: int, end: float) -> dict[str, Any]:
         return {"id": name, "name": name, "end-time": 1000 * end, "metrics": {"write-bytes": sent}}
 
-    group = {"id": "group", "operator": "GroupReduce", "description": "GroupByShard", "inputs": [{"id": "assign"}]}
-    vertices = [vertex("assign", 440_000, 9), vertex("group", 400_000, 10), vertex("ConvertShards", 0, 9 + seconds)]
+    group = {
+        "id": "group",
+        "operator": "GroupReduce",
+        "description": "GroupByShard",
+        "inputs": [{"id": "assign"}],
+    }
+    vertices = [
+        vertex("assign", 440_000, 9),
+        vertex("group", 400_000, 10),
+        vertex("ConvertShards", 0, 9 + seconds),
+    ]
     vertices[0]["name"] = "AssignShards"
     return {"vertices": vertices, "plan": {"nodes": [group]}}
 
@@ -139,7 +188,9 @@ def finished_job(seconds: float) -> dict[str, Any]:
 @pytest.mark.parametrize(("two", "threads", "code"), [(1.6, 1.6, 0), (1.25, 1.25, 1), (2, 1.6, 1)])
 def test_flink(fake, capsys, monkeypatch, two, threads, code):
     def newest_job() -> dict[str, Any]:
-        speed = threads if "--threads=2" in fake[-1] else two if "--parallelism=2" in fake[-1] else 1
+        speed = (
+            threads if "--threads=2" in fake[-1] else two if "--parallelism=2" in fake[-1] else 1
+        )
         return finished_job(40 / speed)
 
     monkeypatch.setattr("scripts.flink_job.newest_job", newest_job)

@@ -10,7 +10,12 @@ DATA = [b"first", b"", b"the third record"]
 
 def framed(data: bytes) -> bytes:
     length = struct.pack("<Q", len(data))
-    return length + struct.pack("<I", frames.masked(length)) + data + struct.pack("<I", frames.masked(data))
+    return (
+        length
+        + struct.pack("<I", frames.masked(length))
+        + data
+        + struct.pack("<I", frames.masked(data))
+    )
 
 
 @pytest.fixture

@@ -20,7 +20,12 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]
         if "benchmarks.feed" not in command:
             return Run(1, 1, 1, 0, {})
         seconds = SECONDS[command[3]]
-        summary = {"records": 500, "fed": 468, "seconds_working": seconds, "cpu_seconds_working": 2 * seconds}
+        summary = {
+            "records": 500,
+            "fed": 468,
+            "seconds_working": seconds,
+            "cpu_seconds_working": 2 * seconds,
+        }
         return Run(9, 9, 1, 0, summary)
 
     monkeypatch.setattr(measure, "run", run)
@@ -67,8 +72,13 @@ def test_all_readers_deliver_the_same_pixels(tmp_path) -> None:
     folder = str(load.make_dataset(measure.options("").parse_args([]).pipeline, images, tmp_path))
     for size in (None, (16, 16)):
         sums = {
-            name: sorted((int(label), float(tf.reduce_sum(tf.cast(image, tf.float64)))) for image, label in batches)
-            for name, batches in ((name, read(folder, 7, size).unbatch()) for name, read in feed.READERS.items())
+            name: sorted(
+                (int(label), float(tf.reduce_sum(tf.cast(image, tf.float64))))
+                for image, label in batches
+            )
+            for name, batches in (
+                (name, read(folder, 7, size).unbatch()) for name, read in feed.READERS.items()
+            )
         }
         assert len(sums["ours"]) == 40
         assert sums["ours"] == sums["ours_in_order"] == sums["tf_data"]

@@ -34,19 +34,36 @@ print("not this line"); print('{{"seconds_working": 0.5}}')
 
 def test_run_names_the_command_that_failed() -> None:
     with pytest.raises(BenchmarkError, match=r"(?s)exit code 3: .*no space left"):
-        measure.run([sys.executable, "-c", "import sys; print('no space left', file=sys.stderr); sys.exit(3)"])
+        measure.run(
+            [
+                sys.executable,
+                "-c",
+                "import sys; print('no space left', file=sys.stderr); sys.exit(3)",
+            ]
+        )
 
 
-@pytest.mark.parametrize(("content", "complaint"), [(b"", "0 records for 1 photographs"), (b"cut", "broken header")])
-def test_convert_refuses_an_incomplete_output(content: bytes, complaint: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "complaint"), [(b"", "0 records for 1 photographs"), (b"cut", "broken header")]
+)
+def test_convert_refuses_an_incomplete_output(
+    content: bytes, complaint: str, tmp_path: Path
+) -> None:
     with pytest.raises(BenchmarkError, match=complaint):
-        measure.convert([sys.executable, "-c", f"{WRITE.strip()}({content!r})"], tmp_path, 1, tmp_path)
+        measure.convert(
+            [sys.executable, "-c", f"{WRITE.strip()}({content!r})"], tmp_path, 1, tmp_path
+        )
     assert not (tmp_path / "output").exists()
 
 
 @pytest.mark.parametrize(
     ("summary", "working"),
-    [({"seconds": {"converting": 2}}, 2.0), ({"seconds_working": 1.5}, 1.5), ({"seconds": 4}, None), ({}, None)],
+    [
+        ({"seconds": {"converting": 2}}, 2.0),
+        ({"seconds_working": 1.5}, 1.5),
+        ({"seconds": 4}, None),
+        ({}, None),
+    ],
 )
 def test_working_seconds_are_optional(summary: dict[str, object], working: float | None) -> None:
     assert Run(1, 1, 1, 0, summary).working == working

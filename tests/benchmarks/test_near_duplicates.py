@@ -14,7 +14,10 @@ PATTERN, OTHER = 0x0F0F_1234_5678_F0F0, 0x3C3C_FEDC_0123_5A5A
 def test_a_copy_counts_where_it_shares_its_originals_group():
     hashes = {("original", 0): ("train", PATTERN), ("original", 1): ("test", OTHER)}
     hashes |= {("half", 0): ("train", PATTERN ^ 0b11111), ("half", 1): ("train", OTHER ^ 1)}
-    hashes |= {("cropped", 0): ("train", PATTERN ^ 0b1111111111), ("cropped", 1): ("test", OTHER ^ 0b111111)}
+    hashes |= {
+        ("cropped", 0): ("train", PATTERN ^ 0b1111111111),
+        ("cropped", 1): ("test", OTHER ^ 0b111111),
+    }
     hashes |= {("original", 2): ("test", 0), ("brighter", 2): ("test", 0)}  # blank
     assert near_duplicates.count_found(hashes) == {
         "planted": 3,
@@ -41,7 +44,9 @@ def test_copies_are_what_they_are_called(tmp_path):
 
 @pytest.mark.slow
 def test_the_command_finds_copies(monkeypatch, capsys, tmp_path):
-    monkeypatch.setattr(sys, "argv", ["near_duplicates", "--count", "12", "--check", "--work", str(tmp_path)])
+    monkeypatch.setattr(
+        sys, "argv", ["near_duplicates", "--count", "12", "--check", "--work", str(tmp_path)]
+    )
     with pytest.raises(SystemExit) as ended:
         near_duplicates.main()
     result = json.loads(capsys.readouterr().out)

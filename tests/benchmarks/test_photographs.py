@@ -34,12 +34,19 @@ def test_numbered_differs_in_bytes_only() -> None:
     for jpeg in (first, second):
         assert (simplejpeg.decode_jpeg(jpeg, strict=True) == simplejpeg.decode_jpeg(plain)).all()
     with Image.open(io.BytesIO(second)) as image:
-        assert (image.format, image.size, image.info["comment"]) == ("JPEG", (500, 375), b"photograph 2")
+        assert (image.format, image.size, image.info["comment"]) == (
+            "JPEG",
+            (500, 375),
+            b"photograph 2",
+        )
 
 
 def test_bare_photographs_have_no_metadata_and_others_much() -> None:
     plain = photographs.photograph(0)
-    bare, exif = ([mark(plain, number) for number in (1, 70_000)] for mark in (photographs.bare, photographs.with_exif))
+    bare, exif = (
+        [mark(plain, number) for number in (1, 70_000)]
+        for mark in (photographs.bare, photographs.with_exif)
+    )
     assert len({*bare, *exif}) == 4
     assert [find_metadata(jpeg, "JPEG") for jpeg in bare] == [[], []]
     assert [find_metadata(jpeg, "JPEG") for jpeg in exif] == [["Exif", "GPS position"]] * 2
@@ -61,7 +68,9 @@ def test_make_fills_20_classes_with_distinct_files_once(tmp_path: Path) -> None:
     folder = photographs.make(30, tmp_path, size=SMALL)
     paths = sorted(folder.rglob("*.jpg"))
     contents = {path: path.read_bytes() for path in paths}
-    assert sorted({path.parent.name for path in paths}) == [f"class_{label:02}" for label in range(20)]
+    assert sorted({path.parent.name for path in paths}) == [
+        f"class_{label:02}" for label in range(20)
+    ]
     assert len(paths) == len(set(contents.values())) == 30
     assert photographs.warm(folder) == sum(map(len, contents.values()))
 

@@ -33,7 +33,9 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]
 
 def outcome(capsys: pytest.CaptureFixture[str], tmp_path: Path, *words: str) -> tuple[dict, int]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(sys, "argv", ["read", f"--work={tmp_path}", "--pairs=3", "--count=500", *words])
+        patch.setattr(
+            sys, "argv", ["read", f"--work={tmp_path}", "--pairs=3", "--count=500", *words]
+        )
         with pytest.raises(SystemExit) as ended:
             read.main()
     return json.loads(capsys.readouterr().out), int(ended.value.code or 0)

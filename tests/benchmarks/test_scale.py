@@ -36,7 +36,13 @@ def fake(monkeypatch, tmp_path):
         crooked = 1 + bend[0] * count / 1e6
         each = {name: (100 + count) * crooked for name in scale.CHECKED}
         stages = {f"converting_{what}": count / 1_000 for what in ("cpu", "read", "written")}
-        return {**each, **stages, "record_bytes": 2.0 * count, "sidecar_bytes": 1.0 * count, "others": others[0]}
+        return {
+            **each,
+            **stages,
+            "record_bytes": 2.0 * count,
+            "sidecar_bytes": 1.0 * count,
+            "others": others[0],
+        }
 
     monkeypatch.setattr(scale, "run_once", run_once)
     monkeypatch.setattr(scale, "small_flags", lambda images: [])
@@ -94,7 +100,9 @@ def test_what_is_not_straight_fails(fake, capsys, tmp_path):
 def test_seconds_by_the_clock_mean_nothing_where_others_are_at_work(fake, capsys, tmp_path):
     _, others, _ = fake
     far = {300_000: {**dict.fromkeys(scale.CHECKED, 1.0), "seconds": 1.5}}
-    assert scale.missed(far, {10_000: 0.1}) == ["seconds of 300,000 references is 1.50 of what was predicted"]
+    assert scale.missed(far, {10_000: 0.1}) == [
+        "seconds of 300,000 references is 1.50 of what was predicted"
+    ]
     assert scale.missed(far, {10_000: 0.1, 300_000: 0.9}) == []
     others[0] = 0.9
     _, captured, code = outcome(capsys, tmp_path, "--runs", "1", "--photographs_count", "0")

@@ -22,7 +22,9 @@ def noise(tmp_path):
     chance = random.Random(0)
     for number in range(240):
         stream = io.BytesIO()
-        Image.frombytes("RGB", (150, 100), chance.randbytes(150 * 100 * 3)).save(stream, "JPEG", quality=95)
+        Image.frombytes("RGB", (150, 100), chance.randbytes(150 * 100 * 3)).save(
+            stream, "JPEG", quality=95
+        )
         file = tmp_path / "photos" / f"class{number % 3}" / f"{number}.jpg"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(stream.getvalue())
@@ -63,14 +65,22 @@ def test_slow_reads_are_bounded_by_bytes(noise, tmp_path, monkeypatch, hold_read
     monkeypatch.setattr(read_ahead, "WINDOW_BYTES", 5 * largest)
     slow_reads.convert(noise, tmp_path / "out", 0.01, ["--set=images.check=header", NO_ESTIMATE])
     assert json.loads(capsys.readouterr().out)["ledger"]["written"] == 240
-    assert 2 <= SlowFileSystem.most_under_way <= 5 * largest // min(f.stat().st_size for f in noise.rglob("*.jpg"))
+    assert (
+        2
+        <= SlowFileSystem.most_under_way
+        <= 5 * largest // min(f.stat().st_size for f in noise.rglob("*.jpg"))
+    )
 
 
 def test_the_command_tells_what_is_kept(monkeypatch, capsys, tmp_path):
     took = {"0.0": 8.0, "0.05": 16.5}
     monkeypatch.setattr(photographs, "make", lambda *_: tmp_path)
-    monkeypatch.setattr(measure, "run", lambda words: measure.Run(1, 1, 1, 0, {"took": took[words[-2]]}))
-    monkeypatch.setattr(sys, "argv", ["slow_reads", "--check", "--pairs", "1", "--case", "pass-through"])
+    monkeypatch.setattr(
+        measure, "run", lambda words: measure.Run(1, 1, 1, 0, {"took": took[words[-2]]})
+    )
+    monkeypatch.setattr(
+        sys, "argv", ["slow_reads", "--check", "--pairs", "1", "--case", "pass-through"]
+    )
     with pytest.raises(SystemExit) as ended:
         slow_reads.main()
     result = json.loads(capsys.readouterr().out)["cases"]["pass-through"]

@@ -25,15 +25,26 @@ def test_a_run_tells_its_stages_and_flows(tmp_path):
     found = costs["stages"]
     assert list(found) == [stage for stage in stages.STAGES if stage in found]
     assert {"starting", "listing", "publishing"} <= set(found)
-    assert all(stage["cpu"] >= 0 and stage["seconds"] > 0 and stage["peak_rss"] > 0 for stage in found.values())
+    assert all(
+        stage["cpu"] >= 0 and stage["seconds"] > 0 and stage["peak_rss"] > 0
+        for stage in found.values()
+    )
     files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
     written = sum(path.stat().st_size for path in files if path.suffix in (".tfrecord", ".jsonl"))
     assert sum(stage["written"] for stage in found.values()) >= written
     flows = costs["flows"]
     elements = {step: flow["elements"] for step, flow in flows.items()}
     assert elements["ListReferences/FindImages"] == 1
-    assert elements["PlanShards/Map(plan_dataset)"] == elements["PublishDataset/GatherReports/InjectDefault"] == 1
-    assert elements["ShuffleReferences/GroupByShard"] == elements["ConvertShards/ParDo(_ConvertShard)"] == 4
+    assert (
+        elements["PlanShards/Map(plan_dataset)"]
+        == elements["PublishDataset/GatherReports/InjectDefault"]
+        == 1
+    )
+    assert (
+        elements["ShuffleReferences/GroupByShard"]
+        == elements["ConvertShards/ParDo(_ConvertShard)"]
+        == 4
+    )
     assert 60 * 100 < flows["ShuffleReferences/GroupByShard"]["bytes"] < 60 * 500
 
 
@@ -54,7 +65,9 @@ def test_bytes_are_those_of_the_step_that_gave_them():
     result.wait_until_finish()
     found = stages.flows(result.monitoring_infos(), steps)
     assert found["Double"].elements == 3
-    assert found["Double"].bytes == 12 + 3 * (1 + 12)  # the texts, their lengths, and what Beam says of each element
+    assert found["Double"].bytes == 12 + 3 * (
+        1 + 12
+    )  # the texts, their lengths, and what Beam says of each element
 
 
 def test_stages_are_recognised_by_the_progress(monkeypatch):
@@ -78,7 +91,9 @@ def test_descendants_count(tmp_path):
     before = stages.cost_until_now(process)
     program = "import time; open('/dev/null', 'wb').write(bytes(3_000_000)); end = time.process_time() + 0.5\n"
     program += "while time.process_time() < end: pass\nprint(1, flush=True); input()"
-    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as child:
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
         assert child.stdout.readline() == b"1\n"
         running = stages.cost_until_now(process)
         child.communicate(b"\n")

@@ -31,13 +31,18 @@ def names(folder):
 
 def test_one_in_fifty_photographs_is_edited(make, tmp_path):
     found = update.edit(400, make, tmp_path)
-    added, removed = names(found.after) - names(found.before), names(found.before) - names(found.after)
+    added, removed = (
+        names(found.after) - names(found.before),
+        names(found.before) - names(found.after),
+    )
     assert (len(names(found.before)), len(added), len(removed)) == (400, 4, 2)
     assert (found.edits, found.images) == (6, 402)
     assert names(found.emptied) == names(found.after)
     changed, zeros = [], 0
     for path in found.after.rglob("*.jpg"):
-        before, emptied = (folder / path.relative_to(found.after) for folder in (found.before, found.emptied))
+        before, emptied = (
+            folder / path.relative_to(found.after) for folder in (found.before, found.emptied)
+        )
         if before.exists() and before.read_bytes() != path.read_bytes():
             changed.append(path.name)
         assert emptied.stat().st_size == path.stat().st_size
@@ -55,14 +60,21 @@ def test_ratios_are_those_of_the_pairs(make, monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(measure, "convert", convert)
     monkeypatch.setattr(measure, "run", lambda command: Run(1, 1, 1, 0, {}))
     monkeypatch.setattr(update, "check", lambda *arguments: {"converted": 6})
-    monkeypatch.setattr(sys, "argv", ["update", "--images", "400", "--pairs", "2", "--work", str(tmp_path), "--check"])
+    monkeypatch.setattr(
+        sys,
+        "argv",
+        ["update", "--images", "400", "--pairs", "2", "--work", str(tmp_path), "--check"],
+    )
     with pytest.raises(SystemExit) as ended:
         update.main()
     captured = capsys.readouterr()
     result = json.loads(captured.out)["cases"]
     assert [case["apart"]["upper_quartile"] for case in result.values()] == [0.5, 0.5, 0.5]
     assert (result["default"]["whole"]["median"], result["default"]["converted"]) == (0.6661, 6)
-    assert (ended.value.code, "missed: default: 0.50 of a rebuild (apart)" in captured.err) == (1, True)
+    assert (ended.value.code, "missed: default: 0.50 of a rebuild (apart)" in captured.err) == (
+        1,
+        True,
+    )
     assert "header: " not in captured.err
 
 

@@ -13,7 +13,11 @@ SECONDS = {"frames": 1.0, "files": 4.0, "tensorflow": 3.0}
 
 def test_ratios_are_those_of_the_fastest_passes(monkeypatch, capsys, tmp_path):
     def run(command):
-        name = command[command.index("benchmarks.passes") + 1] if "benchmarks.passes" in command else ""
+        name = (
+            command[command.index("benchmarks.passes") + 1]
+            if "benchmarks.passes" in command
+            else ""
+        )
         return Run(9, 9, 1, 0, {"records": 1000, "seconds": [9.0, SECONDS.get(name, 1)]})
 
     monkeypatch.setattr(measure, "run", run)

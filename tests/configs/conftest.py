@@ -42,15 +42,24 @@ def convert(tmp_path, capsys):
 
     def run(config, source, *more):
         output = tmp_path / f"dataset-of-{config}"
-        arguments = [f"--config={CONFIGS / config}", f"--input={source}", f"--output={output}", *more]
+        arguments = [
+            f"--config={CONFIGS / config}",
+            f"--input={source}",
+            f"--output={output}",
+            *more,
+        ]
         assert launch(arguments, build) == 0, capsys.readouterr().err
         assert [
-            str(each) for each in verify_dataset(open_dataset(str(output)), "files").findings if not each.is_note
+            str(each)
+            for each in verify_dataset(open_dataset(str(output)), "files").findings
+            if not each.is_note
         ] == []
         marker = json.loads((output / "recordmill.json").read_text(encoding="utf-8"))
         return marker, {
             split: [
-                values for shard in said["shards"] for values in _read_examples((output / shard["name"]).read_bytes())
+                values
+                for shard in said["shards"]
+                for values in _read_examples((output / shard["name"]).read_bytes())
             ]
             for split, said in marker["splits"].items()
         }
@@ -71,5 +80,8 @@ def _read_examples(content):
     while offset < len(content):
         (length,) = struct.unpack_from("<Q", content, offset)
         features = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
-        yield {key: list(getattr(value, value.WhichOneof("kind")).value) for key, value in features.items()}
+        yield {
+            key: list(getattr(value, value.WhichOneof("kind")).value)
+            for key, value in features.items()
+        }
         offset += length + 16

@@ -35,7 +35,9 @@ def cifar10(tmp_path):
     for number, name in enumerate(["data_batch_1", "data_batch_2", "data_batch_3", "test_batch"]):
         images = pictures(20, (3, 32, 32), number)
         labels = [(number + index) % 10 for index in range(20)]
-        records = [bytes([label]) + image.tobytes() for label, image in zip(labels, images, strict=True)]
+        records = [
+            bytes([label]) + image.tobytes() for label, image in zip(labels, images, strict=True)
+        ]
         (folder / f"{name}.bin").write_bytes(b"".join(records))
         expected["test" if name == "test_batch" else "train"] += zip(labels, images, strict=True)
     (folder / "batches.meta.txt").write_text("\n".join(NAMES) + "\n\n")
@@ -65,8 +67,12 @@ def test_seed_1_or_encoded_pngs_exactly(cifar10, convert, store):
     folder, expected = cifar10
     _, examples = convert("cifar10.yaml", folder, "--set", f"images.store={store}")
     for split, images in expected.items():
-        found = [(each["label"][0], Image.open(io.BytesIO(each["image"][0]))) for each in examples[split]]
-        assert {(image.format, image.size, image.mode) for _, image in found} == {(store.upper(), (32, 32), "RGB")}
+        found = [
+            (each["label"][0], Image.open(io.BytesIO(each["image"][0]))) for each in examples[split]
+        ]
+        assert {(image.format, image.size, image.mode) for _, image in found} == {
+            (store.upper(), (32, 32), "RGB")
+        }
         if store == "png":
             assert sorted((label, image.tobytes()) for label, image in found) == rows(images)
         else:
@@ -77,9 +83,14 @@ def test_seed_1_the_authors_reader_reads_it_back(cifar10, convert, tmp_path):
     tf = pytest.importorskip("tensorflow")
     folder, expected = cifar10
     convert("cifar10.yaml", folder)
-    features = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
+    features = {
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
     found = []
-    for record in tf.data.TFRecordDataset(tf.io.gfile.glob(f"{tmp_path}/dataset-of-cifar10.yaml/train-*")):
+    for record in tf.data.TFRecordDataset(
+        tf.io.gfile.glob(f"{tmp_path}/dataset-of-cifar10.yaml/train-*")
+    ):
         example = tf.io.parse_single_example(record, features)
         image = tf.reshape(tf.io.decode_raw(example["image"], tf.uint8), [32, 32, 3])
         found.append((int(example["label"]), image.numpy().tobytes()))
@@ -90,10 +101,16 @@ def test_seed_1_the_authors_reader_reads_it_back(cifar10, convert, tmp_path):
 def test_seed_1_cifar_100s_two_label_bytes_are_a_choice(tmp_path, convert, label):
     folder = tmp_path / "cifar-100-binary"
     folder.mkdir()
-    (folder / "fine_label_names.txt").write_text("".join(f"fine {number}\n" for number in range(100)))
-    (folder / "coarse_label_names.txt").write_text("".join(f"coarse {number}\n" for number in range(20)))
+    (folder / "fine_label_names.txt").write_text(
+        "".join(f"fine {number}\n" for number in range(100))
+    )
+    (folder / "coarse_label_names.txt").write_text(
+        "".join(f"coarse {number}\n" for number in range(20))
+    )
     images = pictures(30, (3, 32, 32))
-    records = [bytes([index % 20, 99 - index]) + image.tobytes() for index, image in enumerate(images)]
+    records = [
+        bytes([index % 20, 99 - index]) + image.tobytes() for index, image in enumerate(images)
+    ]
     (folder / "train.bin").write_bytes(b"".join(records[:20]))
     (folder / "test.bin").write_bytes(b"".join(records[20:]))
     settings = ("--set", "source.preset=cifar100", "--set", f"source.label={label}")
@@ -101,7 +118,9 @@ def test_seed_1_cifar_100s_two_label_bytes_are_a_choice(tmp_path, convert, label
     numbers = {"coarse_label": lambda index: index % 20, "fine_label": lambda index: 99 - index}
     other = next(name for name in numbers if name != label)
     everything = sorted(
-        (each["image"][0], each["label"][0], each[other][0]) for found in examples.values() for each in found
+        (each["image"][0], each["label"][0], each[other][0])
+        for found in examples.values()
+        for each in found
     )
     assert everything == sorted(
         (image.transpose(1, 2, 0).tobytes(), numbers[label](index), numbers[other](index))
@@ -111,15 +130,23 @@ def test_seed_1_cifar_100s_two_label_bytes_are_a_choice(tmp_path, convert, label
     assert next(iter(marker["labels"])).startswith(label.partition("_")[0])
 
 
-def test_seed_1_a_file_of_another_length_is_rejected_with_its_name_and_the_remainder(cifar10, convert, tmp_path):
+def test_seed_1_a_file_of_another_length_is_rejected_with_its_name_and_the_remainder(
+    cifar10, convert, tmp_path
+):
     folder, _ = cifar10
     with open(folder / "data_batch_2.bin", "ab") as file:
         file.write(b"12345")
     marker, examples = convert("cifar10.yaml", folder)
     assert marker["ledger"]["rejected"] == {"wrong_length": 1}
-    (row,) = map(json.loads, (tmp_path / "dataset-of-cifar10.yaml" / "rejected.jsonl").read_text().splitlines())
+    (row,) = map(
+        json.loads,
+        (tmp_path / "dataset-of-cifar10.yaml" / "rejected.jsonl").read_text().splitlines(),
+    )
     assert (row["key"], row["reason"]) == ("data_batch_2.bin", "wrong_length")
-    assert row["detail"] == "61,465 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 5"
+    assert (
+        row["detail"]
+        == "61,465 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 5"
+    )
     assert len(examples["train"]) == 40
 
 
@@ -147,13 +174,19 @@ def test_what_cifar10_yaml_offers_in_comments_works(tmp_path, convert):
     marker, examples = convert("cifar10.yaml", tmp_path / "own", "--set", f"source={layout}")
     assert marker["labels"] == {"cat": 0, "dog": 1}
     found = sorted(
-        (each["quality"][0], each["label"][0], each["image"][0]) for part in examples.values() for each in part
+        (each["quality"][0], each["label"][0], each["image"][0])
+        for part in examples.values()
+        for each in part
     )
     assert found == [(index, index % 2, image.tobytes()) for index, image in enumerate(images)]
 
 
 def idx(array):
-    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    return (
+        bytes([0, 0, 8, array.ndim])
+        + struct.pack(f">{array.ndim}I", *array.shape)
+        + array.tobytes()
+    )
 
 
 def shown(example):
@@ -170,9 +203,13 @@ def test_mnists_files(tmp_path, convert, packed):
     folder.mkdir()
     expected = {}
     for split, word, count in (("train", "train", 30), ("test", "t10k", 12)):
-        images, labels = pictures(count, (28, 28), count), np.arange(count, dtype=np.uint8)[::-1] % 11
+        images, labels = (
+            pictures(count, (28, 28), count),
+            np.arange(count, dtype=np.uint8)[::-1] % 11,
+        )
         expected[split] = sorted(
-            (int(label), str(label), image.tobytes()) for label, image in zip(labels, images, strict=True)
+            (int(label), str(label), image.tobytes())
+            for label, image in zip(labels, images, strict=True)
         )
         for kind, array in (("images-idx3", images), ("labels-idx1", labels)):
             name = f"{word}-{kind}-ubyte"
@@ -194,7 +231,8 @@ def test_numpys_arrays(tmp_path, convert, save):
         images, labels = pictures(count, (6, 5, 3), count), np.arange(count)[:, None] % 3
         arrays |= {f"x_{split}": images, f"y_{split}": labels}
         expected[split] = sorted(
-            (int(label), str(label), image.tobytes()) for (label,), image in zip(labels, images, strict=True)
+            (int(label), str(label), image.tobytes())
+            for (label,), image in zip(labels, images, strict=True)
         )
     if save:
         save(folder / "data.npz", **arrays)
@@ -219,12 +257,20 @@ def test_tensorflow_recorders_features_of_an_array(tmp_path, read_examples):
     arguments = [word for setting in settings for word in ("--set", setting)]
     output = tmp_path / "dataset"
     config = Path(__file__).parents[2] / "configs" / "arrays.yaml"
-    run = [f"--config={config}", f"--input={tmp_path / 'data.npz'}", f"--output={output}", *arguments]
+    run = [
+        f"--config={config}",
+        f"--input={tmp_path / 'data.npz'}",
+        f"--output={output}",
+        *arguments,
+    ]
     assert launch(run, build) == 0
-    found = list(read_examples(gzip.decompress((output / "train-00000-of-00001.tfrecord.gz").read_bytes())))
+    found = list(
+        read_examples(gzip.decompress((output / "train-00000-of-00001.tfrecord.gz").read_bytes()))
+    )
     assert {tuple(each["split"] + each["image_channels"]) for each in found} == {(b"TRAIN", 1)}
     assert sorted(
-        (each["image_name"][0].decode(), base64.urlsafe_b64decode(each["image"][0]), *each["label"]) for each in found
+        (each["image_name"][0].decode(), base64.urlsafe_b64decode(each["image"][0]), *each["label"])
+        for each in found
     ) == [(f"x_train#{index}", image.tobytes(), index % 2) for index, image in enumerate(images)]
 
 
@@ -235,7 +281,13 @@ def test_pictures_in_files_become_raw_pixels_too(tmp_path, convert):
             path = tmp_path / "photos" / label / f"{number}.png"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (7, 5), (40 * number, len(label), 9)).save(path)
-    marker, examples = convert("class_folders.yaml", tmp_path / "photos", "--set", "convention=raw_pixels")
-    found = sorted((each["label"][0], each["image"][0]) for part in examples.values() for each in part)
-    assert found == [(label, bytes((40 * number, 3, 9)) * 35) for label in (0, 1) for number in range(4)]
+    marker, examples = convert(
+        "class_folders.yaml", tmp_path / "photos", "--set", "convention=raw_pixels"
+    )
+    found = sorted(
+        (each["label"][0], each["image"][0]) for part in examples.values() for each in part
+    )
+    assert found == [
+        (label, bytes((40 * number, 3, 9)) * 35) for label in (0, 1) for number in range(4)
+    ]
     assert marker["changes"] == {"reencoded": 8}

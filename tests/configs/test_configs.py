@@ -23,7 +23,11 @@ def write_images(folder, names, picture):
 def labels_and_images(output, read_examples):
     """(label, text, encoded image) of every record."""
     return sorted(
-        (each["image/class/label"][0], each["image/class/text"][0].decode(), each["image/encoded"][0])
+        (
+            each["image/class/label"][0],
+            each["image/class/text"][0].decode(),
+            each["image/encoded"][0],
+        )
         for path in output.glob("*.tfrecord")
         for each in read_examples(path.read_bytes())
     )
@@ -37,18 +41,25 @@ CASES = {
         for number in range(5)
     },
     "filename_labels.yaml": {
-        f"img_{number:05}_{label}.jpg": (label, str(label)) for label in (-1, 3, 20) for number in range(4)
+        f"img_{number:05}_{label}.jpg": (label, str(label))
+        for label in (-1, 3, 20)
+        for number in range(4)
     },
 }
 
 
 def test_every_configuration_has_a_test():
-    tests = "".join(path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    tests = "".join(
+        path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")
+    )
     assert not [path.name for path in CONFIGS.glob("*.yaml") if f'"{path.name}"' not in tests]
 
 
 def test_every_source_has_a_configuration():
-    kinds = {yaml.safe_load(path.read_text(encoding="utf-8"))["source"]["kind"] for path in CONFIGS.glob("*.yaml")}
+    kinds = {
+        yaml.safe_load(path.read_text(encoding="utf-8"))["source"]["kind"]
+        for path in CONFIGS.glob("*.yaml")
+    }
     assert kinds == set(source_names())
 
 
@@ -57,8 +68,13 @@ def test_configuration(config, tmp_path, capsys, picture, read_examples):
     files = CASES[config]
     images = write_images(tmp_path / "images", files, picture)
     output = tmp_path / "dataset"
-    assert launch([f"--config={CONFIGS / config}", f"--input={images}", f"--output={output}"], build) == 0
-    assert labels_and_images(output, read_examples) == sorted((*label, picture(name)) for name, label in files.items())
+    assert (
+        launch([f"--config={CONFIGS / config}", f"--input={images}", f"--output={output}"], build)
+        == 0
+    )
+    assert labels_and_images(output, read_examples) == sorted(
+        (*label, picture(name)) for name, label in files.items()
+    )
     assert {path.name for path in output.glob("*.tfrecord")} == {
         f"{split}-00000-of-00001.tfrecord" for split in ("train", "test")
     }
@@ -81,10 +97,19 @@ def test_what_a_configuration_offers_in_comments_works_too(config, tmp_path):
     from recordmill.pipeline.configuration.config import load_settings
 
     text = (CONFIGS / config).read_text(encoding="utf-8")
-    offered = [line.strip().removeprefix("# ") for line in text.splitlines() if line.strip().startswith("# ")]
+    offered = [
+        line.strip().removeprefix("# ")
+        for line in text.splitlines()
+        if line.strip().startswith("# ")
+    ]
     offered = [line for line in offered if ": {" in line or ": '" in line]
     assert offered
-    where = {"fractions": "splits", "from_folders": "splits", "pattern": "source", "features_from": "source"}
+    where = {
+        "fractions": "splits",
+        "from_folders": "splits",
+        "pattern": "source",
+        "features_from": "source",
+    }
     overrides = []
     for line in offered:
         key, _, value = line.partition(":")

@@ -87,11 +87,17 @@ def tfrecorder(label, name, content, split):
 
 
 def image_tfrecord_builder(label, name, content, split):
-    return {"train/label": ("bytes_list", [label.encode()]), "train/image": ("bytes_list", [content])}
+    return {
+        "train/label": ("bytes_list", [label.encode()]),
+        "train/image": ("bytes_list", [content]),
+    }
 
 
 def keras(label, name, content, split):
-    return {"image": ("bytes_list", [content]), "label": ("int64_list", [["daisy", "rose red"].index(label)])}
+    return {
+        "image": ("bytes_list", [content]),
+        "label": ("int64_list", [["daisy", "rose red"].index(label)]),
+    }
 
 
 def tfds(label, name, content, split):
@@ -121,7 +127,10 @@ def feature_vector(label, name, content, split):
 
 
 def feature_vector_by_name(label, name, content, split):
-    return {**feature_vector(label, name, content, split), "sha256": ("bytes_list", [name.encode()])}
+    return {
+        **feature_vector(label, name, content, split),
+        "sha256": ("bytes_list", [name.encode()]),
+    }
 
 
 def plain(label, name, content, split):
@@ -171,12 +180,22 @@ def dataset(tmp_path, picture, capsys):
     """A whole run; gives the folder, called flowers, and its marker."""
     for label, number in PICTURES:
         (tmp_path / "photos" / label).mkdir(parents=True, exist_ok=True)
-        (tmp_path / "photos" / label / f"{label[0]}{number}.jpg").write_bytes(picture((label, number)))
+        (tmp_path / "photos" / label / f"{label[0]}{number}.jpg").write_bytes(
+            picture((label, number))
+        )
 
     def run(convention, *more):
         output = tmp_path / "flowers"
-        flags = ["--set=splits={fractions: {train: 0.5, test: 0.5}, stratify: true}", "--set=shards.count=2", *more]
-        flags += [f"--input={tmp_path / 'photos'}", f"--output={output}", f"--set=convention={convention}"]
+        flags = [
+            "--set=splits={fractions: {train: 0.5, test: 0.5}, stratify: true}",
+            "--set=shards.count=2",
+            *more,
+        ]
+        flags += [
+            f"--input={tmp_path / 'photos'}",
+            f"--output={output}",
+            f"--set=convention={convention}",
+        ]
         assert launch(flags, build) == 0, capsys.readouterr().err
         return output, json.loads((output / "recordmill.json").read_bytes())
 
@@ -199,24 +218,45 @@ def test_every_convention_is_among_these():
 
 @pytest.mark.parametrize("convention", EXAMPLES)
 def test_a_dataset_has_the_peers_files_labels_keys_types_and_values(convention, dataset, picture):
-    output, marker = dataset(convention, *([FEATURE] if "feature" in convention or convention == "plain" else []))
-    listed = {split: [shard["name"] for shard in said["shards"]] for split, said in marker["splits"].items()}
-    words = {"train": "training" if convention == "image_tfrecord_builder" else "train", "test": "test"}
+    output, marker = dataset(
+        convention, *([FEATURE] if "feature" in convention or convention == "plain" else [])
+    )
+    listed = {
+        split: [shard["name"] for shard in said["shards"]]
+        for split, said in marker["splits"].items()
+    }
+    words = {
+        "train": "training" if convention == "image_tfrecord_builder" else "train",
+        "test": "test",
+    }
     pattern = FILES.get(convention, USUAL_FILES)
     assert listed == {split: pattern.format(word, word).split() for split, word in words.items()}
     assert (output / "labels.txt").read_text() == LABELS.get(convention, USUAL_LABELS)
-    found = [show(record) for names in listed.values() for name in names for record in read_records(str(output / name))]
+    found = [
+        show(record)
+        for names in listed.values()
+        for name in names
+        for record in read_records(str(output / name))
+    ]
     expected = [
-        EXAMPLES[convention](label, name, picture((label, number)), split_of(output, f"{label}/{name}"))
+        EXAMPLES[convention](
+            label, name, picture((label, number)), split_of(output, f"{label}/{name}")
+        )
         for label, number in PICTURES
         for name in [f"{label[0]}{number}.jpg"]
     ]
-    assert sorted(sorted(each.items()) for each in found) == sorted(sorted(each.items()) for each in expected)
+    assert sorted(sorted(each.items()) for each in found) == sorted(
+        sorted(each.items()) for each in expected
+    )
 
 
 def split_of(output, key):
     """The split that an image is in, by the sidecars."""
-    (split,) = (path.name.partition("-")[0] for path in (output / "sidecars").iterdir() if key in path.read_text())
+    (split,) = (
+        path.name.partition("-")[0]
+        for path in (output / "sidecars").iterdir()
+        if key in path.read_text()
+    )
     return split
 
 
@@ -231,5 +271,8 @@ def test_tensorflow_datasets_label_file(dataset):
     output, marker = dataset("tfds")
     assert (output / "label.labels.txt").read_text() == "daisy\nrose red\n"
     info = json.loads((output / "dataset_info.json").read_text())
-    assert (info["fileFormat"], [split["name"] for split in info["splits"]]) == ("tfrecord", list(marker["splits"]))
+    assert (info["fileFormat"], [split["name"] for split in info["splits"]]) == (
+        "tfrecord",
+        list(marker["splits"]),
+    )
     assert (output / "features.json").exists()

@@ -46,7 +46,13 @@ def write_coco(folder, picture):
                 box = [left, top, right - left, bottom - top]
                 category = {"cat": 1, "dog": 2}[label]
                 annotations.append(
-                    {"id": len(annotations), "image_id": name, "category_id": category, "bbox": box, "iscrowd": 0}
+                    {
+                        "id": len(annotations),
+                        "image_id": name,
+                        "category_id": category,
+                        "bbox": box,
+                        "iscrowd": 0,
+                    }
                 )
         categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
         text = json.dumps({"images": images, "annotations": annotations, "categories": categories})
@@ -88,10 +94,21 @@ def write_labelme(folder, picture):
         write(folder, f"street/{name}", picture(name, (width, height), orientation))
         width, height = shown(name)
         shapes = [
-            {"label": label, "points": [[right, top], [left, bottom]], "shape_type": "rectangle", "group_id": None}
+            {
+                "label": label,
+                "points": [[right, top], [left, bottom]],
+                "shape_type": "rectangle",
+                "group_id": None,
+            }
             for label, (left, top, right, bottom) in BOXES[name]
         ]
-        said = {"version": "7.1.0", "imagePath": name, "imageData": "QUJD", "imageWidth": width, "imageHeight": height}
+        said = {
+            "version": "7.1.0",
+            "imagePath": name,
+            "imageData": "QUJD",
+            "imageWidth": width,
+            "imageHeight": height,
+        }
         write(folder, f"street/{name[0]}.json", json.dumps({**said, "shapes": shapes}))
     return folder
 
@@ -102,7 +119,10 @@ def write_boxes_csv(folder, picture):
     for index in range(2):
         for name, boxes in BOXES.items():
             size = ",".join(map(str, shown(name)))
-            rows += [f"{name},{size},{label},{','.join(map(str, sides))}" for label, sides in boxes[index : index + 1]]
+            rows += [
+                f"{name},{size},{label},{','.join(map(str, sides))}"
+                for label, sides in boxes[index : index + 1]
+            ]
     for name, (width, height, orientation) in SIZES.items():
         write(folder, name, picture(name, (width, height), orientation))
     write(folder, "_annotations.csv", "\n".join([*rows, "d.jpg,20,20,,,,,"]))
@@ -110,7 +130,11 @@ def write_boxes_csv(folder, picture):
 
 
 def write_retinanet(folder, picture):
-    rows = [f"{name},{','.join(map(str, sides))},{label}" for name, boxes in BOXES.items() for label, sides in boxes]
+    rows = [
+        f"{name},{','.join(map(str, sides))},{label}"
+        for name, boxes in BOXES.items()
+        for label, sides in boxes
+    ]
     for name, (width, height, orientation) in SIZES.items():
         write(folder, name, picture(name, (width, height), orientation))
     write(folder, "annotations.csv", "\n".join([*rows, "d.jpg,,,,,"]))
@@ -128,14 +152,18 @@ def write_retinanet(folder, picture):
         ("yolo.yaml", write_yolo, {"train": 3, "validation": 1}, {"class_names": 1}, None),
     ],
 )
-def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignored, files, tmp_path, picture, convert):
+def test_every_form_gives_the_same_boxes(
+    config, write_collection, splits, ignored, files, tmp_path, picture, convert
+):
     marker, examples = convert(config, write_collection(tmp_path / "collection", picture))
     if splits:
         assert {split: len(found) for split, found in examples.items()} == splits
     assert marker["labels"] == {"cat": 1, "dog": 2}
     assert marker["boxes"] == {"listed": 4, "written": 4}
     counted = [split.get("instances", split["classes"]) for split in marker["splits"].values()]
-    assert {name: sum(counts.get(name, 0) for counts in counted) for name in ("cat", "dog", "")} == {
+    assert {
+        name: sum(counts.get(name, 0) for counts in counted) for name in ("cat", "dog", "")
+    } == {
         "cat": 2,
         "dog": 2,
         "": 0,
@@ -143,16 +171,22 @@ def test_every_form_gives_the_same_boxes(config, write_collection, splits, ignor
     assert (marker["ledger"]["written"], marker["ledger"]["ignored"]) == (4, ignored)
     assert marker["ledger"]["listed"] == 4 + sum(ignored.values())
     assert marker.get("named", {}) == ({} if files is None else {"images": 4, "files": files})
-    found = {each["image/filename"][0].decode(): each for part in examples.values() for each in part}
+    found = {
+        each["image/filename"][0].decode(): each for part in examples.values() for each in part
+    }
     assert set(found) == set(SIZES)
     for name, example in found.items():
         width, height = shown(name)
         assert (example["image/width"], example["image/height"]) == ([width], [height])
         bbox = [example[f"image/object/bbox/{side}"] for side in ("ymin", "xmin", "ymax", "xmax")]
-        assert list(zip(*bbox, strict=True)) == [pytest.approx(box, abs=1e-6) for box in EXPECTED[name]]
+        assert list(zip(*bbox, strict=True)) == [
+            pytest.approx(box, abs=1e-6) for box in EXPECTED[name]
+        ]
         texts = [label.encode() for label, _ in BOXES[name]]
         assert example["image/object/class/text"] == texts
-        assert example["image/object/class/label"] == [{b"cat": 1, b"dog": 2}[text] for text in texts]
+        assert example["image/object/class/label"] == [
+            {b"cat": 1, b"dog": 2}[text] for text in texts
+        ]
         if SIZES[name][2] == 1:
             assert example["image/encoded"] == [picture(name, SIZES[name][:2])]
 
@@ -165,7 +199,13 @@ def test_images_without_annotation_are_counted_separately(tmp_path, picture, con
     monkeypatch.chdir(tmp_path)  # annotations and a listing may spell one path in two ways
     marker, _ = convert("voc.yaml", "./collection")
     ignored = {"taken_only_by_name": 1, "without_annotation": 2}
-    assert marker["ledger"] == {"listed": 7, "written": 4, "rejected": {}, "ignored": ignored, "left_out": {}}
+    assert marker["ledger"] == {
+        "listed": 7,
+        "written": 4,
+        "rejected": {},
+        "ignored": ignored,
+        "left_out": {},
+    }
     assert marker["named"] == {"images": 4, "files": 4}
     assert "2 images have no usable annotation, and are ignored" in marker["notes"]
 
@@ -178,7 +218,10 @@ def test_names_on_vocs_lists_are_those_of_images(tmp_path, picture, convert):
     write(folder, "JPEGImages/e.jpg", picture("e"))
     sets = ["source.sets=ImageSets/Main", "splits.from_source={train: train, val: validation}"]
     marker, examples = convert("voc.yaml", folder, *(f"--set={each}" for each in sets))
-    names = {split: sorted(each["image/filename"][0] for each in found) for split, found in examples.items()}
+    names = {
+        split: sorted(each["image/filename"][0] for each in found)
+        for split, found in examples.items()
+    }
     assert names == {"train": [b"a.jpg", b"b.jpg"], "validation": [b"c.jpg"]}
     assert marker["ledger"] == {
         "listed": 7, "written": 3, "rejected": {}, "ignored": {"in_no_set": 2, "without_annotation": 2}, "left_out": {}
@@ -196,7 +239,9 @@ def test_a_list_of_other_names_is_refused(tmp_path, picture, convert, capsys):
     write(folder, "ImageSets/Main/val.txt", "d.x\n")
     flags = [f"--input={folder}", f"--output={tmp_path / 'output'}"]
     assert launch(flags, build) == 1
-    problem = "no XML file matches 1 name in it, such as 'd.x': correct the list, or add it to ignore"
+    problem = (
+        "no XML file matches 1 name in it, such as 'd.x': correct the list, or add it to ignore"
+    )
     assert f"error: {folder}/ImageSets/Main/val.txt: {problem}\n" in capsys.readouterr().err
     assert launch([*flags, "--set=ignore=[val.txt]"], build) == 0
     assert "note: 1 image has no usable annotation, and is ignored\n" in capsys.readouterr().err
@@ -225,10 +270,18 @@ def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert
 
 
 def test_a_convention_without_boxes_is_reported(tmp_path, picture, convert):
-    marker, _ = convert("voc.yaml", write_voc(tmp_path / "collection", picture), "--set", "convention=default")
-    assert [note for note in marker["notes"] if note.startswith("4 boxes are in no Example: the convention (")]
+    marker, _ = convert(
+        "voc.yaml", write_voc(tmp_path / "collection", picture), "--set", "convention=default"
+    )
+    assert [
+        note
+        for note in marker["notes"]
+        if note.startswith("4 boxes are in no Example: the convention (")
+    ]
     for convention in ("tfds", "tf_object_detection"):
-        marker, _ = convert("voc.yaml", tmp_path / "collection", "--set", f"convention={convention}", "--overwrite")
+        marker, _ = convert(
+            "voc.yaml", tmp_path / "collection", "--set", f"convention={convention}", "--overwrite"
+        )
         assert not [note for note in marker["notes"] if "boxes" in note]
 
 
@@ -251,9 +304,20 @@ def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, 
     lines = ["0 0.9 0.5 0.4 0.4", "7 0.5 0.5 0.1 0.1", "1 0.5 0.5 0 0.1", pose, polygon]
     write(folder, "labels/train/a.txt", "\n".join(lines))
     write(folder, "labels/val/d.txt", "0 0.5 0.5\n")
-    settings = ["splits.from_source={train: train}", "max_rejected.count=9", "labels.classes=[cat, dog]"]
+    settings = [
+        "splits.from_source={train: train}",
+        "max_rejected.count=9",
+        "labels.classes=[cat, dog]",
+    ]
     marker, examples = convert("yolo.yaml", folder, *(f"--set={each}" for each in settings))
-    assert marker["boxes"] == {"clipped": 1, "empty": 1, "enclosed": 1, "listed": 7, "unknown_class": 1, "written": 5}
+    assert marker["boxes"] == {
+        "clipped": 1,
+        "empty": 1,
+        "enclosed": 1,
+        "listed": 7,
+        "unknown_class": 1,
+        "written": 5,
+    }
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1}
     (a,) = (each for each in examples["train"] if each["image/filename"] == [b"a.jpg"])
     assert a["image/object/bbox/xmax"] == pytest.approx([1.0, 0.75, 0.4])
@@ -284,14 +348,25 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
 
     def annotate(name, shapes, **more):
         shapes = [{"label": "dog", "points": points, "shape_type": kind} for kind, points in shapes]
-        write(folder, f"street/{name}.json", json.dumps({"shapes": shapes, "imagePath": f"{name}.jpg", **more}))
+        write(
+            folder,
+            f"street/{name}.json",
+            json.dumps({"shapes": shapes, "imagePath": f"{name}.jpg", **more}),
+        )
 
     shapes = [("polygon", [[10, 20], [40, 5], [25, 12]]), ("circle", [[38, 10], [38, 14]])]
-    annotate("a", [*shapes, ("point", [[3, 3]]), ("mask", [[0, 0], [9, 9]]), ("line", [[50, 1], [60, 9]])])
+    annotate(
+        "a",
+        [*shapes, ("point", [[3, 3]]), ("mask", [[0, 0], [9, 9]]), ("line", [[50, 1], [60, 9]])],
+    )
     annotate("b", [], imageWidth=31, imageHeight=60)
     annotate("lost", [])
     write(folder, "street/d.json", '{"shapes": [')
-    settings = ["images.resize={exact: [20, 80], fit: pad}", "max_rejected.count=9", "splits.fractions={train: 1.0}"]
+    settings = [
+        "images.resize={exact: [20, 80], fit: pad}",
+        "max_rejected.count=9",
+        "splits.fractions={train: 1.0}",
+    ]
     marker, examples = convert("labelme.yaml", folder, *(f"--set={each}" for each in settings))
     assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "outside": 1, "written": 4}
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1, "size_mismatch": 1, "vanished": 1}
@@ -303,13 +378,19 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
     assert (a["image/width"], a["image/height"]) == ([80], [20])
     bbox = [a[f"image/object/bbox/{side}"] for side in ("ymin", "xmin", "ymax", "xmax")]
     polygon, circle, mask = (0.25, 0.375, 1, 0.75), (0.3, 0.675, 0.7, 0.75), (0, 0.25, 0.5, 0.375)
-    assert list(zip(*bbox, strict=True)) == [pytest.approx(box, abs=1e-6) for box in (polygon, circle, mask)]
+    assert list(zip(*bbox, strict=True)) == [
+        pytest.approx(box, abs=1e-6) for box in (polygon, circle, mask)
+    ]
 
 
-def test_each_row_with_a_box_is_checked_against_its_image_and_a_bad_row_rejects_it(tmp_path, picture, convert):
+def test_each_row_with_a_box_is_checked_against_its_image_and_a_bad_row_rejects_it(
+    tmp_path, picture, convert
+):
     folder = write_boxes_csv(tmp_path / "collection", picture)
     text = (folder / "_annotations.csv").read_text(encoding="utf-8")
-    text = text.replace("b.jpg,30,60,", "b.jpg,31,60,").replace("c.jpg,20,40,cat,5,", "c.jpg,20,40,cat,five,")
+    text = text.replace("b.jpg,30,60,", "b.jpg,31,60,").replace(
+        "c.jpg,20,40,cat,5,", "c.jpg,20,40,cat,five,"
+    )
     write(folder, "_annotations.csv", text)
     settings = ["splits.fractions={train: 1.0}", "max_rejected.count=9"]
     marker, examples = convert("boxes_csv.yaml", folder, *(f"--set={each}" for each in settings))

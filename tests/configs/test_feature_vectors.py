@@ -50,7 +50,11 @@ def own(tmp_path, monkeypatch):
 @pytest.fixture
 def images(tmp_path, picture):
     """Photographs in two classes, by their paths."""
-    files = {f"{label}/{number}.jpg": picture(f"{label}{number}") for label in ("cat", "dog") for number in range(12)}
+    files = {
+        f"{label}/{number}.jpg": picture(f"{label}{number}")
+        for label in ("cat", "dog")
+        for number in range(12)
+    }
     write(tmp_path / "images", files)
     return files
 
@@ -75,7 +79,9 @@ def as_float32(values):
 
 
 def sorted_examples(found):
-    return sorted((each for part in found.values() for each in part), key=lambda each: each["sha256"])
+    return sorted(
+        (each for part in found.values() for each in part), key=lambda each: each["sha256"]
+    )
 
 
 def test_seed_2_a_vector_the_real_digest_and_the_label_of_each_image(tmp_path, images, convert):
@@ -111,12 +117,22 @@ def test_seed_2_a_users_own_function_of_the_image(tmp_path, images, own, convert
 
 
 def test_seed_2_files_of_any_kind_with_decode_none(tmp_path, own, convert):
-    files = {f"{label}/{n}.{end}": f"{label}{n}{end}".encode() for label in "ab" for n in range(9) for end in ("txt",)}
+    files = {
+        f"{label}/{n}.{end}": f"{label}{n}{end}".encode()
+        for label in "ab"
+        for n in range(9)
+        for end in ("txt",)
+    }
     files["b/x.bin"] = b"\x00\xff"
     write(tmp_path / "files", files)
     features = "{feature: {function: own_vectors:digest_bytes, of: file}, file: file_sha256}"
     marker, found = convert(
-        "feature_vectors.yaml", tmp_path / "files", "--set", "decode=none", "--set", f"features={features}"
+        "feature_vectors.yaml",
+        tmp_path / "files",
+        "--set",
+        "decode=none",
+        "--set",
+        f"features={features}",
     )
     assert marker["ledger"]["written"] == 19
     assert sorted_examples(found) == sorted(
@@ -141,19 +157,30 @@ def test_seed_2_labels_from_names_without_a_function(tmp_path, convert):
     _, found = convert(
         "filename_labels.yaml",
         tmp_path / "files",
-        *("--set", "decode=none", "--set", f"convention={own}", "--set", f"source.pattern={pattern}"),
+        *(
+            "--set",
+            "decode=none",
+            "--set",
+            f"convention={own}",
+            "--set",
+            f"source.pattern={pattern}",
+        ),
     )
     examples = [(each["name"], each["class"]) for part in found.values() for each in part]
     assert sorted(examples) == sorted(([name.encode()], [int(name[-5])]) for name in files)
 
 
 def test_seed_2_the_base_name_mode_serves_old_readers(tmp_path, images, convert):
-    _, found = convert("feature_vectors.yaml", tmp_path / "images", "--set", "convention=feature_vector_by_name")
+    _, found = convert(
+        "feature_vectors.yaml", tmp_path / "images", "--set", "convention=feature_vector_by_name"
+    )
     names = [each["sha256"] for part in found.values() for each in part]
     assert sorted(names) == sorted([path.rpartition("/")[2].encode()] for path in images)
 
 
-def test_seed_2_the_authors_reader_gets_vectors_interleaved_shuffled_repeated_in_batches(tmp_path, images, convert):
+def test_seed_2_the_authors_reader_gets_vectors_interleaved_shuffled_repeated_in_batches(
+    tmp_path, images, convert
+):
     tf = pytest.importorskip("tensorflow")
     marker, found = convert("feature_vectors.yaml", tmp_path / "images", "--set", "shards.count=3")
     output = tmp_path / "dataset-of-feature_vectors.yaml"
@@ -173,7 +200,9 @@ def test_seed_2_the_authors_reader_gets_vectors_interleaved_shuffled_repeated_in
     read = [
         (sha256, label, vector.tolist())
         for batch in batches.as_numpy_iterator()
-        for sha256, label, vector in zip(batch["sha256"], batch["label"], batch["feature"], strict=True)
+        for sha256, label, vector in zip(
+            batch["sha256"], batch["label"], batch["feature"], strict=True
+        )
     ]
     expected = [(each["sha256"][0], each["label"][0], each["feature"]) for each in found["train"]]
     assert sorted(read) == sorted(expected * 2)
@@ -188,7 +217,11 @@ def test_seed_2_built_in_functions_for_those_without_one(tmp_path, images, conve
     assert len(examples) == len(images)
     for example in examples:
         image = by_digest[example["sha256"][0]]
-        bins = [np.count_nonzero(image[..., channel] // 32 == each) for channel in range(3) for each in range(8)]
+        bins = [
+            np.count_nonzero(image[..., channel] // 32 == each)
+            for channel in range(3)
+            for each in range(8)
+        ]
         assert example["feature"] == as_float32(count / (image.size // 3) for count in bins)
         assert len(bytes.fromhex(example["look"][0].decode())) == 8
 
@@ -226,7 +259,10 @@ def test_seed_2_splits_are_by_record_seeded_and_stable(tmp_path, images, convert
     first = split_digests()
     assert split_digests("--set", "shards.count=2") == first, "not whole shards are dealt out"
     assert split_digests("--set", "seed=1") != first
-    write(tmp_path / "images", {f"cat/new{number}.jpg": images["cat/0.jpg"] + bytes(number + 1) for number in range(9)})
+    write(
+        tmp_path / "images",
+        {f"cat/new{number}.jpg": images["cat/0.jpg"] + bytes(number + 1) for number in range(9)},
+    )
     grown = split_digests()
     assert all(first[split] <= grown[split] for split in first), "what comes later moves nothing"
     assert sum(map(len, grown.values())) == len(images) + 9
@@ -236,11 +272,21 @@ def test_seed_2_its_second_half_stores_the_file_and_the_label(tmp_path, images, 
     """`image` is the file, which its reader decodes."""
     tf = pytest.importorskip("tensorflow")
     marker, _ = convert(
-        "feature_vectors.yaml", tmp_path / "images", "--set", "features={}", "--set", "convention=keras"
+        "feature_vectors.yaml",
+        tmp_path / "images",
+        "--set",
+        "features={}",
+        "--set",
+        "convention=keras",
     )
-    description = {"image": tf.io.FixedLenFeature([], tf.string), "label": tf.io.FixedLenFeature([], tf.int64)}
+    description = {
+        "image": tf.io.FixedLenFeature([], tf.string),
+        "label": tf.io.FixedLenFeature([], tf.int64),
+    }
     names = [shard["name"] for split in marker["splits"].values() for shard in split["shards"]]
-    records = tf.data.TFRecordDataset([str(tmp_path / "dataset-of-feature_vectors.yaml" / name) for name in names])
+    records = tf.data.TFRecordDataset(
+        [str(tmp_path / "dataset-of-feature_vectors.yaml" / name) for name in names]
+    )
     found = set()
     for record in records:
         example = tf.io.parse_single_example(record, description)
@@ -278,14 +324,25 @@ def test_a_function_that_fails_fails_the_run_in_one_sentence(tmp_path, images, o
 @pytest.mark.parametrize(
     ("settings", "sentence"),
     [
-        ("features.feature=no_such:embed", "features.feature.function 'no_such:embed': the module cannot be imported"),
-        ("features.feature=mean", "unknown function 'mean': write one of mean_std, color_histogram"),
-        ("features.feature={function: mean_std, often: 1}", "unknown setting features.feature.often"),
+        (
+            "features.feature=no_such:embed",
+            "features.feature.function 'no_such:embed': the module cannot be imported",
+        ),
+        (
+            "features.feature=mean",
+            "unknown function 'mean': write one of mean_std, color_histogram",
+        ),
+        (
+            "features.feature={function: mean_std, often: 1}",
+            "unknown setting features.feature.often",
+        ),
         ("features={}", "features.feature is missing: the convention"),
         ("decode=none", "features.feature: mean_std takes images, and none is decoded"),
     ],
 )
-def test_a_function_that_is_not_there_is_an_error_of_the_configuration(tmp_path, images, capsys, settings, sentence):
+def test_a_function_that_is_not_there_is_an_error_of_the_configuration(
+    tmp_path, images, capsys, settings, sentence
+):
     code, said = run(tmp_path, capsys, "--set", settings)
     assert code == 2
     assert sentence in said
@@ -296,7 +353,11 @@ def test_pixels_are_those_that_are_stored(tmp_path, convert, picture):
     """Turned, resized and in full, whatever the format, also where images pass through by their headers."""
     png = io.BytesIO()
     Image.linear_gradient("L").resize((40, 20)).save(png, "PNG")
-    files = {"a/turned.jpg": picture(1, (40, 20), 6), "a/gray.png": png.getvalue(), "b/plain.jpg": picture(2, (40, 20))}
+    files = {
+        "a/turned.jpg": picture(1, (40, 20), 6),
+        "a/gray.png": png.getvalue(),
+        "b/plain.jpg": picture(2, (40, 20)),
+    }
     write(tmp_path / "images", files)
     keep = (
         "--set",
@@ -305,7 +366,9 @@ def test_pixels_are_those_that_are_stored(tmp_path, convert, picture):
         "splits.fractions={s: 1}",
     )
     features = ("--set", "features={p: pixels_sha256, h: difference_hash}")
-    _, found = convert("class_folders.yaml", tmp_path / "images", *keep, *features, "--set", "images.check=header")
+    _, found = convert(
+        "class_folders.yaml", tmp_path / "images", *keep, *features, "--set", "images.check=header"
+    )
     by_name = {each["name"][0].decode(): each for each in found["s"]}
     plain = pixels(files["b/plain.jpg"])
     turned = np.rot90(pixels(files["a/turned.jpg"]), -1)

@@ -62,7 +62,10 @@ def check(marker, examples, picture):
         for each in records
     }  # fmt: skip
     assert found == {
-        (split, path.rpartition("/")[2], label, -1 if age is None else age): ([IDS[label]], [picture(path)])
+        (split, path.rpartition("/")[2], label, -1 if age is None else age): (
+            [IDS[label]],
+            [picture(path)],
+        )
         for path, label, split, age in ROWS
     }
 
@@ -86,7 +89,11 @@ def test_every_form_of_a_manifest_gives_the_same(write, images, picture, convert
 
 
 def test_the_flags_for_a_plain_table_stand_in_the_file(images, convert):
-    flags = next(line for line in (CONFIGS / "manifest.yaml").read_text().splitlines() if line.startswith("#   --set"))
+    flags = next(
+        line
+        for line in (CONFIGS / "manifest.yaml").read_text().splitlines()
+        if line.startswith("#   --set")
+    )
     manifest = write_csv(images, [row[:2] for row in ROWS], ["path", "label"])
     marker, _ = convert("manifest.yaml", manifest, *shlex.split(flags.removeprefix("#")))
     assert (marker["ledger"]["written"], marker["labels"]) == (5, IDS)
@@ -96,7 +103,10 @@ def test_the_flags_for_a_plain_table_stand_in_the_file(images, convert):
 def test_a_tsv_in_utf_16_without_a_header(images, picture, convert):
     manifest = write_csv(images, names=[], name="list.tsv", encoding="utf-16", delimiter="\t")
     names = "source.names=[path, class, split, age]"
-    check(*convert("manifest.yaml", manifest, "--set", names, "--set", "source.encoding=utf-16"), picture)
+    check(
+        *convert("manifest.yaml", manifest, "--set", names, "--set", "source.encoding=utf-16"),
+        picture,
+    )
 
 
 @pytest.mark.parametrize("form", ["parquet", "hugging face"])
@@ -112,7 +122,10 @@ def test_images_inside_the_table(form, images, picture, convert, tmp_path):
         manifest = write_parquet(folder, rows(bytes), names)
     elif form == "hugging face":
         order = list(IDS)
-        packed = [(cell, order.index(label), *more) for cell, label, *more in rows(lambda data: {"bytes": data})]
+        packed = [
+            (cell, order.index(label), *more)
+            for cell, label, *more in rows(lambda data: {"bytes": data})
+        ]
         image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
         features = {"info": {"features": {"class": {"names": order, "_type": "ClassLabel"}}}}
         kinds = (image, pa.int64(), pa.string(), pa.int64(), pa.string())
@@ -163,9 +176,15 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
         "no_split": 1,
     }
     assert marker["ledger"]["listed"] == len(ROWS) + len(bad)
-    lines = (tmp_path / "dataset-of-manifest.yaml" / "rejected.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (tmp_path / "dataset-of-manifest.yaml" / "rejected.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     details = {row["key"]: row["detail"] for row in map(json.loads, lines)}
-    assert "secret" not in details["manifest.csv/000009"].replace("../secret.jpg", "").replace("secret.jpg", "")
+    assert "secret" not in details["manifest.csv/000009"].replace("../secret.jpg", "").replace(
+        "secret.jpg", ""
+    )
     assert details["manifest.csv/000012"] == (
         "manifest.csv, row 12: column 'path': 'gone.jpg': no such file or directory"
     )
@@ -176,7 +195,10 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
     assert details["manifest.csv/000017"] == (
         "manifest.csv, row 17: column 'age': 'seven' (str) is not a 64-bit integer"
     )
-    assert details["manifest.csv/000018"] == "manifest.csv, row 18: it has 3 cells, and the table has 4 columns"
+    assert (
+        details["manifest.csv/000018"]
+        == "manifest.csv, row 18: it has 3 cells, and the table has 4 columns"
+    )
 
 
 def test_the_root_does_not_change_the_plan(images, picture, convert, tmp_path, capsys):
@@ -190,12 +212,19 @@ def test_the_root_does_not_change_the_plan(images, picture, convert, tmp_path, c
 
 
 @pytest.mark.parametrize("write", [write_csv, write_jsonl, write_parquet])
-def test_rows_without_a_class_are_images_without_a_label_where_that_is_wanted(write, images, convert):
+def test_rows_without_a_class_are_images_without_a_label_where_that_is_wanted(
+    write, images, convert
+):
     rows = [(path, None if split == "test" else label, split) for path, label, split, _ in ROWS]
     kept = "source={kind: manifest, columns: {uri: path, label: class, split: split}, unlabelled: keep}"
     splits = "splits={from_source: {train: train, validation: train, test: test}}"
     marker, examples = convert(
-        "manifest.yaml", write(images, rows, ["path", "class", "split"]), "--set", kept, "--set", splits
+        "manifest.yaml",
+        write(images, rows, ["path", "class", "split"]),
+        "--set",
+        kept,
+        "--set",
+        splits,
     )
     assert (marker["ledger"]["rejected"], marker["labels"]) == ({}, IDS)
     assert {split: part["classes"] for split, part in marker["splits"].items()}["test"] == {"": 1}
@@ -207,7 +236,9 @@ def test_rows_without_a_class_are_images_without_a_label_where_that_is_wanted(wr
 @pytest.mark.parametrize("write", [write_csv, write_jsonl])
 def test_several_labels(write, images, picture, convert):
     tags = {"cats/1.jpg": ["fur", "cat"], "cats/2.jpg": [], "dogs/2.jpg": ["dog", "fur"]}
-    rows = [(path, "|".join(words) if write is write_csv else words) for path, words in tags.items()]
+    rows = [
+        (path, "|".join(words) if write is write_csv else words) for path, words in tags.items()
+    ]
     convention = "convention={}".format(json.dumps({"features": {
         "encoded": {"field": "encoded", "type": "bytes"},
         "labels": {"field": "labels", "type": "int64", "shape": [None]},
@@ -227,9 +258,16 @@ def test_several_labels(write, images, picture, convert):
     ids = {"cat": 0, "dog": 1, "fur": 2}
     assert marker["labels"] == ids
     assert marker["labels_of_images"] == {"listed": 4, "written": 4}
-    found = {each["encoded"][0]: (each["labels"], each["texts"]) for part in examples.values() for each in part}
+    found = {
+        each["encoded"][0]: (each["labels"], each["texts"])
+        for part in examples.values()
+        for each in part
+    }
     given = Counter(name for part in examples.values() for each in part for name in each["texts"])
-    counted = sum((Counter(split.get("instances", split["classes"])) for split in marker["splits"].values()), Counter())
+    counted = sum(
+        (Counter(split.get("instances", split["classes"])) for split in marker["splits"].values()),
+        Counter(),
+    )
     assert counted == {name.decode(): count for name, count in given.items()}
     assert found == {
         picture(path): ([ids[word] for word in words], [word.encode() for word in words])
@@ -256,14 +294,18 @@ def boxes_of_examples(examples):
 def test_boxes(unit, write, images, convert):
     boxes = [[2, 1, 10, 10], [0, 5, 20, 10]]  # of 20 x 10 pixels
     if unit == "fraction":
-        boxes = [[left / 20, top / 10, right / 20, bottom / 10] for left, top, right, bottom in boxes]
+        boxes = [
+            [left / 20, top / 10, right / 20, bottom / 10] for left, top, right, bottom in boxes
+        ]
     labels = ["cat", "dog"]
     rows = [("cats/1.jpg", boxes, labels), ("3.jpg", [], [])]
     if write is write_csv:
         rows = [(path, json.dumps(found), "|".join(names)) for path, found, names in rows]
     source = f"source={{kind: manifest, boxes_unit: {unit}, columns: {{uri: path, boxes: boxes, box_labels: names}}}}"
     more = ("--set", source, "--set", "splits={}", "--set", "convention=tf_object_detection")
-    marker, examples = convert("manifest.yaml", write(images, rows, ["path", "boxes", "names"]), *more)
+    marker, examples = convert(
+        "manifest.yaml", write(images, rows, ["path", "boxes", "names"]), *more
+    )
     assert marker["boxes"] == {"listed": 2, "written": 2}
     assert boxes_of_examples(examples) == {
         "1.jpg": [("cat", 0.1, 0.1, 0.5, 1.0), ("dog", 0.0, 0.5, 1.0, 1.0)],
@@ -273,7 +315,10 @@ def test_boxes(unit, write, images, convert):
 
 def vertex_line(folder, path, use, **annotations):
     said = {"imageGcsUri": f"{folder}/{path}", **annotations}
-    return json.dumps({**said, "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": use}}) + "\n"
+    return (
+        json.dumps({**said, "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": use}})
+        + "\n"
+    )
 
 
 def test_vertex_ai(images, picture, convert):
@@ -284,16 +329,28 @@ def test_vertex_ai(images, picture, convert):
     ]
     (images / "import.jsonl").write_text("".join(lines), encoding="utf-8")
     marker, examples = convert("vertex.yaml", images / "import.jsonl")
-    assert {split: len(found) for split, found in examples.items()} == {"train": 3, "validation": 1, "test": 1}
-    found = {each["image/encoded"][0]: each["image/class/text"] for part in examples.values() for each in part}
+    assert {split: len(found) for split, found in examples.items()} == {
+        "train": 3,
+        "validation": 1,
+        "test": 1,
+    }
+    found = {
+        each["image/encoded"][0]: each["image/class/text"]
+        for part in examples.values()
+        for each in part
+    }
     assert found == {picture(path): [label.encode()] for path, label, *_ in ROWS}
     assert marker["labels"] == IDS
     assert marker["notes"] == []
 
 
 def test_labels_that_an_example_cannot_store_are_reported(images, convert):
-    (images / "import.csv").write_text("".join(f"{path},{label},red,round\n" for path, label, *_ in ROWS[:2]))
-    marker, examples = convert("automl.yaml", images / "import.csv", "--set=splits={from_source: {'': train}}")
+    (images / "import.csv").write_text(
+        "".join(f"{path},{label},red,round\n" for path, label, *_ in ROWS[:2])
+    )
+    marker, examples = convert(
+        "automl.yaml", images / "import.csv", "--set=splits={from_source: {'': train}}"
+    )
     assert [each for each in examples["train"] if "image/class/label" in each] == []
     assert marker["notes"] == [
         "6 labels of images with several are in no Example: the convention (slim's keys plus class text, file name and "
@@ -325,11 +382,22 @@ def test_boxes_of_vertex_ai_and_automl(images, convert, tmp_path):
 
 
 def test_automl(images, picture, convert):
-    lines = [f'{split.upper()},{path},"{label.replace(chr(34), chr(34) * 2)}"\n' for path, label, split, _ in ROWS]
+    lines = [
+        f'{split.upper()},{path},"{label.replace(chr(34), chr(34) * 2)}"\n'
+        for path, label, split, _ in ROWS
+    ]
     (images / "import.csv").write_text("".join(lines), encoding="utf-8")
     marker, examples = convert("automl.yaml", images / "import.csv")
-    assert {split: len(found) for split, found in examples.items()} == {"train": 3, "validation": 1, "test": 1}
-    found = {each["image/encoded"][0]: each["image/class/text"] for part in examples.values() for each in part}
+    assert {split: len(found) for split, found in examples.items()} == {
+        "train": 3,
+        "validation": 1,
+        "test": 1,
+    }
+    found = {
+        each["image/encoded"][0]: each["image/class/text"]
+        for part in examples.values()
+        for each in part
+    }
     assert found == {picture(path): [label.encode()] for path, label, *_ in ROWS}
     assert marker["labels"] == IDS
 
@@ -357,12 +425,14 @@ def test_imagefolder(write, tmp_path, picture, convert):
     assert "3 images have no usable annotation, and are ignored" in marker["notes"]
     assert {
         split: sorted(
-            (each["image/encoded"][0], each["image/class/text"][0], each["image/caption"][0]) for each in part
+            (each["image/encoded"][0], each["image/class/text"][0], each["image/caption"][0])
+            for each in part
         )
         for split, part in examples.items()
     } == {
         split: sorted(
-            (picture(f"{split}/{path}"), label.encode(), (text or "none").encode()) for path, label, text in named
+            (picture(f"{split}/{path}"), label.encode(), (text or "none").encode())
+            for path, label, text in named
         )
         for split, named in rows.items()
     }
@@ -376,25 +446,52 @@ def test_objects_of_imagefolder(form, images, convert):
     rows = [("cats/1.jpg", there), ("3.jpg", [])]
     classes = ["--set", "source.class_names=[cat, dog]"]
     if form == "jsonl of structs":
-        rows = [(path, [{"bbox": box, "category": name} for name, box in found]) for path, found in rows]
+        rows = [
+            (path, [{"bbox": box, "category": name} for name, box in found]) for path, found in rows
+        ]
     else:
         rows = [
-            (path, {"bbox": [box for _, box in found], "categories": [numbers[name] for name, _ in found]})
+            (
+                path,
+                {
+                    "bbox": [box for _, box in found],
+                    "categories": [numbers[name] for name, _ in found],
+                },
+            )
             for path, found in rows
         ]
     if form == "parquet":  # states the names itself
         categories = {"feature": {"names": list(numbers), "_type": "ClassLabel"}, "_type": "List"}
-        said = {"info": {"features": {"objects": {"bbox": {"_type": "List"}, "categories": categories}}}}
-        kind = pa.struct([("bbox", pa.list_(pa.list_(pa.float32(), 4))), ("categories", pa.list_(pa.int64()))])
-        schema = pa.schema([("file_name", pa.string()), ("objects", kind)], {"huggingface": json.dumps(said)})
+        said = {
+            "info": {"features": {"objects": {"bbox": {"_type": "List"}, "categories": categories}}}
+        }
+        kind = pa.struct(
+            [("bbox", pa.list_(pa.list_(pa.float32(), 4))), ("categories", pa.list_(pa.int64()))]
+        )
+        schema = pa.schema(
+            [("file_name", pa.string()), ("objects", kind)], {"huggingface": json.dumps(said)}
+        )
         write_parquet(images, rows, ["file_name", "objects"], "metadata.parquet", schema=schema)
         classes = []
     elif form == "csv":
-        write_csv(images, [(path, json.dumps(found)) for path, found in rows], ["file_name", "objects"], "metadata.csv")
+        write_csv(
+            images,
+            [(path, json.dumps(found)) for path, found in rows],
+            ["file_name", "objects"],
+            "metadata.csv",
+        )
     else:
         write_jsonl(images, rows, ["file_name", "objects"], "metadata.jsonl")
     source = "source={kind: imagefolder, objects: objects}"
-    more = ("--set", source, *classes, "--set", "splits={}", "--set", "convention=tf_object_detection")
+    more = (
+        "--set",
+        source,
+        *classes,
+        "--set",
+        "splits={}",
+        "--set",
+        "convention=tf_object_detection",
+    )
     marker, examples = convert("imagefolder.yaml", images, *more)
     assert marker["boxes"] == {"listed": 2, "written": 2}
     assert marker["labels"] == {"cat": 1, "dog": 2}
@@ -413,7 +510,9 @@ def test_one_list_a_split_with_a_path_and_a_class_in_each_line(images, picture, 
     marker, examples = convert("lists.yaml", images)
     assert marker["ledger"]["ignored"] == {"not_annotations": 1}
     found = {
-        (split, each["image/encoded"][0]): each["image/class/text"] for split in examples for each in examples[split]
+        (split, each["image/encoded"][0]): each["image/class/text"]
+        for split in examples
+        for each in examples[split]
     }
     assert found == {(split, picture(path)): [label[:3].encode()] for path, label, split, _ in ROWS}
 
@@ -424,5 +523,9 @@ def test_ids_without_endings(images, picture, convert):
     images.rename(images.with_name("images"))
     marker, examples = convert("kaggle.yaml", images.parent / "train.csv")
     assert marker["labels"] == IDS
-    found = {each["image/encoded"][0]: each["image/class/text"] for part in examples.values() for each in part}
+    found = {
+        each["image/encoded"][0]: each["image/class/text"]
+        for part in examples.values()
+        for each in part
+    }
     assert found == {picture(path): [label.encode()] for path, label, *_ in ROWS}

@@ -48,16 +48,25 @@ SEEDS = {
             VECTORS,
             "test_seed_2_a_vector_the_real_digest_and_the_label_of_each_image",
         ),
-        "colour histogram and difference hash": (VECTORS, "test_seed_2_built_in_functions_for_those_without_one"),
+        "colour histogram and difference hash": (
+            VECTORS,
+            "test_seed_2_built_in_functions_for_those_without_one",
+        ),
         "a function of the user's own, of the decoded image": (
             VECTORS,
             "test_seed_2_a_users_own_function_of_the_image",
         ),
         "of any file's bytes and uri": (VECTORS, "test_seed_2_files_of_any_kind_with_decode_none"),
-        "labels from folders": (VECTORS, "test_seed_2_a_vector_the_real_digest_and_the_label_of_each_image"),
+        "labels from folders": (
+            VECTORS,
+            "test_seed_2_a_vector_the_real_digest_and_the_label_of_each_image",
+        ),
         "from names": (VECTORS, "test_seed_2_labels_from_names_without_a_function"),
         "from a list": (VECTORS, "test_seed_2_labels_from_a_list"),
-        "base names under sha256 for old readers": (VECTORS, "test_seed_2_the_base_name_mode_serves_old_readers"),
+        "base names under sha256 for old readers": (
+            VECTORS,
+            "test_seed_2_the_base_name_mode_serves_old_readers",
+        ),
         "faster than the original with its processes, as benchmarks/feature_vectors.py measures": (
             "benchmarks/test_commands.py",
             "test_seed_2_the_original_is_run_and_timed_next_to_ours",
@@ -82,7 +91,10 @@ SEEDS = {
             VECTORS,
             "test_seed_2_its_second_half_stores_the_file_and_the_label",
         ),
-        "and decoded by Recordmill's reader": (LOAD, "test_seed_2_feature_vectors_half_with_images_is_decoded"),
+        "and decoded by Recordmill's reader": (
+            LOAD,
+            "test_seed_2_feature_vectors_half_with_images_is_decoded",
+        ),
     },
     3: {
         "CSV, JSON lines and Parquet of declared types": (
@@ -113,7 +125,10 @@ SEEDS = {
             LOAD,
             "test_seed_3_the_tutorials_observations_are_parsed_in_batches",
         ),
-        "one by one, with defaults": (LOAD, "test_seed_3_the_tutorials_parse_single_example_with_defaults"),
+        "one by one, with defaults": (
+            LOAD,
+            "test_seed_3_the_tutorials_parse_single_example_with_defaults",
+        ),
         "images: height, width, depth, label, image_raw": (
             TUTORIAL,
             "test_seed_3_images_have_the_tutorials_keys_and_values",
@@ -123,7 +138,10 @@ SEEDS = {
             "test_seed_3_in_one_file_from_a_list_of_numbered_labels_as_there",
         ),
         "Recordmill's reader of images": (LOAD, "test_seed_3_the_tutorials_images"),
-        "its author's reader of images": (TUTORIAL, "test_seed_3_the_tutorials_reader_gets_every_image"),
+        "its author's reader of images": (
+            TUTORIAL,
+            "test_seed_3_the_tutorials_reader_gets_every_image",
+        ),
         "examples_as_numpy gives dicts of arrays": (
             TUTORIAL,
             "test_seed_3_examples_as_numpy_gives_the_same_without_tensorflow",
@@ -156,7 +174,10 @@ SEEDS = {
             "test_seed_4_the_reader_knows_samples_classes_and_names",
         ),
         "of 28 x 28 images in one file too": (LOAD, "test_seed_4_one_file_with_labels_from_names"),
-        "its author's reader, with defaults": (NAMES, "test_seed_4_the_authors_reader_with_its_defaults"),
+        "its author's reader, with defaults": (
+            NAMES,
+            "test_seed_4_the_authors_reader_with_its_defaults",
+        ),
     },
     5: {
         "a fitting JPEG, baseline or progressive, passes bit for bit": (
@@ -184,9 +205,15 @@ SEEDS = {
             "test_seed_5_a_seeded_shuffle_a_test_share_and_n_shards_for_each_split",
         ),
         "red stays red": (FOLDERS, "test_seed_5_red_and_blue_stay_where_they_are"),
-        "no image vanishes silently": (FOLDERS, "test_seed_5_an_image_that_cannot_be_read_is_counted_and_named"),
+        "no image vanishes silently": (
+            FOLDERS,
+            "test_seed_5_an_image_that_cannot_be_read_is_counted_and_named",
+        ),
         "Recordmill's reader": (LOAD, "test_seed_5_class_folders_with_class_names_for_labels"),
-        "its author's reader": (FOLDERS, "test_seed_5_the_authors_reader_decodes_fixed_length_features"),
+        "its author's reader": (
+            FOLDERS,
+            "test_seed_5_the_authors_reader_decodes_fixed_length_features",
+        ),
     },
 }
 

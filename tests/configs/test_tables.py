@@ -94,7 +94,11 @@ def test_seed_3_observations_are_read_back_in_python_and_with_tf_data(tmp_path, 
     marker, _ = convert("observations.yaml", folder)
     expected = sorted(tuple(values[0] for values in as_features(row).values()) for row in rows)
     output = tmp_path / "dataset-of-observations.yaml"
-    files = [str(output / shard["name"]) for split in marker["splits"].values() for shard in split["shards"]]
+    files = [
+        str(output / shard["name"])
+        for split in marker["splits"].values()
+        for shard in split["shards"]
+    ]
     assert sorted(key_of(each) for file in files for each in examples_as_numpy(file)) == expected
 
     defaults = {
@@ -103,11 +107,17 @@ def test_seed_3_observations_are_read_back_in_python_and_with_tf_data(tmp_path, 
         "feature2": tf.io.FixedLenFeature([], tf.string, default_value=""),
         "feature3": tf.io.FixedLenFeature([], tf.float32, default_value=0.0),
     }
-    singles = tf.data.TFRecordDataset(files).map(lambda record: tf.io.parse_single_example(record, defaults))
+    singles = tf.data.TFRecordDataset(files).map(
+        lambda record: tf.io.parse_single_example(record, defaults)
+    )
     assert sorted(map(key_of, singles.as_numpy_iterator())) == expected
 
     stated = tensorflow_features(open_dataset(str(output)).marker.example_features)
-    batches = tf.data.TFRecordDataset(files).batch(512).map(lambda records: tf.io.parse_example(records, stated))
+    batches = (
+        tf.data.TFRecordDataset(files)
+        .batch(512)
+        .map(lambda records: tf.io.parse_example(records, stated))
+    )
     found = []
     for batch in batches.as_numpy_iterator():
         found += zip(*(batch[f"feature{number}"].tolist() for number in range(4)), strict=True)
@@ -127,8 +137,13 @@ def test_seed_3_undeclared_types_are_inferred_and_recorded(tmp_path, convert, ca
     output = tmp_path / "again"
     assert launch([f"--config={again}", f"--input={folder}", f"--output={output}"], build) == 0
     declared = json.loads((output / "recordmill.json").read_text(encoding="utf-8"))
-    assert (declared["plan"]["id"], declared["features"]) == (found["plan"]["id"], found["features"])
-    assert all(set(example) == {f"feature{number}" for number in range(4)} for example in examples["train"])
+    assert (declared["plan"]["id"], declared["features"]) == (
+        found["plan"]["id"],
+        found["features"],
+    )
+    assert all(
+        set(example) == {f"feature{number}" for number in range(4)} for example in examples["train"]
+    )
 
 
 def test_lists_labels_and_lacking_values(tmp_path, convert):
@@ -146,7 +161,14 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
     marker, found = convert(
         "observations.yaml",
         folder,
-        *("--set", f"source.columns={columns}", "--set", "source.label=kind", "--set", "source.key=id"),
+        *(
+            "--set",
+            f"source.columns={columns}",
+            "--set",
+            "source.label=kind",
+            "--set",
+            "source.key=id",
+        ),
         *("--set", f"convention={own}", "--set", "splits.fractions={train: 1}"),
     )
     assert sorted(found["train"], key=lambda each: each["name"]) == [
@@ -156,9 +178,16 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
     ]
     assert marker["ledger"]["rejected"] == {"bad_row": 1}
     assert marker["labels"] == {"iris": 0, "rose": 1}
-    rejected = (tmp_path / "dataset-of-observations.yaml" / "rejected.jsonl").read_text(encoding="utf-8")
-    assert json.loads(rejected)["detail"] == "observations.jsonl, row 4: column 'n': 'x' is not of type int"
-    tfds = json.loads((tmp_path / "dataset-of-observations.yaml" / "features.json").read_text(encoding="utf-8"))
+    rejected = (tmp_path / "dataset-of-observations.yaml" / "rejected.jsonl").read_text(
+        encoding="utf-8"
+    )
+    assert (
+        json.loads(rejected)["detail"]
+        == "observations.jsonl, row 4: column 'n': 'x' is not of type int"
+    )
+    tfds = json.loads(
+        (tmp_path / "dataset-of-observations.yaml" / "features.json").read_text(encoding="utf-8")
+    )
     assert set(tfds["featuresDict"]["features"]) == {"name", "class", "v"}  # some row has no n
 
 
@@ -171,11 +200,36 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
             1,
             "the table t.csv cannot be used: it has no column 'feature0' (source.columns.feature0), only",
         ),
-        ("a\n1\n", ("--set", "convention=default"), 2, "stores images (image/encoded), and none is decoded"),
-        ("label\n1\n", ("--set", "source.columns={label: int}"), 2, "source: the feature name 'label' is taken"),
-        ("label\n1\n", ("--set", "source.columns={}"), 2, "source: the feature name 'label' is taken"),
-        ("a,a\n1,1\n", ("--set", "source.columns={}"), 2, "source: t.csv cannot be read: it has 2 columns 'a'"),
-        ("a\n1\n", ("--set", "source.columns={a: date}"), 2, "source.columns.a.type is 'date': write one of"),
+        (
+            "a\n1\n",
+            ("--set", "convention=default"),
+            2,
+            "stores images (image/encoded), and none is decoded",
+        ),
+        (
+            "label\n1\n",
+            ("--set", "source.columns={label: int}"),
+            2,
+            "source: the feature name 'label' is taken",
+        ),
+        (
+            "label\n1\n",
+            ("--set", "source.columns={}"),
+            2,
+            "source: the feature name 'label' is taken",
+        ),
+        (
+            "a,a\n1,1\n",
+            ("--set", "source.columns={}"),
+            2,
+            "source: t.csv cannot be read: it has 2 columns 'a'",
+        ),
+        (
+            "a\n1\n",
+            ("--set", "source.columns={a: date}"),
+            2,
+            "source.columns.a.type is 'date': write one of",
+        ),
         ("a\n1\n", ("--set", "source.columns={a: {type: int, tpye: 1}}"), 2, "source.columns.a"),
     ],
 )
@@ -183,7 +237,12 @@ def test_errors_are_one_sentence(content, settings, code, sentence, tmp_path, ca
     folder = tmp_path / "table"
     folder.mkdir()
     (folder / "t.csv").write_text(content, encoding="utf-8")
-    arguments = ["--config=configs/observations.yaml", f"--input={folder}", f"--output={tmp_path / 'out'}", *settings]
+    arguments = [
+        "--config=configs/observations.yaml",
+        f"--input={folder}",
+        f"--output={tmp_path / 'out'}",
+        *settings,
+    ]
     assert launch(arguments, build) == code
     reported = json.loads(capsys.readouterr().out)["sentence"]
     assert sentence in reported
@@ -191,7 +250,10 @@ def test_errors_are_one_sentence(content, settings, code, sentence, tmp_path, ca
 
 
 def test_messages_about_tables_count_rows(tmp_path, convert, capsys):
-    rows = [*observations(40), {"feature0": "maybe", "feature1": 1, "feature2": "cat", "feature3": 0.5}]
+    rows = [
+        *observations(40),
+        {"feature0": "maybe", "feature1": 1, "feature2": "cat", "feature3": 0.5},
+    ]
     write_csv(tmp_path, [*rows[:3], *rows])
     marker, _ = convert("observations.yaml", tmp_path / "observations.csv")
     out, err = capsys.readouterr()
@@ -207,8 +269,15 @@ def test_messages_about_tables_count_rows(tmp_path, convert, capsys):
     assert "`bad_row`: its row of a table or manifest is malformed" in card
     croissant = json.loads((folder / "croissant.json").read_text(encoding="utf-8"))
     assert [each["@id"] for each in croissant["recordSet"]] == ["rows-train", "rows-test"]
-    report = re.sub(r"<style>.*?</style>|<pre>.*?</pre>", "", (folder / "report.html").read_text(), flags=re.DOTALL)
+    report = re.sub(
+        r"<style>.*?</style>|<pre>.*?</pre>",
+        "",
+        (folder / "report.html").read_text(),
+        flags=re.DOTALL,
+    )
     assert "43 rows" in report
     info = (folder / "dataset_info.json").read_text()
     for text in (err, card, json.dumps(croissant), info, report):
-        assert not re.search(r"\b[Ii]mages?\b(?!/)", text.replace("default-src 'none'; img-src data:", "")), text
+        assert not re.search(
+            r"\b[Ii]mages?\b(?!/)", text.replace("default-src 'none'; img-src data:", "")
+        ), text

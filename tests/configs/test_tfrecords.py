@@ -57,7 +57,8 @@ def pets(tmp_path, picture):
 
 
 @pytest.mark.parametrize(
-    ("convention", "compression"), [*((name, "none") for name in OURS), ("default", "gzip"), ("inception", "gzip")]
+    ("convention", "compression"),
+    [*((name, "none") for name in OURS), ("default", "gzip"), ("inception", "gzip")],
 )
 def test_our_dataset_comes_out_as_it_went_in(convention, compression, pets, tmp_path, convert):
     arguments = ("--set", f"convention={convention}", "--set", f"compression={compression}")
@@ -72,7 +73,10 @@ def test_our_dataset_comes_out_as_it_went_in(convention, compression, pets, tmp_
     ("convention", "more"),
     [
         ("tfrecorder", ()),
-        ("raw_pixels", ("--set", "source={kind: tfrecords, convention: raw_pixels, shape: [10, 20, 3]}")),
+        (
+            "raw_pixels",
+            ("--set", "source={kind: tfrecords, convention: raw_pixels, shape: [10, 20, 3]}"),
+        ),
     ],
 )
 def test_our_raw_pixels_come_out_as_they_went_in(convention, more, pets, tmp_path, convert):
@@ -93,8 +97,15 @@ def examples_below(folder, split):
         offset = 0
         while offset < len(content):
             (length,) = struct.unpack_from("<Q", content, offset)
-            features = Example.FromString(content[offset + 12 : offset + 12 + length]).features.feature
-            found.append({key: list(getattr(each, each.WhichOneof("kind")).value) for key, each in features.items()})
+            features = Example.FromString(
+                content[offset + 12 : offset + 12 + length]
+            ).features.feature
+            found.append(
+                {
+                    key: list(getattr(each, each.WhichOneof("kind")).value)
+                    for key, each in features.items()
+                }
+            )
             offset += length + 16
     return sorted(found, key=repr)
 
@@ -104,7 +115,10 @@ def test_image_tfrecord_builders_files_are_read(tmp_path, picture, convert):
     for shard in (1, 2):
         train = [{"train/label": b"rose", "train/image": picture((shard, n))} for n in range(3)]
         write_examples(base / f"flowers_training_{shard:02}of02.tfrecord", *train)
-    write_examples(base / "flowers_test_01of01.tfrecord", {"train/label": b"tulip", "train/image": picture("t")})
+    write_examples(
+        base / "flowers_test_01of01.tfrecord",
+        {"train/label": b"tulip", "train/image": picture("t")},
+    )
     marker, found = convert("tfrecords.yaml", base)
     assert marker["labels"] == {"rose": 0, "tulip": 1}
     assert {(each["image/class/text"][0], each["image/encoded"][0]) for each in found["train"]} == {
@@ -140,10 +154,17 @@ def test_tensorflow_recorders_files_are_read(tmp_path, convert):
 
 
 def test_two_datasets_become_one(tmp_path, picture, convert, capsys):
-    write_examples(tmp_path / "one" / "a.tfrecord", *({"image": picture(n), "label": n} for n in range(11)))
+    write_examples(
+        tmp_path / "one" / "a.tfrecord", *({"image": picture(n), "label": n} for n in range(11))
+    )
     write_examples(
         tmp_path / "two" / "b-00000-of-00001",
-        {"image/encoded": picture("b"), "image/class/label": 1, "image/class/text": b"10", "image/format": b"jpeg"},
+        {
+            "image/encoded": picture("b"),
+            "image/class/label": 1,
+            "image/class/text": b"10",
+            "image/format": b"jpeg",
+        },
     )
     more = (f"--input=two={tmp_path / 'two'}", *WHOLE)
     marker, found = convert("tfrecords.yaml", f"one={tmp_path / 'one'}", *more)
@@ -162,14 +183,20 @@ def test_damaged_records_are_rejected_with_their_position(tmp_path, picture, con
     path.write_bytes(content[:-3] + b"")
     marker, found = convert("tfrecords.yaml", path, *WHOLE)
     assert marker["ledger"]["rejected"] == {"bad_record": 2}
-    assert {each["image/encoded"][0] for each in found["train"]} == {picture(number) for number in (0, 1, 3)}
+    assert {each["image/encoded"][0] for each in found["train"]} == {
+        picture(number) for number in (0, 1, 3)
+    }
 
 
-@pytest.mark.parametrize("form", ["labels.txt", "plain labels.txt", "label.labels.txt", "class_names_file"])
+@pytest.mark.parametrize(
+    "form", ["labels.txt", "plain labels.txt", "label.labels.txt", "class_names_file"]
+)
 def test_classes_that_are_only_numbered_have_the_names_of_a_file(form, tmp_path, picture, convert):
     """The writer's own ids are kept: an emu is 0, though a cat would come before it."""
     old, names = tmp_path / "old", ["emu", "cat", "dog"]
-    write_examples(old / "train.tfrecord", *({"image": picture(n), "label": n % 2} for n in range(4)))
+    write_examples(
+        old / "train.tfrecord", *({"image": picture(n), "label": n % 2} for n in range(4))
+    )
     lines = "".join(f"{name}\n" for name in names)
     more = ()
     if form == "labels.txt":
@@ -182,13 +209,19 @@ def test_classes_that_are_only_numbered_have_the_names_of_a_file(form, tmp_path,
     marker, found = convert("tfrecords.yaml", old, *WHOLE, *more)
     assert marker["labels"] == {"emu": 0, "cat": 1, "dog": 2}
     assert {
-        (each["image/encoded"][0], each["image/class/label"][0], each["image/class/text"][0]) for each in found["train"]
+        (each["image/encoded"][0], each["image/class/label"][0], each["image/class/text"][0])
+        for each in found["train"]
     } == {(picture(n), n % 2, names[n % 2].encode()) for n in range(4)}
 
 
-def test_datasets_that_number_classes_differently_are_merged_by_their_names(tmp_path, picture, convert):
+def test_datasets_that_number_classes_differently_are_merged_by_their_names(
+    tmp_path, picture, convert
+):
     for folder, names in (("one", "cat\ndog\n"), ("two", "dog\nemu\n")):
-        write_examples(tmp_path / folder / "a.tfrecord", *({"image": picture((folder, n)), "label": n} for n in (0, 1)))
+        write_examples(
+            tmp_path / folder / "a.tfrecord",
+            *({"image": picture((folder, n)), "label": n} for n in (0, 1)),
+        )
         (tmp_path / folder / "labels.txt").write_text(names)
     more = (f"--input=two={tmp_path / 'two'}", "--set", "source.keep_ids=false", *WHOLE)
     marker, found = convert("tfrecords.yaml", f"one={tmp_path / 'one'}", *more)
@@ -210,7 +243,10 @@ def write_vectors(path, vectors):
     path.write_bytes(content)
 
 
-VECTORS = [(f"{number:064x}".encode(), [number / 2, -1.5, float(number)], number % 3) for number in range(40)]
+VECTORS = [
+    (f"{number:064x}".encode(), [number / 2, -1.5, float(number)], number % 3)
+    for number in range(40)
+]
 
 
 @pytest.mark.parametrize("convention", ["feature_vector", "feature_vector_by_name"])
@@ -218,13 +254,30 @@ def test_files_of_feature_vectors_come_out_as_they_went_in(convention, tmp_path,
     """The original deals items to `shard_0`, `shard_1`, ... and splits nothing."""
     for shard in range(3):
         write_vectors(tmp_path / "old" / f"shard_{shard}", VECTORS[shard::3])
-    arguments = ("--set", f"source={{kind: tfrecords, convention: {convention}, key_feature: sha256}}")
-    fractions = ("--set", "splits={fractions: {train: 0.9, validation: 0.1}}", "--set", "include=[shard_*]")
+    arguments = (
+        "--set",
+        f"source={{kind: tfrecords, convention: {convention}, key_feature: sha256}}",
+    )
+    fractions = (
+        "--set",
+        "splits={fractions: {train: 0.9, validation: 0.1}}",
+        "--set",
+        "include=[shard_*]",
+    )
     marker, found = convert(
-        "tfrecords.yaml", tmp_path / "old", *arguments, *fractions, "--set", f"convention={convention}"
+        "tfrecords.yaml",
+        tmp_path / "old",
+        *arguments,
+        *fractions,
+        "--set",
+        f"convention={convention}",
     )
     assert (
-        sorted((each["sha256"][0], each["feature"], each["label"][0]) for part in found.values() for each in part)
+        sorted(
+            (each["sha256"][0], each["feature"], each["label"][0])
+            for part in found.values()
+            for each in part
+        )
         == VECTORS
     )
     assert (marker["ledger"]["written"], marker["labels"]) == (40, {"0": 0, "1": 1, "2": 2})
@@ -234,9 +287,7 @@ def test_files_of_feature_vectors_come_out_as_they_went_in(convention, tmp_path,
 def test_vectors_are_relabelled_and_go_to_a_mapping_of_ones_own(tmp_path, convert):
     write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS)
     source = "source={kind: tfrecords, convention: feature_vector, class_names: [x, y, z]}"
-    own = (
-        "convention={features: {v: {type: float, shape: [null], field: feature}, c: {type: bytes, field: label_text}}}"
-    )
+    own = "convention={features: {v: {type: float, shape: [null], field: feature}, c: {type: bytes, field: label_text}}}"
     _, found = convert("tfrecords.yaml", tmp_path / "old", "--set", source, "--set", own, *WHOLE)
     expected = sorted((vector, [b"xyz"[label : label + 1]]) for _, vector, label in VECTORS)
     assert sorted((each["v"], each["c"]) for each in found["train"]) == expected
@@ -245,7 +296,11 @@ def test_vectors_are_relabelled_and_go_to_a_mapping_of_ones_own(tmp_path, conver
 
 def test_vectors_without_a_convention_get_an_error_that_names_the_setting(tmp_path, capsys):
     write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS[:3])
-    arguments = ("--config=configs/tfrecords.yaml", f"--input={tmp_path / 'old'}", f"--output={tmp_path / 'new'}")
+    arguments = (
+        "--config=configs/tfrecords.yaml",
+        f"--input={tmp_path / 'old'}",
+        f"--output={tmp_path / 'new'}",
+    )
     assert launch([*arguments, *WHOLE], build) == 3
     error = capsys.readouterr().err.splitlines()[-1]
     assert "(feature, label, sha256): set source.convention)" in error

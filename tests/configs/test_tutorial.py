@@ -9,8 +9,18 @@ from PIL import Image
 from recordmill.reading.example import examples_as_numpy
 
 # The two lists of settings that the configuration offers in comments.
-ONE_FILE = ("--set", "splits={fractions: {images: 1}}", "--set", 'shards={count: 1, name: "{split}.tfrecords"}')
-LISTED = ("--set", "source={kind: manifest, columns: {uri: image, label: label}}", "--set", "labels.ids=integers")
+ONE_FILE = (
+    "--set",
+    "splits={fractions: {images: 1}}",
+    "--set",
+    'shards={count: 1, name: "{split}.tfrecords"}',
+)
+LISTED = (
+    "--set",
+    "source={kind: manifest, columns: {uri: image, label: label}}",
+    "--set",
+    "labels.ids=integers",
+)
 
 LABELS = {"bridge": 0, "cat_in_snow": 1}
 
@@ -50,7 +60,9 @@ def by_image(examples):
 
 def test_seed_3_images_have_the_tutorials_keys_and_values(tmp_path, images, convert):
     marker, found = convert("tutorial.yaml", tmp_path / "images")
-    assert by_image(found["train"] + found["test"]) == by_image(expected(*each) for each in images.items())
+    assert by_image(found["train"] + found["test"]) == by_image(
+        expected(*each) for each in images.items()
+    )
     assert (marker["convention"], marker["labels"]) == ("tutorial", LABELS)
     assert marker["ledger"]["written"] == len(images) == 11
 
@@ -74,11 +86,13 @@ def test_seed_3_the_tutorials_reader_gets_every_image(tmp_path, images, convert)
         "label": tf.io.FixedLenFeature([], tf.int64),
         "image_raw": tf.io.FixedLenFeature([], tf.string),
     }
-    records = tf.data.TFRecordDataset(str(tmp_path / "dataset-of-tutorial.yaml" / "images.tfrecords"))
-    parsed = [tf.io.parse_single_example(record, description) for record in records]
-    assert by_image({key: [value.numpy()] for key, value in each.items()} for each in parsed) == by_image(
-        expected(*each) for each in images.items()
+    records = tf.data.TFRecordDataset(
+        str(tmp_path / "dataset-of-tutorial.yaml" / "images.tfrecords")
     )
+    parsed = [tf.io.parse_single_example(record, description) for record in records]
+    assert by_image(
+        {key: [value.numpy()] for key, value in each.items()} for each in parsed
+    ) == by_image(expected(*each) for each in images.items())
     for each in parsed:
         shape = [int(each[key]) for key in ("height", "width", "depth")]
         assert tf.io.decode_jpeg(each["image_raw"]).shape == shape
@@ -87,9 +101,9 @@ def test_seed_3_the_tutorials_reader_gets_every_image(tmp_path, images, convert)
 def test_seed_3_examples_as_numpy_gives_the_same_without_tensorflow(tmp_path, images, convert):
     convert("tutorial.yaml", tmp_path / "images", *ONE_FILE)
     found = list(examples_as_numpy(str(tmp_path / "dataset-of-tutorial.yaml" / "images.tfrecords")))
-    assert by_image({key: value.tolist() for key, value in each.items()} for each in found) == by_image(
-        expected(*each) for each in images.items()
-    )
+    assert by_image(
+        {key: value.tolist() for key, value in each.items()} for each in found
+    ) == by_image(expected(*each) for each in images.items())
 
 
 def test_a_real_image_is_stored_unchanged(tmp_path, shared_data, convert):

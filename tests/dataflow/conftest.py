@@ -21,7 +21,9 @@ FLAGS = [
 @pytest.fixture(scope="session")
 def dataflow_flags() -> list[str]:
     """What every job on Dataflow is given."""
-    pytest.importorskip("google.cloud.dataflow_v1beta3", reason="no apache-beam[gcp] here: make test-dataflow")
+    pytest.importorskip(
+        "google.cloud.dataflow_v1beta3", reason="no apache-beam[gcp] here: make test-dataflow"
+    )
     return FLAGS
 
 
@@ -38,17 +40,29 @@ def bucket(google_store):
     from google.cloud import storage
 
     options = {"api_endpoint": google_store.address}
-    return storage.Client("my-project", AnonymousCredentials(), client_options=options).bucket("recordmill")
+    return storage.Client("my-project", AnonymousCredentials(), client_options=options).bucket(
+        "recordmill"
+    )
 
 
 @pytest.fixture
-def launch_offline(store: dict[str, str], offline, tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+def launch_offline(
+    store: dict[str, str], offline, tmp_path: Path
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """Runs a script of the checkout that calls `pipeline.run.main()`, from a folder elsewhere, without credentials."""
 
-    def run(script: str, *flags: str, python: str = sys.executable) -> subprocess.CompletedProcess[str]:
+    def run(
+        script: str, *flags: str, python: str = sys.executable
+    ) -> subprocess.CompletedProcess[str]:
         command = [python, offline, str(REPO / script) if script else "", *flags]
         return subprocess.run(
-            command, cwd=tmp_path, env=store, capture_output=True, text=True, timeout=300, check=False
+            command,
+            cwd=tmp_path,
+            env=store,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
         )
 
     return run

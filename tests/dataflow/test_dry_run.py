@@ -14,7 +14,9 @@ from recordmill.pipeline.runners import _make_pipeline
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.reference_batch import ReferenceBatchCoder
 
-CONFIG = Path(__file__).parents[2] / "configs/class_folders.yaml"  # without it, the input's names would be listed
+CONFIG = (
+    Path(__file__).parents[2] / "configs/class_folders.yaml"
+)  # without it, the input's names would be listed
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset", f"--config={CONFIG}"]
 WORKERS = [
     "--job_name=nightly",
@@ -44,7 +46,9 @@ def test_name_type_and_labels(job):
 
 def test_the_graph_is_the_chain_and_one_shuffle(job):
     transforms = job.proto_pipeline.components.transforms.values()
-    steps = {transform.unique_name for transform in transforms if transform.unique_name.count("/") == 0}
+    steps = {
+        transform.unique_name for transform in transforms if transform.unique_name.count("/") == 0
+    }
     assert steps - {"ref_AppliedPTransform_AppliedPTransform_1"} == {
         "Create",
         "ListReferences",
@@ -57,7 +61,9 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
         "PublishDataset",
     }
     # References by shard, and digests; in addition some rows: parts of inputs, copies, summaries and reports.
-    grouped = {each.unique_name for each in transforms if each.spec.urn == "beam:transform:group_by_key:v1"}
+    grouped = {
+        each.unique_name for each in transforms if each.spec.urn == "beam:transform:group_by_key:v1"
+    }
     assert grouped == {
         "ListReferences/Reshuffle/ReshufflePerKey/GroupByKey",
         "ListReferences/GroupByInput",
@@ -70,7 +76,11 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
 
 
 def test_the_graph_of_beams_writer(dataflow_flags):
-    flags = ["--writer=beam", "--set=shards.count=2", "--set=splits.fractions={train: 0.9, test: 0.1}"]
+    flags = [
+        "--writer=beam",
+        "--set=shards.count=2",
+        "--set=splits.fractions={train: 0.9, test: 0.1}",
+    ]
     options = parse_options([*dataflow_flags, *PLACES, *flags, "--dry_run=True"])
     pipeline, _ = _make_pipeline(options.runner, options.beam_arguments)
     build(pipeline, prepare_job(options, Terminal(sys.stderr)))
@@ -79,7 +89,9 @@ def test_the_graph_of_beams_writer(dataflow_flags):
     chain = {"ShuffleReferences", "ReadImages", "ReencodeImages", "BuildExamples", "SplitExamples"}
     assert {*chain, "ListReferences", "PlanShards", "ClaimOutput", "PublishDataset"} <= steps
     assert "ConvertShards" not in steps
-    written = {each.unique_name for each in transforms if each.unique_name.endswith("/WriteBundles")}
+    written = {
+        each.unique_name for each in transforms if each.unique_name.endswith("/WriteBundles")
+    }
     write = "Write {}/Write/WriteImpl/WriteBundles"
     assert written == {write.format(split) for split in ("train", "test")}
     for transform in transforms:
@@ -88,7 +100,11 @@ def test_the_graph_of_beams_writer(dataflow_flags):
 
 def test_references_are_shuffled_but_not_pixels(job):
     components = job.proto_pipeline.components
-    (shuffle,) = [each for each in components.transforms.values() if each.unique_name.endswith("/GroupByShard")]
+    (shuffle,) = [
+        each
+        for each in components.transforms.values()
+        if each.unique_name.endswith("/GroupByShard")
+    ]
     (shuffled,) = shuffle.inputs.values()
     coder = PipelineContext(components).coders[components.pcollections[shuffled].coder_id]
     _, batch = coder._get_component_coders()
@@ -98,7 +114,9 @@ def test_references_are_shuffled_but_not_pixels(job):
 def test_workers_are_as_asked_for(job):
     from apache_beam.runners.dataflow.internal.apiclient import Environment
 
-    environment = Environment([], job.options, "8", "gs://p.pb", job.proto_pipeline, pipeline_proto_hash="0").proto
+    environment = Environment(
+        [], job.options, "8", "gs://p.pb", job.proto_pipeline, pipeline_proto_hash="0"
+    ).proto
     (pool,) = environment.worker_pools
     assert (pool.machine_type, pool.disk_size_gb, pool.num_workers) == ("n2d-standard-4", 40, 2)
     assert pool.autoscaling_settings.max_num_workers == 50
@@ -126,4 +144,7 @@ def test_the_command_ends_well_and_says_that_nothing_runs(dataflow_flags, launch
     done = launch_offline("pipeline/run.py", *dataflow_flags, *PLACES, "--dry_run=True")
     line = json.loads(done.stdout)
     assert (done.returncode, line["status"]) == (0, "built"), done.stderr
-    assert done.stderr.splitlines()[-1] == "the Dataflow job was built and, as --dry_run asks, not started"
+    assert (
+        done.stderr.splitlines()[-1]
+        == "the Dataflow job was built and, as --dry_run asks, not started"
+    )

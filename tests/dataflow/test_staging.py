@@ -19,7 +19,16 @@ def fresh_python(tmp_path_factory):
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder / "venv"], check=True)
     python = folder / "venv" / "bin" / "python"
-    install = [uv, "pip", "install", "--quiet", "--python", python, "--constraint", REPO / "requirements.lock"]
+    install = [
+        uv,
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        python,
+        "--constraint",
+        REPO / "requirements.lock",
+    ]
     subprocess.run([*install, "apache-beam[gcp]", "setuptools"], check=True)
     return python, [*install, "--no-build-isolation"]
 
@@ -45,10 +54,16 @@ def test_what_is_staged_converts_in_a_fresh_environment(
         bucket.blob(f"photos/{file.relative_to(photos)}").upload_from_filename(file)
     flags = ["--input=gs://recordmill/photos", "--output=gs://recordmill/dataset", *SETTINGS]
     template = "gs://recordmill/templates/nightly"
-    more = [f"--template_location={template}", "--outcome_file=gs://recordmill/outcome.json", "--labels=team=vision"]
+    more = [
+        f"--template_location={template}",
+        "--outcome_file=gs://recordmill/outcome.json",
+        "--labels=team=vision",
+    ]
 
     # The launcher of a flex template does the same: it calls main.py with a template_location, then starts the job.
-    done = launch_offline("deploy/dataflow/main.py", *dataflow_flags, *flags, *more, "--overwrite=true")
+    done = launch_offline(
+        "deploy/dataflow/main.py", *dataflow_flags, *flags, *more, "--overwrite=true"
+    )
     line = json.loads(done.stdout)
     assert (done.returncode, line["status"]) == (0, "built"), done.stderr
     assert line["sentence"] == f"the Dataflow job was built and is a template in {template}"
@@ -56,12 +71,20 @@ def test_what_is_staged_converts_in_a_fresh_environment(
 
     described = json.loads(bucket.blob("templates/nightly").download_as_bytes())
     assert described["labels"] == {"team": "vision"}
-    (pool,) = described["environment"]["worker_pools" if "worker_pools" in described["environment"] else "workerPools"]
+    (pool,) = described["environment"][
+        "worker_pools" if "worker_pools" in described["environment"] else "workerPools"
+    ]
     packages = {package["name"]: package["location"] for package in pool["packages"]}
     assert set(packages) == {"workflow.tar.gz", "submission_environment_dependencies.txt"}
-    staged = {name.rpartition("/")[2]: name for name in (blob.name for blob in bucket.list_blobs(prefix="temp/"))}
+    staged = {
+        name.rpartition("/")[2]: name
+        for name in (blob.name for blob in bucket.list_blobs(prefix="temp/"))
+    }
     assert set(staged) == {*packages, "pipeline.pb"}
-    assert packages["workflow.tar.gz"] == f"storage.googleapis.com/recordmill/{staged['workflow.tar.gz']}"
+    assert (
+        packages["workflow.tar.gz"]
+        == f"storage.googleapis.com/recordmill/{staged['workflow.tar.gz']}"
+    )
 
     python, install = fresh_python
     for name in ("workflow.tar.gz", "pipeline.pb"):
@@ -82,13 +105,23 @@ def test_what_is_staged_converts_in_a_fresh_environment(
     assert done.returncode == 0, done.stderr
     outcome = json.loads(bucket.blob("outcome.json").download_as_bytes())
     assert (outcome["status"], outcome["exit_code"]) == ("published", 0), outcome
-    ledger = {"listed": 17, "written": 16, "rejected": {"unknown_format": 1}, "ignored": {}, "left_out": {}}
+    ledger = {
+        "listed": 17,
+        "written": 16,
+        "rejected": {"unknown_format": 1},
+        "ignored": {},
+        "left_out": {},
+    }
     assert outcome["numbers"]["ledger"] == ledger
 
     # The same bytes as from this checkout on this machine.
-    here = run_command(" ".join(["python -m pipeline.run --input photos --output here", *SETTINGS]), tmp_path)
+    here = run_command(
+        " ".join(["python -m pipeline.run --input photos --output here", *SETTINGS]), tmp_path
+    )
     assert here.returncode == 0, here.stderr
-    there = {blob.name.removeprefix("dataset/"): blob for blob in bucket.list_blobs(prefix="dataset/")}
+    there = {
+        blob.name.removeprefix("dataset/"): blob for blob in bucket.list_blobs(prefix="dataset/")
+    }
     shards = sorted(path.name for path in (tmp_path / "here").glob("*.tfrecord"))
     assert len(shards) >= 3
     assert shards == sorted(name for name in there if name.endswith(".tfrecord"))

@@ -15,7 +15,9 @@ FOLDER = REPO / "deploy" / "airflow"
 
 @pytest.fixture(scope="module")
 def find_problems():
-    spec = importlib.util.spec_from_file_location("check_conversion", FOLDER / "check_conversion.py")
+    spec = importlib.util.spec_from_file_location(
+        "check_conversion", FOLDER / "check_conversion.py"
+    )
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module.find_problems
@@ -28,7 +30,9 @@ def converted(tmp_path_factory, run_command):
     for label in ("cat", "dog"):
         (folder / "photos" / label).mkdir(parents=True)
         for number in range(20):
-            Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(folder / "photos" / label / f"{number}.png")
+            Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(
+                folder / "photos" / label / f"{number}.png"
+            )
     (folder / "photos" / "cat" / "none.jpg").write_bytes(b"no picture")
     (folder / "photos" / "cat" / "Thumbs.db").write_bytes(b"")
     files = "--summary_json summary.json --outcome_file outcome.json"
@@ -63,7 +67,9 @@ def test_too_many_rejected(find_problems, line, marker):
 
 def test_a_ledger_that_does_not_add_up(find_problems, line, marker):
     ledger(line)["listed"] += 1
-    assert find_problems(line, marker, max_rejected=1) == ["43 were listed, and 40 + 1 + 1 + 0 are accounted for"]
+    assert find_problems(line, marker, max_rejected=1) == [
+        "43 were listed, and 40 + 1 + 1 + 0 are accounted for"
+    ]
 
 
 def test_an_empty_split(find_problems, line, marker):
@@ -78,19 +84,27 @@ def test_nothing_was_written(find_problems, line, marker):
 
 
 def test_missing_classes(find_problems, line, marker):
-    assert find_problems(line, marker, ["zebra", "cat", "ape"], 1) == ["no image is of the class ape, zebra"]
+    assert find_problems(line, marker, ["zebra", "cat", "ape"], 1) == [
+        "no image is of the class ape, zebra"
+    ]
 
 
 def test_a_dataset_of_another_run(find_problems, line, marker):
     mine = marker["plan"]["id"]
     marker["plan"]["id"] = "another"
-    assert find_problems(line, marker, max_rejected=1) == [f"the dataset is of plan another, not {mine}"]
+    assert find_problems(line, marker, max_rejected=1) == [
+        f"the dataset is of plan another, not {mine}"
+    ]
 
 
-@pytest.mark.parametrize(("status", "code"), [("failed", 3), ("submitted", 0), ("planned", 0), ("refused", 1)])
+@pytest.mark.parametrize(
+    ("status", "code"), [("failed", 3), ("submitted", 0), ("planned", 0), ("refused", 1)]
+)
 def test_output_that_is_not_a_finished_conversion(find_problems, marker, status, code):
     line = {"status": status, "exit_code": code, "sentence": "why.", "plan_id": ""}
-    assert find_problems(line, marker) == [f"the conversion is {status} with exit code {code}: why."]
+    assert find_problems(line, marker) == [
+        f"the conversion is {status} with exit code {code}: why."
+    ]
 
 
 def test_several_problems_are_all_reported(find_problems, line, marker):
@@ -115,6 +129,15 @@ def test_the_dag_gives_flags_that_there_are():
         or (isinstance(node, ast.AugAssign) and ast.unparse(node.target) == "self.pipeline_options")
     ]
     flags = {key.value for each in dicts if isinstance(each, ast.Dict) for key in each.keys}
-    assert flags == {"input", "output", "config", "summary_json", "versions", "update", "no_wait", "outcome_file"}
+    assert flags == {
+        "input",
+        "output",
+        "config",
+        "summary_json",
+        "versions",
+        "update",
+        "no_wait",
+        "outcome_file",
+    }
     known = {flag for action in build_parser()._actions for flag in action.option_strings}
     assert {f"--{flag}" for flag in flags} <= known

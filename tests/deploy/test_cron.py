@@ -28,12 +28,19 @@ def night(tmp_path):
     (tmp_path / "nightly.yaml").write_bytes(CONFIGURATION.read_bytes())
     (tmp_path / "removed.txt").write_text("")
     # What Debian's cron sets, and what an editable install of this checkout adds to the path.
-    environment = {"HOME": str(tmp_path), "LOGNAME": "mill", "SHELL": "/bin/sh", "PATH": "/usr/bin:/bin"}
+    environment = {
+        "HOME": str(tmp_path),
+        "LOGNAME": "mill",
+        "SHELL": "/bin/sh",
+        "PATH": "/usr/bin:/bin",
+    }
     environment["PYTHONPATH"] = str(REPO)
 
     def run():
         shell = ["/bin/sh", "-c", command]
-        done = subprocess.run(shell, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            shell, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        )
         assert done.stderr == ""
         return done.stdout
 
@@ -44,11 +51,17 @@ def draw(folder, count):
     for label in ("cat", "dog"):
         (folder / label).mkdir(parents=True)
         for number in range(count):
-            Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(folder / label / f"{number}.png")
+            Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(
+                folder / label / f"{number}.png"
+            )
 
 
 def statuses(folder):
-    lines = [line for line in (folder / "recordmill.log").read_text().splitlines() if line.startswith("{")]
+    lines = [
+        line
+        for line in (folder / "recordmill.log").read_text().splitlines()
+        if line.startswith("{")
+    ]
     return [status for line in lines if (status := json.loads(line).get("status"))]
 
 

@@ -50,7 +50,9 @@ def test_kubernetes_own_schema_accepts_it():
     validate = shutil.which("kubernetes-validate", path=str(Path(sys.executable).parent))
     if not validate:
         pytest.skip("kubernetes-validate is not installed here: make test-dataflow")
-    done = subprocess.run([validate, "--strict", MANIFEST], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [validate, "--strict", MANIFEST], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
@@ -60,7 +62,9 @@ def test_what_would_fail_again_is_not_tried_again(job, pod, container):
     assert exits["onExitCodes"]["containerName"] == container["name"]
     assert exits["onExitCodes"]["operator"] == "In"
     assert exits["onExitCodes"]["values"] == [WRONG_USAGE, TOO_MANY_REJECTED, NOT_AS_EXPECTED]
-    assert not {DONE, FAILED, INTERRUPTED, TERMINATED, 128 + signal.SIGKILL} & set(exits["onExitCodes"]["values"])
+    assert not {DONE, FAILED, INTERRUPTED, TERMINATED, 128 + signal.SIGKILL} & set(
+        exits["onExitCodes"]["values"]
+    )
     assert disruption == {"action": "Ignore", "onPodConditions": [{"type": "DisruptionTarget"}]}
     assert pod["restartPolicy"] == "Never"
     assert job["backoffLimit"] >= 1
@@ -78,14 +82,18 @@ def test_everything_is_written_to_a_volume(pod, container):
     mounted = {mount["mountPath"]: mount["name"] for mount in container["volumeMounts"]}
     assert set(mounted) == {"/data", "/tmp"}
     assert set(mounted.values()) == {volume["name"] for volume in pod["volumes"]}
-    (user,) = re.findall(r"^USER (\d+):\1$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE)
+    (user,) = re.findall(
+        r"^USER (\d+):\1$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE
+    )
     assert pod["securityContext"]["runAsUser"] == int(user)
 
 
 @pytest.fixture
 def start(container, tmp_path):
     """Starts the container's program: the image's entry point, with the manifest's arguments."""
-    entry = re.search(r"^ENTRYPOINT (.*)$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE)[1]
+    entry = re.search(
+        r"^ENTRYPOINT (.*)$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE
+    )[1]
     program, *rest = json.loads(entry)
     assert program == "python"
     arguments = [text.replace("/data/", f"{tmp_path}/") for text in container["args"]]
@@ -94,7 +102,9 @@ def start(container, tmp_path):
 
     def run(*more):
         command = [sys.executable, *rest, *arguments, *more]
-        return subprocess.Popen(command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        return subprocess.Popen(
+            command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
 
     return run
 
@@ -128,7 +138,9 @@ def test_a_stopped_pod_ends_with_143_in_time_and_the_next_one_resumes(start, pod
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("spoil", "code"), [("--set=seeed=1", WRONG_USAGE), ("", TOO_MANY_REJECTED)])
+@pytest.mark.parametrize(
+    ("spoil", "code"), [("--set=seeed=1", WRONG_USAGE), ("", TOO_MANY_REJECTED)]
+)
 def test_the_codes_of_the_policy_are_those_that_come(start, tmp_path, spoil, code):
     (tmp_path / "photos" / "cat").mkdir(parents=True)
     for number in range(12):

@@ -16,12 +16,18 @@ FILES = ["deploy/Dockerfile", "deploy/dataflow/Dockerfile"]
 def instructions(file):
     text = (REPO / file).read_text(encoding="utf-8")
     joined = re.sub(r"\\\n\s*", "", text)
-    return [line.split(maxsplit=1) for line in joined.splitlines() if line and not line.startswith("#")]
+    return [
+        line.split(maxsplit=1) for line in joined.splitlines() if line and not line.startswith("#")
+    ]
 
 
 def copied(file):
     """What is copied from the checkout."""
-    pairs = (rest.split() for name, rest in instructions(file) if name == "COPY" and not rest.startswith("--from"))
+    pairs = (
+        rest.split()
+        for name, rest in instructions(file)
+        if name == "COPY" and not rest.startswith("--from")
+    )
     return [source for *sources, _ in pairs for source in sources]
 
 
@@ -40,7 +46,12 @@ def test_what_is_copied_makes_a_whole_package(file, tmp_path):
     for name in copied(file):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         if (REPO / name).is_dir():
-            shutil.copytree(REPO / name, tmp_path / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(
+                REPO / name,
+                tmp_path / name,
+                symlinks=True,
+                ignore=shutil.ignore_patterns("__pycache__"),
+            )
         else:
             shutil.copy(REPO / name, tmp_path / name)
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist", "."]
@@ -52,20 +63,26 @@ def test_what_is_copied_makes_a_whole_package(file, tmp_path):
     sources = {path.relative_to(REPO) for name in linked for path in (REPO / name).rglob("*.py")}
     sources |= {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
     own = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
-    assert {path.as_posix() for path in {Path("recordmill") / path for path in sources} | own} <= packed
+    assert {
+        path.as_posix() for path in {Path("recordmill") / path for path in sources} | own
+    } <= packed
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_copied_files_are_in_the_context(file):
     kept = {
-        line[1:].removesuffix("/**") for line in (REPO / ".dockerignore").read_text().splitlines() if line[0] == "!"
+        line[1:].removesuffix("/**")
+        for line in (REPO / ".dockerignore").read_text().splitlines()
+        if line[0] == "!"
     }
     assert set(copied(file)) <= kept
 
 
 @pytest.mark.parametrize("file", FILES)
 def test_the_versions_are_taken_from_the_lock(file, tmp_path):
-    (run,) = [rest for name, rest in instructions(file) if name == "RUN" and "requirements.lock" in rest]
+    (run,) = [
+        rest for name, rest in instructions(file) if name == "RUN" and "requirements.lock" in rest
+    ]
     shutil.copy(REPO / "requirements.lock", tmp_path)
     subprocess.run(["sh", "-c", run.partition(" && ")[0]], cwd=tmp_path, check=True)
     lines = (tmp_path / "constraints.txt").read_text().splitlines()
@@ -75,7 +92,9 @@ def test_the_versions_are_taken_from_the_lock(file, tmp_path):
 
 
 def test_workers_run_the_beam_of_the_lock():
-    (version,) = re.findall(r"^apache-beam==(\S+)", (REPO / "requirements.lock").read_text(), re.MULTILINE)
+    (version,) = re.findall(
+        r"^apache-beam==(\S+)", (REPO / "requirements.lock").read_text(), re.MULTILINE
+    )
     image = instructions("deploy/dataflow/Dockerfile")[1]
     assert image == ["FROM", f"apache/beam_python3.11_sdk:{version}"]
 
@@ -90,4 +109,6 @@ def test_worker_and_launcher_are_in_one_image():
 
 
 def test_signals_reach_the_process():
-    assert dict(instructions("deploy/Dockerfile"))["ENTRYPOINT"] == '["python", "-m", "pipeline.run"]'
+    assert (
+        dict(instructions("deploy/Dockerfile"))["ENTRYPOINT"] == '["python", "-m", "pipeline.run"]'
+    )

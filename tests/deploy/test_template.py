@@ -11,7 +11,9 @@ REPO = Path(__file__).parents[2]
 
 
 def test_the_metadata_is_what_the_flags_say():
-    assert template_metadata.PATH.read_text(encoding="utf-8") == template_metadata.metadata(), "run `make docs`"
+    assert template_metadata.PATH.read_text(encoding="utf-8") == template_metadata.metadata(), (
+        "run `make docs`"
+    )
 
 
 def test_every_parameter_is_a_flag_of_ours_or_beams():
@@ -33,7 +35,11 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
         "outcome_file",
         "sdk_container_image",
     ]
-    assert [row["name"] for row in rows if not row["isOptional"]] == ["input", "output", "sdk_container_image"]
+    assert [row["name"] for row in rows if not row["isOptional"]] == [
+        "input",
+        "output",
+        "sdk_container_image",
+    ]
     # As the service hands them over: each as --name=value.
     values = {"TEXT": "x", "BOOLEAN": "true", "NUMBER": "2"}
     values_by_name = {"writer": "beam"}
@@ -43,12 +49,25 @@ def test_every_parameter_is_a_flag_of_ours_or_beams():
     ]
     flags, rest = build_parser().parse_known_args(given)
     assert rest == ["--sdk_container_image=x"]
-    assert (flags.input, flags.overwrite, flags.discard, flags.threads) == (["gs://b/x"], True, True, 2)
+    assert (flags.input, flags.overwrite, flags.discard, flags.threads) == (
+        ["gs://b/x"],
+        True,
+        True,
+        2,
+    )
 
 
 def test_names_and_kinds_are_what_the_service_accepts():
     # Names and ParameterType of the REST API's TemplateMetadata, v1b3.
-    kinds = {"TEXT", "GCS_READ_FOLDER", "GCS_WRITE_FOLDER", "GCS_READ_FILE", "GCS_WRITE_FILE", "BOOLEAN", "NUMBER"}
+    kinds = {
+        "TEXT",
+        "GCS_READ_FOLDER",
+        "GCS_WRITE_FOLDER",
+        "GCS_READ_FILE",
+        "GCS_WRITE_FILE",
+        "BOOLEAN",
+        "NUMBER",
+    }
     for row in template_metadata.describe_parameters():
         assert set(row) == {"name", "label", "helpText", "paramType", "isOptional"}
         assert re.fullmatch(r"[a-zA-Z][-_a-zA-Z0-9]+", row["name"])

@@ -15,7 +15,9 @@ TEXT = (REPO / "docs" / "airflow.md").read_text(encoding="utf-8")
 
 
 def parameters():
-    tree = ast.parse((REPO / "deploy" / "airflow" / "recordmill_dag.py").read_text(encoding="utf-8"))
+    tree = ast.parse(
+        (REPO / "deploy" / "airflow" / "recordmill_dag.py").read_text(encoding="utf-8")
+    )
     (given,) = [each.value for each in tree.body if ast.unparse(each).startswith("PARAMS =")]
     for name, call in zip(given.keys, given.values, strict=True):
         described = {keyword.arg: keyword.value for keyword in call.keywords}["description"]
@@ -55,11 +57,21 @@ def test_the_commands_run(tmp_path):
     )
     environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     done = subprocess.run(
-        ["bash", "-euc", script], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+        ["bash", "-euc", script],
+        env=environment,
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     output = tmp_path / "dataset"
     version = json.loads((output / "recordmill.json").read_bytes())["current"]
-    assert json.loads((output / version / "recordmill.json").read_bytes())["ledger"]["written"] == 40
-    assert json.loads((tmp_path / "dataset.2026-03-04.summary.json").read_bytes())["status"] == "published"
+    assert (
+        json.loads((output / version / "recordmill.json").read_bytes())["ledger"]["written"] == 40
+    )
+    assert (
+        json.loads((tmp_path / "dataset.2026-03-04.summary.json").read_bytes())["status"]
+        == "published"
+    )
     assert "2026-03-03" in done.stdout  # the last of the backfill's dates

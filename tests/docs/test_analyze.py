@@ -23,7 +23,9 @@ def test_the_commands_do_what_the_page_says(done):
     folder, (converted, analysed, trained) = done
     assert json.loads(converted.stdout)["analysis"] == "analyzed"
     assert json.loads(analysed.stdout)["status"] == "kept"
-    assert trained.stdout == "(1, 6)\n"  # after the assertion that training and serving give the same scores
+    assert (
+        trained.stdout == "(1, 6)\n"
+    )  # after the assertion that training and serving give the same scores
     assert (folder / "served" / "saved_model.pb").is_file()
 
 

@@ -22,8 +22,16 @@ def archives(tmp_path):
     for split in ("train", "val"):
         with tarfile.open(tmp_path / "shards" / f"{split}-000.tar", "w") as shard:
             for number in range(3):
-                said = {"species": ["rose", "tulip"][number % 2], "score": number / 4, "tags": ["a", "b"][:number]}
-                parts = {"jpg": picture(number), "cls": b"%d" % number, "json": json.dumps(said).encode()}
+                said = {
+                    "species": ["rose", "tulip"][number % 2],
+                    "score": number / 4,
+                    "tags": ["a", "b"][:number],
+                }
+                parts = {
+                    "jpg": picture(number),
+                    "cls": b"%d" % number,
+                    "json": json.dumps(said).encode(),
+                }
                 for extension, data in parts.items():
                     info = tarfile.TarInfo(f"{number}.{extension}")
                     info.size = len(data)
@@ -40,7 +48,9 @@ def test_the_page_does_what_it_says(archives, run_page):
     assert marker("photos-dataset")["ledger"]["written"] == 12
     assert marker("photos-dataset")["labels"] == {"rose": 0, "tulip": 1}
     assert marker("shards-dataset")["labels"] == {"0": 0, "1": 1, "2": 2}
-    assert {split: said["records"] for split, said in marker("shards-dataset")["splits"].items()} == {
+    assert {
+        split: said["records"] for split, said in marker("shards-dataset")["splits"].items()
+    } == {
         "train": 3,
         "validation": 3,
     }

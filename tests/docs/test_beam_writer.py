@@ -20,7 +20,9 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
     converted, verified, composed = run_page(PAGE, folder)
     line = json.loads(converted.stdout)
     assert line["status"] == "written"
-    files = [f"{split}-0000{index}-of-00002.tfrecord" for split in ("test", "train") for index in (0, 1)]
+    files = [
+        f"{split}-0000{index}-of-00002.tfrecord" for split in ("test", "train") for index in (0, 1)
+    ]
     assert sorted(path.name for path in (folder / "composed").iterdir()) == ["labels.txt", *files]
     assert json.loads(verified.stdout)["exit_code"] == 0
     assert composed.stdout == f"{line['ledger']['written']} Examples are in own\n"

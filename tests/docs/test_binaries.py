@@ -10,7 +10,11 @@ def pictures(count, shape):
 
 
 def idx(array):
-    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    return (
+        bytes([0, 0, 8, array.ndim])
+        + struct.pack(f">{array.ndim}I", *array.shape)
+        + array.tobytes()
+    )
 
 
 @pytest.fixture
@@ -42,13 +46,18 @@ def collections(tmp_path):
 def test_the_page_does_what_it_says(collections, run_page):
     pytest.importorskip("tensorflow")
     results = run_page("docs/binaries.md", collections)
-    assert "(8, 32, 32, 3)" in [line.strip() for result in results for line in result.stdout.splitlines()]
+    assert "(8, 32, 32, 3)" in [
+        line.strip() for result in results for line in result.stdout.splitlines()
+    ]
 
     def marker(name):
         return json.loads((collections / name / "recordmill.json").read_text(encoding="utf-8"))
 
     for name in ("cifar10", "cifar100", "mnist-dataset", "arrays-dataset", "cifar10-png"):
-        assert {split: said["records"] for split, said in marker(name)["splits"].items()} == {"train": 20, "test": 5}
+        assert {split: said["records"] for split, said in marker(name)["splits"].items()} == {
+            "train": 20,
+            "test": 5,
+        }
         assert len(marker(name)["labels"]) == 10
     assert "fine_label" in marker("cifar100")["features"]
     assert marker("cifar10-png")["plan"]["recipe"]["images"]["store"] == "png"

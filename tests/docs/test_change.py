@@ -48,6 +48,8 @@ def test_the_commands_run(run_page, tmp_path):
     assert currents == [names[1], names[0], names[0]]
     assert [each["version"] for each in json.loads(kept_one.stdout)["versions"]] == names[:1]
     text = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
-    shown = text.split("The first comparison exits with 1, the second with 0:\n\n```\n")[1].partition("```")[0]
+    shown = text.split("The first comparison exits with 1, the second with 0:\n\n```\n")[
+        1
+    ].partition("```")[0]
     assert differ.stderr + same.stderr == shown
     assert (differ.returncode, same.returncode) == (1, 0)

@@ -8,7 +8,9 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PROGRAM = re.compile(r"^(\$ )?(python|pip|docker|kubectl|gcloud|airflow|make|scripts/)", re.MULTILINE)
+PROGRAM = re.compile(
+    r"^(\$ )?(python|pip|docker|kubectl|gcloud|airflow|make|scripts/)", re.MULTILINE
+)
 SAID = re.compile(r"\bnot run\b|\brun by the tests\b|what was measured", re.IGNORECASE)
 
 

@@ -18,7 +18,9 @@ def photos(tmp_path):
     for number in range(6):
         for animal in ("cat", "dog"):
             (tmp_path / "photos" / animal).mkdir(parents=True, exist_ok=True)
-            Image.new("RGB", (16, 12), (40 * number, 90, 90)).save(tmp_path / "photos" / animal / f"{number}.jpg")
+            Image.new("RGB", (16, 12), (40 * number, 90, 90)).save(
+                tmp_path / "photos" / animal / f"{number}.jpg"
+            )
     return tmp_path
 
 
@@ -53,7 +55,11 @@ def test_the_page_does_what_it_says(photos, run_page):
 
 def read_flowers(folder):
     """As the notebooks on Kaggle's flowers do: class, id and size of each."""
-    features = (Feature("image", "bytes", "", ""), Feature("class", "int64", "", ""), Feature("id", "bytes", "", ""))
+    features = (
+        Feature("image", "bytes", "", ""),
+        Feature("class", "int64", "", ""),
+        Feature("id", "bytes", "", ""),
+    )
     for path in folder.glob("*.tfrec"):
         for record in read_records(str(path)):
             each = parse_example(features, bytes(record))
@@ -63,5 +69,7 @@ def read_flowers(folder):
 def test_every_convention_has_its_place_there():
     with open(PAGE, encoding="utf-8") as page:
         text = page.read()
-    headed = re.findall(r"^## ([a-z_]+)$(?:(?!\n## ).)*?^<!-- features of \1 -->$", text, re.MULTILINE | re.DOTALL)
+    headed = re.findall(
+        r"^## ([a-z_]+)$(?:(?!\n## ).)*?^<!-- features of \1 -->$", text, re.MULTILINE | re.DOTALL
+    )
     assert sorted(headed) == list(convention_names())

@@ -23,7 +23,9 @@ ROWS = dict(re.findall(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$", TEXT, re.MULTILIN
 
 @pytest.mark.slow
 def test_the_job_is_built(run_page, tmp_path):
-    pytest.importorskip("google.cloud.dataflow_v1beta3", reason="no apache-beam[gcp] here: make test-dataflow")
+    pytest.importorskip(
+        "google.cloud.dataflow_v1beta3", reason="no apache-beam[gcp] here: make test-dataflow"
+    )
     ignored = shutil.ignore_patterns(".*", "tests", "*.egg-info", "build", "dist", "out")
     shutil.copytree(REPO, tmp_path / "checkout", ignore=ignored)
     (done,) = run_page(PAGE, tmp_path / "checkout")
@@ -31,14 +33,30 @@ def test_the_job_is_built(run_page, tmp_path):
 
 
 def test_the_commands_that_are_not_run_have_known_flags():
-    (started,) = re.findall(r"^```console\n(python -m pipeline.run --runner.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
+    (started,) = re.findall(
+        r"^```console\n(python -m pipeline.run --runner.*?)^```", TEXT, re.MULTILINE | re.DOTALL
+    )
     words = started.replace("\\\n", " ").split()[3:]
     flags, rest = build_parser().parse_known_args(words)
     assert (flags.runner, flags.threads) == ("DataflowRunner", 1)
-    known = {"project", "region", "temp_location", "setup_file", "machine_type", "max_num_workers", "disk_size_gb"}
+    known = {
+        "project",
+        "region",
+        "temp_location",
+        "setup_file",
+        "machine_type",
+        "max_num_workers",
+        "disk_size_gb",
+    }
     assert {word.partition("=")[0].removeprefix("--") for word in rest} == {*known, "labels"}
-    given = [pair.partition("=")[0] for line in re.findall(r"--parameters=(\S+)", TEXT) for pair in line.split(",")]
-    described = json.loads((REPO / "deploy" / "dataflow" / "metadata.json").read_text(encoding="utf-8"))
+    given = [
+        pair.partition("=")[0]
+        for line in re.findall(r"--parameters=(\S+)", TEXT)
+        for pair in line.split(",")
+    ]
+    described = json.loads(
+        (REPO / "deploy" / "dataflow" / "metadata.json").read_text(encoding="utf-8")
+    )
     assert set(given) <= {row["name"] for row in described["parameters"]}
     assert {row["name"] for row in described["parameters"] if not row["isOptional"]} <= set(given)
 
@@ -73,7 +91,9 @@ def test_the_estimate_adds_up():
     assert ROWS["CPU"] == ROWS["converting"] == f"{passing:.0f} s"
     assert ROWS["waiting for the store"] == f"{store:.0f} s"
     assert ROWS["total time"] == f"{minutes} min"
-    shown = [float(ROWS[name].removeprefix("$")) for name in ("vCPUs", "memory", "reads", "shuffle")]
+    shown = [
+        float(ROWS[name].removeprefix("$")) for name in ("vCPUs", "memory", "reads", "shuffle")
+    ]
     assert shown == [round(cost, 3 if cost < 0.01 else 2) for cost in costs]
     assert f"| total | | about ${sum(costs):.2f} |" in TEXT
     more = reencoding - passing

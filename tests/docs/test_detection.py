@@ -17,11 +17,23 @@ def pets(tmp_path):
     (tmp_path / "pets" / "data.yaml").write_text("names: [cat, dog]", encoding="utf-8")
     (tmp_path / "street").mkdir()
     for number in range(4):
-        Image.new("RGB", (40, 20), (90, 20 * number, 90)).save(tmp_path / "street" / f"{number}.jpg")
+        Image.new("RGB", (40, 20), (90, 20 * number, 90)).save(
+            tmp_path / "street" / f"{number}.jpg"
+        )
         shapes = [
             {"label": "car", "shape_type": "polygon", "points": [[1, 2], [9, 4], [5, 12]]},
-            {"label": "car", "shape_type": "rectangle", "points": [[20, 9], [12, 4]], "group_id": 0},
-            {"label": "car", "shape_type": "rectangle", "points": [[30, 9], [22, 4]], "group_id": 0},
+            {
+                "label": "car",
+                "shape_type": "rectangle",
+                "points": [[20, 9], [12, 4]],
+                "group_id": 0,
+            },
+            {
+                "label": "car",
+                "shape_type": "rectangle",
+                "points": [[30, 9], [22, 4]],
+                "group_id": 0,
+            },
         ]
         text = {"shapes": shapes, "imagePath": f"..\\before\\{number}.jpg", "imageData": None}
         (tmp_path / "street" / f"{number}.json").write_text(json.dumps(text), encoding="utf-8")

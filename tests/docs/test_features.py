@@ -28,7 +28,9 @@ def by_digest(folder):
 
 def test_the_page_does_what_it_says(folder, run_page):
     run_page("docs/features.md", folder)
-    built_in, own, sounds = (by_digest(folder / name) for name in ("vectors", "own-vectors", "sound-vectors"))
+    built_in, own, sounds = (
+        by_digest(folder / name) for name in ("vectors", "own-vectors", "sound-vectors")
+    )
     for number in range(20):
         label = ("cat", "dog")[number % 2]
         data = (folder / "images" / label / f"{number}.png").read_bytes()
@@ -41,6 +43,8 @@ def test_the_page_does_what_it_says(folder, run_page):
         expected = [sound.count(value) / 4 for value in range(256)]
         assert sounds[hashlib.sha256(sound).hexdigest()]["feature"].tolist() == expected
     old = folder / "old-vectors"
-    assert {file.name for file in old.iterdir() if "shard_" in file.name} == {f"shard_{n}" for n in range(4)}
+    assert {file.name for file in old.iterdir() if "shard_" in file.name} == {
+        f"shard_{n}" for n in range(4)
+    }
     assert set(by_digest(old)) == {f"{number}.png" for number in range(20)}
     assert len(built_in) == len(own) == len(sounds) == 20

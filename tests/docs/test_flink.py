@@ -37,7 +37,13 @@ def run(command, folder):
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
-        ["bash", "-c", command], cwd=folder, env=environment, capture_output=True, text=True, timeout=600, check=False
+        ["bash", "-c", command],
+        cwd=folder,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
     assert done.returncode == 0, done.stderr
     return done
@@ -47,7 +53,8 @@ def files(dataset):
     return {
         str(path.relative_to(dataset)): path.read_bytes()
         for path in dataset.rglob("*")
-        if path.is_file() and path.name not in ("recordmill.json", "report.html")  # which tell of the run
+        if path.is_file()
+        and path.name not in ("recordmill.json", "report.html")  # which tell of the run
     }
 
 
@@ -74,7 +81,9 @@ def test_the_targets_are_in_the_makefile():
         assert f"\n{target}: " in makefile
 
 
-@pytest.mark.parametrize("command", re.findall(r"^\$ python -m (benchmarks\.\w+) ?(.*)$", TEXT, re.MULTILINE))
+@pytest.mark.parametrize(
+    "command", re.findall(r"^\$ python -m (benchmarks\.\w+) ?(.*)$", TEXT, re.MULTILINE)
+)
 def test_there_are_such_measurements(command, somewhere):
     module, flags = command
     help_text = run(f"python -m {module} --help", somewhere).stdout

@@ -57,7 +57,11 @@ def type_in_json(kind):
         return "string"
     if origin in (tuple, Sequence) or (origin and issubclass(origin, Mapping)):
         plain, item = ("object", inner[1]) if issubclass(origin, Mapping) else ("array", inner[0])
-        of = PLURALS[type_in_json(item).split()[0]] if not is_dataclass(item) or plain == "array" else ""
+        of = (
+            PLURALS[type_in_json(item).split()[0]]
+            if not is_dataclass(item) or plain == "array"
+            else ""
+        )
         return f"{plain} of {of}" if of else plain
     return "object" if is_dataclass(kind) else WORDS[kind]
 

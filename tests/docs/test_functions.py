@@ -32,7 +32,11 @@ def test_images_are_prepared_and_filtered(folder):
         return json.loads((folder / name / "recordmill.json").read_text(encoding="utf-8"))["ledger"]
 
     prepared = ledger("prepared")
-    assert (prepared["written"], prepared["rejected"], prepared["left_out"]) == (25, {"function": 1}, {"unwanted": 1})
+    assert (prepared["written"], prepared["rejected"], prepared["left_out"]) == (
+        25,
+        {"function": 1},
+        {"unwanted": 1},
+    )
     rejected = json.loads((folder / "prepared/rejected.jsonl").read_text(encoding="utf-8"))
     assert (rejected["key"], rejected["detail"]) == ("dog/black.png", "the image is black")
     assert ledger("filtered")["left_out"] == {"too_blurred": 1, "too_dark": 1, "too_small": 1}

@@ -23,7 +23,9 @@ from recordmill.pipeline.run import build
 def encode_picture(seed):
     """A JPEG of 24 x 16 pixels, another one for each seed."""
     stream = io.BytesIO()
-    Image.frombytes("RGB", (6, 4), random.Random(seed).randbytes(72)).resize((24, 16)).save(stream, "JPEG")
+    Image.frombytes("RGB", (6, 4), random.Random(seed).randbytes(72)).resize((24, 16)).save(
+        stream, "JPEG"
+    )
     return stream.getvalue()
 
 
@@ -45,11 +47,17 @@ LABELME = {
 
 
 def coco(*names):
-    images = [{"id": number, "file_name": name, "width": 24, "height": 16} for number, name in enumerate(names, 1)]
-    annotations = [
-        {"id": each["id"], "image_id": each["id"], "category_id": 1, "bbox": [6, 4, 12, 8]} for each in images
+    images = [
+        {"id": number, "file_name": name, "width": 24, "height": 16}
+        for number, name in enumerate(names, 1)
     ]
-    return json.dumps({"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "cat"}]})
+    annotations = [
+        {"id": each["id"], "image_id": each["id"], "category_id": 1, "bbox": [6, 4, 12, 8]}
+        for each in images
+    ]
+    return json.dumps(
+        {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "cat"}]}
+    )
 
 
 def images(*paths):
@@ -350,7 +358,10 @@ def test_tfrecords(tmp_path, monkeypatch, capsys):
     assert launch(["--input=first", "--output=in", "--set=report=false"], build) == 0
     capsys.readouterr()
     marker, _ = run(ROWS["TFRecords"], tmp_path, monkeypatch, capsys)
-    assert {split: said["records"] for split, said in marker["splits"].items()} == {"train": 1, "test": 1}
+    assert {split: said["records"] for split, said in marker["splits"].items()} == {
+        "train": 1,
+        "test": 1,
+    }
     assert marker["labels"] == CLASSES
 
 
@@ -361,7 +372,10 @@ def test_the_suggested_flags_produce_the_same_bytes(name, tmp_path, monkeypatch,
     for folder in ("auto", "flags"):
         (tmp_path / folder).mkdir()
         marker, captured = run(f"--input ../in {flags}", tmp_path / folder, monkeypatch, capsys)
-        shards = {path.name: path.read_bytes() for path in (tmp_path / folder / "out").rglob("*.tfrecord*")}
+        shards = {
+            path.name: path.read_bytes()
+            for path in (tmp_path / folder / "out").rglob("*.tfrecord*")
+        }
         made.append((marker["plan"]["id"], shards))
         flags = json.loads(captured.out).get("recognised", {"flags": ""})["flags"]
     assert flags == ""
@@ -370,7 +384,9 @@ def test_the_suggested_flags_produce_the_same_bytes(name, tmp_path, monkeypatch,
 
 
 @pytest.mark.parametrize("config", ["yolo", "coco", "voc"])
-def test_roboflows_exports_need_no_setting_but_the_configuration(config, tmp_path, monkeypatch, capsys):
+def test_roboflows_exports_need_no_setting_but_the_configuration(
+    config, tmp_path, monkeypatch, capsys
+):
     name = {"yolo": "YOLO", "coco": "COCO", "voc": "Pascal VOC"}[config]
     write(tmp_path / "in", MADE[f"Roboflow: {name}"][0])
     marker, _ = run(f"--input in --config configs/{config}.yaml", tmp_path, monkeypatch, capsys)
@@ -384,10 +400,18 @@ def test_lists_that_were_read_are_not_ignored(tmp_path, monkeypatch, capsys):
     write(tmp_path / "in", MADE["Pascal VOC"][0])
     marker, _ = run("--input in --config auto", tmp_path, monkeypatch, capsys)
     ignored = {"taken_only_by_name": 1}  # cat_train.txt
-    assert marker["ledger"] == {"listed": 3, "written": 2, "rejected": {}, "ignored": ignored, "left_out": {}}
+    assert marker["ledger"] == {
+        "listed": 3,
+        "written": 2,
+        "rejected": {},
+        "ignored": ignored,
+        "left_out": {},
+    }
 
 
-def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(tmp_path, monkeypatch, capsys):
+def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(
+    tmp_path, monkeypatch, capsys
+):
     write(tmp_path / "in", MADE["Roboflow: COCO"][0])
     fractions = "--set 'splits.fractions={all: 1.0}'"
     marker, _ = run(f"--input in {fractions}", tmp_path, monkeypatch, capsys)

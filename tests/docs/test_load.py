@@ -21,7 +21,11 @@ def test_the_page_is_true(run_page, folder):
     pytest.importorskip("tensorflow")
     converted, trained, described, opened, resumed, listed = run_page("docs/load.md", folder)
     assert '"exit_code":0' in converted.stdout
-    records, classes, names = described.stdout.splitlines()[0].partition(" ")[0], 2, {0: "cat", 1: "dog"}
+    records, classes, names = (
+        described.stdout.splitlines()[0].partition(" ")[0],
+        2,
+        {0: "cat", 1: "dog"},
+    )
     assert trained.stdout.splitlines()[-1] == f"('cat', 'dog') 1 batches of {records}"
     first, weights, meaning = described.stdout.splitlines()
     assert first == f"{records} {classes} {names}"
@@ -34,4 +38,6 @@ def test_the_page_is_true(run_page, folder):
     assert len(ast.literal_eval(labels)) == 3
     assert name == "[b'00.jpg']"
     assert len(listed.stdout.splitlines()) == 30 - int(records)
-    assert all(line.endswith(" int64") and line.startswith("b'") for line in listed.stdout.splitlines())
+    assert all(
+        line.endswith(" int64") and line.startswith("b'") for line in listed.stdout.splitlines()
+    )

@@ -10,7 +10,11 @@ from stored_records import read_records
 
 from recordmill.schemas.features import Feature, parse_example
 
-LABELS = {"a/1.jpg": ("daisy", "train"), "a/2.jpg": ("rose, red", "train"), "b/3.jpg": ("daisy", "test")}
+LABELS = {
+    "a/1.jpg": ("daisy", "train"),
+    "a/2.jpg": ("rose, red", "train"),
+    "b/3.jpg": ("daisy", "test"),
+}
 
 
 @pytest.fixture
@@ -39,7 +43,11 @@ def folder(tmp_path):
 def write_parquet(path, images):
     names = ["rose, red", "daisy"]
     rows = [
-        {"image": {"bytes": images[name], "path": name}, "label": names.index(label), "split": split}
+        {
+            "image": {"bytes": images[name], "path": name},
+            "label": names.index(label),
+            "split": split,
+        }
         for name, (label, split) in LABELS.items()
     ]
     said = {"info": {"features": {"label": {"names": names, "_type": "ClassLabel"}}}}
@@ -71,17 +79,23 @@ def write_imports(folder):
 
 def read(output, *features):
     found = []
-    wanted = (Feature("image/class/text", "bytes", "", ""), *(Feature(key, kind, "", "") for key, kind in features))
+    wanted = (
+        Feature("image/class/text", "bytes", "", ""),
+        *(Feature(key, kind, "", "") for key, kind in features),
+    )
     for path in output.glob("*.tfrecord"):
         for record in read_records(str(path)):
             values = parse_example(wanted, bytes(record))
-            found.append((path.name.partition("-")[0], *(values[feature.key] for feature in wanted)))
+            found.append(
+                (path.name.partition("-")[0], *(values[feature.key] for feature in wanted))
+            )
     return sorted(found)
 
 
 def read_boxes(output):
     sides = [
-        Feature(f"image/object/bbox/{side}", "float", "", "", many=True) for side in ("xmin", "ymin", "xmax", "ymax")
+        Feature(f"image/object/bbox/{side}", "float", "", "", many=True)
+        for side in ("xmin", "ymin", "xmax", "ymax")
     ]
     wanted = (Feature("image/object/class/text", "bytes", "", "", many=True), *sides)
     for path in output.glob("*.tfrecord"):
@@ -103,7 +117,11 @@ def test_the_page_does_what_it_says(folder, run_page):
         ([b"daisy", b"rose"], [0.0, 0.5], [0.0, 0.5], [0.5, 1.0], [1.0, 1.0]),
         ([b"rose"], [0.25], [0.25], [0.75], [0.75]),
     ]
-    assert read(folder / "from-lists") == [("test", b"daisy"), ("train", b"daisy"), ("train", b"rose")]
+    assert read(folder / "from-lists") == [
+        ("test", b"daisy"),
+        ("train", b"daisy"),
+        ("train", b"rose"),
+    ]
     assert read(folder / "rooted", age) == [
         ("test", b"daisy", 3),
         ("train", b"daisy", 1),
@@ -113,7 +131,11 @@ def test_the_page_does_what_it_says(folder, run_page):
     assert read(folder / "from-parquet") == plain
     marker = json.loads((folder / "from-parquet" / "recordmill.json").read_text(encoding="utf-8"))
     assert marker["labels"] == {"rose, red": 0, "daisy": 1}
-    assert read(folder / "from-vertex") == read(folder / "from-automl") == [*plain, ("validation", b"daisy")]
+    assert (
+        read(folder / "from-vertex")
+        == read(folder / "from-automl")
+        == [*plain, ("validation", b"daisy")]
+    )
     assert read(folder / "from-imagefolder", ("image/caption", "bytes")) == [
         (split, b"daisy", split.encode()) for split in ("test", "train", "validation")
     ]

@@ -26,9 +26,13 @@ def test_the_commands_run(amazon_store, run_page, monkeypatch, tmp_path):
     for label in ("cat", "dog"):
         for number in range(10):
             Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(tmp_path / "image.png")
-            client.upload_file(str(tmp_path / "image.png"), "recordmill", f"photos/{label}/{number}.png")
+            client.upload_file(
+                str(tmp_path / "image.png"), "recordmill", f"photos/{label}/{number}.png"
+            )
     results = [json.loads(done.stdout) for done in run_page(PAGE, tmp_path)]
-    assert [(line["status"], line["ledger"]["written"]) for line in results] == [("published", 20)] * 3
+    assert [(line["status"], line["ledger"]["written"]) for line in results] == [
+        ("published", 20)
+    ] * 3
     assert (tmp_path / "here" / "recordmill.json").is_file()
 
 

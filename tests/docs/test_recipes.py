@@ -32,7 +32,11 @@ def test_each_recipe_does_what_it_says(folder):
     assert (folder / "dataset-digits" / "train.record").is_file()
     assert sum(count_records(folder / "dataset-unlabelled").values()) == 20
     assert (folder / "dataset-unlabelled" / "labels.txt").read_text(encoding="utf-8") == ""
-    assert count_records(folder / "dataset-stratified") == {"train": 20, "validation": 10, "test": 10}
+    assert count_records(folder / "dataset-stratified") == {
+        "train": 20,
+        "validation": 10,
+        "test": 10,
+    }
     assert sum(count_records(folder / "dataset-small").values()) == 20
     balanced = [row["class"] for _, row in rows(folder / "dataset-balanced")]
     assert sorted(balanced) == ["cat"] * 10 + ["dog"] * 10

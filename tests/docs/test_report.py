@@ -25,7 +25,9 @@ PAGE = " ".join((ROOT / "docs/report.md").read_text(encoding="utf-8").split())
 def draw(path, seed, size=(160, 120)):
     noise = bytes((seed * 97 + at * at * 31 + at * seed * 13) % 256 for at in range(6 * 4 * 3))
     path.parent.mkdir(parents=True, exist_ok=True)
-    Image.frombytes("RGB", (6, 4), noise).resize((160, 120), Image.Resampling.BICUBIC).resize(size).save(path)
+    Image.frombytes("RGB", (6, 4), noise).resize((160, 120), Image.Resampling.BICUBIC).resize(
+        size
+    ).save(path)
 
 
 def test_the_page_does_what_it_says(run_page, tmp_path):
@@ -39,16 +41,22 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
     assert not (tmp_path / "plain/report.html").exists()
 
     def lines(name):
-        return [json.loads(line) for line in (tmp_path / name / "duplicates.jsonl").read_text().splitlines()]
+        return [
+            json.loads(line)
+            for line in (tmp_path / name / "duplicates.jsonl").read_text().splitlines()
+        ]
 
     shown = [
-        json.loads(block) for block in re.findall(r"```json\n(.*?)```", (ROOT / "docs/report.md").read_text(), re.S)
+        json.loads(block)
+        for block in re.findall(r"```json\n(.*?)```", (ROOT / "docs/report.md").read_text(), re.S)
     ]
     same, alike = lines("compared")
     assert lines("dataset") == lines("plain") == [same]
     assert [list(line) for line in (same, alike)] == [list(line) for line in shown]
     for line, example in ((same, shown[0]), (alike, shown[1])):
-        assert [list(image) for image in line["images"]] == [list(image) for image in example["images"]]
+        assert [list(image) for image in line["images"]] == [
+            list(image) for image in example["images"]
+        ]
     assert {image["key"] for image in same["images"]} == {"cat/0.jpg", "cat/copy.jpg"}
     assert {image["key"] for image in alike["images"]} > {"dog/small.jpg"}
     assert "1 look-alike pair (" in compared.stderr
@@ -60,8 +68,14 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
 def test_its_numbers_are_the_codes():
     assert f"more than {MOST_BARS} classes, only the {MOST_BARS - SMALLEST_BARS} largest" in PAGE
     assert f"and the {SMALLEST_BARS} smallest have a bar" in PAGE
-    assert f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes, or {MOST_WITH_BOXES} with boxes" in PAGE
-    assert f"at most {MOST_RECORDS:,} records of {MOST_BYTES >> 20} MiB in {MOST_SHARDS} shards" in PAGE
+    assert (
+        f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes, or {MOST_WITH_BOXES} with boxes"
+        in PAGE
+    )
+    assert (
+        f"at most {MOST_RECORDS:,} records of {MOST_BYTES >> 20} MiB in {MOST_SHARDS} shards"
+        in PAGE
+    )
     assert f"the first records of {MOST_SHARDS} shards" in PAGE
     assert f"at most {MOST_BITS} bits" in PAGE
     assert f"the first {MOST_LISTED:,} are listed" in PAGE

@@ -36,7 +36,10 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
     assert list(result["measured"]) == ["800"]
     assert (tmp_path / "work" / "scale-prediction.json").is_file()
     assert "predicted, then measured" in tried.stderr
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in estimated.stdout.splitlines()]
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in estimated.stdout.splitlines()
+    ]
     assert rows == table("images | workers of 4 vCPUs")
 
 
@@ -61,8 +64,12 @@ def test_the_first_line_of_the_estimate_by_hand():
     converting = max(images * 2.6e-3 * 2 / processes, images * 0.05 / (processes * REMOTE_READERS))
     shards = math.ceil(images * constants["output_bytes"] / 2**27)
     publishing = images * constants["publishing"] * 2 + shards * (1 + 4 / MOVES_AT_ONCE) * 0.05
-    seconds = 240 + listing + images * constants["shuffling"] * 2 / processes + converting + publishing
-    shown = [page[name][1] for name in ("listing", "converting", "shards", "publishing", "total time")]
+    seconds = (
+        240 + listing + images * constants["shuffling"] * 2 / processes + converting + publishing
+    )
+    shown = [
+        page[name][1] for name in ("listing", "converting", "shards", "publishing", "total time")
+    ]
     assert shown == [
         f"{listing:.0f} s",
         f"{converting:.0f} s",
@@ -71,13 +78,22 @@ def test_the_first_line_of_the_estimate_by_hand():
         f"{seconds / 60:.1f} min",
     ]
     hours = seconds / 3_600
-    costs = [40 * hours * 0.056, 160 * hours * 0.0036, 0.4, images * constants["shuffled_bytes"] / 1e9 * 0.011]
+    costs = [
+        40 * hours * 0.056,
+        160 * hours * 0.0036,
+        0.4,
+        images * constants["shuffled_bytes"] / 1e9 * 0.011,
+    ]
     assert [number(page[name][1]) for name in ("vCPUs", "memory", "reads", "shuffle")] == [
         round(cost, 3 if cost < 0.01 else 2) for cost in costs
     ]
     assert number(page["total"][1]) == round(sum(costs), 2)
     first = table("images | workers of 4 vCPUs")[0]
-    assert (number(first[3]), first[8], number(first[10])) == (shards, f"{seconds / 60:.1f}", round(sum(costs), 2))
+    assert (number(first[3]), first[8], number(first[10])) == (
+        shards,
+        f"{seconds / 60:.1f}",
+        round(sum(costs), 2),
+    )
 
 
 def test_the_bounds_are_those_of_the_code():
@@ -85,5 +101,9 @@ def test_the_bounds_are_those_of_the_code():
     assert f"at most {MOST_PER_SHARD:,}" in TEXT
     assert f"sorts {HELD_REFERENCES:,} references" in TEXT
     assert f"about {GROUP_IMAGES // 10**6} million images" in TEXT
-    assert (scale.SIZE, scale.CLASSES, f"{scale.IMAGES_A_SHARD:,} of them" in TEXT) == ((64, 48), 100, True)
+    assert (scale.SIZE, scale.CLASSES, f"{scale.IMAGES_A_SHARD:,} of them" in TEXT) == (
+        (64, 48),
+        100,
+        True,
+    )
     assert scale.KEEPING in TEXT

@@ -24,12 +24,15 @@ def test_the_page_does_what_it_says(photos, run_page):
     assert sum(split["records"] for split in marker("by-hash")["splits"].values()) == 80
     assert marker("stratified")["splits"]["test"]["classes"] == {"cat": 4, "dog": 4}
     assert marker("grouped")["ledger"]["written"] == 80
-    assert marker("together")["ledger"]["written"] == marker("look-alikes")["ledger"]["written"] == 80
+    assert (
+        marker("together")["ledger"]["written"] == marker("look-alikes")["ledger"]["written"] == 80
+    )
     assert marker("dropped")["ledger"]["left_out"] == {"duplicate": 40}
     assert {name: split["classes"] for name, split in marker("folds")["splits"].items()} == {
         f"fold{number}": {"cat": 8, "dog": 8} for number in range(5)
     }
     others = "fold0+fold1+fold2+fold3+fold4"
     assert cross_validation.stdout.splitlines() == [
-        f"fold{number} 64 16 {others.replace(f'fold{number}', '').replace('++', '+').strip('+')}" for number in range(5)
+        f"fold{number} 64 16 {others.replace(f'fold{number}', '').replace('++', '+').strip('+')}"
+        for number in range(5)
     ]

@@ -21,10 +21,17 @@ LINES = [
 
 @pytest.fixture
 def folder(tmp_path):
-    rows = "".join(f"{'true' if n % 2 else 'false'},{n},{'cat' if n % 3 else 'dog'},{n / 4}\n" for n in range(40))
-    (tmp_path / "observations.csv").write_text(f"feature0,feature1,feature2,feature3\n{rows}", encoding="utf-8")
+    rows = "".join(
+        f"{'true' if n % 2 else 'false'},{n},{'cat' if n % 3 else 'dog'},{n / 4}\n"
+        for n in range(40)
+    )
+    (tmp_path / "observations.csv").write_text(
+        f"feature0,feature1,feature2,feature3\n{rows}", encoding="utf-8"
+    )
     lines = [*LINES, *({**LINES[1], "id": f"more {n}"} for n in range(30))]
-    (tmp_path / "measurements.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    (tmp_path / "measurements.jsonl").write_text(
+        "\n".join(map(json.dumps, lines)), encoding="utf-8"
+    )
     return tmp_path
 
 
@@ -34,7 +41,9 @@ def examples(dataset):
 
 def test_the_page_does_what_it_says(folder, run_page):
     run_page("docs/tables.md", folder)
-    declared, inferred = (examples(folder / name) for name in ("observations-dataset", "inferred-dataset"))
+    declared, inferred = (
+        examples(folder / name) for name in ("observations-dataset", "inferred-dataset")
+    )
     assert len(declared) == 40
     assert list(map(repr, declared)) == list(map(repr, inferred))
     found = examples(folder / "measurements-dataset")
@@ -48,4 +57,8 @@ def test_the_page_does_what_it_says(folder, run_page):
         "spectrum": [0.5, 1.5],
         "quality": [0],
     }
-    assert all(set(each) == {"sunny", "place", "temperature", "quality"} for each in found if "count" not in each)
+    assert all(
+        set(each) == {"sunny", "place", "temperature", "quality"}
+        for each in found
+        if "count" not in each
+    )

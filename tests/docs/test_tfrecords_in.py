@@ -17,7 +17,9 @@ def write_examples(path, examples):
         for key, value in fields.items():
             entry = example.features.feature[key]
             values = value if isinstance(value, list) else [value]
-            kind = {bytes: entry.bytes_list, int: entry.int64_list, float: entry.float_list}[type(values[0])]
+            kind = {bytes: entry.bytes_list, int: entry.int64_list, float: entry.float_list}[
+                type(values[0])
+            ]
             kind.value.extend(values)
         record = example.SerializeToString()
         length = struct.pack("<Q", len(record))
@@ -38,17 +40,24 @@ def datasets(tmp_path):
     for split, numbers in (("train", range(8)), ("test", range(8, 10))):
         images = [{"image": picture(number), "label": number % 3} for number in numbers]
         write_examples(tmp_path / "old-dataset" / f"{split}-00000-of-00001.tfrecord", images)
-    others = [{"image/encoded": picture(number), "image/class/label": 4} for number in range(10, 20)]
+    others = [
+        {"image/encoded": picture(number), "image/class/label": 4} for number in range(10, 20)
+    ]
     write_examples(tmp_path / "other-dataset" / "all.record", others)
     odd = [
         {"x": bytes([number] * 192), "y": number % 2, "id": f"n/{number}".encode(), "weight": 0.5}
         for number in range(4)
     ]
     write_examples(tmp_path / "odd.tfrecord", odd)
-    vectors = [{"sha256": b"%064x" % number, "feature": [0.5, number / 4], "label": number % 2} for number in range(30)]
+    vectors = [
+        {"sha256": b"%064x" % number, "feature": [0.5, number / 4], "label": number % 2}
+        for number in range(30)
+    ]
     write_examples(tmp_path / "vectors" / "shard_0", vectors[::2])
     write_examples(tmp_path / "vectors" / "shard_1", vectors[1::2])
-    write_examples(tmp_path / "numbered" / "a.tfrecord", [{"image": picture(n), "label": n} for n in (0, 1)])
+    write_examples(
+        tmp_path / "numbered" / "a.tfrecord", [{"image": picture(n), "label": n} for n in (0, 1)]
+    )
     return tmp_path
 
 

@@ -21,15 +21,36 @@ def somewhere(tmp_path_factory, run_command):
             path = folder / "photos" / animal / f"{number:04d}.jpg"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (40, 30), (8 * number, 90, 200 * (animal == "dog"))).save(path)
-    assert run_command("python -m pipeline.run --input photos --output dataset", folder).returncode == 0
+    assert (
+        run_command("python -m pipeline.run --input photos --output dataset", folder).returncode
+        == 0
+    )
     return folder
 
 
 def test_the_page_runs_and_gives_what_it_says(run_page, somewhere):
     runs = run_page(PAGE, somewhere)
-    whole, frames, pixels, one_file, bare, inspected, record, by_key, where, one, images, followed, script = runs
+    (
+        whole,
+        frames,
+        pixels,
+        one_file,
+        bare,
+        inspected,
+        record,
+        by_key,
+        where,
+        one,
+        images,
+        followed,
+        script,
+    ) = runs
     assert bare.returncode == 0
-    for done, level, records in ((whole, "files", 60), (frames, "frames", 60), (pixels, "pixels", 60)):
+    for done, level, records in (
+        (whole, "files", 60),
+        (frames, "frames", 60),
+        (pixels, "pixels", 60),
+    ):
         said = f"no problems found: {records} records in 2 files, level {level}, "
         assert done.stderr.splitlines()[-1].startswith(said)
     assert json.loads(pixels.stdout)["findings"] == []
@@ -58,17 +79,26 @@ def test_damage_is_reported_as_the_page_shows(somewhere, run_command, tmp_path):
     assert done.returncode == 1
     (line,) = (line for line in done.stderr.splitlines() if line.startswith("damage: "))
     shown = (ROOT / PAGE).read_text(encoding="utf-8").split("\ndamage: ")[1].splitlines()[0]
-    assert line.rpartition(": ")[2] == shown.rpartition(": ")[2] == "the data do not match their checksum"
+    assert (
+        line.rpartition(": ")[2]
+        == shown.rpartition(": ")[2]
+        == "the data do not match their checksum"
+    )
     assert line.startswith("damage: train-00000-of-00001.tfrecord, record 0 at byte 0 (")
 
 
 def test_swapped_names_and_an_edited_page_are_reported_as_the_page_shows(somewhere, run_command):
     folder = somewhere / "dataset"
-    kept = {name: (folder / name).read_bytes() for name in ("labels.txt", "README.md", "recordmill.json")}
+    kept = {
+        name: (folder / name).read_bytes()
+        for name in ("labels.txt", "README.md", "recordmill.json")
+    }
 
     def verified():
         done = run_command("python -m pipeline.verify dataset", somewhere)
-        return done.returncode, [line for line in done.stderr.splitlines() if line.startswith(("damage: ", "note: "))]
+        return done.returncode, [
+            line for line in done.stderr.splitlines() if line.startswith(("damage: ", "note: "))
+        ]
 
     try:
         (folder / "README.md").write_bytes(kept["README.md"] + b"Licence: CC0\n")
@@ -78,7 +108,9 @@ def test_swapped_names_and_an_edited_page_are_reported_as_the_page_shows(somewhe
         (folder / "labels.txt").write_bytes(kept["labels.txt"])
         (folder / "README.md").write_bytes(kept["README.md"])
         marker = json.loads(kept["recordmill.json"])
-        (folder / "recordmill.json").write_text(json.dumps({**marker, "labels": {"cat": 1, "dog": 0}}))
+        (folder / "recordmill.json").write_text(
+            json.dumps({**marker, "labels": {"cat": 1, "dog": 0}})
+        )
         code, lines = verified()
     finally:
         for name, content in kept.items():
@@ -99,17 +131,28 @@ def test_a_folder_without_its_marker_is_not_a_dataset(somewhere, run_command):
         for command in ("verify", "inspect"):
             done = run_command(f"python -m pipeline.{command} dataset", somewhere)
             assert done.returncode == 1
-            assert done.stderr.startswith("error: dataset holds no recordmill.json but sidecars/ and rejected.jsonl, ")
+            assert done.stderr.startswith(
+                "error: dataset holds no recordmill.json but sidecars/ and rejected.jsonl, "
+            )
         assert run_command("python -m pipeline.verify 'dataset/train-*'", somewhere).returncode == 0
     finally:
         away.rename(marker)
 
 
 def test_every_kind_of_finding_is_explained():
-    table = re.findall(r"^\| `(\w+)` \| [^|]+ \| (note)? ?\|$", (ROOT / PAGE).read_text(encoding="utf-8"), re.M)
-    sources = [ROOT / "recordmill/storage/tfrecord_file.py", ROOT / "recordmill/reading/find_excluded.py"]
+    table = re.findall(
+        r"^\| `(\w+)` \| [^|]+ \| (note)? ?\|$", (ROOT / PAGE).read_text(encoding="utf-8"), re.M
+    )
+    sources = [
+        ROOT / "recordmill/storage/tfrecord_file.py",
+        ROOT / "recordmill/reading/find_excluded.py",
+    ]
     sources += (ROOT / "recordmill/reading").glob("verify_*.py")
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
-    kinds = set(re.findall(r'(?:Finding\(|\.add\(|Damage\(|report\(\[\(|\]\), \(|yield |return )"(\w+)", ', text))
+    kinds = set(
+        re.findall(
+            r'(?:Finding\(|\.add\(|Damage\(|report\(\[\(|\]\), \(|yield |return )"(\w+)", ', text
+        )
+    )
     assert {kind for kind, _ in table} == kinds
     assert {kind for kind, note in table if note} == NOTES

@@ -11,7 +11,9 @@ from PIL import Image
 from recordmill.schemas.features import Example
 from recordmill.transforms.records.image_functions import find_function
 
-FLAGS = "--set=images.function=hooks:crop_square --set=keep=hooks:is_colourful --set=images.store=png"
+FLAGS = (
+    "--set=images.function=hooks:crop_square --set=keep=hooks:is_colourful --set=images.store=png"
+)
 
 
 def test_images_are_cropped_and_filtered(tmp_path, run_command, monkeypatch):
@@ -27,7 +29,11 @@ def test_images_are_cropped_and_filtered(tmp_path, run_command, monkeypatch):
     sys.modules.pop("hooks", None)
     assert done.returncode == 0, done.stderr
     ledger = json.loads(done.stdout)["ledger"]
-    assert (ledger["written"], ledger["rejected"], ledger["left_out"]) == (12, {"function": 1}, {"unwanted": 1})
+    assert (ledger["written"], ledger["rejected"], ledger["left_out"]) == (
+        12,
+        {"function": 1},
+        {"unwanted": 1},
+    )
     (rejected,) = (tmp_path / "dataset/rejected.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(rejected)["detail"] == "12 x 7 pixels are too few"
     stored = set()

@@ -45,16 +45,29 @@ def collections() -> list[Collection]:
 def find_clone(repository: str, commit: str, cache: Path) -> Path:
     """A git directory that has the commit; skips the test where there is none to be had."""
     owner, name = repository.split("/")
-    for path in (Path(CLONES, f"{owner}+{name}", "repo"), Path(CLONES, owner, name)) if CLONES else ():
+    for path in (
+        (Path(CLONES, f"{owner}+{name}", "repo"), Path(CLONES, owner, name)) if CLONES else ()
+    ):
         if path.exists():
             return path
     clone = cache / f"{owner}+{name}"
     if not clone.exists():
         subprocess.run(["git", "init", "--quiet", "--bare", str(clone)], check=True)
-    fetch = ["git", "-C", str(clone), "fetch", "--quiet", "--depth=1", f"https://github.com/{repository}", commit]
+    fetch = [
+        "git",
+        "-C",
+        str(clone),
+        "fetch",
+        "--quiet",
+        "--depth=1",
+        f"https://github.com/{repository}",
+        commit,
+    ]
     environment = {**os.environ, "GIT_TERMINAL_PROMPT": "0"}
     try:
-        done = subprocess.run(fetch, env=environment, capture_output=True, text=True, timeout=PATIENCE)
+        done = subprocess.run(
+            fetch, env=environment, capture_output=True, text=True, timeout=PATIENCE
+        )
     except subprocess.TimeoutExpired:
         pytest.skip(f"{repository} does not answer")
     if done.returncode:
@@ -76,7 +89,9 @@ def take_out(tmp_path_factory) -> Callable[[Collection], Path]:
             archive = ["git", "-C", str(clone), "archive", collection.commit, path]
             packed = subprocess.run(archive, capture_output=True)
             if packed.returncode:
-                pytest.skip(f"the clone of {collection.repository} lacks files: {packed.stderr.decode():.200}")
+                pytest.skip(
+                    f"the clone of {collection.repository} lacks files: {packed.stderr.decode():.200}"
+                )
             with tarfile.open(fileobj=BytesIO(packed.stdout)) as tar:
                 tar.extractall(folder, filter="data")
             if place:
@@ -111,14 +126,24 @@ FLAGS = {
 }
 # What a collection's own mistakes make of it: its reasons in the ledger.
 REJECTED: dict[str, dict[str, int]] = {}
-MOST_DIFFERENCE = 3.0  # of 255, on average over an image: what quality 95 does to a noisy photograph
+MOST_DIFFERENCE = (
+    3.0  # of 255, on average over an image: what quality 95 does to a noisy photograph
+)
 
 
 @pytest.mark.skipif("RECORDMILL_EXPORTS" not in os.environ, reason="make test-exports runs it")
 @pytest.mark.parametrize("collection", collections(), ids=lambda each: each.collection)
 def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_path):
     folder, output = take_out(collection), tmp_path / "dataset"
-    command = [sys.executable, "-m", "pipeline.run", "--input", str(folder), "--output", str(output)]
+    command = [
+        sys.executable,
+        "-m",
+        "pipeline.run",
+        "--input",
+        str(folder),
+        "--output",
+        str(output),
+    ]
     command += FLAGS.get(collection.collection, [])
     done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stderr
@@ -132,7 +157,9 @@ def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_p
     assert ledger["rejected"] == REJECTED.get(collection.collection, {})
 
     if images := images_below(folder):
-        sources = {sha256(data).hexdigest(): data for data in (path.read_bytes() for path in images)}
+        sources = {
+            sha256(data).hexdigest(): data for data in (path.read_bytes() for path in images)
+        }
         assert compare_pixels(output, sources) < MOST_DIFFERENCE
 
 

@@ -34,11 +34,31 @@ FLAGS = {
 }
 MARKS = {"one process": pytest.mark.runner, "prism": pytest.mark.prism}
 ON_DIRECT_RUNNER = {
-    *(f"config_{name}" for name in ("archives", "arrays", "cifar10", "coco", "filename_labels", "idx", "imagefolder")),
-    *(f"config_{name}" for name in ("class_folders", "feature_vectors", "labelme", "manifest", "observations")),
+    *(
+        f"config_{name}"
+        for name in (
+            "archives",
+            "arrays",
+            "cifar10",
+            "coco",
+            "filename_labels",
+            "idx",
+            "imagefolder",
+        )
+    ),
+    *(
+        f"config_{name}"
+        for name in ("class_folders", "feature_vectors", "labelme", "manifest", "observations")
+    ),
     *(f"config_{name}" for name in ("tfrecords", "tutorial", "voc", "yolo")),
-    *(f"convention_{name}" for name in ("feature_vector_by_name", "image_tfrecord_builder", "inception", "keras")),
-    *(f"convention_{name}" for name in ("raw_pixels", "slim", "tfds", "tfrecorder", "tpu_imagenet")),
+    *(
+        f"convention_{name}"
+        for name in ("feature_vector_by_name", "image_tfrecord_builder", "inception", "keras")
+    ),
+    *(
+        f"convention_{name}"
+        for name in ("raw_pixels", "slim", "tfds", "tfrecorder", "tpu_imagenet")
+    ),
 }
 """Conversions that `make test` also runs on Beam's DirectRunner: one of each source and of each convention."""
 
@@ -56,7 +76,16 @@ WITH_BEAM = {"config_class_folders", "config_coco", "config_tfrecords", "convent
 NOT_WITH_BEAM = ("images.moments", "images.near_duplicates", "index_files", "analyze", "shards")
 """Settings without which `--writer=beam` is tried; it needs `shards.count`, and has no sidecars."""
 
-ALL_THE_SAME = ("unit", "classes", "ledger", "named", "boxes", "dropped_boxes", "labels_of_images", "changes")
+ALL_THE_SAME = (
+    "unit",
+    "classes",
+    "ledger",
+    "named",
+    "boxes",
+    "dropped_boxes",
+    "labels_of_images",
+    "changes",
+)
 
 
 def pytest_generate_tests(metafunc):
@@ -67,7 +96,9 @@ def pytest_generate_tests(metafunc):
         ways += ["prism"] if os.environ.get("RECORDMILL_PRISM") else []
         pairs = [(case, FLAGS[way]) for way in ways for case in cases]
         metafunc.parametrize(
-            ("case", "beam_flags"), pairs, ids=[f"{case.name}-{way}" for way in ways for case in cases]
+            ("case", "beam_flags"),
+            pairs,
+            ids=[f"{case.name}-{way}" for way in ways for case in cases],
         )
     if "way" not in metafunc.fixturenames:
         return
@@ -79,7 +110,10 @@ def pytest_generate_tests(metafunc):
             ways = ["without a runner", *(["one process"] if case.name in ON_DIRECT_RUNNER else [])]
         if os.environ.get("RECORDMILL_PRISM"):
             ways.append("prism")
-        pairs += [pytest.param(case, way, id=f"{case.name}-{way}", marks=MARKS.get(way, ())) for way in ways]
+        pairs += [
+            pytest.param(case, way, id=f"{case.name}-{way}", marks=MARKS.get(way, ()))
+            for way in ways
+        ]
     metafunc.parametrize(("case", "way"), pairs)
 
 
@@ -124,7 +158,9 @@ def digest_of_rows(path, *left_out):
     for line in path.read_bytes().splitlines(keepends=True):
         row = json.loads(line)
         if not row.keys().isdisjoint(left_out):
-            line = json.dumps({key: value for key, value in row.items() if key not in left_out}).encode()
+            line = json.dumps(
+                {key: value for key, value in row.items() if key not in left_out}
+            ).encode()
         kept.update(line)
     return kept.hexdigest()
 
@@ -142,7 +178,9 @@ def describe(output):
     for split in marker["splits"].values():
         for shard in split["shards"]:
             assert shard["sha256"] == digest_of((output / shard["name"]).read_bytes())
-            assert shard.pop("sidecar_sha256") == digest_of((output / shard["sidecar"]).read_bytes())
+            assert shard.pop("sidecar_sha256") == digest_of(
+                (output / shard["sidecar"]).read_bytes()
+            )
             facts[shard["name"]] = shard["sha256"]
             facts[shard["sidecar"]] = digest_of_rows(output / shard["sidecar"], "detail")
     for name in marker["files"]:
@@ -177,13 +215,20 @@ def as_facts(text):
 
 def differences(expected, found):
     """What has changed, a fact a line, in full: pytest would shorten it."""
-    changed = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
-    return "".join(f"\n{name}\n  was {expected.get(name)}\n  is  {found.get(name)}" for name in changed)
+    changed = sorted(
+        name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name)
+    )
+    return "".join(
+        f"\n{name}\n  was {expected.get(name)}\n  is  {found.get(name)}" for name in changed
+    )
 
 
 def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     root, digest = input_of(case)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")))
+    monkeypatch.setenv(
+        "PYTHONPATH",
+        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
+    )
     terminated = signal.getsignal(signal.SIGTERM)
     try:
         flags = [*flags_of(case, root, tmp_path / "dataset"), *FLAGS[way]]
@@ -197,18 +242,28 @@ def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     if request.config.getoption("--update-goldens"):
         path.write_text(as_text(found), encoding="utf-8")
     expected = as_facts(path.read_text(encoding="utf-8"))
-    assert found["input"] == expected["input"], "its generator has changed, or a library encodes it differently"
+    assert found["input"] == expected["input"], (
+        "its generator has changed, or a library encodes it differently"
+    )
     assert found == expected, differences(expected, found)
 
 
 @pytest.mark.parametrize("name", sorted(ON_DIRECT_RUNNER))
-def test_a_conversion_that_reuses_images_gives_the_same(name, input_of, tmp_path, capsys, monkeypatch):
+def test_a_conversion_that_reuses_images_gives_the_same(
+    name, input_of, tmp_path, capsys, monkeypatch
+):
     (case,) = (case for case in CASES if case.name == name)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")))
+    monkeypatch.setenv(
+        "PYTHONPATH",
+        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
+    )
     root, digest = input_of(case)
     terminated = signal.getsignal(signal.SIGTERM)
     try:
-        for folder, more in (("earlier", ()), ("", (f"--reuse={tmp_path / 'earlier' / 'dataset'}",))):
+        for folder, more in (
+            ("earlier", ()),
+            ("", (f"--reuse={tmp_path / 'earlier' / 'dataset'}",)),
+        ):
             (tmp_path / folder).mkdir(exist_ok=True)
             flags = [*flags_of(case, root, tmp_path / folder / "dataset"), *more]
             assert launch(flags, build) == 0, capsys.readouterr().err
@@ -224,7 +279,10 @@ def test_a_conversion_that_reuses_images_gives_the_same(name, input_of, tmp_path
 @pytest.fixture
 def records_of(capsys, monkeypatch):
     """The line of JSON of a conversion, and all records that it wrote, sorted."""
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")))
+    monkeypatch.setenv(
+        "PYTHONPATH",
+        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
+    )
 
     def run(output, *flags):
         terminated = signal.getsignal(signal.SIGTERM)
@@ -233,35 +291,58 @@ def records_of(capsys, monkeypatch):
         finally:
             signal.signal(signal.SIGTERM, terminated)
         line = json.loads(capsys.readouterr().out)
-        files = [path for path in output.iterdir() if path.is_file() and looks_like_records(str(path))]
+        files = [
+            path for path in output.iterdir() if path.is_file() and looks_like_records(str(path))
+        ]
         assert len(files) == sum(split["shards"] for split in line["splits"].values())
         return line, sorted(bytes(record) for file in files for record in read_records(str(file)))
 
     return run
 
 
-def test_beam_writes_the_same_examples(case, beam_flags, input_of, tmp_path, records_of, choose_runner):
+def test_beam_writes_the_same_examples(
+    case, beam_flags, input_of, tmp_path, records_of, choose_runner
+):
     root, _ = input_of(case)
     settings = [each for each in case.settings if not each.startswith(NOT_WITH_BEAM)]
-    settings += ["images.near_duplicates=false"] if any("near_duplicates: true" in each for each in settings) else []
-    flags = list(flags_of(replace(case, settings=(*settings, "shards.count=2")), root, tmp_path))[:-1]
+    settings += (
+        ["images.near_duplicates=false"]
+        if any("near_duplicates: true" in each for each in settings)
+        else []
+    )
+    flags = list(flags_of(replace(case, settings=(*settings, "shards.count=2")), root, tmp_path))[
+        :-1
+    ]
     choose_runner(False)
     ours, our_records = records_of(tmp_path / "ours", *flags)
     choose_runner(True)
-    prism = [f"--prism_location={os.environ['RECORDMILL_PRISM']}"] if "--runner=PrismRunner" in beam_flags else []
-    beams, beam_records = records_of(tmp_path / "beams", *flags, "--writer=beam", *beam_flags, *prism)
+    prism = (
+        [f"--prism_location={os.environ['RECORDMILL_PRISM']}"]
+        if "--runner=PrismRunner" in beam_flags
+        else []
+    )
+    beams, beam_records = records_of(
+        tmp_path / "beams", *flags, "--writer=beam", *beam_flags, *prism
+    )
     assert beam_records == our_records
-    assert {key: beams.get(key) for key in ALL_THE_SAME} == {key: ours.get(key) for key in ALL_THE_SAME}
-    counts = [{name: split["images"] for name, split in line["splits"].items()} for line in (ours, beams)]
+    assert {key: beams.get(key) for key in ALL_THE_SAME} == {
+        key: ours.get(key) for key in ALL_THE_SAME
+    }
+    counts = [
+        {name: split["images"] for name, split in line["splits"].items()} for line in (ours, beams)
+    ]
     assert counts[0] == counts[1]
-    assert (tmp_path / "beams/labels.txt").read_bytes() == (tmp_path / "ours/labels.txt").read_bytes()
+    assert (tmp_path / "beams/labels.txt").read_bytes() == (
+        tmp_path / "ours/labels.txt"
+    ).read_bytes()
 
 
 def test_each_configuration_and_each_convention_has_a_golden():
     configs = {path.stem for path in CONFIGS.glob("*.yaml")}
     assert configs == {case.config for case in CASES if case.name == f"config_{case.config}"}
     written = {
-        as_facts(path.read_text(encoding="utf-8"))["marker convention"].strip('"') for path in EXPECTED.iterdir()
+        as_facts(path.read_text(encoding="utf-8"))["marker convention"].strip('"')
+        for path in EXPECTED.iterdir()
     }
     assert set(convention_names()) <= written
 
@@ -269,10 +350,18 @@ def test_each_configuration_and_each_convention_has_a_golden():
 def test_each_source_and_each_convention_is_tried_on_direct_runner():
     cases = [case for case in CASES if case.name in ON_DIRECT_RUNNER]
     assert len(cases) == len(ON_DIRECT_RUNNER)
-    configs = [yaml.safe_load((CONFIGS / f"{case.config}.yaml").read_text()) for case in cases if case.config]
+    configs = [
+        yaml.safe_load((CONFIGS / f"{case.config}.yaml").read_text())
+        for case in cases
+        if case.config
+    ]
     assert {config["source"]["kind"] for config in configs} == set(source_names())
-    conventions = [(EXPECTED / f"{name}.txt").read_text(encoding="utf-8") for name in ON_DIRECT_RUNNER]
-    assert {as_facts(text)["marker convention"].strip('"') for text in conventions} == set(convention_names())
+    conventions = [
+        (EXPECTED / f"{name}.txt").read_text(encoding="utf-8") for name in ON_DIRECT_RUNNER
+    ]
+    assert {as_facts(text)["marker convention"].strip('"') for text in conventions} == set(
+        convention_names()
+    )
 
 
 def test_each_golden_has_a_conversion():

@@ -25,7 +25,10 @@ COMPUTED = ("feature_vector", "feature_vector_by_name", "plain")
 
 COLLECTIONS = {
     "sample": (),  # what Recordmill draws itself
-    "cifar": (f"--input={SHARED}/cifar-folders", "--set=splits.from_folders={train: train, test: test}"),
+    "cifar": (
+        f"--input={SHARED}/cifar-folders",
+        "--set=splits.from_folders={train: train, test: test}",
+    ),
     "imagenet": (
         f"--input={SHARED}/imagenet-flat",
         "--config=configs/filename_labels.yaml",
@@ -53,7 +56,11 @@ class Dataset:
     @property
     def keys(self) -> dict[str, str]:
         """The feature keys by the field that fills them, for features of one value."""
-        return {said["field"]: key for key, said in self.marker["features"].items() if said["shape"] == []}
+        return {
+            said["field"]: key
+            for key, said in self.marker["features"].items()
+            if said["shape"] == []
+        }
 
     @property
     def is_raw(self) -> bool:
@@ -61,15 +68,24 @@ class Dataset:
         return self.marker["plan"]["recipe"]["images"]["store"] == "raw"
 
     def files(self, split: str) -> list[str]:
-        return [str(self.folder / shard["name"]) for shard in self.marker["splits"][split]["shards"]]
+        return [
+            str(self.folder / shard["name"]) for shard in self.marker["splits"][split]["shards"]
+        ]
 
     def indexes(self, split: str) -> list[str]:
-        return [str(self.folder / f"sidecars/{shard['name']}.idx") for shard in self.marker["splits"][split]["shards"]]
+        return [
+            str(self.folder / f"sidecars/{shard['name']}.idx")
+            for shard in self.marker["splits"][split]["shards"]
+        ]
 
     def rows(self, split: str) -> list[dict[str, Any]]:
         """The sidecars' rows of all images of a split, in the order of the files."""
         paths = [self.folder / shard["sidecar"] for shard in self.marker["splits"][split]["shards"]]
-        rows = [json.loads(line) for path in paths for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [
+            json.loads(line)
+            for path in paths
+            for line in path.read_text(encoding="utf-8").splitlines()
+        ]
         return [row for row in rows if "rejected" not in row]
 
 
@@ -91,9 +107,23 @@ def convert(tmp_path_factory) -> Callable[..., Dataset]:
                 f"--input={draw_sample() if collection == 'sample' else collection}",
             )
             computed = ("features.feature=color_histogram",) if convention in COMPUTED else ()
-            seekable = ("index_files=true", "compression=none")  # TensorFlow Recorder's files would be gzipped
-            settings = (f"convention={convention}", *computed, "name=some-images", *seekable, "shards.count=3")
-            chosen = [*places, *(f"--set={each}" for each in settings), *flags, f"--output={folder}"]
+            seekable = (
+                "index_files=true",
+                "compression=none",
+            )  # TensorFlow Recorder's files would be gzipped
+            settings = (
+                f"convention={convention}",
+                *computed,
+                "name=some-images",
+                *seekable,
+                "shards.count=3",
+            )
+            chosen = [
+                *places,
+                *(f"--set={each}" for each in settings),
+                *flags,
+                f"--output={folder}",
+            ]
             command = [PRODUCT, "-m", "pipeline.run", *chosen]
             done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr
@@ -113,7 +143,8 @@ def convert(tmp_path_factory) -> Callable[..., Dataset]:
 
 
 @pytest.fixture(
-    params=[(collection, convention) for collection in COLLECTIONS for convention in CONVENTIONS], ids="-".join
+    params=[(collection, convention) for collection in COLLECTIONS for convention in CONVENTIONS],
+    ids="-".join,
 )
 def dataset(request, convert) -> Dataset:
     """Each collection in each convention."""
@@ -128,10 +159,14 @@ def run_block(convert, tmp_path) -> Callable[[str], str]:
         text = (ROOT / "docs/load.md").read_text(encoding="utf-8")
         (block,) = re.findall(rf"^```python {name}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
         (tmp_path / name).write_text(block, encoding="utf-8")
-        (tmp_path / "dataset").symlink_to(convert("sample", "default", "--set=images.resize.exact=[64,64]").folder)
+        (tmp_path / "dataset").symlink_to(
+            convert("sample", "default", "--set=images.resize.exact=[64,64]").folder
+        )
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "HF_HOME": str(tmp_path / "hf")}
         command = [sys.executable, name]
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -36,7 +36,10 @@ def write_coco(folder):
             draw(folder / split / f"{number}.jpg", number)
         boxes = [(number, box) for number in numbers for box in BOXES[number]]
         content = {
-            "images": [{"id": n, "file_name": f"{n}.jpg", "width": WIDTH, "height": HEIGHT} for n in numbers],
+            "images": [
+                {"id": n, "file_name": f"{n}.jpg", "width": WIDTH, "height": HEIGHT}
+                for n in numbers
+            ],
             "categories": [{"id": number, "name": name} for name, number in CATEGORIES.items()],
             "annotations": [
                 {
@@ -50,7 +53,9 @@ def write_coco(folder):
             ],
         }
         (folder / "annotations").mkdir(exist_ok=True)
-        (folder / f"annotations/instances_{split}2017.json").write_text(json.dumps(content), encoding="utf-8")
+        (folder / f"annotations/instances_{split}2017.json").write_text(
+            json.dumps(content), encoding="utf-8"
+        )
     return folder
 
 
@@ -89,7 +94,11 @@ def sides_of(number):
 @pytest.mark.parametrize(("kind", "write"), [("coco", write_coco), ("voc", write_voc)])
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
 def test_boxes_come_back(convert, tmp_path, kind, write, convention):
-    config = [f"--config=configs/{kind}.yaml", f"--set=convention={convention}", "--set=shards.count=1"]
+    config = [
+        f"--config=configs/{kind}.yaml",
+        f"--set=convention={convention}",
+        "--set=shards.count=1",
+    ]
     fractions = ["--set=splits={fractions: {train: 0.6, validation: 0.4}}"] if kind == "voc" else []
     dataset = convert(write(tmp_path / kind), convention, *config, *fractions)
     assert set(dataset.marker["splits"]) == {"train", "validation"}
@@ -100,7 +109,9 @@ def test_boxes_come_back(convert, tmp_path, kind, write, convention):
         assert {name: label.feature.str2int(name) for name in dataset.labels} == dataset.labels
         if kind == "coco":
             assert dataset.labels == CATEGORIES
-            assert sorted(map(number_of, examples)) == ([0, 1, 2, 3] if split == "train" else [4, 5])
+            assert sorted(map(number_of, examples)) == (
+                [0, 1, 2, 3] if split == "train" else [4, 5]
+            )
         for example in examples:
             number = number_of(example)
             seen.append(number)
@@ -125,14 +136,18 @@ def test_boxes_come_back(convert, tmp_path, kind, write, convention):
 
 
 def test_several_labels_come_back(convert, tmp_path):
-    labels = {f"{number}.jpg": sorted({name for name, *_ in boxes}) for number, boxes in enumerate(BOXES)}
+    labels = {
+        f"{number}.jpg": sorted({name for name, *_ in boxes}) for number, boxes in enumerate(BOXES)
+    }
     with (tmp_path / "list.csv").open("w", newline="", encoding="utf-8") as file:
         rows = csv.writer(file)
         rows.writerow(["path", "tags"])
         rows.writerows([path, json.dumps(names)] for path, names in labels.items())
     for number in range(len(BOXES)):
         draw(tmp_path / f"{number}.jpg", number)
-    features = "image: {type: bytes, field: encoded}, image/filename: {type: bytes, field: filename}"
+    features = (
+        "image: {type: bytes, field: encoded}, image/filename: {type: bytes, field: filename}"
+    )
     features += ", labels: {type: int64, shape: [null], field: labels}"
     dataset = convert(
         tmp_path / "list.csv",
@@ -142,10 +157,12 @@ def test_several_labels_come_back(convert, tmp_path):
         f"--set=convention={{features: {{{features}}}}}",
     )
     features, examples = read(dataset, "train")
-    assert {name: features["labels"].feature.str2int(name) for name in dataset.labels} == dataset.labels
-    assert {example["image/filename"].decode(): example["labels"].tolist() for example in examples} == {
-        path: [dataset.labels[name] for name in names] for path, names in labels.items()
-    }
+    assert {
+        name: features["labels"].feature.str2int(name) for name in dataset.labels
+    } == dataset.labels
+    assert {
+        example["image/filename"].decode(): example["labels"].tolist() for example in examples
+    } == {path: [dataset.labels[name] for name in names] for path, names in labels.items()}
 
 
 def read_label_map(path):
@@ -166,7 +183,9 @@ def read_label_map(path):
             descriptor_pb2.FileDescriptorProto(),
         ).SerializeToString()
     )
-    message = message_factory.GetMessageClass(pool.FindMessageTypeByName("object_detection.protos.StringIntLabelMap"))
+    message = message_factory.GetMessageClass(
+        pool.FindMessageTypeByName("object_detection.protos.StringIntLabelMap")
+    )
     label_map = text_format.Parse(path.read_text(encoding="utf-8"), message())
     assert all(item.id > 0 for item in label_map.item)
     return {item.name: item.id for item in label_map.item}
@@ -178,27 +197,42 @@ def test_a_label_map_leaves_out_a_class_0_that_no_box_has(convert, tmp_path):
         described = json.loads(path.read_bytes())
         described["categories"].append({"id": 0, "name": "animals"})
         path.write_text(json.dumps(described), encoding="utf-8")
-    dataset = convert(folder, "tf_object_detection", "--config=configs/coco.yaml", "--set=shards.count=1")
+    dataset = convert(
+        folder, "tf_object_detection", "--config=configs/coco.yaml", "--set=shards.count=1"
+    )
     assert dataset.labels == {"animals": 0, **CATEGORIES}
     assert read_label_map(dataset.folder / "label_map.pbtxt") == CATEGORIES
 
 
 def test_rows_with_missing_values_come_back(convert, tmp_path):
-    rows = [(number, "" if number == 7 else number / 8, "" if number % 5 else "far") for number in range(20)]
+    rows = [
+        (number, "" if number == 7 else number / 8, "" if number % 5 else "far")
+        for number in range(20)
+    ]
     with (tmp_path / "gaps.csv").open("w", newline="", encoding="utf-8") as file:
         csv.writer(file).writerows([("number", "share", "note"), *rows])
-    flags = ["--set=source={kind: table}", "--set=convention=plain", "--set=splits={fractions: {train: 1.0}}"]
+    flags = [
+        "--set=source={kind: table}",
+        "--set=convention=plain",
+        "--set=splits={fractions: {train: 1.0}}",
+    ]
     dataset = convert(tmp_path / "gaps.csv", "default", *flags)
     features, examples = read(dataset, "train")
     assert set(dataset.marker["features"]) == {"number", "share", "note"}
-    assert set(features) == {"number", "note"}  # a text may be empty, a number is missing: the card names it
+    assert set(features) == {
+        "number",
+        "note",
+    }  # a text may be empty, a number is missing: the card names it
     found = sorted((int(example["number"]), example["note"].decode()) for example in examples)
     assert found == [(number, note) for number, _, note in rows]
     assert "share" in (dataset.folder / "README.md").read_text(encoding="utf-8")
 
 
 def test_rows_of_a_table_come_back(convert, tmp_path):
-    rows = [(number % 2 == 0, number, f"text {number} ü", number / 8, "abc"[number % 3]) for number in range(30)]
+    rows = [
+        (number % 2 == 0, number, f"text {number} ü", number / 8, "abc"[number % 3])
+        for number in range(30)
+    ]
     with (tmp_path / "observations.csv").open("w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
         table.writerow(["feature0", "feature1", "feature2", "feature3", "kind"])
@@ -219,6 +253,7 @@ def test_rows_of_a_table_come_back(convert, tmp_path):
     found.sort(key=lambda each: int(each["feature1"]))
     assert [int(each["label"]) for each in found] == [dataset.labels[kind] for *_, kind in rows]
     values = [tuple(each[f"feature{number}"] for number in range(4)) for each in found]
-    assert [(bool(truth), int(count), text.decode(), float(share)) for truth, count, text, share in values] == [
-        row[:4] for row in rows
-    ]
+    assert [
+        (bool(truth), int(count), text.decode(), float(share))
+        for truth, count, text, share in values
+    ] == [row[:4] for row in rows]

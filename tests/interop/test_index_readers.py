@@ -56,11 +56,15 @@ def test_dali_reads_and_decodes(convert, collection):
             },
             name="reader",
         )
-        return dali.fn.decoders.image(example["image/encoded"], device="cpu"), example["image/class/label"]
+        return dali.fn.decoders.image(example["image/encoded"], device="cpu"), example[
+            "image/class/label"
+        ]
 
     pipeline = read()
     pipeline.build()
     assert pipeline.epoch_size("reader") == len(rows)
     images, labels = pipeline.run()
     assert np.asarray(labels.as_array()).ravel().tolist() == [row["label"] for row in rows]
-    assert [tuple(image.shape()) for image in images] == [(row["height"], row["width"], 3) for row in rows]
+    assert [tuple(image.shape()) for image in images] == [
+        (row["height"], row["width"], 3) for row in rows
+    ]

@@ -16,7 +16,13 @@ def test_fit(convert):
     def prepare(image, label):
         return tf.image.resize(tf.cast(image, tf.float32), (16, 16)) / 255, label
 
-    train = builder.as_dataset(split="train", as_supervised=True).map(prepare).cache().shuffle(1000, seed=1).batch(32)
+    train = (
+        builder.as_dataset(split="train", as_supervised=True)
+        .map(prepare)
+        .cache()
+        .shuffle(1000, seed=1)
+        .batch(32)
+    )
     keras.utils.set_random_seed(1)
     model = keras.Sequential(
         [

@@ -15,7 +15,9 @@ tf = pytest.importorskip("tensorflow", reason=REASON)
 def builder(dataset):
     if not (dataset.folder / "dataset_info.json").exists():
         card = (dataset.folder / "README.md").read_text(encoding="utf-8")
-        reason = re.search(r"TensorFlow Datasets cannot read it, because (.+)\. There is no", card)[1]
+        reason = re.search(r"TensorFlow Datasets cannot read it, because (.+)\. There is no", card)[
+            1
+        ]
         assert not (dataset.folder / "features.json").exists()
         pytest.skip(f"the card says: {reason}")
     return tfds.builder_from_directory(str(dataset.folder))
@@ -23,7 +25,10 @@ def builder(dataset):
 
 def values_of(record):
     example = tf.train.Example.FromString(record).features.feature
-    return {key: list(getattr(feature, feature.WhichOneof("kind")).value) for key, feature in example.items()}
+    return {
+        key: list(getattr(feature, feature.WhichOneof("kind")).value)
+        for key, feature in example.items()
+    }
 
 
 def as_bytes(pixels):
@@ -34,7 +39,9 @@ def as_bytes(pixels):
 def test_splits_features_and_class_names(dataset, builder):
     for name, split in dataset.marker["splits"].items():
         assert builder.info.splits[name].num_examples == split["records"]
-        assert builder.info.splits[name].shard_lengths == [shard["records"] for shard in split["shards"]]
+        assert builder.info.splits[name].shard_lengths == [
+            shard["records"] for shard in split["shards"]
+        ]
         paths = [str(path) for path in builder.info.splits[name].filepaths]
         assert paths == dataset.files(name)
     assert set(builder.info.features) == set(dataset.marker["features"])
@@ -49,7 +56,11 @@ def test_every_value_of_every_example_comes_back(dataset, builder):
         options = tfds.ReadConfig(interleave_cycle_length=1)
         image = dataset.keys.get("encoded")
         decoders = {image: tfds.decode.SkipDecoding()} if image and not dataset.is_raw else {}
-        read = list(builder.as_dataset(split=split, read_config=options, decoders=decoders).as_numpy_iterator())
+        read = list(
+            builder.as_dataset(
+                split=split, read_config=options, decoders=decoders
+            ).as_numpy_iterator()
+        )
         assert len(read) == len(written) == dataset.marker["splits"][split]["records"]
         for example, record in zip(read, written, strict=True):
             assert set(example) >= set(record)
@@ -78,7 +89,8 @@ def test_pixels_and_labels_in_pairs(dataset, builder):
     rows = dataset.rows("test")
     assert len(pairs) == len(rows)
     encoded = [
-        values_of(raw.numpy())[dataset.keys["encoded"]][0] for raw in tf.data.TFRecordDataset(dataset.files("test"))
+        values_of(raw.numpy())[dataset.keys["encoded"]][0]
+        for raw in tf.data.TFRecordDataset(dataset.files("test"))
     ]
     every = [row for split in dataset.marker["splits"] for row in dataset.rows(split)]
     shapes = {(row["height"], row["width"], row["channels"]) for row in every}
@@ -86,7 +98,9 @@ def test_pixels_and_labels_in_pairs(dataset, builder):
         assert int(label) == row["label"]
         if not dataset.is_raw:
             assert image.shape == (row["height"], row["width"], 3)
-            assert np.array_equal(image, tf.io.decode_image(data, channels=3, expand_animations=False))
+            assert np.array_equal(
+                image, tf.io.decode_image(data, channels=3, expand_animations=False)
+            )
         elif len(shapes) == 1:
             assert (image.shape, image.dtype) == (next(iter(shapes)), tf.uint8)
             assert image.numpy().tobytes() == data
@@ -107,7 +121,9 @@ PATTERNS = {
 @pytest.mark.parametrize("pattern", PATTERNS)
 def test_other_names(convert, pattern):
     settings = {**PATTERNS[pattern], "shards.name": f"'{pattern}'"}
-    dataset = convert("sample", "default", *(f"--set={key}={value}" for key, value in settings.items()))
+    dataset = convert(
+        "sample", "default", *(f"--set={key}={value}" for key, value in settings.items())
+    )
     builder = tfds.builder_from_directory(str(dataset.folder))
     for split, described in dataset.marker["splits"].items():
         assert [str(path) for path in builder.info.splits[split].filepaths] == dataset.files(split)
@@ -133,7 +149,9 @@ def test_class_names_that_files_of_lines_cannot_hold(convert, tmp_path):
     for number, name in enumerate(names):
         (tmp_path / name).mkdir()
         for copy in range(4):
-            Image.new("RGB", (8, 8), (number * 9, copy * 9, 7)).save(tmp_path / name / f"{copy}.png")
+            Image.new("RGB", (8, 8), (number * 9, copy * 9, 7)).save(
+                tmp_path / name / f"{copy}.png"
+            )
     dataset = convert(tmp_path, "default", "--set=splits.fractions={train: 1.0}")
     assert set(dataset.labels) == set(names)
     builder = tfds.builder_from_directory(str(dataset.folder))

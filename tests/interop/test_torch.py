@@ -25,7 +25,9 @@ def read_map(records, order, workers):
 
 
 def read_stream(records, order, workers):
-    return DataLoader(recordmill.TorchStream(records, order, list), batch_size=None, num_workers=workers)
+    return DataLoader(
+        recordmill.TorchStream(records, order, list), batch_size=None, num_workers=workers
+    )
 
 
 WAYS = pytest.mark.parametrize("read", [read_map, read_stream])
@@ -55,7 +57,11 @@ def test_spawned_workers(opened, read):
 @WAYS
 def test_going_on_from_50_places_with_other_workers_and_ranks(opened, read):
     draw = random.Random(0)
-    whole = [opened[number] for numbers in make_order(opened, epoch=2, batch_size=1) for number in numbers]
+    whole = [
+        opened[number]
+        for numbers in make_order(opened, epoch=2, batch_size=1)
+        for number in numbers
+    ]
     for _ in range(50):
         ranks, size = draw.randint(1, 3), draw.randint(1, 5)
         steps = draw.randint(1, (len(opened) - 1) // (ranks * size))
@@ -63,7 +69,9 @@ def test_going_on_from_50_places_with_other_workers_and_ranks(opened, read):
         for rank in range(ranks):
             order = make_order(opened, epoch=2, rank=rank, ranks=ranks, batch_size=size)
             before += [
-                record for _, batch in zip(range(steps), read(opened, order, 0), strict=False) for record in batch
+                record
+                for _, batch in zip(range(steps), read(opened, order, 0), strict=False)
+                for record in batch
             ]
             positions.add(tuple(order.position(steps).items()))
         (position,) = positions
@@ -71,9 +79,17 @@ def test_going_on_from_50_places_with_other_workers_and_ranks(opened, read):
         for rank in range(others):
             order = make_order(opened, seed=9, rank=rank, ranks=others, batch_size=3)
             order.resume(dict(position))
-            after.append([record for batch in read(opened, order, draw.choice([0, 0, 0, 2])) for record in batch])
+            after.append(
+                [
+                    record
+                    for batch in read(opened, order, draw.choice([0, 0, 0, 2]))
+                    for record in batch
+                ]
+            )
         assert sorted(before) == sorted(whole[: steps * ranks * size])
-        assert sorted(record for each in after for record in each) == sorted(whole[steps * ranks * size :])
+        assert sorted(record for each in after for record in each) == sorted(
+            whole[steps * ranks * size :]
+        )
         if others == 1:
             assert after == [whole[steps * ranks * size :]]
 
@@ -86,7 +102,9 @@ def test_workers_that_persist_begin_the_next_epoch(opened):
     for epoch in range(3):
         stream.set_epoch(epoch)
         epochs.append(list(loader))
-    assert epochs == [list(read_map(opened, make_order(opened, epoch=epoch), 0)) for epoch in range(3)]
+    assert epochs == [
+        list(read_map(opened, make_order(opened, epoch=epoch), 0)) for epoch in range(3)
+    ]
     stream.resume(stream.position(batches=2))
     assert list(loader) == epochs[2][2:]
 
@@ -95,7 +113,11 @@ def test_the_samplers_of_torch(opened):
     shares = []
     for rank in range(2):
         sampler = DistributedSampler(opened, num_replicas=2, rank=rank, seed=3, drop_last=True)
-        shares += [record for batch in DataLoader(opened, 4, sampler=sampler, collate_fn=list) for record in batch]
+        shares += [
+            record
+            for batch in DataLoader(opened, 4, sampler=sampler, collate_fn=list)
+            for record in batch
+        ]
     assert len(shares) == len(set(shares)) == len(opened) // 2 * 2
     shuffled = list(DataLoader(opened, batch_size=None, shuffle=True, num_workers=2))
     assert sorted(shuffled) == sorted(opened)
@@ -127,7 +149,9 @@ def test_images_of_one_size_are_decoded_into_the_batch(convert, workers):
     stream = recordmill.TorchStream(train, make_order(train))
     images, labels = zip(*DataLoader(stream, batch_size=None, num_workers=workers), strict=True)
     pairs = [train[number] for numbers in make_order(train) for number in numbers]
-    assert torch.equal(torch.cat(images), torch.stack([torch.from_numpy(image) for image, _ in pairs]))
+    assert torch.equal(
+        torch.cat(images), torch.stack([torch.from_numpy(image) for image, _ in pairs])
+    )
     assert torch.cat(labels).tolist() == [label for _, label in pairs]
 
 
@@ -141,7 +165,9 @@ def test_batches_that_are_kept_stay_as_they_were(convert):
         stream.set_epoch(epoch)
         for number, (images, _) in enumerate(loader):
             expected = images.clone()
-            assert images.is_shared() == (number < 2)  # from the second batch of a worker, another process gets a copy
+            assert images.is_shared() == (
+                number < 2
+            )  # from the second batch of a worker, another process gets a copy
             places.append(images.data_ptr())
             if number % 3 == 0:
                 kept.append((images[0, :8] if number % 2 else images.numpy(), expected))
@@ -160,7 +186,9 @@ def test_batches_that_workers_change_are_ordinary_tensors(convert):
     dataset = convert("sample", "default", "--set=images.resize.exact=[64,64]")
     train = recordmill.open(dataset.folder)["train"]
     order = make_order(train, batch_size=1)
-    loader = DataLoader(recordmill.TorchStream(train, order), batch_size=None, num_workers=2, collate_fn=halve)
+    loader = DataLoader(
+        recordmill.TorchStream(train, order), batch_size=None, num_workers=2, collate_fn=halve
+    )
     found = list(loader)
     for (image, mean, _), (number,) in zip(found, order, strict=True):
         expected = torch.from_numpy(train[number][0])
@@ -181,16 +209,24 @@ def test_a_damaged_record_in_the_middle_of_an_epoch(tmp_path, read):
     recordmill.open(path, form="raw")["a"]  # its index is known
     content[content.index(b"7")] = ord("x")
     (tmp_path / "a.tfrecord").write_bytes(content)
-    strict, lenient = (recordmill.open(path, form="raw", damaged=damaged)["a"] for damaged in ("raise", "skip"))
-    with pytest.raises(recordmill.LoadError, match=r"record 7 of .+a.tfrecord, at byte 119, is damaged"):
+    strict, lenient = (
+        recordmill.open(path, form="raw", damaged=damaged)["a"] for damaged in ("raise", "skip")
+    )
+    with pytest.raises(
+        recordmill.LoadError, match=r"record 7 of .+a.tfrecord, at byte 119, is damaged"
+    ):
         list(read(strict, make_order(strict), 2))
     loader = read(lenient, make_order(lenient), 2)
     batches = list(loader)
     assert [len(batch) for batch in batches].count(3) == 1
-    assert sorted(int(record) for batch in batches for record in batch) == [n for n in range(20) if n != 7]
+    assert sorted(int(record) for batch in batches for record in batch) == [
+        n for n in range(20) if n != 7
+    ]
     if read is read_stream:
         assert loader.dataset.skipped == 1
-        with pytest.raises(recordmill.LoadError, match="all 1 records of a batch are damaged: record 7 of "):
+        with pytest.raises(
+            recordmill.LoadError, match="all 1 records of a batch are damaged: record 7 of "
+        ):
             list(read(lenient, make_order(lenient, batch_size=1), 0))
 
 
@@ -202,4 +238,6 @@ def test_an_order_of_another_split_is_refused(opened):
 def test_the_page_is_true(run_block, opened):
     lines = run_block("train_torch.py").splitlines()
     assert [line.partition(" torch.Size([")[0] for line in lines] == ["0", "1", "2"]
-    assert lines[-1].endswith(f"'records': {len(opened)}, 'shuffle': 1, 'seed': 1, 'epoch': 3, 'start': 0}}")
+    assert lines[-1].endswith(
+        f"'records': {len(opened)}, 'shuffle': 1, 'seed': 1, 'epoch': 3, 'start': 0}}"
+    )

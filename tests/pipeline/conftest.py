@@ -27,16 +27,22 @@ from recordmill.schemas.features import Example
 REPO = Path(__file__).parents[2]
 
 
-def encode_picture(seed: object, size: tuple[int, int] = (24, 16), kind: str = "JPEG", mode: str = "RGB") -> bytes:
+def encode_picture(
+    seed: object, size: tuple[int, int] = (24, 16), kind: str = "JPEG", mode: str = "RGB"
+) -> bytes:
     """A small photograph-like picture, another one for each seed."""
     noise = random.Random(f"{seed}").randbytes(6 * 4 * 3)
-    image = Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    image = (
+        Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    )
     stream = io.BytesIO()
     image.save(stream, kind, **({"quality": 90} if kind == "JPEG" else {}))
     return stream.getvalue()
 
 
-def write_class_folders(root: Path, counts: Mapping[str, int], size: tuple[int, int] = (24, 16)) -> Path:
+def write_class_folders(
+    root: Path, counts: Mapping[str, int], size: tuple[int, int] = (24, 16)
+) -> Path:
     """`root/<class>/<nn>.jpg`, as many as `counts` says."""
     for label, count in counts.items():
         (root / label).mkdir(parents=True, exist_ok=True)
@@ -67,7 +73,10 @@ def values_of(record: bytes) -> dict[str, Any]:
 def snapshot(folder: Path) -> dict[str, tuple[bytes, int]]:
     """Bytes and modification times of all that a folder holds."""
     return {
-        str(path.relative_to(folder)): (path.read_bytes() if path.is_file() else b"", path.lstat().st_mtime_ns)
+        str(path.relative_to(folder)): (
+            path.read_bytes() if path.is_file() else b"",
+            path.lstat().st_mtime_ns,
+        )
         for path in sorted(folder.rglob("*"))
     }
 
@@ -89,12 +98,19 @@ class Conversion:
 
     @property
     def errors(self) -> list[str]:
-        return [line.removeprefix("error: ") for line in self.stderr.splitlines() if line.startswith("error: ")]
+        return [
+            line.removeprefix("error: ")
+            for line in self.stderr.splitlines()
+            if line.startswith("error: ")
+        ]
 
     @property
     def answer(self) -> tuple[int | str, ...]:
         """The exit code, and the sentence of each error, on stderr as in the line; no traceback."""
-        assert (self.line["exit_code"], self.line["sentence"]) == (self.code, "\n".join(self.errors))
+        assert (self.line["exit_code"], self.line["sentence"]) == (
+            self.code,
+            "\n".join(self.errors),
+        )
         assert "Traceback" not in self.stderr
         return self.code, *self.errors
 
@@ -108,17 +124,27 @@ class Conversion:
 
     @property
     def files(self) -> set[str]:
-        return {str(path.relative_to(self.output)) for path in self.output.rglob("*") if path.is_file()}
+        return {
+            str(path.relative_to(self.output)) for path in self.output.rglob("*") if path.is_file()
+        }
 
     @property
     def staging(self) -> list[Path]:
         return sorted(self.output.glob(".staging-*"))
 
     def shards(self, split: str = "") -> list[Path]:
-        return sorted(path for path in self.output.glob("*.*record*") if path.suffix != ".json" and split in path.name)
+        return sorted(
+            path
+            for path in self.output.glob("*.*record*")
+            if path.suffix != ".json" and split in path.name
+        )
 
     def examples(self, split: str = "") -> list[dict[str, Any]]:
-        return [values_of(data) for path in self.shards(split) for _, data in split_records(path.read_bytes())]
+        return [
+            values_of(data)
+            for path in self.shards(split)
+            for _, data in split_records(path.read_bytes())
+        ]
 
     def rows(self, split: str = "") -> list[dict[str, Any]]:
         """The rows of all sidecars."""
@@ -130,19 +156,27 @@ class Conversion:
 
     @property
     def rejected(self) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (self.output / "rejected.jsonl").read_text().splitlines()]
+        return [
+            json.loads(line) for line in (self.output / "rejected.jsonl").read_text().splitlines()
+        ]
 
     @property
     def deterministic_files(self) -> dict[str, bytes]:
         """All that must be the same bytes everywhere."""
-        names = [name for name in self.files if "tfrecord" in name or name in ("labels.txt", "duplicates.jsonl")]
+        names = [
+            name
+            for name in self.files
+            if "tfrecord" in name or name in ("labels.txt", "duplicates.jsonl")
+        ]
         assert len(names) >= 4
         return {name: (self.output / name).read_bytes() for name in sorted(names)}
 
     @property
     def lasting_report(self) -> str:
         """The report without its title and its part about the run, which place and time are in."""
-        page = re.sub(r"<(title|h1)>.*?</\1>", "", (self.output / "report.html").read_text(encoding="utf-8"))
+        page = re.sub(
+            r"<(title|h1)>.*?</\1>", "", (self.output / "report.html").read_text(encoding="utf-8")
+        )
         before, run, after = page.partition('<section id="run">')
         assert run
         return before + after.partition("</section>")[2]
@@ -179,12 +213,17 @@ def flags_of(settings: Mapping[str, Any]) -> list[str]:
 
 
 @pytest.fixture
-def convert(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Iterator[Callable[..., Conversion]]:
+def convert(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Callable[..., Conversion]]:
     """Runs a conversion in this process: `convert(input, "--plan", output=..., settings={"images.quality": 90})`."""
     terminated = signal.getsignal(signal.SIGTERM)
 
     def run(
-        source: Path | str | None, *flags: str, output: Path | None = None, settings: Mapping[str, Any] | None = None
+        source: Path | str | None,
+        *flags: str,
+        output: Path | None = None,
+        settings: Mapping[str, Any] | None = None,
     ) -> Conversion:
         output = output or tmp_path / "dataset"
         places = [] if source is None else [f"--input={source}"]
@@ -227,10 +266,20 @@ def spawn(fork_server: ForkServer) -> Iterator[Callable[..., subprocess.Popen[st
     started: list[subprocess.Popen[str]] = []
 
     def start(*flags: object, script: str = "", **options: Any) -> subprocess.Popen[str]:
-        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": REPO, **options}
+        pipes = {
+            "stdout": subprocess.PIPE,
+            "stderr": subprocess.PIPE,
+            "text": True,
+            "cwd": REPO,
+            **options,
+        }
         program = ["-c", script] if script else ["-m", "pipeline.run"]
         words = [sys.executable, *program, *map(str, flags)]
-        process = fork_server.popen(words, **pipes) if can_fork(pipes) else subprocess.Popen(words, **pipes)
+        process = (
+            fork_server.popen(words, **pipes)
+            if can_fork(pipes)
+            else subprocess.Popen(words, **pipes)
+        )
         started.append(process)
         return process
 
@@ -277,7 +326,10 @@ def convert_folders(capsys) -> Callable[..., Path]:
         write_class_folders(folder / "photos", counts or {"cat": 5, "dog": 5})
         output = folder / "dataset"
         splits = ["--set", "splits={fractions: {train: 0.5, test: 0.5}, stratify: true}"]
-        assert launch(["--input", str(folder / "photos"), "--output", str(output), *splits], build) == 0
+        assert (
+            launch(["--input", str(folder / "photos"), "--output", str(output), *splits], build)
+            == 0
+        )
         capsys.readouterr()
         return output
 
@@ -303,6 +355,8 @@ def look_alikes(tmp_path_factory: pytest.TempPathFactory) -> Path:
             case 2:
                 image = ImageEnhance.Brightness(image).enhance(1.2)
         image.save(root / "dog" / f"copy_{number}.jpg", quality=quality)
-    for path in root.rglob("*.jpg"):  # the version of a file that is two seconds old is not sure yet
+    for path in root.rglob(
+        "*.jpg"
+    ):  # the version of a file that is two seconds old is not sure yet
         os.utime(path, (1_700_000_000, 1_700_000_000))
     return root

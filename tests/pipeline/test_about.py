@@ -23,7 +23,10 @@ def described(convert, photos, tmp_path):
 
 def test_they_reach_the_card(described):
     card = (described.output / "README.md").read_text(encoding="utf-8")
-    assert "\n- Version: 1\\.2.0\n- Licence: CC-BY-4.0\n- Creator: The \\*Zoo\\*\n\n## Citation\n\n" in card
+    assert (
+        "\n- Version: 1\\.2.0\n- Licence: CC-BY-4.0\n- Creator: The \\*Zoo\\*\n\n## Citation\n\n"
+        in card
+    )
     assert "\n    @misc{zoo,\n      title = {Pets}\n    }\n\n## " in card
 
 
@@ -52,7 +55,9 @@ def test_they_change_neither_the_plan_nor_a_shard(convert, photos, described):
     assert described.marker["about"] == ABOUT
 
 
-def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(convert, photos, described):
+def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(
+    convert, photos, described
+):
     others = {**ABOUT, "licence": "CC0-1.0", "citation": ""}
     kept = convert(photos, "--set=report=false", output=described.output, settings=others)
     assert (kept.code, kept.line["status"]) == (0, "kept")
@@ -60,17 +65,24 @@ def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(conve
         "this dataset may be outdated (files could not be read, or were modified since, or others are ignored, or it "
         "has another description): --overwrite rebuilds it"
     ]
-    replaced = convert(photos, "--set=report=false", "--overwrite", output=described.output, settings=others)
+    replaced = convert(
+        photos, "--set=report=false", "--overwrite", output=described.output, settings=others
+    )
     assert replaced.line["status"] == "published"
     assert replaced.marker["about"] == others
-    again = convert(photos, "--set=report=false", "--overwrite", output=described.output, settings=others)
+    again = convert(
+        photos, "--set=report=false", "--overwrite", output=described.output, settings=others
+    )
     assert (again.line["status"], again.line["notes"]) == ("kept", [])
 
 
 def test_a_version_has_three_numbers(convert, photos):
     wrong = convert(photos, settings={"version": "v2"})
     assert wrong.answer == (2, "--set: version is 'v2': write three numbers, such as 1.2.0")
-    assert convert(photos, "--set=version=1.2").answer == (2, "--set: version is 1.2: it should be text, in quotes")
+    assert convert(photos, "--set=version=1.2").answer == (
+        2,
+        "--set: version is 1.2: it should be text, in quotes",
+    )
 
 
 def test_the_documented_settings_are_valid(tmp_path):

@@ -84,7 +84,9 @@ def test_what_fits_is_kept(report, analysis):
 NO_SIZE = " is not a size of at most 16384, such as 224 or 160x224: see --help"
 
 
-@pytest.mark.parametrize(("text", "size"), [("224", (224, 224)), ("1x16384", (1, 16384)), ("160X224", (160, 224))])
+@pytest.mark.parametrize(
+    ("text", "size"), [("224", (224, 224)), ("1x16384", (1, 16384)), ("160X224", (160, 224))]
+)
 def test_sizes(report, analysis, text, size):
     asked = analysis(Analysis(True, NOTE, {}))
     assert report("x", "--size", text)[0] == 0
@@ -120,8 +122,16 @@ def test_wrong_flags_are_one_sentence_and_exit_code_2(report, flags, sentence):
     [
         (LoadError("the dataset is wrong: repair it"), 1, "the dataset is wrong: repair it"),
         (KeyboardInterrupt(), 130, "interrupted: the dataset is as it was"),
-        (OSError(28, "No space left"), 1, "x/transform_fn cannot be made: OSError: [Errno 28] No space left"),
-        (ValueError("many\nlines\nthe reason"), 1, "x/transform_fn cannot be made: ValueError: the reason"),
+        (
+            OSError(28, "No space left"),
+            1,
+            "x/transform_fn cannot be made: OSError: [Errno 28] No space left",
+        ),
+        (
+            ValueError("many\nlines\nthe reason"),
+            1,
+            "x/transform_fn cannot be made: ValueError: the reason",
+        ),
         (ValueError(), 1, "x/transform_fn cannot be made: ValueError: ValueError"),
     ],
 )
@@ -164,7 +174,9 @@ def test_the_current_version_is_analysed(convert, photos):
 
     def analyze():
         command = [sys.executable, "-m", "pipeline.analyze", str(done.output), "--split", "all"]
-        ended = subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300, check=False)
+        ended = subprocess.run(
+            command, cwd=REPO, capture_output=True, text=True, timeout=300, check=False
+        )
         assert ended.returncode == 0, ended.stderr
         return json.loads(ended.stdout)
 

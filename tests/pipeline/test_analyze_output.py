@@ -63,10 +63,18 @@ def test_a_dataset_that_is_there_is_analysed_once(photos, convert, analyses):
     folder = output / "transform_fn"
     folder.mkdir()
     (folder / "saved_model.pb").write_bytes(b"")
-    note = {"split": "train", "size": [1, 1], "contents": contents_digest(Marker.from_json(late.marker), "train")}
+    note = {
+        "split": "train",
+        "size": [1, 1],
+        "contents": contents_digest(Marker.from_json(late.marker), "train"),
+    }
     (folder / "analysis.json").write_text(json.dumps(note))
     again = convert(photos, settings=ANALYZE)
-    assert (again.line["status"], again.line["analysis"], len(analyses.asked)) == ("kept", "kept", 1)
+    assert (again.line["status"], again.line["analysis"], len(analyses.asked)) == (
+        "kept",
+        "kept",
+        1,
+    )
     note["contents"] = "of another dataset"
     (folder / "analysis.json").write_text(json.dumps(note))
     convert(photos, settings=ANALYZE)
@@ -92,7 +100,9 @@ def test_a_failed_analysis_fails_the_run_and_leaves_the_dataset(photos, convert,
 
 @pytest.mark.parametrize("status", ["submitted", "built"])
 def test_a_job_without_waiting_is_analysed_by_hand(analyses, status):
-    job = SimpleNamespace(settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out"))
+    job = SimpleNamespace(
+        settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out")
+    )
     outcome = analyze_output(Outcome(status, "it was", 0), job, None)
     assert outcome.notes == ("once the dataset exists, run recordmill analyze gs://b/out",)
     assert analyses.asked == []
@@ -115,13 +125,18 @@ def test_a_header_check_cannot_be_analysed(photos, convert):
 
 
 @pytest.mark.slow
-def test_one_command_from_images_to_a_model_and_its_replacement(photos, convert_in_child, class_folders):
+def test_one_command_from_images_to_a_model_and_its_replacement(
+    photos, convert_in_child, class_folders
+):
     if not find_spec("tensorflow_transform"):
         pytest.skip("tensorflow-transform is not installed")
     done = convert_in_child(photos, settings=ANALYZE)
     assert done.code == 0, done.stderr
     note = json.loads((done.output / "transform_fn" / "analysis.json").read_bytes())
-    assert (note["plan"], note["images"]) == (done.line["plan_id"], done.line["splits"]["train"]["images"])
+    assert (note["plan"], note["images"]) == (
+        done.line["plan_id"],
+        done.line["splits"]["train"]["images"],
+    )
     assert note["size"] == [16, 24]
     assert not [name for name in done.files if "tmp" in name]
     # Another dataset in its place, and no analysis asked for: the old one's is gone.

@@ -31,7 +31,12 @@ def test_flags_become_a_job(prepare, photos):
     job = prepare("--set=seed=3", "--threads=2", "--plan", "--overwrite")
     run = job.run
     assert (job.settings.seed, job.inputs) == (3, (Input(str(photos)),))
-    assert (run.output, run.threads, run.preview, run.overwrite) == (f"{photos.parent}/dataset", 2, True, True)
+    assert (run.output, run.threads, run.preview, run.overwrite) == (
+        f"{photos.parent}/dataset",
+        2,
+        True,
+        True,
+    )
     assert run.inputs == {"": str(photos)}
     assert yaml.safe_load(job.recipe.config_text)["seed"] == job.recipe.values["seed"] == 3
     assert set(run.facts) == {"recordmill", "beam", "runner", "started"}
@@ -44,7 +49,9 @@ def test_one_file_as_an_input_is_in_its_folder(prepare, photos):
 
 
 @pytest.mark.parametrize("runner", ["DirectRunner", "PrismRunner"])
-def test_a_job_on_this_machine_says_how_it_ended_in_the_temporary_folder(prepare, runner, monkeypatch):
+def test_a_job_on_this_machine_says_how_it_ended_in_the_temporary_folder(
+    prepare, runner, monkeypatch
+):
     monkeypatch.setattr("tempfile.tempdir", "/temporary")
     run = prepare(f"--runner={runner}").run
     assert run.outcome_file == f"/temporary/recordmill-{run.run_id}.json"
@@ -57,9 +64,16 @@ def test_a_job_elsewhere_says_how_it_ended_in_the_output(prepare):
 
 
 @pytest.mark.parametrize("runner", ["FlinkRunner", "DirectRunner"])
-def test_workers_elsewhere_which_start_in_other_folders_get_whole_paths(prepare, photos, monkeypatch, runner):
+def test_workers_elsewhere_which_start_in_other_folders_get_whole_paths(
+    prepare, photos, monkeypatch, runner
+):
     monkeypatch.chdir(photos.parent)
-    places = ["--input=one=photos/", "--input=two=photos/cat/00.jpg", "--output=out", "--outcome_file=outcome.json"]
+    places = [
+        "--input=one=photos/",
+        "--input=two=photos/cat/00.jpg",
+        "--output=out",
+        "--outcome_file=outcome.json",
+    ]
     job = prepare_job(parse_options([*places, f"--runner={runner}"]), Terminal(sys.stderr))
     start = f"{photos.parent}/" if runner == "FlinkRunner" else ""
     assert [each.path for each in job.inputs] == [f"{start}photos", f"{start}photos/cat/00.jpg"]
@@ -106,7 +120,9 @@ def test_a_secret_is_refused_on_any_runner(prepare):
         ((), ("--direct_num_workers=2", "--direct_running_mode=multi_processing"), "linux", 1),
     ],
 )
-def test_processes_are_used_where_the_launcher_works_alone(prepare, monkeypatch, flags, arguments, system, processes):
+def test_processes_are_used_where_the_launcher_works_alone(
+    prepare, monkeypatch, flags, arguments, system, processes
+):
     monkeypatch.setattr("recordmill.pipeline.attempt.default_processes", lambda: 6)
     monkeypatch.setattr("recordmill.pipeline.attempt.sys.platform", system)
     run = prepare(*flags, arguments=arguments).run
@@ -115,10 +131,14 @@ def test_processes_are_used_where_the_launcher_works_alone(prepare, monkeypatch,
 
 
 @pytest.mark.parametrize(
-    ("flags", "arguments"), [(("--runner=PrismRunner",), ()), ((), ("--direct_num_workers=2",))], ids=str
+    ("flags", "arguments"),
+    [(("--runner=PrismRunner",), ()), ((), ("--direct_num_workers=2",))],
+    ids=str,
 )
 def test_processes_are_refused_where_runners_have_workers(prepare, flags, arguments):
-    with pytest.raises(UsageError, match=r"^--processes=2 is for DirectRunner in one process: .*; remove it$"):
+    with pytest.raises(
+        UsageError, match=r"^--processes=2 is for DirectRunner in one process: .*; remove it$"
+    ):
         prepare("--processes=2", *flags, arguments=arguments)
 
 
@@ -155,7 +175,12 @@ def test_whatever_goes_wrong_is_an_outcome(monkeypatch, error, code, sentence):
     monkeypatch.setattr(module, "PROGRESS", work := Progress())
     work.add_done(7)
     outcome, job = attempt(LaunchOptions(), None, Terminal(io.StringIO()))
-    assert (outcome.status, outcome.exit_code, outcome.sentence, job) == ("failed", code, sentence, None)
+    assert (outcome.status, outcome.exit_code, outcome.sentence, job) == (
+        "failed",
+        code,
+        sentence,
+        None,
+    )
 
 
 @pytest.mark.parametrize("flag", ["--reuse", "--against"])
@@ -169,9 +194,13 @@ def test_the_store_of_an_earlier_dataset_must_answer(prepare, monkeypatch, flag)
     with pytest.raises(RecordmillError) as raised:
         prepare(f"{flag}=gs://b/earlier/", *expect)
     asked = "no answer about gs://b/earlier/recordmill.json"
-    assert str(raised.value) == f"the store of the dataset gs://b/earlier cannot be reached: {asked}"
+    assert (
+        str(raised.value) == f"the store of the dataset gs://b/earlier cannot be reached: {asked}"
+    )
     monkeypatch.setitem(sys.modules, "google.cloud.storage", None)
-    with pytest.raises(RecordmillError, match=r"^the dataset gs://b/earlier needs its store's client"):
+    with pytest.raises(
+        RecordmillError, match=r"^the dataset gs://b/earlier needs its store's client"
+    ):
         prepare(f"{flag}=gs://b/earlier/", *expect)
 
 

@@ -12,7 +12,10 @@ ALL = {"splits.fractions": {"train": 1.0}}
 
 def test_no_images(convert, earlier, tmp_path):
     (tmp_path / "void").mkdir()
-    assert convert(tmp_path / "void", "--overwrite").answer == (1, "no images were found in the input")
+    assert convert(tmp_path / "void", "--overwrite").answer == (
+        1,
+        "no images were found in the input",
+    )
     (tmp_path / "void/.DS_Store").touch()
     assert convert(tmp_path / "void", "--overwrite").answer == (
         1,
@@ -22,7 +25,9 @@ def test_no_images(convert, earlier, tmp_path):
 
 def test_fewer_images_than_splits(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 2})
-    assert convert(root, settings={"splits.fractions": {"train": 0.8, "validation": 0.1, "test": 0.1}}).answer == (
+    assert convert(
+        root, settings={"splits.fractions": {"train": 0.8, "validation": 0.1, "test": 0.1}}
+    ).answer == (
         1,
         "there are too few images (2) for the splits train, validation, test: train would be empty",
     )
@@ -45,11 +50,17 @@ def test_two_images_with_one_key(convert, photos, picture):
 def test_two_images_with_one_key_wherever_they_go(convert, photos, picture, settings):
     for form in ("NFC", "NFD"):
         (photos / "cat" / unicodedata.normalize(form, "é.jpg")).write_bytes(picture(form))
-    assert convert(photos, settings=settings).errors[0].startswith("two images have the key 'cat/é.jpg'")
+    assert (
+        convert(photos, settings=settings)
+        .errors[0]
+        .startswith("two images have the key 'cat/é.jpg'")
+    )
 
 
 def test_a_file_that_vanishes_or_changes_after_listing(convert, photos, monkeypatch):
-    sizes = {name: (photos / name).stat().st_size for name in ("cat/00.jpg", "cat/01.jpg", "cat/02.jpg")}
+    sizes = {
+        name: (photos / name).stat().st_size for name in ("cat/00.jpg", "cat/01.jpg", "cat/02.jpg")
+    }
 
     def list_then_change(*arguments):
         yield from list(list_images(*arguments))
@@ -100,9 +111,9 @@ def test_odd_names_are_images_like_others(convert, picture, tmp_path):
         (folder / name).write_bytes(picture(name))
     done = convert(folder.parent, settings=ALL, output=tmp_path / "[out] *put,\n{b}")
     assert (done.code, done.errors) == (0, [])
-    assert {example["image/filename"].decode(): example["image/encoded"] for example in done.examples()} == {
-        unicodedata.normalize("NFC", name): picture(name) for name in ODD_NAMES
-    }
+    assert {
+        example["image/filename"].decode(): example["image/encoded"] for example in done.examples()
+    } == {unicodedata.normalize("NFC", name): picture(name) for name in ODD_NAMES}
     assert done.marker["labels"] == {"c l,a[s]s\n*": 0}
     assert (done.output / "labels.txt").read_text() == "0:c l,a[s]s\\n*\n"
     assert convert(folder.parent, settings=ALL, output=done.output).line["status"] == "kept"
@@ -126,11 +137,16 @@ def test_links_are_followed_once_and_a_loop_is_an_error(convert, photos, tmp_pat
     done = convert(photos, settings=ALL)
     assert done.marker["ledger"]["written"] == 13
     assert done.marker["splits"]["train"]["classes"] == {"cat": 7, "dog": 4, "emu": 2}
-    assert [(row["key"], row["reason"]) for row in done.rejected] == [("cat/nowhere.jpg", "vanished")]
+    assert [(row["key"], row["reason"]) for row in done.rejected] == [
+        ("cat/nowhere.jpg", "vanished")
+    ]
     (photos / "cat/up").symlink_to(photos)
     looped = convert(photos, settings=ALL, output=tmp_path / "other")
     advice = "remove it, or add it to ignore"
-    assert looped.answer == (1, f"{photos / 'cat/up'}: the link points back to a folder that contains it: {advice}")
+    assert looped.answer == (
+        1,
+        f"{photos / 'cat/up'}: the link points back to a folder that contains it: {advice}",
+    )
     (photos / "cat/up").unlink()
     (photos / "cat/self.jpg").symlink_to("self.jpg")
     assert convert(photos, settings=ALL, output=tmp_path / "other").answer == (
@@ -142,7 +158,9 @@ def test_links_are_followed_once_and_a_loop_is_an_error(convert, photos, tmp_pat
 def test_a_pipe_is_rejected_and_does_not_block(convert, photos):
     os.mkfifo(photos / "cat/pipe.jpg")
     done = convert(photos, settings=ALL)
-    assert [(row["key"], row["reason"]) for row in done.rejected] == [("cat/pipe.jpg", "not_a_file")]
+    assert [(row["key"], row["reason"]) for row in done.rejected] == [
+        ("cat/pipe.jpg", "not_a_file")
+    ]
 
 
 def test_an_empty_class_folder_is_a_warning_and_no_class(convert, photos):

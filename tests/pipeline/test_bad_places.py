@@ -29,7 +29,10 @@ def test_no_output(photos, spawn):
 
 
 def test_no_input(convert, earlier):
-    assert convert(None).answer == (2, "--input is missing: name the folder with the images, or try --sample")
+    assert convert(None).answer == (
+        2,
+        "--input is missing: name the folder with the images, or try --sample",
+    )
 
 
 @pytest.mark.parametrize("where", ["", "sub", "sub/../sub2", "link"])
@@ -51,18 +54,27 @@ def test_an_output_that_is_a_file(convert, photos, tmp_path):
     (tmp_path / "file").write_text("mine")
     for output in (tmp_path / "file", tmp_path / "file/dataset"):
         code, sentence = convert(photos, output=output).answer
-        assert (code, sentence.startswith(f"the output {output} cannot be written: not a directory")) == (1, True)
+        assert (
+            code,
+            sentence.startswith(f"the output {output} cannot be written: not a directory"),
+        ) == (1, True)
     assert (tmp_path / "file").read_text() == "mine"
 
 
 def test_an_output_whose_name_is_not_utf_8(convert, photos):
     done = convert(photos, settings=ALL, output=photos.with_name(os.fsdecode(b"caf\xe9")))
-    assert done.answer == (2, rf"the path {photos.parent}/caf\xe9 is not UTF-8: rename it, or give a link to it")
+    assert done.answer == (
+        2,
+        rf"the path {photos.parent}/caf\xe9 is not UTF-8: rename it, or give a link to it",
+    )
 
 
 def test_an_empty_path(convert, photos):
     assert convert("").answer == (2, "a path is empty: name a folder")
-    assert convert(photos, "--output=").answer == (2, "--output is missing: name the folder for the dataset")
+    assert convert(photos, "--output=").answer == (
+        2,
+        "--output is missing: name the folder for the dataset",
+    )
 
 
 # Root reads and writes everything; without two capabilities it is held to permissions like anyone.
@@ -87,7 +99,9 @@ def convert_as_anyone(convert_in_child):
 def test_a_read_only_output(convert_as_anyone, convert, earlier):
     earlier.output.chmod(0o555)
     try:
-        done = convert_as_anyone(earlier.output.parent / "photos", "--overwrite", settings={**ALL, "seed": 1})
+        done = convert_as_anyone(
+            earlier.output.parent / "photos", "--overwrite", settings={**ALL, "seed": 1}
+        )
     finally:
         earlier.output.chmod(0o755)
     assert done.answer == (1, f"the output {earlier.output} cannot be written: permission denied")
@@ -100,18 +114,24 @@ def test_an_unreadable_input(convert_as_anyone, photos, tmp_path):
     assert done.answer == (1, f"the input {photos} cannot be read: check its permissions")
 
 
-def test_an_unreadable_folder_fails_and_an_unreadable_file_is_rejected(convert_as_anyone, photos, tmp_path):
+def test_an_unreadable_folder_fails_and_an_unreadable_file_is_rejected(
+    convert_as_anyone, photos, tmp_path
+):
     (photos / "cat/00.jpg").chmod(0)
     done = convert_as_anyone(photos, settings=ALL)
     assert (done.code, done.marker["ledger"]["written"]) == (0, 9)
-    assert [(row["key"], row["stage"], row["reason"], row["detail"], row["sha256"]) for row in done.rejected] == [
-        ("cat/00.jpg", "read", "unreadable", "the file cannot be read (permission denied)", None)
-    ]
+    assert [
+        (row["key"], row["stage"], row["reason"], row["detail"], row["sha256"])
+        for row in done.rejected
+    ] == [("cat/00.jpg", "read", "unreadable", "the file cannot be read (permission denied)", None)]
     (photos / "dog").chmod(0)
     failed = convert_as_anyone(photos, settings=ALL, output=tmp_path / "other")
     (photos / "dog").chmod(0o755)
     advice = "make it readable, or add it to ignore"
-    assert failed.answer == (1, f"{photos / 'dog'}: the folder cannot be read (permission denied): {advice}")
+    assert failed.answer == (
+        1,
+        f"{photos / 'dog'}: the folder cannot be read (permission denied): {advice}",
+    )
 
 
 @pytest.fixture
@@ -122,7 +142,15 @@ def small_disk(tmp_path):
     def mount(size, *options):
         place = tmp_path / f"disk{len(mounted)}"
         place.mkdir()
-        command = ["mount", "-t", "tmpfs", "-o", ",".join([f"size={size}", *options]), "tmpfs", str(place)]
+        command = [
+            "mount",
+            "-t",
+            "tmpfs",
+            "-o",
+            ",".join([f"size={size}", *options]),
+            "tmpfs",
+            str(place),
+        ]
         if subprocess.run(command, capture_output=True, check=False).returncode:
             pytest.skip("only root can mount the small disk that this needs")
         mounted.append(place)
@@ -161,14 +189,20 @@ def test_a_full_disk(convert, class_folders, small_disk, state_of, tmp_path, siz
     if done.code:
         (sentence,) = done.errors
         assert "no space left on device" in sentence.lower()
-        assert sentence.startswith(f"the output {done.output} cannot be written: no space left on device")
-        after = {name: state for name, state in state_of(done.output).items() if ".staging" not in name}
+        assert sentence.startswith(
+            f"the output {done.output} cannot be written: no space left on device"
+        )
+        after = {
+            name: state for name, state in state_of(done.output).items() if ".staging" not in name
+        }
         assert after == before
     filler.unlink()
     again = convert(root, "--overwrite", settings={**ALL}, output=disk / "dataset")
     if again.code:  # there is too little room for both at once
         (sentence,) = again.errors
-        assert sentence.startswith(f"the output {done.output} cannot be written: no space left on device")
+        assert sentence.startswith(
+            f"the output {done.output} cannot be written: no space left on device"
+        )
 
 
 def test_an_input_without_a_file_system_is_one_sentence(convert, tmp_path):

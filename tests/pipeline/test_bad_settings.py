@@ -24,7 +24,10 @@ ALL = {"splits.fractions": {"train": 1.0}}
 def test_a_wrong_configuration(convert, earlier, photos, tmp_path, yaml, sentences):
     config = tmp_path / "wrong.yaml"
     config.write_text(yaml)
-    assert convert(photos, f"--config={config}").answer == (2, *(f"{config}: {sentence}" for sentence in sentences))
+    assert convert(photos, f"--config={config}").answer == (
+        2,
+        *(f"{config}: {sentence}" for sentence in sentences),
+    )
 
 
 def test_a_configuration_that_is_not_valid_yaml(convert, earlier, photos, tmp_path):
@@ -59,8 +62,14 @@ def test_a_malformed_set(convert, earlier, photos, text):
         ("--overwriet", "there is no flag --overwriet: did you mean --overwrite?"),
         ("--zzz", "there is no flag --zzz: see --help"),
         ("photos", "there is no flag photos: see --help"),
-        ("1}", "there is no flag 1}: quote the argument of --set, as in --set 'splits.fractions={train: 1}'"),
-        ("dog]", "there is no flag dog]: quote the argument of --set, as in --set 'splits.fractions={train: 1}'"),
+        (
+            "1}",
+            "there is no flag 1}: quote the argument of --set, as in --set 'splits.fractions={train: 1}'",
+        ),
+        (
+            "dog]",
+            "there is no flag dog]: quote the argument of --set, as in --set 'splits.fractions={train: 1}'",
+        ),
     ],
 )
 def test_an_unknown_flag(convert, earlier, photos, flag, sentence):
@@ -77,12 +86,18 @@ def test_several_inputs_without_names(convert, earlier, photos):
 def test_a_summary_file_that_cannot_be_written(convert, earlier, photos, tmp_path):
     done = convert(photos, "--summary_json=/proc/summary.json", settings=ALL)
     assert (done.code, done.line["exit_code"], done.line["status"]) == (1, 0, "kept")
-    assert done.errors == ["the summary /proc/summary.json cannot be written: no such file or directory"]
+    assert done.errors == [
+        "the summary /proc/summary.json cannot be written: no such file or directory"
+    ]
 
 
-def test_a_summary_file_next_to_an_output_whose_folder_does_not_exist_yet(convert, photos, tmp_path):
+def test_a_summary_file_next_to_an_output_whose_folder_does_not_exist_yet(
+    convert, photos, tmp_path
+):
     path = tmp_path / "datasets/today.json"
-    done = convert(photos, f"--summary_json={path}", settings=ALL, output=tmp_path / "datasets/today")
+    done = convert(
+        photos, f"--summary_json={path}", settings=ALL, output=tmp_path / "datasets/today"
+    )
     assert (done.code, path.read_text()) == (0, done.stdout)
 
 
@@ -90,6 +105,16 @@ def test_an_output_named_like_a_pattern_touches_no_other(convert, photos, state_
     neighbour = convert(photos, settings=ALL, output=tmp_path / "set1")
     before = state_of(neighbour.output)
     for seed in (0, 1):
-        assert convert(photos, "--overwrite", settings={**ALL, "seed": seed}, output=tmp_path / "set*").code == 0
-        assert convert(photos, "--overwrite", settings={**ALL, "seed": seed}, output=tmp_path / "set[1]").code == 0
+        assert (
+            convert(
+                photos, "--overwrite", settings={**ALL, "seed": seed}, output=tmp_path / "set*"
+            ).code
+            == 0
+        )
+        assert (
+            convert(
+                photos, "--overwrite", settings={**ALL, "seed": seed}, output=tmp_path / "set[1]"
+            ).code
+            == 0
+        )
     assert state_of(neighbour.output) == before

@@ -26,7 +26,10 @@ print(json.dumps([code, loaded, GCSFileSystem.scheme(), os.environ["OPENBLAS_NUM
 def run(*flags, **environment):
     child = subprocess.run(
         [sys.executable, "-c", CONVERT_AND_SAY_WHAT_IS_LOADED, *flags],
-        env={**{name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"}, **environment},
+        env={
+            **{name: value for name, value in os.environ.items() if name != "OPENBLAS_NUM_THREADS"},
+            **environment,
+        },
         capture_output=True,
         text=True,
     )
@@ -44,9 +47,13 @@ def test_modules_for_other_services_are_not_loaded_but_can_be(photos, tmp_path):
     shards = sorted(path.name for path in (tmp_path / "called").glob("*.tfrecord"))
     assert len(shards) == 2
     for name in shards:
-        assert (tmp_path / "command" / name).read_bytes() == (tmp_path / "called" / name).read_bytes()
+        assert (tmp_path / "command" / name).read_bytes() == (
+            tmp_path / "called" / name
+        ).read_bytes()
 
 
 def test_threads_of_algebra_are_the_users_choice(tmp_path):
-    out, (code, *_, threads) = run("--input=nothing", f"--output={tmp_path}", OPENBLAS_NUM_THREADS="3")
+    out, (code, *_, threads) = run(
+        "--input=nothing", f"--output={tmp_path}", OPENBLAS_NUM_THREADS="3"
+    )
     assert (code, json.loads(out)["status"], threads) == (1, "failed", "3")

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.runner
 
 
 def records_in(folder):
-    return {path.name: len(list(read_records(str(path)))) for path in sorted(folder.glob("*.tfrecord"))}
+    return {
+        path.name: len(list(read_records(str(path)))) for path in sorted(folder.glob("*.tfrecord"))
+    }
 
 
 def left_in(output):
@@ -38,7 +40,11 @@ def faulty(photos):
 
 
 def test_everything_listed_is_accounted_for(faulty, convert):
-    fractions = {"splits.fractions": {"train": 0.5, "test": 0.25}, "limit": 8, "max_rejected.share": 1}
+    fractions = {
+        "splits.fractions": {"train": 0.5, "test": 0.25},
+        "limit": 8,
+        "max_rejected.share": 1,
+    }
     done = convert(faulty, BEAM, settings={**COUNT, **fractions})
     ours = convert(faulty, output=done.output.parent / "ours", settings={**COUNT, **fractions})
     assert (done.code, done.errors) == (0, [])
@@ -47,7 +53,11 @@ def test_everything_listed_is_accounted_for(faulty, convert):
     assert ledger == ours.line["ledger"]
     assert ledger["ignored"] == {"hidden": 1}
     assert ledger["rejected"]["no_class"] == 1
-    assert sum(sum(ledger[fate].values()) for fate in ("rejected", "ignored", "left_out")) + ledger["written"] == 14
+    assert (
+        sum(sum(ledger[fate].values()) for fate in ("rejected", "ignored", "left_out"))
+        + ledger["written"]
+        == 14
+    )
     counts = records_in(done.output)
     assert sum(counts.values()) == ledger["written"]
     by_split = Counter()
@@ -62,7 +72,11 @@ def test_everything_listed_is_accounted_for(faulty, convert):
 
 
 def test_files_have_the_names_of_the_settings(photos, convert):
-    names = {"shards.count": 3, "shards.name": "{split}.{number}of{count}.{records}", "compression": "gzip"}
+    names = {
+        "shards.count": 3,
+        "shards.name": "{split}.{number}of{count}.{records}",
+        "compression": "gzip",
+    }
     done = convert(photos, BEAM, settings={**names, "splits.fractions": {"all": 1}})
     counts = [len(list(read_records(str(path)))) for path in sorted(done.output.glob("*.gz"))]
     assert left_in(done.output) == [
@@ -83,7 +97,9 @@ def test_too_many_rejected_leave_an_empty_output(faulty, convert):
     done = convert(faulty, BEAM, settings={**COUNT, "max_rejected": {"count": 2, "share": 0.01}})
     assert done.code == 3
     (error,) = done.errors
-    assert error.startswith("3 of 13 images were rejected (1 empty, 1 no_class, 1 unknown_format), such as ")
+    assert error.startswith(
+        "3 of 13 images were rejected (1 empty, 1 no_class, 1 unknown_format), such as "
+    )
     assert done.line["ledger"]["rejected"] == {"empty": 1, "no_class": 1, "unknown_format": 1}
     assert left_in(done.output) == []
 
@@ -105,10 +121,17 @@ def test_boxes_are_counted_and_limited(tmp_path, convert):
         (tmp_path / f"ships/labels/{name}.txt").parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / f"ships/labels/{name}.txt").write_text(text)
     (tmp_path / "ships/data.yaml").write_text("names: [ship, boat]\n")
-    yolo = {"source.kind": "yolo", "convention": "tf_object_detection", "splits.fractions": {"train": 1}, **COUNT}
+    yolo = {
+        "source.kind": "yolo",
+        "convention": "tf_object_detection",
+        "splits.fractions": {"train": 1},
+        **COUNT,
+    }
     failed = convert(tmp_path / "ships", BEAM, settings=yolo)
     assert failed.code == 3
-    assert failed.errors[0].startswith("all boxes of 1 class (7) were dropped (1 outside: ship; 1 unknown_class: 7)")
+    assert failed.errors[0].startswith(
+        "all boxes of 1 class (7) were dropped (1 outside: ship; 1 unknown_class: 7)"
+    )
     assert left_in(failed.output) == []
     done = convert(tmp_path / "ships", BEAM, settings={**yolo, "labels.classes": ["ship"]})
     assert done.line["boxes"] == {"listed": 8, "written": 6, "outside": 1, "unknown_class": 1}
@@ -129,14 +152,18 @@ def test_a_record_that_beam_loses_or_doubles_fails_the_run(photos, convert, monk
     found = 9 + times
     assert (done.code, done.errors) == (
         1,
-        [f"split all has 10 Examples, and its files hold {found}: something was lost or written twice"],
+        [
+            f"split all has 10 Examples, and its files hold {found}: something was lost or written twice"
+        ],
     )
     assert left_in(done.output) == []
 
 
 def test_a_file_that_beam_does_not_name_fails_the_run(photos, convert, monkeypatch):
     finalize = filebasedsink.FileBasedSink.finalize_write
-    monkeypatch.setattr(filebasedsink.FileBasedSink, "finalize_write", lambda *given: list(finalize(*given))[:1])
+    monkeypatch.setattr(
+        filebasedsink.FileBasedSink, "finalize_write", lambda *given: list(finalize(*given))[:1]
+    )
     done = convert(photos, BEAM, settings={**COUNT, "splits.fractions": {"all": 1}})
     assert done.code == 1
     assert "its files hold 5" in done.errors[0]
@@ -210,7 +237,10 @@ def test_what_a_killed_run_has_left_is_deleted(photos, convert, tmp_path):
     (tmp_path / "dataset/.staging-abc/train-00000-of-00002.tfrecord").write_text("half")
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 0
-    assert "deleted .staging-abc, which another run had left: no run will resume from it" in done.line["notes"]
+    assert (
+        "deleted .staging-abc, which another run had left: no run will resume from it"
+        in done.line["notes"]
+    )
     assert left_in(done.output) == ["labels.txt", *records_in(done.output)]
     assert sum(records_in(done.output).values()) == 10
 
@@ -298,10 +328,18 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
 @pytest.mark.parametrize(
     ("settings", "errors"),
     [
-        ({}, ["shards.count is not set, and --writer=beam needs the number of each split's files: set it"]),
+        (
+            {},
+            [
+                "shards.count is not set, and --writer=beam needs the number of each split's files: set it"
+            ],
+        ),
         (
             {**COUNT, "index_files": True, "images.moments": True, "images.near_duplicates": True},
-            [f"{key} {IDLE}" for key in ("images.moments", "images.near_duplicates", "index_files")],
+            [
+                f"{key} {IDLE}"
+                for key in ("images.moments", "images.near_duplicates", "index_files")
+            ],
         ),
         (
             {**COUNT, "analyze": True},
@@ -317,11 +355,17 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
 def test_settings_that_need_sidecars_are_refused_by_name(photos, convert, settings, errors):
     done = convert(photos, BEAM, settings=settings)
     assert done.code == 2
-    assert done.errors[0].startswith("shards.size has no effect") if errors is None else done.errors == errors
+    assert (
+        done.errors[0].startswith("shards.size has no effect")
+        if errors is None
+        else done.errors == errors
+    )
     assert not done.output.exists()
 
 
-@pytest.mark.parametrize("flag", ["--plan", "--overwrite", "--threads=2", "--processes=2", "--against=x", "--reuse=x"])
+@pytest.mark.parametrize(
+    "flag", ["--plan", "--overwrite", "--threads=2", "--processes=2", "--against=x", "--reuse=x"]
+)
 def test_flags_without_effect_are_refused_by_name(photos, convert, flag):
     done = convert(photos, BEAM, flag, settings=COUNT)
     assert done.code == 2
@@ -344,8 +388,12 @@ def test_another_writer_is_refused(photos, convert):
 
 
 def test_recordmill_convert_refuses_it(photos, tmp_path):
-    with pytest.raises(ConversionError, match="--writer=beam makes no dataset that could be opened"):
-        convert_in_python(photos, tmp_path / "dataset", runner_options={"writer": "beam"}, quiet=True)
+    with pytest.raises(
+        ConversionError, match="--writer=beam makes no dataset that could be opened"
+    ):
+        convert_in_python(
+            photos, tmp_path / "dataset", runner_options={"writer": "beam"}, quiet=True
+        )
 
 
 def test_the_outcome_file_has_the_outcome(photos, convert, tmp_path):

@@ -25,9 +25,12 @@ def pets(tmp_path):
         for image in images:
             (root / "images" / image["file_name"]).write_bytes(encode_picture(image["file_name"]))
         annotations = [
-            {"id": number, "image_id": number, "category_id": number, "bbox": [1, 1, 5, 5]} for number in used
+            {"id": number, "image_id": number, "category_id": number, "bbox": [1, 1, 5, 5]}
+            for number in used
         ]
-        categories = [{"id": number, "name": name} for name, number in (("cat", 0), ("dog", 1), ("emu", 4))]
+        categories = [
+            {"id": number, "name": name} for name, number in (("cat", 0), ("dog", 1), ("emu", 4))
+        ]
         text = json.dumps({"images": images, "annotations": annotations, "categories": categories})
         (root / "annotations/instances_default.json").write_text(text)
         return root
@@ -52,4 +55,9 @@ def test_they_stay_where_the_user_says_so_and_where_readers_take_0(convert, pets
     root = pets([0, 1])
     assert convert(root, settings={**SPLITS, "labels.ids": "integers"}).marker["labels"]["cat"] == 0
     other = root.parent / "other"
-    assert convert(root, output=other, settings={**SPLITS, "convention": "tfds"}).marker["labels"]["cat"] == 0
+    assert (
+        convert(root, output=other, settings={**SPLITS, "convention": "tfds"}).marker["labels"][
+            "cat"
+        ]
+        == 0
+    )

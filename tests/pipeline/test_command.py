@@ -49,7 +49,10 @@ def test_a_conversion_needs_no_command_but_places(run, words, photos, tmp_path):
 def test_the_command_does_not_draw_the_sample_unasked(run, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, _, err = run(*words)
-    assert (code, err) == (2, "error: --input is missing: name the folder with the images, or try --sample\n")
+    assert (code, err) == (
+        2,
+        "error: --input is missing: name the folder with the images, or try --sample\n",
+    )
     assert os.listdir(tmp_path) == []
 
 
@@ -57,7 +60,11 @@ def test_the_sample_on_request(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code, out, _ = run("run", "--sample", "--plan")
     line = json.loads(out)
-    assert (code, line["output"], line["ledger"]["listed"]) == (0, os.path.join("out", "quickstart"), 255)
+    assert (code, line["output"], line["ledger"]["listed"]) == (
+        0,
+        os.path.join("out", "quickstart"),
+        255,
+    )
 
 
 def test_a_dataset_is_verified_and_inspected(run, convert_folders, tmp_path):
@@ -79,8 +86,14 @@ def test_one_file_is_one_file(run, convert_folders, tmp_path):
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["photos"], "there is no command photos: choose one of run, verify, inspect, diff, versions, analyze"),
-        (["x\x1b"], r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, analyze"),
+        (
+            ["photos"],
+            "there is no command photos: choose one of run, verify, inspect, diff, versions, analyze",
+        ),
+        (
+            ["x\x1b"],
+            r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, analyze",
+        ),
         (["verify"], "the following arguments are required: PATH: see --help"),
         (["inspect", "x", "--wher=y"], "unrecognized arguments: --wher=y: see --help"),
         (
@@ -117,13 +130,22 @@ LIGHT = [
 ]
 PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
 WRONG = [
-    (["--set=images.qualty=3"], "--set: unknown setting images.qualty: did you mean images.quality?"),
+    (
+        ["--set=images.qualty=3"],
+        "--set: unknown setting images.qualty: did you mean images.quality?",
+    ),
     (["--set=images.quality=many"], "--set: images.quality is 'many': it should be a whole number"),
     (["--set=images.quality=[1"], "--set images.quality=[1: the value cannot be read"),
     (["--config=broken.yaml"], "the configuration broken.yaml cannot be read"),
-    (["--set=analyze=true", "--set=images.check=header"], "--set: analyze needs every image's pixels"),
+    (
+        ["--set=analyze=true", "--set=images.check=header"],
+        "--set: analyze needs every image's pixels",
+    ),
     (PNG_QUALITY, "images.quality has no effect, since images are stored as png"),
-    (["--config=configs/class_folders.yaml", *PNG_QUALITY], "images.quality has no effect, since images are stored"),
+    (
+        ["--config=configs/class_folders.yaml", *PNG_QUALITY],
+        "images.quality has no effect, since images are stored",
+    ),
 ]
 """Errors in a configuration, which are found without Beam too."""
 IMPORTED_AND_CODE = """
@@ -141,18 +163,33 @@ sys.stdout.write("\\n" + json.dumps(found))
 """
 
 
-def test_help_looking_at_a_local_dataset_and_errors_of_the_user_import_no_beam(class_folders, tmp_path):
+def test_help_looking_at_a_local_dataset_and_errors_of_the_user_import_no_beam(
+    class_folders, tmp_path
+):
     with ZipFile(Path(__file__).parent / "earlier_datasets.zip") as datasets:
-        datasets.extractall(tmp_path, [name for name in datasets.namelist() if name.startswith("coco/")])
+        datasets.extractall(
+            tmp_path, [name for name in datasets.namelist() if name.startswith("coco/")]
+        )
     class_folders(tmp_path / "photos", {"cat": 2, "dog": 2})
     (tmp_path / "broken.yaml").write_text("seed: [1")
     wrong = [["run", "--input=photos", "--output=out", *flags] for flags, _ in WRONG]
-    command = [sys.executable, "-c", IMPORTED_AND_CODE, json.dumps([*(words for words, _ in LIGHT), *wrong])]
+    command = [
+        sys.executable,
+        "-c",
+        IMPORTED_AND_CODE,
+        json.dumps([*(words for words, _ in LIGHT), *wrong]),
+    ]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "Traceback" not in done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found[: len(LIGHT)] == [[words, [], code] for words, code in LIGHT]
-    assert found[len(LIGHT) :] == [[words, ["pyarrow"], 2] for words in wrong]  # recognition asks all sources
-    errors = [line.removeprefix("error: ") for line in done.stderr.splitlines() if line.startswith("error: ")]
+    assert found[len(LIGHT) :] == [
+        [words, ["pyarrow"], 2] for words in wrong
+    ]  # recognition asks all sources
+    errors = [
+        line.removeprefix("error: ")
+        for line in done.stderr.splitlines()
+        if line.startswith("error: ")
+    ]
     for error, (_, sentence) in zip(errors[-len(WRONG) :], WRONG, strict=True):
         assert error.startswith(sentence)

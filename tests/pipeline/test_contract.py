@@ -61,12 +61,21 @@ def draw_tagged(folder):
 
 def draw_boxes(folder):
     write(folder, {f"images/{number}.jpg": encode_picture(number, (8, 8)) for number in range(100)})
-    write(folder, {f"labels/{number}.txt": f"{number % 2} 0.4 0.5 0.2 0.3\n".encode() for number in range(100)})
+    write(
+        folder,
+        {
+            f"labels/{number}.txt": f"{number % 2} 0.4 0.5 0.2 0.3\n".encode()
+            for number in range(100)
+        },
+    )
     write(folder, {"data.yaml": b"names: [ship, boat]\n"})
 
 
 COLLECTIONS = {
-    "animals": (draw_animals, FOLDERS | {"splits": {"from_folders": {"train": "train", "test": "test"}}}),
+    "animals": (
+        draw_animals,
+        FOLDERS | {"splits": {"from_folders": {"train": "train", "test": "test"}}},
+    ),
     "tagged": (draw_tagged, TAGS),
     "boxes": (draw_boxes, BOXES),
 }
@@ -158,7 +167,9 @@ def run(configuration, root, output, *flags):
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory):
     """`nights(name)`: a collection, its dataset, and its configuration with the contract of docs/change.md."""
-    (block,) = re.findall(r"^```yaml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(
+        r"^```yaml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     made = {}
 
     def make(name):
@@ -179,7 +190,9 @@ def copy_links(root, target):
     return shutil.copytree(root, target, copy_function=os.link)
 
 
-@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))]
+)
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_the_documented_contract_stops_each_kind_of_fault(nights, capsys, tmp_path, fault, seed):
     name, key = FAULTS[fault]
@@ -194,7 +207,9 @@ def test_the_documented_contract_stops_each_kind_of_fault(nights, capsys, tmp_pa
     assert not (tmp_path / "dataset" / "recordmill.json").exists()
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 50))])
+@pytest.mark.parametrize(
+    "seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 50))]
+)
 def test_a_bootstrap_of_the_same_images_raises_no_alarm(nights, capsys, tmp_path, seed):
     night, chance = nights("animals"), random.Random(f"bootstrap {seed}")
     for split in COUNTS:
@@ -203,14 +218,21 @@ def test_a_bootstrap_of_the_same_images_raises_no_alarm(nights, capsys, tmp_path
             target = tmp_path / "input" / split / path.parent.name
             target.mkdir(parents=True, exist_ok=True)
             os.link(path, target / f"{number}.jpg")
-    code = run(night / "own.yaml", tmp_path / "input", tmp_path / "dataset", f"--against={night / 'dataset'}")
+    code = run(
+        night / "own.yaml",
+        tmp_path / "input",
+        tmp_path / "dataset",
+        f"--against={night / 'dataset'}",
+    )
     assert code == 0, capsys.readouterr().err
 
 
 CLASSES = {"expect.classes": "as_before", "expect.images": {"*": {"change": 20}}}
 
 
-def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_finished_shards(convert, photos):
+def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_finished_shards(
+    convert, photos
+):
     first = convert(photos, settings=CLASSES)
     note = "no previous dataset was found: expect compared nothing with one"
     assert (first.code, first.line["notes"]) == (0, [note])
@@ -227,12 +249,21 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
     )
     assert broken.line["status"] == "failed"
     (staging,) = broken.staging
-    there = {name: each for name, each in snapshot(first.output).items() if not name.startswith(staging.name)}
+    there = {
+        name: each
+        for name, each in snapshot(first.output).items()
+        if not name.startswith(staging.name)
+    }
     assert there == before
     finished = {path.name: path.stat().st_ino for path in staging.glob("*.tfrecord")}
-    raised = convert(photos, "--overwrite", settings={**CLASSES, "expect.images": {"*": {"change": 100}}})
+    raised = convert(
+        photos, "--overwrite", settings={**CLASSES, "expect.images": {"*": {"change": 100}}}
+    )
     assert (raised.code, raised.line["status"]) == (0, "published")
-    assert raised.line["notes"][-1] == f"{len(finished)} of {len(finished)} shards had been finished by an earlier run"
+    assert (
+        raised.line["notes"][-1]
+        == f"{len(finished)} of {len(finished)} shards had been finished by an earlier run"
+    )
     assert {path.stat().st_ino for path in raised.shards()} == set(finished.values())
     assert raised.line["ledger"]["written"] == 20
 
@@ -241,13 +272,18 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
     convert(photos, settings=CLASSES)
     away = (photos / "cat").rename(tmp_path / "away")
     broken = convert(photos, "--overwrite", settings=CLASSES)
-    assert broken.answer[:2] == (4, "no image is of the class cat, which expect.classes (as_before) requires")
+    assert broken.answer[:2] == (
+        4,
+        "no image is of the class cat, which expect.classes (as_before) requires",
+    )
     away.rename(photos / "cat")
     (photos / "dog" / "new.jpg").write_bytes(encode_picture("new"))
     (staging,) = broken.staging
     repaired = convert(photos, "--overwrite", settings=CLASSES)
     assert (repaired.code, repaired.line["ledger"]["written"], repaired.staging) == (0, 11, [])
-    assert repaired.line["notes"] == [f"deleted {staging.name}, which another run had left: no run will resume from it"]
+    assert repaired.line["notes"] == [
+        f"deleted {staging.name}, which another run had left: no run will resume from it"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -272,7 +308,9 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
     ],
 )
 @pytest.mark.parametrize("flags", [[], ["--overwrite"], ["--plan"]])
-def test_a_dataset_that_is_there_is_held_to_the_limits_too(convert, photos, settings, answer, flags):
+def test_a_dataset_that_is_there_is_held_to_the_limits_too(
+    convert, photos, settings, answer, flags
+):
     (photos / "cat/broken.jpg").write_bytes(b"no picture")
     first = convert(photos, settings={"report": False})
     before = snapshot(first.output)
@@ -288,7 +326,10 @@ def test_a_kept_dataset_is_rid_of_the_work_of_a_breach(convert, photos):
     (photos / "dog" / "new.jpg").unlink()
     kept = convert(photos, "--overwrite", settings=CLASSES)
     assert (kept.line["status"], kept.staging) == ("kept", [])
-    assert f"deleted {staging.name}, which another run had left: no run will resume from it" in kept.line["notes"]
+    assert (
+        f"deleted {staging.name}, which another run had left: no run will resume from it"
+        in kept.line["notes"]
+    )
 
 
 def test_the_contract_changes_no_plan(convert, photos, tmp_path):
@@ -318,7 +359,9 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
             "--set: expect.images.tst names the split tst, which does not exist: correct it",
         ),
         (
-            ["--set=expect.images={train/cat: {at_least: 1_001, at_most: 1_000}, test: {at_least: 5, at_most: 5}}"],
+            [
+                "--set=expect.images={train/cat: {at_least: 1_001, at_most: 1_000}, test: {at_least: 5, at_most: 5}}"
+            ],
             "--set: expect.images.train/cat.at_least is 1,001, and at_most is 1,000: correct one of them",
         ),
         (

@@ -147,12 +147,18 @@ def test_a_script_without_a_guard_can_use_processes(converted, tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     command = [sys.executable, tmp_path / "script.py", folder / "photos", tmp_path / "dataset"]
     done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(REPO)}, capture_output=True, text=True, check=True
+        command,
+        env={**os.environ, "PYTHONPATH": str(REPO)},
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert (done.stdout, done.stderr) == ("{'train': 9, 'test': 1}\n", "")
 
 
-def test_functions_that_are_only_in_the_callers_main_module_are_called_in_its_process(converted, tmp_path, monkeypatch):
+def test_functions_that_are_only_in_the_callers_main_module_are_called_in_its_process(
+    converted, tmp_path, monkeypatch
+):
     _, folder = converted
     main = sys.modules["__main__"]
     # A worker of pytest-xdist has no script.
@@ -162,14 +168,18 @@ def test_functions_that_are_only_in_the_callers_main_module_are_called_in_its_pr
     monkeypatch.setattr("recordmill.pipeline.attempt.default_processes", lambda: 2)
     monkeypatch.setattr("recordmill.pipeline.attempt.fewest_for_processes", lambda _: 0)
     feature = {"function": "__main__:brightness", "of": "image", "type": "float", "shape": []}
-    dataset = recordmill.convert(folder / "photos", tmp_path / "out", quiet=True, features={"brightness": feature})
+    dataset = recordmill.convert(
+        folder / "photos", tmp_path / "out", quiet=True, features={"brightness": feature}
+    )
     assert dataset.counts == {"train": 9, "test": 1}
 
 
 def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
     _, folder = converted
     more = class_folders(tmp_path / "more", {"cat": 3})
-    (tmp_path / "own.yaml").write_text("images: {quality: 70, subsampling: '4:4:4'}\nlabels: {classes: [cat, dog]}\n")
+    (tmp_path / "own.yaml").write_text(
+        "images: {quality: 70, subsampling: '4:4:4'}\nlabels: {classes: [cat, dog]}\n"
+    )
     dataset = recordmill.convert(
         {"old": folder / "photos", "new": more},
         tmp_path / "both",
@@ -195,8 +205,16 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
         ({"inputs": []}, 2, "--input is missing: name the folder with the images, or try --sample"),
         ({"inputs": "nowhere"}, 1, "the input nowhere does not exist: check the path"),
         ({"threads": -1}, 2, "argument --threads: -1 is not a number of 1 or more: see --help"),
-        ({"seed": object()}, 2, "seed is of type object: give text, numbers, true or false, lists or mappings"),
-        ({"images": {"quality": 0}}, 2, "--set: images.quality is 0: it should be greater than or equal to 1"),
+        (
+            {"seed": object()},
+            2,
+            "seed is of type object: give text, numbers, true or false, lists or mappings",
+        ),
+        (
+            {"images": {"quality": 0}},
+            2,
+            "--set: images.quality is 0: it should be greater than or equal to 1",
+        ),
         ({"imagez": {"quality": 90}}, 2, "--set: unknown setting imagez: did you mean images?"),
         ({"runner_options": {"zzz": 1}}, 2, "there is no flag --zzz=1: see --help"),
     ],
@@ -220,13 +238,17 @@ def test_a_refusal_and_too_many_rejected(converted, tmp_path):
     with pytest.raises(ConversionError, match="overwrite") as caught:
         recordmill.convert(folder / "photos", tmp_path / "dataset", quiet=True, seed=9)
     assert caught.value.outcome.status == "refused"
-    replaced = recordmill.convert(folder / "photos", tmp_path / "dataset", quiet=True, seed=9, overwrite=True)
+    replaced = recordmill.convert(
+        folder / "photos", tmp_path / "dataset", quiet=True, seed=9, overwrite=True
+    )
     assert replaced.marker.plan.recipe["seed"] == 9
     bad = tmp_path / "bad" / "cat"
     bad.mkdir(parents=True)
     Path(bad / "1.jpg").write_bytes(b"no image")
     with pytest.raises(ConversionError) as caught:
-        recordmill.convert(tmp_path / "bad", tmp_path / "none", quiet=True, splits={"fractions": {"train": 1}})
+        recordmill.convert(
+            tmp_path / "bad", tmp_path / "none", quiet=True, splits={"fractions": {"train": 1}}
+        )
     assert caught.value.outcome.exit_code == 3
 
 

@@ -30,7 +30,9 @@ def test_is_dataflow(runner, known):
     assert is_dataflow(runner) is known
 
 
-@pytest.mark.parametrize("flag", ["--setup_file=./setup.py", "--sdk_container_image=i", "--extra_package=r.tar.gz"])
+@pytest.mark.parametrize(
+    "flag", ["--setup_file=./setup.py", "--sdk_container_image=i", "--extra_package=r.tar.gz"]
+)
 def test_a_job_with_the_package_and_with_objects_alone_is_fine(flag):
     check_dataflow([flag], ["gs://b/photos"], "gs://b/dataset", None)
     check_dataflow([flag], ["gs://b/photos"], "gs://b/dataset", "gs://b/outcome.json")
@@ -45,14 +47,17 @@ def test_a_job_with_the_package_and_with_objects_alone_is_fine(flag):
     ],
 )
 def test_folders_of_this_machine_are_refused(places, flag, path):
-    sentence = f"Dataflow's workers do not see {path} of this machine: give {flag} as gs://bucket/..."
+    sentence = (
+        f"Dataflow's workers do not see {path} of this machine: give {flag} as gs://bucket/..."
+    )
     with pytest.raises(UsageError, match=f"^{re.escape(sentence)}$"):
         check_dataflow(SHIPPED, *places)
 
 
 def test_workers_without_the_package_are_refused():
     with pytest.raises(
-        UsageError, match=r"^Dataflow's workers lack Recordmill: add --setup_file=./setup.py, or an image"
+        UsageError,
+        match=r"^Dataflow's workers lack Recordmill: add --setup_file=./setup.py, or an image",
     ):
         check_dataflow(["--project=p"], ["gs://b/a"], "gs://b/d", None)
 
@@ -62,7 +67,10 @@ def test_workers_without_the_package_are_refused():
     [
         ([], ""),
         (["--dry_run=True"], "the Dataflow job was built and, as --dry_run asks, not started"),
-        (["--template_location=gs://b/t"], "the Dataflow job was built and is a template in gs://b/t"),
+        (
+            ["--template_location=gs://b/t"],
+            "the Dataflow job was built and is a template in gs://b/t",
+        ),
     ],
 )
 def test_explain_built(flags, sentence):
@@ -72,7 +80,10 @@ def test_explain_built(flags, sentence):
 def test_name_job_is_understood_by_airflow():
     # The pattern of airflow.providers.google.cloud.hooks.dataflow.JOB_ID_PATTERN, google provider 22.8.0.
     pattern = r"Submitted job: (?P<job_id_java>[^\"\n\s]*)|Created job with id: \[(?P<job_id_python>[^\"\n\s]*)\]"
-    line = name_job(SimpleNamespace(job_id=lambda: "2026-11-21_01"), PipelineOptions(["--project=p", "--region=r"]))
+    line = name_job(
+        SimpleNamespace(job_id=lambda: "2026-11-21_01"),
+        PipelineOptions(["--project=p", "--region=r"]),
+    )
     assert re.search(pattern, line)["job_id_python"] == "2026-11-21_01"
     assert line.endswith("https://console.cloud.google.com/dataflow/jobs/r/2026-11-21_01?project=p")
 
@@ -81,7 +92,9 @@ class _Dataflow(PipelineRunner):
     """Takes a job as Dataflow does, and never finishes it."""
 
     def run_pipeline(self, pipeline, options):
-        return SimpleNamespace(job_id=lambda: "job-1", wait_until_finish=lambda: PipelineState.FAILED)
+        return SimpleNamespace(
+            job_id=lambda: "job-1", wait_until_finish=lambda: PipelineState.FAILED
+        )
 
 
 @pytest.fixture

@@ -45,7 +45,9 @@ def test_parts_of_an_input_listed_by_workers_give_the_same_dataset(
     convert, collection, reference, monkeypatch, tmp_path
 ):
     monkeypatch.setattr("recordmill.pipeline.configuration.options.IN_PROCESS_RUNNERS", ())
-    assert_same(reference, convert(collection, "--threads=1", settings=SETTINGS, output=tmp_path / "spread"))
+    assert_same(
+        reference, convert(collection, "--threads=1", settings=SETTINGS, output=tmp_path / "spread")
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,9 +73,15 @@ def test_the_direct_runner_and_none(convert, choose_runner, collection, tmp_path
 
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_look_alikes_on_the_direct_runner_and_on_none(convert, choose_runner, look_alikes, tmp_path, processes):
+def test_look_alikes_on_the_direct_runner_and_on_none(
+    convert, choose_runner, look_alikes, tmp_path, processes
+):
     settings = {**SETTINGS, "images.near_duplicates": "together"}
-    several = ("--direct_num_workers=2", "--direct_running_mode=multi_processing") if processes > 1 else ()
+    several = (
+        ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
+        if processes > 1
+        else ()
+    )
     choose_runner(True)
     one = convert(look_alikes, *several, settings=settings, output=tmp_path / "one")
     choose_runner(False)
@@ -82,7 +90,9 @@ def test_look_alikes_on_the_direct_runner_and_on_none(convert, choose_runner, lo
 
 @pytest.mark.runner
 def test_threads(convert, collection, reference, tmp_path):
-    assert_same(reference, convert(collection, "--threads=4", settings=SETTINGS, output=tmp_path / "other"))
+    assert_same(
+        reference, convert(collection, "--threads=4", settings=SETTINGS, output=tmp_path / "other")
+    )
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are used on Linux only")
@@ -104,7 +114,9 @@ def test_processes(convert, convert_in_child, collection, tmp_path, flags, setti
     settings = {**SETTINGS, **settings}
     one = convert(collection, "--threads=1", settings=settings, output=tmp_path / "one")
     # In a process of its own, as users have it, not in one that has run many other tests.
-    assert_same(one, convert_in_child(collection, *flags, settings=settings, output=tmp_path / "other"))
+    assert_same(
+        one, convert_in_child(collection, *flags, settings=settings, output=tmp_path / "other")
+    )
     assert one.marker["ledger"]["rejected"] == {"no_class": 1, "unknown_format": 1}
 
 
@@ -118,7 +130,11 @@ def test_worker_processes(convert_in_child, collection, reference, tmp_path):
 
 def test_another_root_folder(convert, collection, reference, tmp_path):
     shutil.copytree(collection, tmp_path / "elsewhere/copy of photos")
-    other = convert(tmp_path / "elsewhere/copy of photos", settings=SETTINGS, output=tmp_path / "elsewhere/other")
+    other = convert(
+        tmp_path / "elsewhere/copy of photos",
+        settings=SETTINGS,
+        output=tmp_path / "elsewhere/other",
+    )
     assert_same(reference, other)
 
 
@@ -160,8 +176,13 @@ def test_another_time_of_the_files(convert, collection, reference, tmp_path):
     ],
     ids=lambda environment: "-".join(environment.values()).replace("/", "_"),
 )
-def test_hash_seed_locale_and_time_zone(convert_in_child, collection, reference, tmp_path, environment):
-    assert_same(reference, convert_in_child(collection, settings=SETTINGS, output=tmp_path / "other", env=environment))
+def test_hash_seed_locale_and_time_zone(
+    convert_in_child, collection, reference, tmp_path, environment
+):
+    assert_same(
+        reference,
+        convert_in_child(collection, settings=SETTINGS, output=tmp_path / "other", env=environment),
+    )
 
 
 def test_another_seed_gives_other_bytes(convert, collection, reference, tmp_path):
@@ -173,15 +194,23 @@ def test_another_seed_gives_other_bytes(convert, collection, reference, tmp_path
 def test_records_of_a_shard_are_mixed(reference):
     classes = [row["class"] for row in reference.rows("train")]
     changes = sum(one != other for one, other in pairwise(classes))
-    assert changes > len(set(classes))  # in the order of listing there would be one change fewer than classes
+    assert changes > len(
+        set(classes)
+    )  # in the order of listing there would be one change fewer than classes
 
 
 @pytest.mark.parametrize(
     "settings",
-    [{}, {"splits.group": "/(?P<group>[0-9])"}, {"splits.fractions": {"train": 0.5, "validation": 0.3, "test": 0.1}}],
+    [
+        {},
+        {"splits.group": "/(?P<group>[0-9])"},
+        {"splits.fractions": {"train": 0.5, "validation": 0.3, "test": 0.1}},
+    ],
     ids=["hash", "group", "fractions below 1"],
 )
-def test_ten_percent_more_images_move_none_to_another_split(convert, class_folders, tmp_path, settings):
+def test_ten_percent_more_images_move_none_to_another_split(
+    convert, class_folders, tmp_path, settings
+):
     splits = {"splits.fractions": {"train": 0.6, "test": 0.4}, **settings}
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 30})
     before = convert(root, settings=splits)

@@ -21,7 +21,11 @@ LISTED = {
     "splits": {"from_source": {"train": "train", "test": "test"}},
     "images": {"moments": True},
 }
-BOXES = {"source": {"kind": "yolo"}, "convention": "tf_object_detection", "splits": {"fractions": {"all": 1.0}}}
+BOXES = {
+    "source": {"kind": "yolo"},
+    "convention": "tf_object_detection",
+    "splits": {"fractions": {"all": 1.0}},
+}
 
 
 class Rows:
@@ -33,7 +37,9 @@ class Rows:
 
     def save(self):
         (self.root / "list.csv").unlink()
-        (self.root / "list.csv").write_text("path,class,set\n" + "".join(f"{','.join(row)}\n" for row in self.rows))
+        (self.root / "list.csv").write_text(
+            "path,class,set\n" + "".join(f"{','.join(row)}\n" for row in self.rows)
+        )
 
 
 def rewrite(path, content):
@@ -97,7 +103,10 @@ def move(root, chance):
 
 def enlarge_a_box(root, chance):
     number = chance.randrange(12)
-    rewrite(root / f"labels/{number}.txt", f"{number % 2} 0.4 0.5 0.2 0.{chance.randrange(31, 60)}\n".encode())
+    rewrite(
+        root / f"labels/{number}.txt",
+        f"{number % 2} 0.4 0.5 0.2 0.{chance.randrange(31, 60)}\n".encode(),
+    )
     return {"annotations": [f"images/{number}.jpg"]}
 
 
@@ -113,14 +122,18 @@ def change_a_setting(root, chance):
 
 
 EDITS = {
-    **dict.fromkeys((add, remove, rename, comment, redraw, relabel, move, change_a_setting), "listed"),
+    **dict.fromkeys(
+        (add, remove, rename, comment, redraw, relabel, move, change_a_setting), "listed"
+    ),
     **dict.fromkeys((enlarge_a_box, comment_unseen), "boxes"),
 }
 
 
 def run(root, output, settings, *flags):
     given = [f"--set={key}={json.dumps(value)}" for key, value in settings.items()]
-    return launch([f"--input={root}", f"--output={output}", "--set=report=false", *given, *flags], build)
+    return launch(
+        [f"--input={root}", f"--output={output}", "--set=report=false", *given, *flags], build
+    )
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +151,9 @@ def base(tmp_path_factory):
             if name == "boxes":
                 (folder / "input" / "labels").mkdir()
                 for number in range(12):
-                    (folder / "input" / f"labels/{number}.txt").write_text(f"{number % 2} 0.4 0.5 0.2 0.3\n")
+                    (folder / "input" / f"labels/{number}.txt").write_text(
+                        f"{number % 2} 0.4 0.5 0.2 0.3\n"
+                    )
                 (folder / "input" / "data.yaml").write_text("names: [ship, boat]\n")
             else:
                 places = ("cat,train", "dog,train", "cat,test", "dog,test")
@@ -162,7 +177,9 @@ def diff(capsys):
         said = capsys.readouterr()
         line = json.loads(said.out)
         found = dict(line["examples"])
-        assert {kind: line[kind] for kind in found} == {kind: len(each) for kind, each in found.items()}
+        assert {kind: line[kind] for kind in found} == {
+            kind: len(each) for kind, each in found.items()
+        }
         if line["settings"]:
             found["settings"] = line["settings"]
         assert line["status"] == ("different" if found else "same")
@@ -182,7 +199,9 @@ def test_each_kind_of_edit_is_named(base, diff, tmp_path, edit, seed):
     assert diff(folder / "dataset", tmp_path / "dataset") == (1, expected)
 
 
-@pytest.mark.parametrize("edit", [add, remove, rename, redraw, relabel, move], ids=lambda edit: edit.__name__)
+@pytest.mark.parametrize(
+    "edit", [add, remove, rename, redraw, relabel, move], ids=lambda edit: edit.__name__
+)
 def test_a_dataset_is_compared_with_a_folder(base, diff, tmp_path, edit):
     folder, _ = base("listed")
     changed = shutil.copytree(folder / "input", tmp_path / "input", copy_function=os.link)
@@ -209,7 +228,9 @@ def test_a_file_without_an_image_is_not_everything_removed(convert, photos, caps
     capsys.readouterr()
     assert main([str(first.output), str(other), "--json"]) == 2
     sentence = json.loads(capsys.readouterr().out)["sentence"]
-    assert sentence == f"no image was read from the file {other}: name a folder of images or a dataset"
+    assert (
+        sentence == f"no image was read from the file {other}: name a folder of images or a dataset"
+    )
 
 
 def test_a_dataset_is_compared_with_a_file_that_lists_images(base, diff, tmp_path):
@@ -242,7 +263,9 @@ def test_a_note_says_that_a_folder_is_not_decoded(convert, photos, capsys):
     ]
 
 
-def test_a_file_moved_to_another_class_folder_is_renamed_and_relabelled(convert, photos, diff, tmp_path):
+def test_a_file_moved_to_another_class_folder_is_renamed_and_relabelled(
+    convert, photos, diff, tmp_path
+):
     settings = {"splits.fractions": {"all": 1.0}}
     first = convert(photos, settings=settings)
     (photos / "cat/00.jpg").rename(photos / "dog/moved.jpg")
@@ -262,7 +285,12 @@ def test_a_file_moved_to_another_class_folder_is_renamed_and_relabelled(convert,
 
 def test_other_seeds_shards_and_ids_are_seen_through(convert, photos, diff, tmp_path):
     first = convert(photos, settings={"splits.fractions": {"all": 1.0}})
-    others = {"splits.fractions": {"all": 1.0}, "seed": 5, "shards.count": 3, "labels.classes": ["dog", "cat"]}
+    others = {
+        "splits.fractions": {"all": 1.0},
+        "seed": 5,
+        "shards.count": 3,
+        "labels.classes": ["dog", "cat"],
+    }
     second = convert(photos, output=tmp_path / "second", settings=others)
     code, found = diff(first.output, second.output)
     assert (code, found.keys()) == (1, {"settings"})
@@ -293,7 +321,10 @@ def test_numbers_of_classes_are_compared_by_their_names(convert, diff, tmp_path)
     batch = folder / "data_batch_1.bin"
     batch.write_bytes(bytes([(batch.read_bytes()[0] + 1) % 10]) + batch.read_bytes()[1:])
     code, found = diff(done.output, folder)
-    assert (code, found.keys()) == (1, {"other_bytes", "relabelled"})  # the label is a byte of the record
+    assert (code, found.keys()) == (
+        1,
+        {"other_bytes", "relabelled"},
+    )  # the label is a byte of the record
 
 
 def test_what_people_read(convert, tmp_path, capsys):
@@ -335,7 +366,9 @@ def test_pixels_are_compared_where_both_were_decoded(convert, photos, diff, tmp_
         ("unordered", "the rows of {}/sidecars/{} are not in order: verify the dataset"),
     ],
 )
-def test_what_cannot_be_read_is_neither_same_nor_different(convert, photos, tmp_path, capsys, other, sentence):
+def test_what_cannot_be_read_is_neither_same_nor_different(
+    convert, photos, tmp_path, capsys, other, sentence
+):
     first = convert(photos, settings={"splits.fractions": {"all": 1.0}})
     path = tmp_path / other
     (name,) = os.listdir(first.output / "sidecars")

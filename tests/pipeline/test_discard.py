@@ -35,7 +35,11 @@ def test_discard_staging_finishes_a_publishing_that_was_cut(tmp_path):
     assert discard_staging(str(tmp_path)) == [
         ".staging-p held a complete dataset, whose publishing had been cut: it is now in place"
     ]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["labels.txt", "recordmill.json", "sidecars"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "labels.txt",
+        "recordmill.json",
+        "sidecars",
+    ]
     assert read_marker(str(tmp_path)) == make_marker()
 
 
@@ -43,9 +47,16 @@ def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
     staging = tmp_path / ".staging-p"
     staging.mkdir()
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as neighbour:
-        claim = {"host": socket.gethostname(), "process": neighbour.pid, "since": "2026-03-04T02:15:00+00:00"}
+        claim = {
+            "host": socket.gethostname(),
+            "process": neighbour.pid,
+            "since": "2026-03-04T02:15:00+00:00",
+        }
         (staging / "claim.json").write_text(json.dumps(claim))
-        with pytest.raises(RecordmillError, match=rf"is in use by another run \(\.staging-p, process {neighbour.pid} "):
+        with pytest.raises(
+            RecordmillError,
+            match=rf"is in use by another run \(\.staging-p, process {neighbour.pid} ",
+        ):
             discard_staging(str(tmp_path))
         neighbour.stdin.close()
     assert discard_staging(str(tmp_path)) == ["deleted the unfinished work .staging-p"]
@@ -85,7 +96,9 @@ def test_discard_staging_deletes_a_marker_that_cannot_be_read(tmp_path, content)
     half_published(tmp_path, "a.tfrecord")
     (tmp_path / ".staging-p" / "recordmill.json").write_text(content)
     (note,) = discard_staging(str(tmp_path))
-    assert note.startswith("deleted .staging-p, whose dataset was complete and cannot be published: ")
+    assert note.startswith(
+        "deleted .staging-p, whose dataset was complete and cannot be published: "
+    )
     assert sorted(os.listdir(tmp_path)) == ["labels.txt", "old.tfrecord"]
 
 
@@ -94,7 +107,12 @@ def test_discard_staging_leaves_a_dataset_alone_whose_replacement_cannot_be_publ
     (tmp_path / "recordmill.json").write_text('{"plan": {"id": "old"}}')
     (tmp_path / "sidecars").mkdir()
     discard_staging(str(tmp_path))
-    assert sorted(os.listdir(tmp_path)) == ["labels.txt", "old.tfrecord", "recordmill.json", "sidecars"]
+    assert sorted(os.listdir(tmp_path)) == [
+        "labels.txt",
+        "old.tfrecord",
+        "recordmill.json",
+        "sidecars",
+    ]
 
 
 def test_discard_staging_gets_past_any_error_of_a_store(tmp_path, monkeypatch):
@@ -108,7 +126,9 @@ def test_discard_staging_gets_past_any_error_of_a_store(tmp_path, monkeypatch):
 
     monkeypatch.setattr(storage, "move_file", move)
     (note,) = discard_staging(str(tmp_path))
-    assert note.endswith("was complete and cannot be published: Rename operation failed with exceptions")
+    assert note.endswith(
+        "was complete and cannot be published: Rename operation failed with exceptions"
+    )
     assert os.listdir(tmp_path) == []
 
 
@@ -119,5 +139,7 @@ def test_what_cannot_be_deleted_is_one_sentence(tmp_path, monkeypatch):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
 
     monkeypatch.setattr(storage, "remove_folder", refuse)
-    with pytest.raises(RecordmillError, match=r"^the output .* cannot be written: permission denied$"):
+    with pytest.raises(
+        RecordmillError, match=r"^the output .* cannot be written: permission denied$"
+    ):
         discard_staging(str(tmp_path))

@@ -26,10 +26,14 @@ from PIL import Image
 STORED = Path(__file__).parent / "earlier_datasets.zip"
 
 
-def draw(seed: object, size: tuple[int, int] = (24, 16), kind: str = "JPEG", mode: str = "RGB") -> bytes:
+def draw(
+    seed: object, size: tuple[int, int] = (24, 16), kind: str = "JPEG", mode: str = "RGB"
+) -> bytes:
     """A picture, another one for each seed; never to be changed, since the datasets' ids depend on its size."""
     noise = random.Random(f"{seed}").randbytes(6 * 4 * 3)
-    image = Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    image = (
+        Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    )
     stream = io.BytesIO()
     image.save(stream, kind, **({"quality": 90} if kind == "JPEG" else {}))
     return stream.getvalue()
@@ -46,7 +50,11 @@ def write(folder: Path, files: dict[str, bytes | str]) -> None:
 
 def class_folders() -> dict[str, bytes | str]:
     files: dict[str, bytes | str] = {f"cat/{n}.jpg": draw(n) for n in range(5)}
-    return files | {f"dog/{n}.png": draw(n, kind="PNG", mode="RGBA") for n in range(3)} | {"dog/notes.txt": "text"}
+    return (
+        files
+        | {f"dog/{n}.png": draw(n, kind="PNG", mode="RGBA") for n in range(3)}
+        | {"dog/notes.txt": "text"}
+    )
 
 
 def split_folders() -> dict[str, bytes | str]:
@@ -67,7 +75,8 @@ def manifest() -> dict[str, bytes | str]:
     rows = csv.writer(stream)
     rows.writerow(["path", "class", "split", "age"])
     rows.writerows(
-        [f"p/{n}.jpg", "cat" if n % 2 else "dog", ("train", "validation", "test")[n % 3], n] for n in range(6)
+        [f"p/{n}.jpg", "cat" if n % 2 else "dog", ("train", "validation", "test")[n % 3], n]
+        for n in range(6)
     )
     return {f"p/{n}.jpg": draw(n) for n in range(6)} | {"manifest.csv": stream.getvalue()}
 
@@ -77,7 +86,14 @@ def coco() -> dict[str, bytes | str]:
     for split in ("train", "val"):
         images = [{"id": n, "file_name": f"{n}.jpg", "width": 24, "height": 16} for n in (1, 2, 3)]
         boxes = [
-            {"id": n, "image_id": n, "category_id": n % 2 + 1, "bbox": [1, 2, 9, 8 + n], "iscrowd": 0} for n in (1, 2)
+            {
+                "id": n,
+                "image_id": n,
+                "category_id": n % 2 + 1,
+                "bbox": [1, 2, 9, 8 + n],
+                "iscrowd": 0,
+            }
+            for n in (1, 2)
         ]
         categories = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
         text = json.dumps({"images": images, "annotations": boxes, "categories": categories})
@@ -99,7 +115,10 @@ def voc() -> dict[str, bytes | str]:
 
 
 def table() -> dict[str, bytes | str]:
-    return {"rows.csv": "id,size,share,word\n" + "".join(f"r{n},{n},{n / 8},w{n % 3}\n" for n in range(20))}
+    return {
+        "rows.csv": "id,size,share,word\n"
+        + "".join(f"r{n},{n},{n / 8},w{n % 3}\n" for n in range(20))
+    }
 
 
 def idx() -> dict[str, bytes | str]:
@@ -107,7 +126,9 @@ def idx() -> dict[str, bytes | str]:
     for name, count in (("train", 6), ("t10k", 3)):
         pixels = random.Random(name).randbytes(count * 5 * 4)
         files[f"{name}-images-idx3-ubyte"] = struct.pack(">IIII", 2051, count, 5, 4) + pixels
-        files[f"{name}-labels-idx1-ubyte"] = struct.pack(">II", 2049, count) + bytes(n % 2 for n in range(count))
+        files[f"{name}-labels-idx1-ubyte"] = struct.pack(">II", 2049, count) + bytes(
+            n % 2 for n in range(count)
+        )
     return files
 
 
@@ -117,7 +138,11 @@ def webdataset() -> dict[str, bytes | str]:
         stream = io.BytesIO()
         with tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as tar:
             for n in range(4):
-                for ending, content in (("jpg", draw((split, n))), ("cls", b"%d" % (n % 2)), ("txt", b"number %d" % n)):
+                for ending, content in (
+                    ("jpg", draw((split, n))),
+                    ("cls", b"%d" % (n % 2)),
+                    ("txt", b"number %d" % n),
+                ):
                     member = tarfile.TarInfo(f"{n:03}.{ending}")
                     member.size = len(content)
                     tar.addfile(member, io.BytesIO(content))
@@ -160,11 +185,18 @@ CASES = (
     Case(
         "manifest",
         manifest,
-        ("--config=configs/manifest.yaml", "--set=source.features_from={image/age: {column: age, type: int64}}"),
+        (
+            "--config=configs/manifest.yaml",
+            "--set=source.features_from={image/age: {column: age, type: int64}}",
+        ),
     ),
     Case("coco", coco, ("--config=configs/coco.yaml",)),
     Case("voc", voc, ("--config=configs/voc.yaml", "--set=splits.group='(?P<group>[0-9])'")),
-    Case("table", table, ("--config=configs/observations.yaml", "--set=source.columns={}", "--set=source.key=id")),
+    Case(
+        "table",
+        table,
+        ("--config=configs/observations.yaml", "--set=source.columns={}", "--set=source.key=id"),
+    ),
     Case("idx", idx, ("--config=configs/idx.yaml",)),
     Case("webdataset", webdataset, ("--config=configs/webdataset.yaml",)),
     Case(
@@ -181,7 +213,9 @@ CASES = (
     ),
 )
 
-UNFINISHED = Case("unfinished", labels_in_names, ("--config=configs/filename_labels.yaml", "--set=shards.count=2"))
+UNFINISHED = Case(
+    "unfinished", labels_in_names, ("--config=configs/filename_labels.yaml", "--set=shards.count=2")
+)
 
 
 def prepare(case: Case, folder: Path) -> list[str]:
@@ -221,7 +255,9 @@ def test_a_dataset_of_0_1_0_is_kept_verified_and_loaded(case, stored, tmp_path, 
     marker = json.loads(stored.read(f"{case.name}/recordmill.json"))
     code = launch(flags, build)
     line = json.loads(capsys.readouterr().out)
-    assert (code, line["status"], line["plan_id"]) == (0, "kept", marker["plan"]["id"]), line["sentence"]
+    assert (code, line["status"], line["plan_id"]) == (0, "kept", marker["plan"]["id"]), line[
+        "sentence"
+    ]
     assert [note for note in line["notes"] if "--overwrite" in note] == []
     verified = verify_dataset(open_dataset(str(tmp_path / "dataset")), "pixels")
     assert [str(finding) for finding in verified.findings if not finding.is_note] == []
@@ -257,7 +293,11 @@ def test_what_0_1_0_left_unfinished_is_finished(stored, tmp_path, capsys):
     flags = prepare(UNFINISHED, tmp_path)
     unpack(stored, UNFINISHED.name, tmp_path)
     (staging,) = (tmp_path / "dataset").iterdir()
-    claim = {"plan": staging.name.removeprefix(".staging-"), "run": "0", "since": "2026-11-22T10:33:14+00:00"}
+    claim = {
+        "plan": staging.name.removeprefix(".staging-"),
+        "run": "0",
+        "since": "2026-11-22T10:33:14+00:00",
+    }
     claim |= {
         "host": socket.gethostname(),
         "process": 4_194_305,
@@ -267,7 +307,9 @@ def test_what_0_1_0_left_unfinished_is_finished(stored, tmp_path, capsys):
     assert launch(flags, build) == 0
     line = json.loads(capsys.readouterr().out)
     assert (line["status"], staging.name) == ("published", f".staging-{line['plan_id']}")
-    assert not any("earlier run" in note for note in line["notes"])  # their sidecars lack what format 2 has
+    assert not any(
+        "earlier run" in note for note in line["notes"]
+    )  # their sidecars lack what format 2 has
     marker = json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())
     assert (marker["recordmill"], marker["run"]["shards_reused"]) == (2, 0)
     assert verify_dataset(open_dataset(str(tmp_path / "dataset")), "pixels").failed == 0
@@ -291,14 +333,25 @@ def make(case: Case, work: Path) -> Path:
     launching.os._exit = lambda code: None
     launching.launch(flags, running.build)
     (staging,) = (work / "dataset").iterdir()
-    for name in ("claim.json", *(f"train-00001.{kind}" for kind in ("tfrecord", "jsonl", "done.json"))):
+    for name in (
+        "claim.json",
+        *(f"train-00001.{kind}" for kind in ("tfrecord", "jsonl", "done.json")),
+    ):
         (staging / name).unlink()
     return work / "dataset"
 
 
 if __name__ == "__main__":
-    with TemporaryDirectory() as work, zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as archive:
+    with (
+        TemporaryDirectory() as work,
+        zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as archive,
+    ):
         for case in (*CASES, UNFINISHED):
             made = make(case, Path(work) / case.name)
             for path in filter(Path.is_file, sorted(made.rglob("*"))):
-                archive.writestr(zipfile.ZipInfo(f"{case.name}/{path.relative_to(made)}"), path.read_bytes(), 8, 9)
+                archive.writestr(
+                    zipfile.ZipInfo(f"{case.name}/{path.relative_to(made)}"),
+                    path.read_bytes(),
+                    8,
+                    9,
+                )

@@ -20,7 +20,9 @@ def exclude(convert, tmp_path):
     def run(root, lines, settings=None, place="removed.txt", **more):
         (tmp_path / place).parent.mkdir(exist_ok=True)
         (tmp_path / place).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        return convert(root, settings={**(settings or ALL), "exclude": str(tmp_path / place)}, **more)
+        return convert(
+            root, settings={**(settings or ALL), "exclude": str(tmp_path / place)}, **more
+        )
 
     return run
 
@@ -50,16 +52,35 @@ def test_keys_and_digests_are_left_out_and_counted(exclude, convert, photos, tmp
     (photos / "dog/bad.jpg").write_bytes(b"no picture")
     digest = sha256_of(photos / "dog/01.jpg")
     done = exclude(
-        photos, ["# removed on request", "", "key:cat/00.jpg", f"sha256:{digest}", "key:dog/bad.jpg", "key:x"]
+        photos,
+        [
+            "# removed on request",
+            "",
+            "key:cat/00.jpg",
+            f"sha256:{digest}",
+            "key:dog/bad.jpg",
+            "key:x",
+        ],
     )
-    assert (done.code, done.line["notes"]) == (0, [f"lines of {tmp_path / 'removed.txt'} that fit nothing: 1"])
+    assert (done.code, done.line["notes"]) == (
+        0,
+        [f"lines of {tmp_path / 'removed.txt'} that fit nothing: 1"],
+    )
     assert done.marker["ledger"] == {
         "listed": 12, "written": 8, "rejected": {}, "ignored": {}, "left_out": {"excluded": 4}
     }  # fmt: skip
     gone = {"cat/00.jpg", "dog/01.jpg", "dog/copy.jpg", "dog/bad.jpg"}
     assert gone.isdisjoint(row["key"] for row in done.rows())
     left_out = [row for row in done.rows() if row.get("left_out")]
-    empty = {"key": "", "spelling": None, "bytes": None, "sha256": None, "class": None, "detail": "", "rejected": None}
+    empty = {
+        "key": "",
+        "spelling": None,
+        "bytes": None,
+        "sha256": None,
+        "class": None,
+        "detail": "",
+        "rejected": None,
+    }
     assert left_out == 4 * [{**empty, "stage": "encode", "left_out": "excluded"}]
     assert_sound(done.output)
     for path in (path for path in done.output.rglob("*") if path.is_file()):
@@ -89,13 +110,18 @@ def test_the_recipe_has_a_digest_of_the_list_and_not_its_place(exclude, convert,
     assert other.code == 1
     assert other.errors[0].startswith(f"{first.output} holds another dataset (exclude: ")
     nothing = exclude(photos, ["# nothing"], output=tmp_path / "nothing")
-    assert nothing.marker["plan"] == convert(photos, settings=ALL, output=tmp_path / "plain").marker["plan"]
+    assert (
+        nothing.marker["plan"]
+        == convert(photos, settings=ALL, output=tmp_path / "plain").marker["plan"]
+    )
 
 
 def test_boxes_of_images_that_are_left_out_are_counted(exclude, tmp_path):
     root = write_ships(tmp_path, ["0 0.5 0.5 0.5 0.5\n" * (number + 1) for number in range(4)])
     settings = {**ALL, "source.kind": "yolo", "convention": "tf_object_detection"}
-    done = exclude(root, ["key:images/0.jpg", f"sha256:{sha256_of(root / 'images/2.jpg')}"], settings)
+    done = exclude(
+        root, ["key:images/0.jpg", f"sha256:{sha256_of(root / 'images/2.jpg')}"], settings
+    )
     assert done.marker["boxes"] == {"listed": 10, "with_left_out_images": 4, "written": 6}
     assert done.marker["ledger"]["left_out"] == {"excluded": 2}
     assert_sound(done.output)
@@ -103,13 +129,22 @@ def test_boxes_of_images_that_are_left_out_are_counted(exclude, tmp_path):
 
 def test_digests_of_images_with_bad_boxes_are_left_out(convert, tmp_path):
     root = write_ships(tmp_path, [f"0 0.5 0.5 {0.5 if number else 0} 0.5\n" for number in range(4)])
-    settings = {**ALL, "source.kind": "yolo", "convention": "tf_object_detection", "boxes.invalid": "reject"}
+    settings = {
+        **ALL,
+        "source.kind": "yolo",
+        "convention": "tf_object_detection",
+        "boxes.invalid": "reject",
+    }
     limits = {"max_rejected.count": 1}
     digest = sha256_of(root / "images/0.jpg")
     before = convert(root, settings={**settings, **limits})
-    assert [(row["rejected"], row["sha256"]) for row in before.rows() if "rejected" in row] == [("bad_boxes", digest)]
+    assert [(row["rejected"], row["sha256"]) for row in before.rows() if "rejected" in row] == [
+        ("bad_boxes", digest)
+    ]
     (tmp_path / "removed.txt").write_text(f"sha256:{digest}\n")
-    done = convert(root, "--update", settings={**settings, "exclude": str(tmp_path / "removed.txt")})
+    done = convert(
+        root, "--update", settings={**settings, "exclude": str(tmp_path / "removed.txt")}
+    )
     assert done.marker["ledger"] == {
         "listed": 5, "written": 3, "rejected": {}, "ignored": {"class_names": 1}, "left_out": {"excluded": 1}
     }  # fmt: skip
@@ -125,7 +160,11 @@ def test_labels_of_images_that_are_left_out_are_counted(exclude, tmp_path):
     source = {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}
     convention = {"features": {"encoded": {"field": "encoded", "type": "bytes"},
                                "labels": {"field": "labels", "type": "int64", "shape": [None]}}}  # fmt: skip
-    done = exclude(root, [f"sha256:{sha256_of(root / 'b.jpg')}"], {**ALL, "source": source, "convention": convention})
+    done = exclude(
+        root,
+        [f"sha256:{sha256_of(root / 'b.jpg')}"],
+        {**ALL, "source": source, "convention": convention},
+    )
     assert done.marker["labels_of_images"] == {"listed": 6, "with_left_out_images": 3, "written": 3}
     assert_sound(done.output)
 
@@ -146,8 +185,13 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0; "
         "name such files in ignore, or raise it",
     )
-    nothing = exclude(photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")])
-    assert nothing.answer == (3, "nothing is left: all 10 images were rejected or left out (10 excluded)")
+    nothing = exclude(
+        photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")]
+    )
+    assert nothing.answer == (
+        3,
+        "nothing is left: all 10 images were rejected or left out (10 excluded)",
+    )
 
 
 def test_a_run_that_was_cut_takes_up_what_was_left_out(exclude, photos):
@@ -163,12 +207,17 @@ def test_a_run_that_was_cut_takes_up_what_was_left_out(exclude, photos):
 def test_a_malformed_list_is_refused(exclude, photos, tmp_path):
     done = exclude(photos, ["key:a", "cat/00.jpg"])
     where = f"exclude: {tmp_path / 'removed.txt'} cannot be used: line 2"
-    assert done.answer == (2, f"{where} is 'cat/00.jpg': write key:KEY, or sha256: and 64 hex digits")
+    assert done.answer == (
+        2,
+        f"{where} is 'cat/00.jpg': write key:KEY, or sha256: and 64 hex digits",
+    )
 
 
 @pytest.mark.runner
 def test_on_direct_runner(exclude, photos):
-    done = exclude(photos, ["key:cat/00.jpg", f"sha256:{sha256_of(photos / 'dog/02.jpg')}", "key:none"])
+    done = exclude(
+        photos, ["key:cat/00.jpg", f"sha256:{sha256_of(photos / 'dog/02.jpg')}", "key:none"]
+    )
     assert (done.code, done.marker["ledger"]["left_out"]) == (0, {"excluded": 2})
     assert done.line["notes"][0].endswith("that fit nothing: 1")
 
@@ -179,9 +228,18 @@ def test_excluded_images_link_no_look_alikes(exclude, class_folders, tmp_path, b
     copies = [root / f"cat/again{number:02}.jpg" for number in range(12)]
     for number, path in enumerate(copies):
         Image.open(root / "cat/00.jpg").save(path, quality=95 - number)
-    lines = [f"key:cat/{path.name}" if by == "key" else f"sha256:{sha256_of(path)}" for path in copies[2:]]
-    settings = {"splits.fractions": {"train": 0.5, "test": 0.5}, "images.near_duplicates": "together"}
-    assert "would put 13 of 42 images into one split" in exclude(root, ["key:none"], settings).errors[0]
+    lines = [
+        f"key:cat/{path.name}" if by == "key" else f"sha256:{sha256_of(path)}"
+        for path in copies[2:]
+    ]
+    settings = {
+        "splits.fractions": {"train": 0.5, "test": 0.5},
+        "images.near_duplicates": "together",
+    }
+    assert (
+        "would put 13 of 42 images into one split"
+        in exclude(root, ["key:none"], settings).errors[0]
+    )
     done = exclude(root, lines, settings)
     assert done.code == 0
     assert done.marker["ledger"]["left_out"] == {"excluded": 10}

@@ -92,7 +92,10 @@ def pixels(encoded):
 
 
 def stored(done):
-    return {row["key"]: example["image/encoded"] for row, example in zip(done.rows(), done.examples(), strict=True)}
+    return {
+        row["key"]: example["image/encoded"]
+        for row, example in zip(done.rows(), done.examples(), strict=True)
+    }
 
 
 def rejections(done):
@@ -100,7 +103,9 @@ def rejections(done):
 
 
 def left_out(done):
-    return {row["key"]: (row["left_out"], row["detail"]) for row in done.rows() if "left_out" in row}
+    return {
+        row["key"]: (row["left_out"], row["detail"]) for row in done.rows() if "left_out" in row
+    }
 
 
 def verified(done, capsys):
@@ -115,7 +120,10 @@ def test_a_function_changes_the_pixels_before_they_are_encoded(convert, tmp_path
     (tmp_path / "photos/cat").mkdir(parents=True)
     data = encode_picture("one", (24, 16), kind)
     (tmp_path / "photos/cat/0.img").write_bytes(data)
-    done = convert(tmp_path / "photos", settings={**ALL, "images.function": "own_hooks:invert", "images.store": "png"})
+    done = convert(
+        tmp_path / "photos",
+        settings={**ALL, "images.function": "own_hooks:invert", "images.store": "png"},
+    )
     ((row), (example)) = (*done.rows(), *done.examples())
     assert row["changes"] == ["prepared", "reencoded"]
     difference = pixels(example["image/encoded"]).astype(int) - (255 - pixels(data).astype(int))
@@ -125,17 +133,27 @@ def test_a_function_changes_the_pixels_before_they_are_encoded(convert, tmp_path
 
 
 @pytest.mark.usefixtures("own")
-def test_it_may_return_another_size_or_one_channel_and_is_called_before_resizing(convert, photos, capsys):
-    cropped = convert(photos, settings={**ALL, "images": {"function": "own_hooks:crop", "resize": {"longest": 9}}})
+def test_it_may_return_another_size_or_one_channel_and_is_called_before_resizing(
+    convert, photos, capsys
+):
+    cropped = convert(
+        photos, settings={**ALL, "images": {"function": "own_hooks:crop", "resize": {"longest": 9}}}
+    )
     assert {(row["width"], row["height"]) for row in cropped.rows()} == {(9, 6)}  # of 18 x 12
-    assert {tuple(row["changes"]) for row in cropped.rows()} == {("prepared", "reencoded", "resized")}
+    assert {tuple(row["changes"]) for row in cropped.rows()} == {
+        ("prepared", "reencoded", "resized")
+    }
     assert verified(cropped, capsys)
     gray = convert(photos, "--overwrite", settings={**ALL, "images.function": "own_hooks:gray"})
-    assert {(row["channels"], *row["changes"]) for row in gray.rows()} == {(1, "prepared", "reencoded")}
+    assert {(row["channels"], *row["changes"]) for row in gray.rows()} == {
+        (1, "prepared", "reencoded")
+    }
     expanded = {"function": "own_hooks:gray", "grayscale": "expand"}
     done = convert(photos, "--overwrite", settings={**ALL, "images": expanded})
     assert {row["channels"] for row in done.rows()} == {3}
-    assert {tuple(row["changes"]) for row in done.rows()} == {("grayscale_expanded", "prepared", "reencoded")}
+    assert {tuple(row["changes"]) for row in done.rows()} == {
+        ("grayscale_expanded", "prepared", "reencoded")
+    }
 
 
 @pytest.mark.usefixtures("own")
@@ -146,10 +164,16 @@ def test_it_gets_upright_images_and_sees_each_once_after_the_sample(convert, tmp
     picture = Image.open(io.BytesIO(encode_picture("one", (24, 16), "PNG")))
     picture.save(tmp_path / "photos/cat/turned.jpg", exif=exif)
     picture.convert("L").save(tmp_path / "photos/cat/zgray.png")
-    done = convert(tmp_path / "photos", "--set=report=false", settings={**ALL, "images.function": "own_hooks:see"})
+    done = convert(
+        tmp_path / "photos",
+        "--set=report=false",
+        settings={**ALL, "images.function": "own_hooks:see"},
+    )
     assert done.code == 0, done.stderr
     shapes = sys.modules["own_hooks"].shapes
-    assert sorted(shapes) == 3 * [(16, 24, 1)] + 3 * [(24, 16, 3)], "twice for the plan, once for the dataset"
+    assert sorted(shapes) == 3 * [(16, 24, 1)] + 3 * [(24, 16, 3)], (
+        "twice for the plan, once for the dataset"
+    )
 
 
 @pytest.mark.usefixtures("own")
@@ -162,8 +186,18 @@ def test_a_function_that_changes_nothing_is_reported(convert, photos):
 @pytest.mark.usefixtures("own")
 def test_pixels_of_arrays_are_changed_too(convert, tmp_path):
     images = np.random.default_rng(1).integers(0, 255, (5, 6, 8, 3), np.uint8)
-    np.savez(tmp_path / "data.npz", x_train=images, y_train=np.arange(5), x_test=images[:1], y_test=np.arange(1))
-    settings = {"images.function": "own_hooks:invert", "images.store": "png", "convention": "default"}
+    np.savez(
+        tmp_path / "data.npz",
+        x_train=images,
+        y_train=np.arange(5),
+        x_test=images[:1],
+        y_test=np.arange(1),
+    )
+    settings = {
+        "images.function": "own_hooks:invert",
+        "images.store": "png",
+        "convention": "default",
+    }
     done = convert(tmp_path / "data.npz", "--config=configs/arrays.yaml", settings=settings)
     assert done.code == 0, done.stderr
     found = sorted(pixels(data).tobytes() for data in stored(done).values())
@@ -174,16 +208,27 @@ def test_pixels_of_arrays_are_changed_too(convert, tmp_path):
 def test_images_that_look_alike_once_prepared_stay_together(convert, tmp_path):
     (tmp_path / "photos/cat").mkdir(parents=True)
     for number in range(20):
-        left, right = encode_picture("same", (40, 30), "PNG"), encode_picture(number, (40, 30), "PNG")
+        left, right = (
+            encode_picture("same", (40, 30), "PNG"),
+            encode_picture(number, (40, 30), "PNG"),
+        )
         both = np.concatenate([pixels(left), pixels(right)], axis=1)
         Image.fromarray(both).save(tmp_path / f"photos/cat/{number}.png")
     settings = {"images.near_duplicates": "together", "splits.fractions": {"a": 0.5, "b": 0.5}}
     apart = convert(tmp_path / "photos", settings=settings)
     assert (apart.code, len(apart.marker["splits"])) == (0, 2)
-    joined = convert(tmp_path / "photos", "--overwrite", settings={**settings, "images.function": "own_hooks:left"})
+    joined = convert(
+        tmp_path / "photos",
+        "--overwrite",
+        settings={**settings, "images.function": "own_hooks:left"},
+    )
     assert joined.code == 1
     assert "20 of 20 images" in joined.errors[0]
-    failed = convert(tmp_path / "photos", "--overwrite", settings={**settings, "images.function": "own_hooks:fail"})
+    failed = convert(
+        tmp_path / "photos",
+        "--overwrite",
+        settings={**settings, "images.function": "own_hooks:fail"},
+    )
     assert failed.errors[0].startswith("images.function: own_hooks:fail failed on cat/")
 
 
@@ -207,9 +252,21 @@ FIT = "return height x width x 1 or 3 values of uint8, 0 to 255"
     [
         ("images.function", "fail", "{} failed on {}: RuntimeError: no weights in here"),
         ("images.function", "leave", "{} failed on {}: SystemExit: no licence"),
-        ("images.function", "no_array", "{} returned, for {}, a value of the type list: return a numpy array"),
-        ("images.function", "floats", f"{{}} returned, for {{}}, an array of shape [16, 24, 3] of float64: {FIT}"),
-        ("images.function", "nans", f"{{}} returned, for {{}}, an array of shape [16, 24, 3] of float64: {FIT}"),
+        (
+            "images.function",
+            "no_array",
+            "{} returned, for {}, a value of the type list: return a numpy array",
+        ),
+        (
+            "images.function",
+            "floats",
+            f"{{}} returned, for {{}}, an array of shape [16, 24, 3] of float64: {FIT}",
+        ),
+        (
+            "images.function",
+            "nans",
+            f"{{}} returned, for {{}}, an array of shape [16, 24, 3] of float64: {FIT}",
+        ),
         (
             "images.function",
             "flat",
@@ -221,10 +278,22 @@ FIT = "return height x width x 1 or 3 values of uint8, 0 to 255"
             "long",
             "{} returned, for {}, 70000 x 1 pixels; max_side is 65,500: return another size",
         ),
-        ("images.function", "at_random", "{} gave two answers for {}: its answer must depend on the image alone"),
+        (
+            "images.function",
+            "at_random",
+            "{} gave two answers for {}: its answer must depend on the image alone",
+        ),
         ("keep.function", "fail", "{} failed on {}: RuntimeError: no weights in here"),
-        ("keep.function", "undecided", "{} returned, for {}, a value of the type NoneType: return True or False"),
-        ("keep.function", "moody", "{} gave two answers for {}: its answer must depend on the image alone"),
+        (
+            "keep.function",
+            "undecided",
+            "{} returned, for {}, a value of the type NoneType: return True or False",
+        ),
+        (
+            "keep.function",
+            "moody",
+            "{} gave two answers for {}: its answer must depend on the image alone",
+        ),
     ],
 )
 def test_a_function_that_is_wrong_fails_the_run_in_one_sentence(
@@ -244,8 +313,14 @@ def ships(tmp_path):
     root = tmp_path / "ships"
     for folder in ("images", "labels"):
         (root / folder).mkdir(parents=True)
-    for name, text in {"a": "0 0.5 0.5 0.5 0.5\n1 0.5 0.5 0.2 0.2\n", "b": "0 0.5 0.5 0.5 0.5\n", "c": ""}.items():
-        (root / f"images/{name}.jpg").write_bytes(encode_picture(name, (24, 16) if name != "b" else (12, 9)))
+    for name, text in {
+        "a": "0 0.5 0.5 0.5 0.5\n1 0.5 0.5 0.2 0.2\n",
+        "b": "0 0.5 0.5 0.5 0.5\n",
+        "c": "",
+    }.items():
+        (root / f"images/{name}.jpg").write_bytes(
+            encode_picture(name, (24, 16) if name != "b" else (12, 9))
+        )
         (root / f"labels/{name}.txt").write_text(text, encoding="utf-8")
     (root / "data.yaml").write_text("names: [ship, boat]\n", encoding="utf-8")
     return root
@@ -271,10 +346,17 @@ def test_boxes_move_with_resizing_as_without_a_function(convert, ships, tmp_path
     names = ("image/object/bbox/xmin", "image/object/bbox/ymax")
     boxes = []
     for number, more in enumerate(({}, {"function": "own_hooks:scribble"})):
-        done = convert(ships, output=tmp_path / f"out{number}", settings={**SHIPS, "images": {**images, **more}})
+        done = convert(
+            ships,
+            output=tmp_path / f"out{number}",
+            settings={**SHIPS, "images": {**images, **more}},
+        )
         assert done.code == 0, done.stderr
         boxes.append(
-            [[list(record.features.feature[name].float_list.value) for name in names] for record in records(done)]
+            [
+                [list(record.features.feature[name].float_list.value) for name in names]
+                for record in records(done)
+            ]
         )
     assert boxes[0] == boxes[1]
 
@@ -283,7 +365,11 @@ def records(done):
     from recordmill.schemas.features import Example
     from tests.pipeline.conftest import split_records
 
-    return [Example.FromString(data) for path in done.shards() for _, data in split_records(path.read_bytes())]
+    return [
+        Example.FromString(data)
+        for path in done.shards()
+        for _, data in split_records(path.read_bytes())
+    ]
 
 
 @pytest.mark.usefixtures("own")
@@ -323,7 +409,9 @@ def test_labels_of_images_that_are_not_kept_are_counted(convert, tmp_path, capsy
     root.mkdir()
     for name, size in {"a": (24, 16), "b": (12, 9)}.items():
         (root / f"{name}.jpg").write_bytes(encode_picture(name, size))
-    (root / "list.csv").write_text("path,tags\na.jpg,red|blue\nb.jpg,red|green|blue\n", encoding="utf-8")
+    (root / "list.csv").write_text(
+        "path,tags\na.jpg,red|blue\nb.jpg,red|green|blue\n", encoding="utf-8"
+    )
     done = convert(root, settings={**TAGS, "keep.min_side": 10})
     assert done.marker["labels_of_images"] == {"listed": 5, "written": 2, "with_left_out_images": 3}
     assert verified(done, capsys)
@@ -340,7 +428,9 @@ def mixed(tmp_path):
     Image.fromarray(noise[:, :20]).save(root / "narrow.png")
     Image.fromarray(noise[:30, :30]).save(root / "small.png")
     Image.fromarray(noise // 20).save(root / "dark.png")
-    Image.fromarray(noise).resize((8, 8)).resize((64, 64), Image.Resampling.BICUBIC).save(root / "blurred.png")
+    Image.fromarray(noise).resize((8, 8)).resize((64, 64), Image.Resampling.BICUBIC).save(
+        root / "blurred.png"
+    )
     return root.parent
 
 
@@ -350,7 +440,11 @@ FILTERS = {"min_side": 31, "max_aspect": 2, "min_sharpness": 500, "min_brightnes
 def test_each_filter_leaves_out_its_images(convert, mixed, capsys):
     done = convert(mixed, settings={**ALL, "keep": {**FILTERS, "min_side": 20}})
     found = {key: reason for key, (reason, _) in left_out(done).items()}
-    assert found == {"cat/narrow.png": "too_long", "cat/dark.png": "too_dark", "cat/blurred.png": "too_blurred"}
+    assert found == {
+        "cat/narrow.png": "too_long",
+        "cat/dark.png": "too_dark",
+        "cat/blurred.png": "too_blurred",
+    }
     done = convert(mixed, "--overwrite", settings={**ALL, "keep": FILTERS})
     assert left_out(done)["cat/small.png"] == ("too_small", "30 x 30 pixels")
     assert left_out(done)["cat/narrow.png"] == ("too_small", "20 x 64 pixels")
@@ -362,8 +456,12 @@ def test_each_filter_leaves_out_its_images(convert, mixed, capsys):
 
 
 def test_filters_of_sizes_are_applied_before_a_function_sees_the_image(convert, mixed, own):
-    own.write_text("def prepare(image):\n    assert min(image.shape[:2]) > 30\n    return image[:30, :30]\n")
-    done = convert(mixed, settings={**ALL, "images.function": "own_hooks:prepare", "keep.min_side": 31})
+    own.write_text(
+        "def prepare(image):\n    assert min(image.shape[:2]) > 30\n    return image[:30, :30]\n"
+    )
+    done = convert(
+        mixed, settings={**ALL, "images.function": "own_hooks:prepare", "keep.min_side": 31}
+    )
     assert (done.code, done.marker["ledger"]["written"]) == (0, 6)
 
 
@@ -377,7 +475,9 @@ def test_images_that_are_kept_are_the_same_bytes_as_without_filters(convert, pho
     before = stored(plain)
     del before["cat/small.png"]
     rows = [row for row in kept.rows() if "rejected" not in row]
-    assert {row["key"]: data["image/encoded"] for row, data in zip(rows, kept.examples(), strict=True)} == before
+    assert {
+        row["key"]: data["image/encoded"] for row, data in zip(rows, kept.examples(), strict=True)
+    } == before
     assert plain.marker["plan"]["id"] != kept.marker["plan"]["id"]
 
 
@@ -385,7 +485,10 @@ def test_images_that_are_kept_are_the_same_bytes_as_without_filters(convert, pho
 def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_folders):
     root = class_folders(tmp_path / "photos", {"cat": 3})
     done = convert(root, settings={**ALL, "keep": "own_hooks:never"})
-    assert done.answer == (3, "nothing is left: all 3 images were rejected or left out (3 unwanted)")
+    assert done.answer == (
+        3,
+        "nothing is left: all 3 images were rejected or left out (3 unwanted)",
+    )
     class_folders(root, {"dog": 2}, (12, 8))
     done = convert(root, settings={**ALL, "keep.min_side": 9})
     assert done.answer == (
@@ -397,7 +500,9 @@ def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_fol
     assert (allowed.code, allowed.marker["ledger"]["left_out"]) == (0, {"too_small": 2})
 
 
-def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(convert, tmp_path, class_folders, capsys):
+def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(
+    convert, tmp_path, class_folders, capsys
+):
     root = tmp_path / "photos"
     class_folders(root / "train", {"cat": 3})
     class_folders(root / "test", {"cat": 2}, (12, 8))
@@ -408,7 +513,9 @@ def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(convert, tmp_pat
         "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is 0; "
         "name such files in ignore, or raise it",
     )
-    done = convert(root, settings={**settings, "max_rejected.lost_classes": 1}, output=tmp_path / "allowed")
+    done = convert(
+        root, settings={**settings, "max_rejected.lost_classes": 1}, output=tmp_path / "allowed"
+    )
     assert done.code == 0
     assert "split test is empty: its images were rejected or left out" in done.line["notes"]
     assert "sidecars/rejected-00000.jsonl" in done.files
@@ -422,7 +529,9 @@ def test_what_is_left_out_does_not_count_as_rejected(convert, tmp_path, class_fo
     class_folders(root, {"cat": 0, "dog": 1})
     for number in range(30):
         (root / f"cat/small{number}.jpg").write_bytes(encode_picture(number, (12, 8)))
-    done = convert(root, settings={**ALL, "keep.min_side": 9, "max_rejected": {"count": 0, "share": 0}})
+    done = convert(
+        root, settings={**ALL, "keep.min_side": 9, "max_rejected": {"count": 0, "share": 0}}
+    )
     assert (done.code, done.marker["ledger"]["left_out"]) == (0, {"too_small": 30})
 
 
@@ -431,11 +540,22 @@ def test_what_is_left_out_does_not_count_as_rejected(convert, tmp_path, class_fo
 def test_beams_writer_leaves_the_same_images_out(convert, photos):
     Image.new("RGB", (24, 16), (9, 9, 9)).save(photos / "cat/black.png")
     Image.new("RGB", (9, 9), (200, 9, 9)).save(photos / "cat/small.png")
-    settings = {**ALL, "images.function": "own_hooks:reject_dark", "keep.min_side": 10, "shards.count": 1}
+    settings = {
+        **ALL,
+        "images.function": "own_hooks:reject_dark",
+        "keep.min_side": 10,
+        "shards.count": 1,
+    }
     done = convert(photos, "--writer=beam", settings=settings)
     assert (done.code, done.line["ledger"]) == (
         0,
-        {"listed": 12, "written": 10, "rejected": {"function": 1}, "ignored": {}, "left_out": {"too_small": 1}},
+        {
+            "listed": 12,
+            "written": 10,
+            "rejected": {"function": 1},
+            "ignored": {},
+            "left_out": {"too_small": 1},
+        },
     )
 
 

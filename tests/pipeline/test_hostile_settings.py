@@ -42,15 +42,87 @@ PATHS = {
 
 BITS = (31, 32, 53, 62, 63, 64, 200)
 VALUES = (
-    *("", "null", "true", "yes", "no", "[]", "{}", "[[]]", "[null]", "{a: null}", "{1: 2}", "[1, 2]", "[65500, 65500]"),
-    *("0", "-1", "1", "2", "100", "65500", "65501", "-0.0", "0.5", "1e400", "-.inf", ".nan", "1e308"),
+    *(
+        "",
+        "null",
+        "true",
+        "yes",
+        "no",
+        "[]",
+        "{}",
+        "[[]]",
+        "[null]",
+        "{a: null}",
+        "{1: 2}",
+        "[1, 2]",
+        "[65500, 65500]",
+    ),
+    *(
+        "0",
+        "-1",
+        "1",
+        "2",
+        "100",
+        "65500",
+        "65501",
+        "-0.0",
+        "0.5",
+        "1e400",
+        "-.inf",
+        ".nan",
+        "1e308",
+    ),
     *(f"{sign}{2**bits + more}" for sign in ("", "-") for bits in BITS for more in (-1, 0, 1)),
     *("9" * 5000, "0x" + "f" * 5000, "'" + "9" * 400 + "GiB'", "1_0", "0b1", "0o17", "12:30:45"),
-    *("a", "' '", "'{'", "'('", "'..'", "'/'", "'a/b'", '"\\0"', '"\\uD800"', '"\\U0001F600"', "é", "a" * 5000),
-    *("2020-02-30", "2020-02-20", "2020-02-20 10:00:00", "!!binary aGk=", "!!set {a}", "!!int ''", "!!float x"),
-    *("!!bool maybe", "!!timestamp x", "!!python/name:os.system", "&a [*a]", "&a {b: *a}", "[" * 60 + "]" * 60),
-    *("[" * 400, "{a: " * 400, "[*a]", "os:system", "builtins:len", "math:sqrt", "no.such:thing", "this:", ":x"),
-    *("'{index:0999999999d}'", "'{index.__class__}'", "'{split}{count:99999d}'", "(?P<label>a)", "(?P<split>.*)"),
+    *(
+        "a",
+        "' '",
+        "'{'",
+        "'('",
+        "'..'",
+        "'/'",
+        "'a/b'",
+        '"\\0"',
+        '"\\uD800"',
+        '"\\U0001F600"',
+        "é",
+        "a" * 5000,
+    ),
+    *(
+        "2020-02-30",
+        "2020-02-20",
+        "2020-02-20 10:00:00",
+        "!!binary aGk=",
+        "!!set {a}",
+        "!!int ''",
+        "!!float x",
+    ),
+    *(
+        "!!bool maybe",
+        "!!timestamp x",
+        "!!python/name:os.system",
+        "&a [*a]",
+        "&a {b: *a}",
+        "[" * 60 + "]" * 60,
+    ),
+    *(
+        "[" * 400,
+        "{a: " * 400,
+        "[*a]",
+        "os:system",
+        "builtins:len",
+        "math:sqrt",
+        "no.such:thing",
+        "this:",
+        ":x",
+    ),
+    *(
+        "'{index:0999999999d}'",
+        "'{index.__class__}'",
+        "'{split}{count:99999d}'",
+        "(?P<label>a)",
+        "(?P<split>.*)",
+    ),
     *("png", "raw", "mean_std"),
 )
 
@@ -60,7 +132,9 @@ def overrides(draw: st.DrawFn) -> list[str]:
     kind = draw(st.sampled_from(["", *source_names()]))
     known = [*PATHS[""], *PATHS[kind]]
     first = [f"source.kind={kind}"] if kind else []
-    few = draw(st.lists(st.tuples(st.sampled_from(known), st.sampled_from(VALUES)), min_size=1, max_size=3))
+    few = draw(
+        st.lists(st.tuples(st.sampled_from(known), st.sampled_from(VALUES)), min_size=1, max_size=3)
+    )
     return [*first, *(f"{path}={value}" for path, value in few)]
 
 
@@ -92,8 +166,15 @@ def test_every_value_that_is_accepted_makes_a_run_that_knows_how_it_ended(two_im
     if load([f"{path}={value}"]):
         return
     errors = io.StringIO()
-    with tempfile.TemporaryDirectory() as folder, redirect_stdout(io.StringIO()), redirect_stderr(errors):
-        code = launch([f"--input={two_images}", f"--output={folder}/dataset", "--set", f"{path}={value}"], build)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        redirect_stdout(io.StringIO()),
+        redirect_stderr(errors),
+    ):
+        code = launch(
+            [f"--input={two_images}", f"--output={folder}/dataset", "--set", f"{path}={value}"],
+            build,
+        )
     assert code in (0, 1, 2, 3)
     assert "unexpected" not in errors.getvalue()
     assert "Traceback" not in errors.getvalue()

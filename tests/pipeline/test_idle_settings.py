@@ -2,7 +2,9 @@
 
 
 def test_a_setting_that_cannot_act_is_refused_at_launch(convert, photos):
-    done = convert(photos, settings={"images.store": "png", "images.quality": 50, "boxes.invalid": "drop"})
+    done = convert(
+        photos, settings={"images.store": "png", "images.quality": 50, "boxes.invalid": "drop"}
+    )
     assert done.answer == (
         2,
         "images.quality has no effect, since images are stored as png: remove it",

@@ -82,7 +82,10 @@ def test_following_what_is_not_there_and_with_other_flags(ours, capsys):
     assert main([str(ours.parent), "--follow", "--json"]) == 1
     assert "which holds no finished dataset: a run can be followed" in capsys.readouterr().err
     assert main([str(ours), "--follow", "--extract", "x"]) == 2
-    assert capsys.readouterr().err == "error: --extract writes images: leave out --report, --follow and --index\n"
+    assert (
+        capsys.readouterr().err
+        == "error: --extract writes images: leave out --report, --follow and --index\n"
+    )
 
 
 def test_images_on_request(ours, tmp_path, capsys):
@@ -112,15 +115,21 @@ def test_the_report_is_made_again(ours, capsys):
 
 
 @pytest.mark.parametrize("forged", [{"key": ["x"]}, {"sha256": ["x"]}], ids=repr)
-@pytest.mark.parametrize("more", [["--where", "cat/00.jpg"], ["--record", "cat/00.jpg"], ["--extract", "images"]])
-def test_a_forged_row_of_a_sidecar_is_one_sentence(ours, tmp_path, monkeypatch, capsys, more, forged):
+@pytest.mark.parametrize(
+    "more", [["--where", "cat/00.jpg"], ["--record", "cat/00.jpg"], ["--extract", "images"]]
+)
+def test_a_forged_row_of_a_sidecar_is_one_sentence(
+    ours, tmp_path, monkeypatch, capsys, more, forged
+):
     monkeypatch.chdir(tmp_path)
     for sidecar in (ours / "sidecars").iterdir():
         rows = [json.loads(line) | forged for line in sidecar.read_text().splitlines()]
         sidecar.write_text("".join(json.dumps(row) + "\n" for row in rows))
     assert main([str(ours), *more]) == 1
     error = capsys.readouterr().err.strip()  # below the line of progress of --extract
-    assert re.fullmatch(r"error: the sidecar .+ cannot be understood \(.+ is not text\): restore it", error)
+    assert re.fullmatch(
+        r"error: the sidecar .+ cannot be understood \(.+ is not text\): restore it", error
+    )
     assert verify([str(ours)]) == 1
     assert "Traceback" not in capsys.readouterr().err
 
@@ -131,12 +140,32 @@ def test_a_forged_row_of_a_sidecar_is_one_sentence(ours, tmp_path, monkeypatch, 
         (["--record", ""], 1, "error: no record of "),
         (["--record", "train"], 1, "error: no record of "),
         (["--record", "train:10"], 1, "error: there is no record 10: this split has 4 records"),
-        (["--index", "x", "--report"], 2, "error: argument --report: not allowed with argument --index: see --help"),
-        (["--record", "val:1"], 1, "error: there is no split and no file 'val' with records: the splits are train,"),
-        (["--record", "train:1", "--where", "x"], 2, "error: argument --where: not allowed with argument --record"),
+        (
+            ["--index", "x", "--report"],
+            2,
+            "error: argument --report: not allowed with argument --index: see --help",
+        ),
+        (
+            ["--record", "val:1"],
+            1,
+            "error: there is no split and no file 'val' with records: the splits are train,",
+        ),
+        (
+            ["--record", "train:1", "--where", "x"],
+            2,
+            "error: argument --where: not allowed with argument --record",
+        ),
         (["--where", "nothing.jpg"], 1, "error: no record of "),
-        (["--report", "--record", "train:1"], 2, "error: argument --record: not allowed with argument --report"),
-        (["--index", "x", "--where", "x"], 2, "error: argument --where: not allowed with argument --index"),
+        (
+            ["--report", "--record", "train:1"],
+            2,
+            "error: argument --record: not allowed with argument --report",
+        ),
+        (
+            ["--index", "x", "--where", "x"],
+            2,
+            "error: argument --where: not allowed with argument --index",
+        ),
     ],
 )
 def test_errors_are_one_sentence(ours, capsys, more, code, sentence):
@@ -160,14 +189,21 @@ def test_a_file_of_another_kind_is_refused(ours, capsys, look):
 
 
 def test_a_file_whose_first_record_is_damaged_is_still_one(ours, tmp_path, capsys):
-    content = bytearray(max(ours.glob("train-*"), key=lambda path: path.stat().st_size).read_bytes())
+    content = bytearray(
+        max(ours.glob("train-*"), key=lambda path: path.stat().st_size).read_bytes()
+    )
     content[0] ^= 1
     (tmp_path / "a.tfrecord").write_bytes(content)
     assert verify([str(tmp_path / "a.tfrecord")]) == 1
     shown = capsys.readouterr().err
-    assert "damage: a.tfrecord, record 0 at byte 0: the length does not match its checksum\n" in shown
+    assert (
+        "damage: a.tfrecord, record 0 at byte 0: the length does not match its checksum\n" in shown
+    )
     assert main([str(tmp_path / "a.tfrecord")]) == 0
-    assert "note: the dataset is damaged: recordmill verify lists the damage" in capsys.readouterr().err
+    assert (
+        "note: the dataset is damaged: recordmill verify lists the damage"
+        in capsys.readouterr().err
+    )
 
 
 def test_text_from_a_stranger_cannot_draw_on_the_terminal(tmp_path, capsys):

@@ -26,7 +26,9 @@ def test_labels_have_bars_in_the_order_of_their_ids(tmp_path, convert_folders, m
     assert cat.count("\u2501") == 24
     assert dog.count("\u2501") == 12
     monkeypatch.setattr("recordmill.pipeline.inspect._MOST_LABELS", 1)
-    assert any("and 1 further labels" in line for line in render(*summary_view(summarize_dataset(dataset))))
+    assert any(
+        "and 1 further labels" in line for line in render(*summary_view(summarize_dataset(dataset)))
+    )
 
 
 def test_a_record_says_where_it_is_and_what_it_holds(tmp_path, convert_folders):
@@ -45,5 +47,8 @@ def test_values():
     assert show_values(list(range(100)), 3) == "0, 1, 2, ... 100 values"
     assert show_values([b"text"]) == "text"
     assert show_values([b"a" * 200]) == "a" * 100 + "... 200 characters"
-    assert show_values([struct.pack("<4I", *[2**32 - 1] * 4)]) == "ff ff ff ff ff ff ff ff ..., 16 bytes"
+    assert (
+        show_values([struct.pack("<4I", *[2**32 - 1] * 4)])
+        == "ff ff ff ff ff ff ff ff ..., 16 bytes"
+    )
     assert show_values([b"\xff\xd8\xff" + bytes(40)]) == "JPEG, 43 bytes"

@@ -14,7 +14,11 @@ import pytest
 from recordmill.pipeline.verify import main as verify
 from recordmill.storage.dataset_files import current_folder
 
-SETTINGS = {"shards.count": 6, "splits.fractions": {"train": 0.6, "test": 0.4}, "images.reencode": "always"}
+SETTINGS = {
+    "shards.count": 6,
+    "splits.fractions": {"train": 0.6, "test": 0.4},
+    "images.reencode": "always",
+}
 
 
 @pytest.fixture
@@ -27,7 +31,13 @@ def many(class_folders, tmp_path):
 
 def flags(source, output, settings, processes=1):
     sets = [f"--set={key}={json.dumps(value)}" for key, value in settings.items()]
-    return [f"--input={source}", f"--output={output}", "--threads=1", f"--processes={processes}", *sets]
+    return [
+        f"--input={source}",
+        f"--output={output}",
+        "--threads=1",
+        f"--processes={processes}",
+        *sets,
+    ]
 
 
 # Writes so many shards, and each of the others after three seconds: even on a busy machine it does not come to its end.
@@ -68,13 +78,17 @@ def finished_shards(output):
 
 
 @pytest.mark.slow
-def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(convert, spawn, many, tmp_path):
+def test_kill_9_while_converting_then_a_rerun_gives_an_undisturbed_dataset(
+    convert, spawn, many, tmp_path
+):
     undisturbed = convert(many, settings=SETTINGS, output=tmp_path / "undisturbed")
     output, chance = tmp_path / "killed", random.Random(1)
     (tmp_path / "tmp").mkdir()
     for some, shards, processes in ((2, 1, 1), (4, 4, 1), (2, 6, 2), (5, 9, 1)):
         environment = {**os.environ, "TMPDIR": str(tmp_path / "tmp")}
-        process = spawn(some, *flags(many, output, SETTINGS, processes), script=WRITE_SOME, env=environment)
+        process = spawn(
+            some, *flags(many, output, SETTINGS, processes), script=WRITE_SOME, env=environment
+        )
         assert wait_until(lambda: finished_shards(output) >= shards, process)  # noqa: B023
         time.sleep(chance.random() / 50)
         process.kill()
@@ -113,15 +127,23 @@ MOMENTS = {
 
 # test_publishing cuts at all of these moments, without a process.
 @pytest.mark.parametrize(
-    "moment", [pytest.param(each, marks=() if each == "first file in" else pytest.mark.slow) for each in MOMENTS]
+    "moment",
+    [
+        pytest.param(each, marks=() if each == "first file in" else pytest.mark.slow)
+        for each in MOMENTS
+    ],
 )
-def test_kill_9_while_switching_then_a_rerun_gives_the_new_dataset(convert, spawn, class_folders, tmp_path, moment):
+def test_kill_9_while_switching_then_a_rerun_gives_the_new_dataset(
+    convert, spawn, class_folders, tmp_path, moment
+):
     root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
     one, other = {**SETTINGS, "shards.count": 2}, {**SETTINGS, "shards.count": 3}
     undisturbed = convert(root, settings=other, output=tmp_path / "undisturbed")
     output = tmp_path / "killed"
     convert(root, settings=one, output=output)
-    process = spawn(SUPPORT, *MOMENTS[moment], *flags(root, output, other), "--overwrite", script=KILL)
+    process = spawn(
+        SUPPORT, *MOMENTS[moment], *flags(root, output, other), "--overwrite", script=KILL
+    )
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     assert (output / "recordmill.json").exists() == (moment == "marker in")
@@ -133,7 +155,11 @@ def test_kill_9_while_switching_then_a_rerun_gives_the_new_dataset(convert, spaw
 
 
 @pytest.mark.parametrize(
-    "moment", [pytest.param(each, marks=() if each == "last file in" else pytest.mark.slow) for each in MOMENTS]
+    "moment",
+    [
+        pytest.param(each, marks=() if each == "last file in" else pytest.mark.slow)
+        for each in MOMENTS
+    ],
 )
 def test_kill_9_while_an_update_switches_then_a_rerun_gives_a_rebuild(
     convert, spawn, class_folders, picture, tmp_path, moment
@@ -144,7 +170,9 @@ def test_kill_9_while_an_update_switches_then_a_rerun_gives_a_rebuild(
     (root / "cat" / "new.jpg").write_bytes(picture("new"))
     (root / "dog" / "5.jpg").unlink(missing_ok=True)
     rebuilt = convert(root, settings=SETTINGS, output=tmp_path / "rebuilt")
-    process = spawn(SUPPORT, *MOMENTS[moment], *flags(root, output, SETTINGS), "--update", script=KILL)
+    process = spawn(
+        SUPPORT, *MOMENTS[moment], *flags(root, output, SETTINGS), "--update", script=KILL
+    )
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
     if moment == "marker in":  # all of the new dataset
@@ -209,7 +237,9 @@ def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     for number, moment in enumerate(moments):
         process = spawn(moment, output, *flags(root, output, SETTINGS), script=KILL_SOMEWHERE)
         process.communicate()
-        assert process.returncode in ((0, -signal.SIGKILL) if number else (-signal.SIGKILL,)), moments
+        assert process.returncode in ((0, -signal.SIGKILL) if number else (-signal.SIGKILL,)), (
+            moments
+        )
     again = convert(root, settings=SETTINGS, output=output)
     assert (again.code, again.staging) == (0, []), moments
     assert again.deterministic_files == undisturbed.deterministic_files, moments
@@ -222,7 +252,9 @@ def test_kill_9_at_random_moments(convert, spawn, class_folders, tmp_path):
     ("number", "code", "how"),
     [(signal.SIGINT, 130, "interrupted"), (signal.SIGTERM, 143, "stopped by a signal")],
 )
-def test_a_signal_ends_a_run_with_one_sentence(spawn, convert, many, tmp_path, number, code, how, processes):
+def test_a_signal_ends_a_run_with_one_sentence(
+    spawn, convert, many, tmp_path, number, code, how, processes
+):
     output = tmp_path / "stopped"
     process = spawn(3, *flags(many, output, SETTINGS, processes), script=WRITE_SOME)
     assert wait_until(lambda: finished_shards(output) >= 3, process)
@@ -261,16 +293,22 @@ def digests_of(files):
 
 
 def shards_of(files):
-    return digests_of({name: content for name, content in files.items() if name.endswith(".tfrecord")})
+    return digests_of(
+        {name: content for name, content in files.items() if name.endswith(".tfrecord")}
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("cuts", ["even", "fixed"])
 @pytest.mark.parametrize("place", ["in place", "versions"])
-def test_kill_9_at_twenty_operations_of_an_update(convert, spawn, class_folders, picture, tree, tmp_path, place, cuts):
+def test_kill_9_at_twenty_operations_of_an_update(
+    convert, spawn, class_folders, picture, tree, tmp_path, place, cuts
+):
     root, output = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12}), tmp_path / "updated"
     for path in root.rglob("*.jpg"):
-        os.utime(path, (1_700_000_000, 1_700_000_000))  # their versions are sure, so that untouched shards are linked
+        os.utime(
+            path, (1_700_000_000, 1_700_000_000)
+        )  # their versions are sure, so that untouched shards are linked
     settings = {**SETTINGS, "shards.count": 4, "shards.cuts": cuts}
     how = ["--versions"] if place == "versions" else []
     old = replace(convert(root, *how, settings=settings, output=output), output=current_of(output))
@@ -279,7 +317,10 @@ def test_kill_9_at_twenty_operations_of_an_update(convert, spawn, class_folders,
     (root / "cat" / "bad.jpg").write_bytes(b"no picture")
     (root / "dog" / "05.jpg").unlink()
     new = convert(root, settings=settings, output=tmp_path / "rebuilt")
-    assert len(shards_of(old_files) & shards_of(new.deterministic_files)) == {"even": 1, "fixed": 6}[cuts]
+    assert (
+        len(shards_of(old_files) & shards_of(new.deterministic_files))
+        == {"even": 1, "fixed": 6}[cuts]
+    )
     sets = [each for each in flags(root, "", settings) if not each.startswith("--output")]
     process = spawn(SUPPORT, KILLS, output, *sets, "--update", *how, script=KILL_EVERYWHERE)
     stdout, stderr = process.communicate(timeout=3_000)
@@ -308,6 +349,8 @@ def test_kill_9_at_twenty_operations_of_an_update(convert, spawn, class_folders,
         assert result.lasting_marker == new.lasting_marker
         assert result.files == new.files
         if place == "versions":
-            assert sorted(os.listdir(copy)) == sorted({old.output.name, result.output.name, "recordmill.json"})
+            assert sorted(os.listdir(copy)) == sorted(
+                {old.output.name, result.output.name, "recordmill.json"}
+            )
             assert tree(copy / old.output.name) == old_tree
     assert seen == {"old", "new"} | ({"none"} if place == "in place" else set())

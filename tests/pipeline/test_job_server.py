@@ -37,23 +37,37 @@ def check(runner, *flags):
 
 def test_portable_runner_without_an_endpoint(convert, photos):
     done = convert(photos, "--runner=PortableRunner")
-    sentence = "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server"
+    sentence = (
+        "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server"
+    )
     assert (done.code, done.errors) == (2, [sentence])
     assert not done.output.exists()
 
 
 def test_no_job_server_answers(convert, photos, free):
-    flags = (f"--job_endpoint=localhost:{free}", "--environment_type=LOOPBACK", "--job_server_timeout=0")
+    flags = (
+        f"--job_endpoint=localhost:{free}",
+        "--environment_type=LOOPBACK",
+        "--job_server_timeout=0",
+    )
     done = convert(photos, "--runner=PortableRunner", *flags)
-    assert (done.code, done.errors) == (1, [f"no job server answers at --job_endpoint=localhost:{free}: start it"])
+    assert (done.code, done.errors) == (
+        1,
+        [f"no job server answers at --job_endpoint=localhost:{free}: start it"],
+    )
     assert not done.output.exists()
 
 
 def test_no_flink_answers(convert, photos, free):
     done = convert(
-        photos, "--runner=FlinkRunner", f"--flink_master=localhost:{free}", "--job_server_java_launcher=true"
+        photos,
+        "--runner=FlinkRunner",
+        f"--flink_master=localhost:{free}",
+        "--job_server_java_launcher=true",
     )
-    begin = f"no Flink answers at --flink_master=localhost:{free} ([Errno 111] Connection refused): "
+    begin = (
+        f"no Flink answers at --flink_master=localhost:{free} ([Errno 111] Connection refused): "
+    )
     assert (done.code, done.errors) == (1, [f"{begin}start it"])
 
 
@@ -81,13 +95,17 @@ def test_who_answers_is_let_through(listening):
 
 
 def test_a_port_that_is_none():
-    with pytest.raises(RecordmillError, match=r"no Flink answers at --flink_master=localhost:99999 \("):
+    with pytest.raises(
+        RecordmillError, match=r"no Flink answers at --flink_master=localhost:99999 \("
+    ):
         check("FlinkRunner", "--job_server_java_launcher=true", "--flink_master=localhost:99999")
 
 
 def test_usage_comes_before_places(free):
     with pytest.raises(UsageError, match="FlinkRunner needs /no/java"):
-        check("FlinkRunner", "--job_server_java_launcher=/no/java", f"--flink_master=localhost:{free}")
+        check(
+            "FlinkRunner", "--job_server_java_launcher=/no/java", f"--flink_master=localhost:{free}"
+        )
 
 
 @pytest.mark.parametrize(
@@ -155,7 +173,9 @@ def flink():
 
     class Flink(BaseHTTPRequestHandler):
         def do_GET(self):
-            jobs = [{"jid": jid, "name": name, "state": state} for jid, (name, state) in states.items()]
+            jobs = [
+                {"jid": jid, "name": name, "state": state} for jid, (name, state) in states.items()
+            ]
             self.answer(json.dumps({"jobs": jobs}).encode())
 
         def do_PATCH(self):

@@ -42,7 +42,9 @@ def test_version(command):
     assert command("--version") == (0, f"recordmill {VERSION}\n", "")
 
 
-def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(spawn, conversion, photos, tmp_path):
+def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(
+    spawn, conversion, photos, tmp_path
+):
     (photos / "bird").mkdir()
     process = spawn(f"--input={photos}", f"--output={tmp_path / 'dataset'}")
     # Airflow reads one pipe to its end before the other.
@@ -55,7 +57,11 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(spawn, conversi
         "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes", "changes", "duplicates",
         "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds", "recognised",
     }  # fmt: skip
-    assert (done.line["status"], done.line["exit_code"], done.line["output"]) == ("published", 0, str(done.output))
+    assert (done.line["status"], done.line["exit_code"], done.line["output"]) == (
+        "published",
+        0,
+        str(done.output),
+    )
     assert done.line["plan_id"] == done.marker["plan"]["id"]
     assert done.line["splits"] == {
         name: {"images": split["records"], "shards": len(split["shards"]), "bytes": split["bytes"]}
@@ -63,7 +69,9 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(spawn, conversi
     }
     assert done.line["seconds"]["total"] > 0
     assert "note: bird: the folder is empty" in done.stderr
-    assert re.search(r"^train +9 +1 +", done.stderr, re.M) or re.search(r"^train +\d+ +1 +", done.stderr, re.M)
+    assert re.search(r"^train +9 +1 +", done.stderr, re.M) or re.search(
+        r"^train +\d+ +1 +", done.stderr, re.M
+    )
     assert "10 images are in" in done.stderr
     assert "warning" not in done.stderr.lower()
 
@@ -87,7 +95,15 @@ def test_the_outcome_file_says_how_it_ended(convert, photos, tmp_path):
     file = tmp_path / "outcome.json"
     done = convert(photos, f"--outcome_file={file}")
     outcome = json.loads(file.read_bytes())
-    assert set(outcome) == {"status", "sentence", "exit_code", "plan_id", "numbers", "notes", "run_id"}
+    assert set(outcome) == {
+        "status",
+        "sentence",
+        "exit_code",
+        "plan_id",
+        "numbers",
+        "notes",
+        "run_id",
+    }
     assert {key: outcome[key] for key in ("status", "sentence", "exit_code", "plan_id")} == {
         key: done.line[key] for key in ("status", "sentence", "exit_code", "plan_id")
     }
@@ -117,7 +133,10 @@ def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, s
     planned = convert(root, "--plan", settings=settings)
     assert state_of(tmp_path) == before
     assert (planned.code, planned.line["status"]) == (0, "planned")
-    assert planned.line["sentence"] == f"nothing was written; without --plan the dataset would be in {planned.output}"
+    assert (
+        planned.line["sentence"]
+        == f"nothing was written; without --plan the dataset would be in {planned.output}"
+    )
     done = convert(root, settings=settings)
     assert planned.line["plan_id"] == done.line["plan_id"]
     for split, numbers in done.line["splits"].items():
@@ -128,8 +147,12 @@ def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, s
     assert planned.line["ledger"] == ledger
 
 
-def test_a_plan_names_a_price_and_the_run_says_how_wrong_it_was(convert, photos, monkeypatch, tmp_path):
-    assert "price" not in convert(photos, output=tmp_path / "other").line  # too few images are not worth it
+def test_a_plan_names_a_price_and_the_run_says_how_wrong_it_was(
+    convert, photos, monkeypatch, tmp_path
+):
+    assert (
+        "price" not in convert(photos, output=tmp_path / "other").line
+    )  # too few images are not worth it
     monkeypatch.setattr("recordmill.transforms.plan_shards.PRICED_FROM", 1)
     planned, run = convert(photos, "--plan").line["price"], convert(photos)
     done = run.line["price"]
@@ -155,7 +178,9 @@ def test_plan_of_a_dataset_that_is_there_changes_nothing(convert, photos, state_
     before = state_of(tmp_path)
     assert convert(photos, "--plan").line["status"] == "kept"
     assert convert(photos, "--plan", settings={"seed": 1}).line["status"] == "refused"
-    assert convert(photos, "--plan", "--overwrite", settings={"seed": 1}).line["status"] == "planned"
+    assert (
+        convert(photos, "--plan", "--overwrite", settings={"seed": 1}).line["status"] == "planned"
+    )
     assert state_of(tmp_path) == before
 
 
@@ -163,7 +188,10 @@ def test_direct_runner_is_beams_in_process_runner(convert, photos, tmp_path):
     one = convert(photos, "--runner=DirectRunner", output=tmp_path / "one")
     other = convert(photos, "--runner=FnApiRunner", output=tmp_path / "other")
     assert one.deterministic_files == other.deterministic_files
-    assert (one.marker["run"]["runner"], other.marker["run"]["runner"]) == ("DirectRunner", "FnApiRunner")
+    assert (one.marker["run"]["runner"], other.marker["run"]["runner"]) == (
+        "DirectRunner",
+        "FnApiRunner",
+    )
 
 
 def test_flags_of_beam_are_passed_on(convert, photos, tmp_path):
@@ -193,7 +221,9 @@ def test_without_places_the_sample_is_converted(tmp_path, monkeypatch, capsys):
     ]  # fmt: skip
 
 
-def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_there_on_request(convert, photos, monkeypatch):
+def test_an_unexpected_error_is_one_sentence_and_its_traceback_is_there_on_request(
+    convert, photos, monkeypatch
+):
     def broken(*_):
         raise ZeroDivisionError("a bug")
 
@@ -275,9 +305,14 @@ def test_fractions_below_one_say_what_is_in_no_split(convert, class_folders, tmp
     root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12})
     settings = {"splits.fractions.train": 0.5}
     planned, done = convert(root, "--plan", settings=settings), convert(root, settings=settings)
-    assert {name: split["images"] for name, split in done.line["splits"].items()} == {"train": 15, "test": 1}
+    assert {name: split["images"] for name, split in done.line["splits"].items()} == {
+        "train": 15,
+        "test": 1,
+    }
     assert (
-        planned.line["notes"] == done.line["notes"] == ["splits.fractions sum to 0.6: 8 of 24 images are in no split"]
+        planned.line["notes"]
+        == done.line["notes"]
+        == ["splits.fractions sum to 0.6: 8 of 24 images are in no split"]
     )
 
 
@@ -311,9 +346,15 @@ def test_on_a_terminal_an_error_appears_once(shown_by, flags, lines):
 
 def test_on_a_terminal_a_failed_run_says_its_error_once(shown_by, photos, tmp_path):
     (photos / "cat/text.jpg").write_bytes(b"not a picture")
-    code, shown = shown_by(f"--input={photos}", f"--output={tmp_path / 'dataset'}", "--set=max_rejected.count=0")
+    code, shown = shown_by(
+        f"--input={photos}", f"--output={tmp_path / 'dataset'}", "--set=max_rejected.count=0"
+    )
     assert code == 3
-    assert [shown.count(text) for text in ("error: ", "1 of 11 images was rejected", "{")] == [1, 1, 0], shown
+    assert [shown.count(text) for text in ("error: ", "1 of 11 images was rejected", "{")] == [
+        1,
+        1,
+        0,
+    ], shown
 
 
 def test_on_a_terminal_a_run_that_ends_well_prints_no_json(shown_by, photos, tmp_path):
@@ -345,7 +386,10 @@ def test_odd_exif_is_not_talked_about(convert_in_child, photos, tmp_path):
     for name, exif in odd.items():
         Image.new("RGB", (40, 30), "red").save(photos / "cat" / f"{name}.jpg", exif=exif)
         Image.new("RGB", (40, 30), "blue").save(photos / "dog" / f"{name}.png", exif=exif)
-    with pytest.warns(UserWarning, match="EXIF|Truncated"), Image.open(photos / "cat" / "cut.jpg") as image:
+    with (
+        pytest.warns(UserWarning, match="EXIF|Truncated"),
+        Image.open(photos / "cat" / "cut.jpg") as image,
+    ):
         dict(image.getexif())  # what others hear of it
     done = convert_in_child(photos, settings={"images.reencode": "always"})
     assert (done.code, done.line["ledger"]["written"]) == (0, 18)
@@ -392,4 +436,8 @@ def test_a_signal_does_not_change_how_a_run_ends_that_is_over(convert, photos, m
 
     monkeypatch.setattr(Terminal, "report_outcome", stop_and_report)
     done = convert(photos)
-    assert (done.code, done.line["status"], done.marker["ledger"]["written"]) == (0, "published", 10)
+    assert (done.code, done.line["status"], done.marker["ledger"]["written"]) == (
+        0,
+        "published",
+        10,
+    )

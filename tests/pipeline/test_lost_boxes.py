@@ -38,8 +38,14 @@ NO_LIMITS = {"max_rejected.boxes": {"share": 1, "count": 1000}}
 
 
 def test_a_run_that_loses_every_box_publishes_nothing(convert, ships):
-    done = convert(ships({"a": GOOD + UNKNOWN, "b": GOOD}, names=""), settings={**SETTINGS, **NO_LIMITS})
-    assert (done.code, done.line["exit_code"], (done.output / "recordmill.json").exists()) == (3, 3, False)
+    done = convert(
+        ships({"a": GOOD + UNKNOWN, "b": GOOD}, names=""), settings={**SETTINGS, **NO_LIMITS}
+    )
+    assert (done.code, done.line["exit_code"], (done.output / "recordmill.json").exists()) == (
+        3,
+        3,
+        False,
+    )
     (error,) = done.errors
     assert error.startswith(
         "all boxes of 2 classes (0, 7) were dropped (3 unknown_class: 0, 7), such as box 1 of 2 of images/a.jpg "
@@ -64,13 +70,20 @@ def test_a_number_without_a_name_is_a_class_of_its_own_and_never_lost(convert, s
     root = ships({"a": GOOD * 5 + UNKNOWN, "b": GOOD})
     done = convert(root, settings={**SETTINGS, **NO_LIMITS})
     assert done.code == 3
-    assert done.errors[0].startswith("all boxes of 1 class (7) were dropped (1 unknown_class: 7), such as box 6 of 6")
+    assert done.errors[0].startswith(
+        "all boxes of 1 class (7) were dropped (1 unknown_class: 7), such as box 6 of 6"
+    )
     chosen = convert(root, settings={**SETTINGS, "labels.classes": ["ship"]})
-    assert (chosen.code, chosen.marker["boxes"]) == (0, {"listed": 7, "unknown_class": 1, "written": 6})
+    assert (chosen.code, chosen.marker["boxes"]) == (
+        0,
+        {"listed": 7, "unknown_class": 1, "written": 6},
+    )
 
 
 def test_names_chosen_from_nothing_leave_no_box_out(convert, ships):
-    done = convert(ships({"a": GOOD, "b": GOOD}, names=""), settings={**SETTINGS, "labels.classes": ["ship"]})
+    done = convert(
+        ships({"a": GOOD, "b": GOOD}, names=""), settings={**SETTINGS, "labels.classes": ["ship"]}
+    )
     assert (done.code, done.errors[0][:45]) == (3, "all boxes of 1 class (0) were dropped (2 unkn")
 
 
@@ -89,9 +102,12 @@ def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, 
 
 
 @pytest.mark.parametrize(
-    ("texts", "names"), [({"a": GOOD + UNKNOWN, "b": UNKNOWN}, "names: [ship]"), ({"a": GOOD, "b": UNKNOWN}, "")]
+    ("texts", "names"),
+    [({"a": GOOD + UNKNOWN, "b": UNKNOWN}, "names: [ship]"), ({"a": GOOD, "b": UNKNOWN}, "")],
 )
-def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(convert, ships, texts, names):
+def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(
+    convert, ships, texts, names
+):
     root = ships(texts, names)
     planned = convert(root, "--plan", settings=SETTINGS)
     assert (planned.code, planned.line["status"], planned.output.exists()) == (3, "planned", False)
@@ -118,10 +134,18 @@ def pets(tmp_path):
         for number, own in enumerate(categories):
             (root / "train" / f"{number}.jpg").write_bytes(encode_picture(str(number)))
             images.append({"id": number, "file_name": f"{number}.jpg"})
-            boxes += [{"image_id": number, "category_id": each, "bbox": [1, 1, 4, 4]} for each in own]
+            boxes += [
+                {"image_id": number, "category_id": each, "bbox": [1, 1, 4, 4]} for each in own
+            ]
         annotations = [{"id": number, **box} for number, box in enumerate(boxes)]
-        data = {"images": images, "annotations": annotations, "categories": [{"id": 18, "name": "dog"}]}
-        (root / "annotations" / "instances_train2017.json").write_text(json.dumps(data), encoding="utf-8")
+        data = {
+            "images": images,
+            "annotations": annotations,
+            "categories": [{"id": 18, "name": "dog"}],
+        }
+        (root / "annotations" / "instances_train2017.json").write_text(
+            json.dumps(data), encoding="utf-8"
+        )
         return root
 
     return write
@@ -140,9 +164,14 @@ def test_boxes_of_categories_that_a_coco_file_does_not_list_are_lost_boxes(conve
     root = pets([[18], [18, 77], [77], []])
     done = convert(root, settings={**OF_COCO, **NO_LIMITS})
     assert (done.code, done.line["boxes"]) == (3, {"listed": 4, "unknown_class": 2, "written": 2})
-    assert done.errors[0].startswith("all boxes of 1 class (77) were dropped (2 unknown_class: 77), such as box 2 of 2")
+    assert done.errors[0].startswith(
+        "all boxes of 1 class (77) were dropped (2 unknown_class: 77), such as box 2 of 2"
+    )
     chosen = convert(root, settings={**OF_COCO, "labels.classes": ["dog"]})
-    assert (chosen.code, chosen.marker["boxes"]) == (0, {"listed": 4, "unknown_class": 2, "written": 2})
+    assert (chosen.code, chosen.marker["boxes"]) == (
+        0,
+        {"listed": 4, "unknown_class": 2, "written": 2},
+    )
     causes = "1 has an annotation without objects, 1 lost all boxes (unknown_class: 77)"
     assert f"2 images have no box: {causes}." in chosen.marker["remarks"]
 

@@ -23,7 +23,11 @@ def holiday(tmp_path):
     turned[0x0112] = 6
     folder = tmp_path / "holiday" / "beach"
     folder.mkdir(parents=True)
-    for name, options in (("a", {"exif": EXIF, "comment": b"us"}), ("b", {"exif": turned}), ("c", {})):
+    for name, options in (
+        ("a", {"exif": EXIF, "comment": b"us"}),
+        ("b", {"exif": turned}),
+        ("c", {}),
+    ):
         Image.new("RGB", (24, 16), (9, 90, len(options))).save(folder / f"{name}.jpg", **options)
     return folder.parent
 
@@ -38,7 +42,9 @@ def run(convert, holiday, **settings):
 
 @pytest.mark.parametrize("check", ["decode", "header"])
 def test_stripped_images_have_no_metadata_and_digests_of_their_own(convert, holiday, check, capsys):
-    done, marker, rows, examples = run(convert, holiday, **{"images.metadata": "strip", "images.check": check})
+    done, marker, rows, examples = run(
+        convert, holiday, **{"images.metadata": "strip", "images.check": check}
+    )
     assert {name: row["changes"] for name, row in rows.items()} == {
         "a": ["metadata_stripped"],
         "b": ["reencoded", "rotated"],
@@ -58,7 +64,11 @@ def test_stripped_images_have_no_metadata_and_digests_of_their_own(convert, holi
 
 def test_positions_are_counted_where_they_are_kept(convert, holiday, capsys):
     done, marker, rows, _ = run(convert, holiday)
-    assert {name: row["changes"] for name, row in rows.items()} == {"a": [], "b": ["reencoded", "rotated"], "c": []}
+    assert {name: row["changes"] for name, row in rows.items()} == {
+        "a": [],
+        "b": ["reencoded", "rotated"],
+        "c": [],
+    }
     said = "1 image has a GPS position: images.metadata: strip removes all metadata."
     assert marker["gps_positions"] == done.line["gps_positions"] == 1
     assert said in marker["remarks"]
@@ -66,7 +76,8 @@ def test_positions_are_counted_where_they_are_kept(convert, holiday, capsys):
     assert said in (done.output / "report.html").read_text(encoding="utf-8")
     assert verify([str(done.output), "--no-metadata"]) == 1
     assert (
-        "(beach/a.jpg): the image in image/encoded has metadata: Exif, GPS position, comment" in capsys.readouterr().err
+        "(beach/a.jpg): the image in image/encoded has metadata: Exif, GPS position, comment"
+        in capsys.readouterr().err
     )
 
 
@@ -78,7 +89,10 @@ def test_the_orientation_stays_where_nothing_is_rotated(convert, holiday):
         "b": ["metadata_stripped"],
         "c": [],
     }
-    exif = {name: dict(Image.open(io.BytesIO(each["image/encoded"])).getexif()) for name, each in examples.items()}
+    exif = {
+        name: dict(Image.open(io.BytesIO(each["image/encoded"])).getexif())
+        for name, each in examples.items()
+    }
     assert exif == {"a": {}, "b": {0x0112: 6}, "c": {}}
     assert "gps_positions" not in marker
     assert verify([str(done.output), "--no-metadata"]) == 0

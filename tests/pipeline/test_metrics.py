@@ -8,7 +8,10 @@ import pytest
 @pytest.mark.parametrize(
     "flags",
     [
-        pytest.param(("--direct_running_mode=multi_processing", "--direct_num_workers=2"), marks=pytest.mark.slow),
+        pytest.param(
+            ("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
+            marks=pytest.mark.slow,
+        ),
         ("--processes=2",),
     ],
     ids=str,

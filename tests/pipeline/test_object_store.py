@@ -108,7 +108,10 @@ def shelf(monkeypatch, picture):
     monkeypatch.setattr(Shelf, "opened", [])
     for label in ("cat", "dog"):
         for number in range(12):
-            Shelf.objects[f"shelf://in/photos/{label}/{number:02}.jpg"] = (picture((label, number)), 1.0)
+            Shelf.objects[f"shelf://in/photos/{label}/{number:02}.jpg"] = (
+                picture((label, number)),
+                1.0,
+            )
     Shelf.objects["shelf://in/photos/cat/notes.txt"] = (b"no image", 1.0)
     Shelf.objects["shelf://in/photos/.cache/a.jpg"] = (b"", 1.0)
     Shelf.objects["shelf://in/photographs-of-others/x.jpg"] = (b"", 1.0)
@@ -121,45 +124,76 @@ def picture():
 
     def draw(seed):
         stream = io.BytesIO()
-        Image.new("RGB", (40, 30), (ord(seed[0][0]), 20 * seed[1] % 256, 7)).save(stream, "JPEG", quality=90)
+        Image.new("RGB", (40, 30), (ord(seed[0][0]), 20 * seed[1] % 256, 7)).save(
+            stream, "JPEG", quality=90
+        )
         return stream.getvalue()
 
     return draw
 
 
 def convert(*flags):
-    return launch(["--input", "shelf://in/photos", "--output", "shelf://out/dataset", *flags], build)
+    return launch(
+        ["--input", "shelf://in/photos", "--output", "shelf://out/dataset", *flags], build
+    )
 
 
 def dataset(shelf):
     prefix = "shelf://out/dataset/"
-    return {path.removeprefix(prefix): there[0] for path, there in shelf.objects.items() if path.startswith(prefix)}
+    return {
+        path.removeprefix(prefix): there[0]
+        for path, there in shelf.objects.items()
+        if path.startswith(prefix)
+    }
 
 
 def test_a_dataset_is_read_from_and_published_on_an_object_store(shelf, capsys):
     assert convert("--set", "shards.count=2") == 0
     line = json.loads(capsys.readouterr().out)
-    ledger = {"listed": 26, "written": 24, "rejected": {"unknown_format": 1}, "ignored": {"hidden": 1}, "left_out": {}}
+    ledger = {
+        "listed": 26,
+        "written": 24,
+        "rejected": {"unknown_format": 1},
+        "ignored": {"hidden": 1},
+        "left_out": {},
+    }
     assert line["ledger"] == ledger
     files = dataset(shelf)
     marker = orjson.loads(files["recordmill.json"])
     shards = [shard for split in marker["splits"].values() for shard in split["shards"]]
     expected = {"recordmill.json", "report.html", *marker["files"]}
-    assert {"labels.txt", "config.yaml", "rejected.jsonl", "duplicates.jsonl", "README.md"} < expected
-    assert set(files) == expected | {shard[kind] for shard in shards for kind in ("name", "sidecar")}
+    assert {
+        "labels.txt",
+        "config.yaml",
+        "rejected.jsonl",
+        "duplicates.jsonl",
+        "README.md",
+    } < expected
+    assert set(files) == expected | {
+        shard[kind] for shard in shards for kind in ("name", "sidecar")
+    }
     assert [len(files[shard["name"]]) for shard in shards] == [shard["bytes"] for shard in shards]
     rejected = orjson.loads(files["rejected.jsonl"])
-    assert (rejected["uri"], rejected["reason"]) == ("shelf://in/photos/cat/notes.txt", "unknown_format")
+    assert (rejected["uri"], rejected["reason"]) == (
+        "shelf://in/photos/cat/notes.txt",
+        "unknown_format",
+    )
 
 
 def test_each_image_is_opened_once(shelf):
     assert convert("--set", "shards.count=2") == 0  # no sample is read to estimate sizes
-    images = [path for path in shelf.opened if path.startswith("shelf://in/photos/") and path.endswith(".jpg")]
+    images = [
+        path
+        for path in shelf.opened
+        if path.startswith("shelf://in/photos/") and path.endswith(".jpg")
+    ]
     folders = ("shelf://in/photos/cat/", "shelf://in/photos/dog/")
     assert sorted(images) == sorted(
         path for path in shelf.objects if path.startswith(folders) and path.endswith(".jpg")
     )
-    assert shelf.opened.count("shelf://in/photos/cat/notes.txt") == 2  # to recognise the layout, and to reject it
+    assert (
+        shelf.opened.count("shelf://in/photos/cat/notes.txt") == 2
+    )  # to recognise the layout, and to reject it
 
 
 def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsys):
@@ -169,7 +203,9 @@ def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsy
     assert "already holds this dataset" in capsys.readouterr().err
     assert convert("--set", "seed=1") == 1
     assert "seed: 0 -> 1" in capsys.readouterr().err
-    assert {name: there for name, there in dataset(shelf).items() if not name.startswith(".outcome")} == before
+    assert {
+        name: there for name, there in dataset(shelf).items() if not name.startswith(".outcome")
+    } == before
     assert convert("--set", "seed=1", "--overwrite", "--set", "shards.count=3") == 0
     files = dataset(shelf)
     names = {
@@ -182,15 +218,30 @@ def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsy
 
 def test_a_missing_folder_is_reported(shelf, capsys):
     assert launch(["--input", "shelf://in/nothing", "--output", "shelf://out/dataset"], build) == 1
-    assert "shelf://in/nothing: the input cannot be read (nothing is there)" in capsys.readouterr().err
+    assert (
+        "shelf://in/nothing: the input cannot be read (nothing is there)" in capsys.readouterr().err
+    )
 
 
 def test_a_manifest_names_images_on_an_object_store(shelf, capsys):
     there = [f"shelf://in/photos/cat/{number:02}.jpg,cat" for number in range(12)]
-    lines = ["uri,label", *there, "shelf://in/photos/gone.jpg,cat", "shelf://in/other/x.jpg,cat", "dog/00.jpg,dog"]
+    lines = [
+        "uri,label",
+        *there,
+        "shelf://in/photos/gone.jpg,cat",
+        "shelf://in/other/x.jpg,cat",
+        "dog/00.jpg,dog",
+    ]
     shelf.objects["shelf://in/lists/a.csv"] = ("\n".join(lines).encode(), 1.0)
     source = "{kind: manifest, root: 'shelf://in/photos', columns: {uri: uri, label: label}}"
-    flags = ["--input", "shelf://in/lists/a.csv", "--output", "shelf://out/dataset", "--set", f"source={source}"]
+    flags = [
+        "--input",
+        "shelf://in/lists/a.csv",
+        "--output",
+        "shelf://out/dataset",
+        "--set",
+        f"source={source}",
+    ]
     assert launch(flags, build) == 0
     ledger = json.loads(capsys.readouterr().out)["ledger"]
     assert (ledger["written"], ledger["rejected"]) == (13, {"outside_root": 1, "vanished": 1})
@@ -198,7 +249,9 @@ def test_a_manifest_names_images_on_an_object_store(shelf, capsys):
         (row["stage"], row["key"], row["detail"])
         for row in map(orjson.loads, dataset(shelf)["rejected.jsonl"].splitlines())
     )
-    outside = "'shelf://in/other/x.jpg' is not below source.root, by default the manifest's own folder"
+    outside = (
+        "'shelf://in/other/x.jpg' is not below source.root, by default the manifest's own folder"
+    )
     assert rejected == [
         ("list", "a.csv/000015", f"a.csv, row 15: column 'uri': {outside}"),
         ("read", "gone.jpg", "the file was listed, and was gone when it was read"),
@@ -232,11 +285,16 @@ def test_archives_and_records_are_read_in_place_on_an_object_store(shelf, pictur
                 tar.addfile(info, io.BytesIO(picture((name, number))))
         shelf.objects[f"shelf://in/archives/{name}"] = (stream.getvalue(), 1.0)
     settings = ["--set", "source.kind=archives", "--set", "splits={fractions: {train: 1.0}}"]
-    assert launch(["--input=shelf://in/archives", "--output=shelf://out/first", *settings], build) == 0
+    assert (
+        launch(["--input=shelf://in/archives", "--output=shelf://out/first", *settings], build) == 0
+    )
     settings[1] = "source.kind=tfrecords"
-    assert launch(["--input=shelf://out/first", "--output=shelf://out/second", *settings], build) == 0
+    assert (
+        launch(["--input=shelf://out/first", "--output=shelf://out/second", *settings], build) == 0
+    )
     first, second = (
-        orjson.loads(shelf.objects[f"shelf://out/{name}/recordmill.json"][0]) for name in ("first", "second")
+        orjson.loads(shelf.objects[f"shelf://out/{name}/recordmill.json"][0])
+        for name in ("first", "second")
     )
     assert first["ledger"]["written"] == second["ledger"]["written"] == 18
     assert first["labels"] == second["labels"] == {"a": 0, "b": 1}

@@ -24,7 +24,10 @@ def refused(convert, photos, state_of):
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("jpeg/{split}/{index:02d}.tfrec", "gives the name 'jpeg/s/00.tfrec': names of visible files"),
+        (
+            "jpeg/{split}/{index:02d}.tfrec",
+            "gives the name 'jpeg/s/00.tfrec': names of visible files",
+        ),
         (
             "{split}{index}-{shards}.tfrec",
             "is not a valid pattern ('shards'): it may use {name}, {split}, {index}, {number}, {count}, {records}",
@@ -38,7 +41,9 @@ def test_files_that_cannot_be_named(refused, pattern, why):
 
 
 def test_features_of_another_type_than_their_fields(refused):
-    sentence = refused({"features": {"image": IMAGE, "name": {"field": "label_text", "type": "int64"}}})
+    sentence = refused(
+        {"features": {"image": IMAGE, "name": {"field": "label_text", "type": "int64"}}}
+    )
     assert sentence == (
         "convention.features.name does not have the type of the field 'label_text': "
         "write {field: label_text, type: bytes}"
@@ -46,14 +51,19 @@ def test_features_of_another_type_than_their_fields(refused):
 
 
 def test_fields_that_no_image_of_the_source_has(refused):
-    sentence = refused({"features": {"image": IMAGE, "left": {"field": "xmin", "type": "float", "shape": [None]}}})
-    assert sentence.startswith("convention.features.left.field: the source gives no 'xmin', only channels,")
+    sentence = refused(
+        {"features": {"image": IMAGE, "left": {"field": "xmin", "type": "float", "shape": [None]}}}
+    )
+    assert sentence.startswith(
+        "convention.features.left.field: the source gives no 'xmin', only channels,"
+    )
 
 
 def test_several_labels_where_one_is_stored(refused):
     source = {"source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}}
     sentence = refused(
-        {"features": {"image": IMAGE, "class": {"field": "label", "type": "int64", "default": -1}}}, source
+        {"features": {"image": IMAGE, "class": {"field": "label", "type": "int64", "default": -1}}},
+        source,
     )
     assert sentence.startswith(
         "source.columns.labels gives several labels, and the convention (the user's own) stores one"

@@ -28,7 +28,9 @@ def on(prism: str) -> list[str]:
     return ["--runner=PrismRunner", f"--prism_location={prism}", "--environment_type=LOOPBACK"]
 
 
-def test_prism_gives_the_bytes_of_fn_api_runner(prism, convert, convert_in_child, class_folders, tmp_path):
+def test_prism_gives_the_bytes_of_fn_api_runner(
+    prism, convert, convert_in_child, class_folders, tmp_path
+):
     root = class_folders(tmp_path / "photos", {"cat": 40, "dog": 30})
     (root / "dog/text.jpg").write_bytes(b"no picture")
     (root / "void").mkdir()
@@ -51,7 +53,9 @@ def test_an_update_on_prism(prism, convert, convert_in_child, class_folders, pic
     assert convert(root, settings=settings, output=tmp_path / "dataset").code == 0
     (root / "cat" / "new.jpg").write_bytes(picture("new"))
     rebuilt = convert(root, settings=settings, output=tmp_path / "rebuilt")
-    updated = convert_in_child(root, *on(prism), "--update", settings=settings, output=tmp_path / "dataset")
+    updated = convert_in_child(
+        root, *on(prism), "--update", settings=settings, output=tmp_path / "dataset"
+    )
     assert (updated.code, updated.marker["run"]["images_reused"]) == (0, 30)
     assert updated.deterministic_files == rebuilt.deterministic_files
     assert updated.lasting_marker == rebuilt.lasting_marker
@@ -66,7 +70,9 @@ def test_stratified_splits_on_prism(prism, convert, convert_in_child, class_fold
     assert other.deterministic_files == one.deterministic_files
 
 
-def test_look_alikes_and_functions_on_prism(prism, convert, convert_in_child, look_alikes, tmp_path):
+def test_look_alikes_and_functions_on_prism(
+    prism, convert, convert_in_child, look_alikes, tmp_path
+):
     one = convert(look_alikes, settings=OWN_CODE, output=tmp_path / "fn_api")
     other = convert_in_child(look_alikes, *on(prism), settings=OWN_CODE, output=tmp_path / "prism")
     assert (one.code, other.code, other.errors) == (0, 0, [])

@@ -49,7 +49,9 @@ def test_a_rerun_with_overwrite_keeps_the_same_dataset_too(convert, photos, publ
         ({"splits.fractions": {"train": 0.5, "test": 0.5}}, "splits.fractions.test: 0.4 -> 0.5"),
     ],
 )
-def test_other_settings_are_refused_with_what_differs(convert, photos, published, state_of, settings, difference):
+def test_other_settings_are_refused_with_what_differs(
+    convert, photos, published, state_of, settings, difference
+):
     before = state_of(published.output)
     refused = convert(photos, settings={**TWO, **settings})
     assert (refused.code, refused.line["status"]) == (1, "refused")
@@ -107,8 +109,12 @@ def test_a_dataset_that_lacks_a_shard_is_rebuilt_on_request(convert, photos, pub
     assert lost.read_bytes() == content
 
 
-@pytest.mark.parametrize("name", ["old.record", "labels.txt", "a.tfrec", "train-00000-of-00002", "config.yaml"])
-def test_files_that_readers_would_mix_in_or_publishing_would_replace_are_refused(convert, photos, tmp_path, name):
+@pytest.mark.parametrize(
+    "name", ["old.record", "labels.txt", "a.tfrec", "train-00000-of-00002", "config.yaml"]
+)
+def test_files_that_readers_would_mix_in_or_publishing_would_replace_are_refused(
+    convert, photos, tmp_path, name
+):
     (tmp_path / "dataset").mkdir()
     (tmp_path / "dataset" / name).write_bytes(b"")
     refused = convert(photos)
@@ -118,7 +124,11 @@ def test_files_that_readers_would_mix_in_or_publishing_would_replace_are_refused
     ]
 
 
-NAMED = {"shards.count": 2, "splits.fractions": {"all": 1}, "shards.name": "my-{split}-{number}-{count}.bin"}
+NAMED = {
+    "shards.count": 2,
+    "splits.fractions": {"all": 1},
+    "shards.name": "my-{split}-{number}-{count}.bin",
+}
 
 
 @pytest.mark.parametrize("name", ["my-all-1-2.bin", "my-all-1-1.bin", "my-all-10-12.bin"])
@@ -128,7 +138,11 @@ def test_a_users_file_with_the_name_of_a_shard_is_refused(convert, photos, tmp_p
     mine.parent.mkdir()
     mine.write_text("mine")
     refused = convert(photos, *flags, settings=NAMED)
-    assert (refused.code, refused.line["status"], os.listdir(refused.output)) == (1, "refused", [name])
+    assert (refused.code, refused.line["status"], os.listdir(refused.output)) == (
+        1,
+        "refused",
+        [name],
+    )
     assert refused.errors == [
         f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or choose another output"
     ]
@@ -154,7 +168,9 @@ def test_a_users_file_next_to_a_dataset_with_the_name_of_a_new_file_is_refused(
     assert (published.output / "my-all.bin").read_text() == "mine"
 
 
-def test_the_same_dataset_is_rebuilt_only_without_a_users_file_that_could_be_a_shard(convert, photos):
+def test_the_same_dataset_is_rebuilt_only_without_a_users_file_that_could_be_a_shard(
+    convert, photos
+):
     done = convert(photos, settings=NAMED)
     mine = done.output / "my-all-3-3.bin"
     mine.write_text("mine")
@@ -167,18 +183,26 @@ def test_the_same_dataset_is_rebuilt_only_without_a_users_file_that_could_be_a_s
     assert (rebuilt.code, rebuilt.line["status"], rebuilt.files) == (0, "published", done.files)
 
 
-def test_an_interrupted_publishing_is_completed_where_shards_have_names_of_the_users_own(convert, photos, tmp_path):
+def test_an_interrupted_publishing_is_completed_where_shards_have_names_of_the_users_own(
+    convert, photos, tmp_path
+):
     output = tmp_path / "switched"
     fresh = {
-        count: convert(photos, settings={**NAMED, "shards.count": count}, output=tmp_path / f"{count}")
+        count: convert(
+            photos, settings={**NAMED, "shards.count": count}, output=tmp_path / f"{count}"
+        )
         for count in (2, 3)
     }
     for count in (2, 3):
         with cut_switch("move_file", 6):
-            cut = convert(photos, "--overwrite", settings={**NAMED, "shards.count": count}, output=output)
+            cut = convert(
+                photos, "--overwrite", settings={**NAMED, "shards.count": count}, output=output
+            )
         assert (cut.code, len(cut.staging), (output / "recordmill.json").exists()) == (1, 1, False)
         assert (output / f"my-all-1-{count}.bin").exists()
-        again = convert(photos, "--overwrite", settings={**NAMED, "shards.count": count}, output=output)
+        again = convert(
+            photos, "--overwrite", settings={**NAMED, "shards.count": count}, output=output
+        )
         assert (again.code, again.staging, again.files) == (0, [], fresh[count].files)
 
 
@@ -193,7 +217,9 @@ def unfinished(convert, photos, tmp_path):
 
 
 @pytest.mark.parametrize("flags", [[], ["--overwrite"]])
-def test_a_run_that_failed_by_its_rejections_is_not_in_the_way_of_the_corrected_one(convert, photos, unfinished, flags):
+def test_a_run_that_failed_by_its_rejections_is_not_in_the_way_of_the_corrected_one(
+    convert, photos, unfinished, flags
+):
     (gone,) = unfinished.staging
     assert unfinished.errors[0].endswith(f": {gone}/rejected.jsonl lists what was rejected")
     done = convert(photos, *flags, settings={**TWO, "ignore": ["bad.jpg"]})
@@ -205,7 +231,11 @@ def test_a_run_that_failed_by_its_rejections_is_not_in_the_way_of_the_corrected_
 
 
 def test_a_wrong_setting_is_not_in_the_way_of_the_right_one(convert, photos):
-    for wrong in ({"shards.name": "labels.txt"}, {"splits.from_folders": ["train"]}, {"images.quality": 0}):
+    for wrong in (
+        {"shards.name": "labels.txt"},
+        {"splits.from_folders": ["train"]},
+        {"images.quality": 0},
+    ):
         assert convert(photos, settings={"shards.count": 1, **wrong}).code != 0
     done = convert(photos, settings={"shards.count": 1})
     assert (done.code, done.line["status"]) == (0, "published")
@@ -219,7 +249,10 @@ def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, 
         patch.setattr("recordmill.transforms.publishing.staged_dataset.stage_dataset", fail)
         failed = convert(photos, settings=TWO)
     (stays,) = failed.staging
-    assert (failed.code, failed.errors[0].endswith(f"; finished shards are in {stays}")) == (1, True)
+    assert (failed.code, failed.errors[0].endswith(f"; finished shards are in {stays}")) == (
+        1,
+        True,
+    )
     done = convert(photos, settings={**TWO, "seed": 1})
     assert (done.code, done.line["status"], done.staging) == (0, "published", [stays])
     assert done.line["notes"] == [
@@ -239,7 +272,9 @@ def test_what_others_left_confuses_no_reader(convert, photos, published, capsys)
     assert verify([str(published.output)]) == 0
     assert inspect([str(published.output)]) == 0
     assert len(capsys.readouterr().err.splitlines()) > 5
-    assert describe_split(str(published.output), "train").num_examples == len(published.keys("train"))
+    assert describe_split(str(published.output), "train").num_examples == len(
+        published.keys("train")
+    )
     assert convert(photos, settings=TWO).line["status"] == "kept"
 
 
@@ -263,7 +298,9 @@ def test_plan_discards_nothing(convert, photos, unfinished, state_of):
     assert state_of(unfinished.output) == before
 
 
-def test_success_leaves_the_dataset_alone_even_after_a_cut_in_the_cleaning_up(convert, photos, published):
+def test_success_leaves_the_dataset_alone_even_after_a_cut_in_the_cleaning_up(
+    convert, photos, published
+):
     # Killed between the marker and the removal of the staging folder, or within it.
     staging = published.output / f".staging-{published.line['plan_id']}"
     staging.mkdir()
@@ -276,7 +313,9 @@ def test_success_leaves_the_dataset_alone_even_after_a_cut_in_the_cleaning_up(co
 CUTS = {"remove_files": [1, 2], "move_file": [1, 2, 6, 10], "write_file": [1], "remove_folder": [1]}
 
 
-def test_an_interrupted_publishing_is_completed_by_the_next_run(convert, photos, published, tmp_path):
+def test_an_interrupted_publishing_is_completed_by_the_next_run(
+    convert, photos, published, tmp_path
+):
     other = {**TWO, "shards.count": 3}
     fresh = {2: published, 3: convert(photos, settings=other, output=tmp_path / "three")}
     output = tmp_path / "switched"
@@ -303,12 +342,20 @@ def test_an_interrupted_publishing_is_completed_by_the_next_run(convert, photos,
 def cut(convert, photos, published):
     """An output in which the replacement of one dataset by another, of three shards, was cut halfway."""
     with cut_switch("move_file", 2):
-        done = convert(photos, "--overwrite", settings={**TWO, "shards.count": 3}, output=published.output)
-    assert (done.code, len(done.staging), (done.output / "recordmill.json").exists()) == (1, 1, False)
+        done = convert(
+            photos, "--overwrite", settings={**TWO, "shards.count": 3}, output=published.output
+        )
+    assert (done.code, len(done.staging), (done.output / "recordmill.json").exists()) == (
+        1,
+        1,
+        False,
+    )
     return done
 
 
-def test_a_run_of_another_plan_publishes_what_was_cut_and_is_refused_as_next_to_any_dataset(convert, photos, cut):
+def test_a_run_of_another_plan_publishes_what_was_cut_and_is_refused_as_next_to_any_dataset(
+    convert, photos, cut
+):
     settings, (staging,) = {**TWO, "seed": 7}, cut.staging
     planned = convert(photos, "--plan", settings=settings, output=cut.output)
     assert (planned.code, planned.line["status"], planned.staging) == (1, "refused", [staging])
@@ -349,7 +396,9 @@ def test_two_runs_of_one_plan_at_once_end_in_one_dataset(spawn, photos, publishe
     assert again.lasting_marker == published.lasting_marker
 
 
-def test_a_finished_shard_is_used_again_only_if_its_images_are_unchanged(convert, photos, unfinished):
+def test_a_finished_shard_is_used_again_only_if_its_images_are_unchanged(
+    convert, photos, unfinished
+):
     limits = {**TWO, "max_rejected.lost_classes": 1}
     os.utime(photos / "cat/00.jpg", (1, 1))
     done = convert(photos, settings=limits)
@@ -394,7 +443,9 @@ def test_moving_a_dataset_keeps_it_whole(convert, photos, published, tmp_path):
     assert convert(photos, settings=TWO, output=tmp_path / "moved").line["status"] == "kept"
 
 
-def test_a_name_that_a_folder_has_keeps_a_dataset_from_being_published_until_it_is_free(convert, photos, tmp_path):
+def test_a_name_that_a_folder_has_keeps_a_dataset_from_being_published_until_it_is_free(
+    convert, photos, tmp_path
+):
     output = tmp_path / "dataset"
     taken = output / "config.yaml"
     assert convert(photos, settings={"seed": 1}).code == 0
@@ -404,7 +455,9 @@ def test_a_name_that_a_folder_has_keeps_a_dataset_from_being_published_until_it_
     for _ in range(2):
         failed = convert(photos, "--overwrite", settings=TWO)
         assert failed.code == 1
-        assert failed.errors[0].startswith(f"the output {output} cannot be written: is a directory ({taken}); finished")
+        assert failed.errors[0].startswith(
+            f"the output {output} cannot be written: is a directory ({taken}); finished"
+        )
         assert {path.name for path in output.iterdir()} == before | {failed.staging[0].name}
     taken.rmdir()
     done = convert(photos, "--overwrite", settings=TWO)

@@ -29,7 +29,11 @@ def test_the_line_is_what_the_work_returns(run):
     [
         (UsageError("--a is b"), 2, "--a is b"),
         (LoadError("x is empty"), 1, "x is empty"),
-        (OSError(13, "Permission denied", "x/labels.txt"), 1, "x/labels.txt cannot be read: permission denied"),
+        (
+            OSError(13, "Permission denied", "x/labels.txt"),
+            1,
+            "x/labels.txt cannot be read: permission denied",
+        ),
         (OSError("no answer"), 1, "x cannot be read: no answer"),
         (ValueError("Unable to get filesystem\n"), 1, "x cannot be read: Unable to get filesystem"),
         (KeyboardInterrupt(), 130, "stopped"),

@@ -35,7 +35,9 @@ def imagenet(shared_data, convert):
         "labels.ids": "names",
         "shards.count": 2,
     }
-    return convert(shared_data / "imagenet-flat", "--config=configs/filename_labels.yaml", settings=settings)
+    return convert(
+        shared_data / "imagenet-flat", "--config=configs/filename_labels.yaml", settings=settings
+    )
 
 
 @pytest.fixture
@@ -74,7 +76,8 @@ def test_imagenet(imagenet, shared_data):
     assert (imagenet.code, imagenet.rejected, imagenet.marker["ledger"]["written"]) == (0, [], 250)
     check_bytes(imagenet, shared_data / "imagenet-flat", lambda path: path.stem.split("_", 1)[1])
     synsets = {
-        example["image/filename"].split(b"_")[0]: example["image/class/synset"] for example in imagenet.examples()
+        example["image/filename"].split(b"_")[0]: example["image/class/synset"]
+        for example in imagenet.examples()
     }
     assert all(name == synset for name, synset in synsets.items())
 
@@ -83,20 +86,26 @@ def test_cifar(cifar, shared_data):
     assert (cifar.code, cifar.rejected, cifar.marker["ledger"]["written"]) == (0, [], 500)
     folder = shared_data / "cifar-folders"
     for split in ("train", "test"):
-        assert cifar.keys(split) == sorted(str(path.relative_to(folder)) for path in (folder / split).rglob("*.jpg"))
+        assert cifar.keys(split) == sorted(
+            str(path.relative_to(folder)) for path in (folder / split).rglob("*.jpg")
+        )
     classes = Counter(path.parent.name for path in folder.rglob("*.jpg"))
     assert Counter(example["image/class/text"].decode() for example in cifar.examples()) == classes
     assert cifar.marker["labels"] == {name: index for index, name in enumerate(sorted(classes))}
     sources = Counter(path.read_bytes() for path in folder.rglob("*.jpg"))
     assert Counter(example["image/encoded"] for example in cifar.examples()) == sources
-    assert {(example["image/height"], example["image/width"]) for example in cifar.examples()} == {(32, 32)}
+    assert {(example["image/height"], example["image/width"]) for example in cifar.examples()} == {
+        (32, 32)
+    }
     assert cifar.marker["output_bytes"] <= cifar.marker["input_bytes"] + 400 * 500
 
 
 def test_passed_through_images_cost_at_most_400_bytes_each(imagenet):
     rows = [row for row in imagenet.rows() if not row["changes"]]
     assert len(rows) > 200
-    assert sum(row["length"] + 16 for row in rows) <= sum(row["bytes"] for row in rows) + 400 * len(rows)
+    assert sum(row["length"] + 16 for row in rows) <= sum(row["bytes"] for row in rows) + 400 * len(
+        rows
+    )
 
 
 @pytest.mark.slow

@@ -28,7 +28,11 @@ def test_every_rejected_thing_has_its_exact_row(convert, class_folders, picture,
     }
     for key, (content, _, _) in contents.items():
         (root / key).write_bytes(content)
-    settings = {"images.max_side": 100, "images.max_bytes": 20_000, "images.formats": ["JPEG", "PNG"]}
+    settings = {
+        "images.max_side": 100,
+        "images.max_bytes": 20_000,
+        "images.formats": ["JPEG", "PNG"],
+    }
     done = convert(root, settings={**ONE_SPLIT, **settings})
     assert done.code == 0
     rows = {row["key"]: row for row in done.rejected}
@@ -57,7 +61,9 @@ def test_nothing_rejected_is_an_empty_list(convert, photos):
     ("share", "count", "code"),
     [(0.2, 3, 3), (0.2, 4, 0), (0.3, 3, 0), (0.25, 0, 0), (1, 0, 0), (0, 3, 3), (0, 4, 0)],
 )
-def test_a_run_fails_only_where_share_and_count_are_both_passed(convert, class_folders, tmp_path, share, count, code):
+def test_a_run_fails_only_where_share_and_count_are_both_passed(
+    convert, class_folders, tmp_path, share, count, code
+):
     root = class_folders(tmp_path / "photos", {"cat": 12})
     damage(root, "cat", 4)  # 4 of 16: a share of 0.25
     settings = {**ONE_SPLIT, "max_rejected": {"share": share, "count": count}}
@@ -98,14 +104,18 @@ def test_a_higher_limit_goes_on_from_the_failed_run(convert, class_folders, tmp_
     assert done.marker["ledger"]["written"] == 12
 
 
-def test_an_earlier_dataset_survives_a_run_with_too_many_rejected(convert, class_folders, state_of, tmp_path):
+def test_an_earlier_dataset_survives_a_run_with_too_many_rejected(
+    convert, class_folders, state_of, tmp_path
+):
     root = class_folders(tmp_path / "photos", {"cat": 12})
     good = convert(root, settings=ONE_SPLIT)
     before = state_of(good.output)
     damage(root, "cat", 4)
     done = convert(root, "--overwrite", settings={**ONE_SPLIT, "max_rejected.count": 0})
     assert done.code == 3
-    assert {name: state for name, state in state_of(good.output).items() if ".staging" not in name} == before
+    assert {
+        name: state for name, state in state_of(good.output).items() if ".staging" not in name
+    } == before
 
 
 def test_a_class_that_loses_all_its_images_fails_the_run(convert, class_folders, tmp_path):
@@ -129,9 +139,14 @@ def test_a_class_that_loses_all_its_images_fails_the_run(convert, class_folders,
 def test_nothing_left_fails_whatever_is_allowed(convert, class_folders, tmp_path, limits):
     root = class_folders(tmp_path / "photos", {"cat": 0})
     damage(root, "cat", 3)
-    done = convert(root, settings={**ONE_SPLIT, **{f"max_rejected.{key}": value for key, value in limits.items()}})
+    done = convert(
+        root,
+        settings={**ONE_SPLIT, **{f"max_rejected.{key}": value for key, value in limits.items()}},
+    )
     assert done.code == 3
-    assert done.errors[0].startswith("nothing is left: all 3 images were rejected (3 unknown_format)")
+    assert done.errors[0].startswith(
+        "nothing is left: all 3 images were rejected (3 unknown_format)"
+    )
     assert not (done.output / "recordmill.json").exists()
 
 
@@ -142,12 +157,17 @@ def test_nothing_left_where_all_was_rejected_while_listing(convert, picture, tmp
     done = convert(tmp_path / "photos", settings={"source.kind": "class_folders"})
     assert done.code == 3
     assert done.errors[0].startswith("nothing is left: all 3 images were rejected (3 no_class)")
-    rows = [json.loads(line) for line in (done.staging[0] / "rejected.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (done.staging[0] / "rejected.jsonl").read_text().splitlines()
+    ]
     assert sorted(row["key"] for row in rows) == ["0.jpg", "1.jpg", "2.jpg"]
 
 
 def test_hundreds_of_lost_classes_still_make_a_short_line(convert, class_folders, tmp_path):
-    root = class_folders(tmp_path / "photos", {"cat": 1, **{f"a_class_with_a_long_name_{i:03}": 0 for i in range(150)}})
+    root = class_folders(
+        tmp_path / "photos",
+        {"cat": 1, **{f"a_class_with_a_long_name_{i:03}": 0 for i in range(150)}},
+    )
     for folder in root.glob("a_*"):
         damage(root, folder.name, 1)
     done = convert(root, settings=ONE_SPLIT)
@@ -155,7 +175,9 @@ def test_hundreds_of_lost_classes_still_make_a_short_line(convert, class_folders
     assert len(done.stdout) < 4096
 
 
-def test_a_shard_with_unreadable_images_is_read_again(convert, class_folders, tmp_path, monkeypatch):
+def test_a_shard_with_unreadable_images_is_read_again(
+    convert, class_folders, tmp_path, monkeypatch
+):
     # The cause may be mended without a trace in size or time: permissions, a network.
     root = class_folders(tmp_path / "photos", {"cat": 12})
     denied = root / "cat/03.jpg"
@@ -175,4 +197,8 @@ def test_a_shard_with_unreadable_images_is_read_again(convert, class_folders, tm
         failed = convert(root, settings=limits)
     assert (failed.code, failed.line["ledger"]["rejected"]) == (3, {"unreadable": 1})
     done = convert(root, settings=limits)
-    assert (done.code, done.marker["ledger"]["written"], done.marker["run"]["shards_reused"]) == (0, 12, 0)
+    assert (done.code, done.marker["ledger"]["written"], done.marker["run"]["shards_reused"]) == (
+        0,
+        12,
+        0,
+    )

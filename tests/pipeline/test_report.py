@@ -12,7 +12,12 @@ import sys
 import pytest
 from PIL import Image
 
-EVIL = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "{{ 7 * 7 }} & é"]
+EVIL = [
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "' onmouseover='alert(1)",
+    "{{ 7 * 7 }} & é",
+]
 
 
 def safe(name):
@@ -26,7 +31,9 @@ def evil(class_folders, picture, tmp_path):
     for name in EVIL:
         (root / safe(name) / f"{safe(name)}.jpg").write_bytes(picture(name, (60, 90)))
         (root / safe(name) / f"bad {safe(name)}.jpg").write_bytes(b"<script>alert(2)</script>")
-    shutil.copyfile(root / safe(EVIL[0]) / "00.jpg", root / safe(EVIL[1]) / f"{safe(EVIL[0])} again.jpg")
+    shutil.copyfile(
+        root / safe(EVIL[0]) / "00.jpg", root / safe(EVIL[1]) / f"{safe(EVIL[0])} again.jpg"
+    )
     return root
 
 
@@ -55,20 +62,26 @@ def test_what_is_worth_a_look_is_reported_everywhere(convert, class_folders, tmp
     done = convert(root)
     _, imbalance, lossy = done.marker["remarks"]
     assert imbalance.startswith("The largest class has 31 images, the smallest 1: ")
-    assert lossy.startswith("1 image with a lossless extension, such as .png, became JPEG, which is lossy")
+    assert lossy.startswith(
+        "1 image with a lossless extension, such as .png, became JPEG, which is lossy"
+    )
     assert done.line["remarks"] == done.marker["remarks"]
     assert all(text in done.stderr for text in done.marker["remarks"])
     page, card = report_of(done), (done.output / "README.md").read_text(encoding="utf-8")
     assert f'<a href="#changes">{lossy}</a>' in page
     assert f"- {lossy}\n" in card
-    assert convert(root).line["remarks"] == done.marker["remarks"]  # of a dataset that is there already
+    assert (
+        convert(root).line["remarks"] == done.marker["remarks"]
+    )  # of a dataset that is there already
 
 
 def test_duplicates_are_reported_everywhere(convert, photos):
     shutil.copyfile(photos / "cat/00.jpg", photos / "cat/copy.jpg")
     shutil.copyfile(photos / "cat/01.jpg", photos / "dog/copy.jpg")
     done = convert(photos)
-    lines = [json.loads(line) for line in (done.output / "duplicates.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (done.output / "duplicates.jsonl").read_text().splitlines()
+    ]
     assert sorted(sorted(image["key"] for image in line["images"]) for line in lines) == [
         ["cat/00.jpg", "cat/copy.jpg"],
         ["cat/01.jpg", "dog/copy.jpg"],
@@ -78,22 +91,32 @@ def test_duplicates_are_reported_everywhere(convert, photos):
         assert line["splits"] == sorted({split_of[image["key"]] for image in line["images"]})
     across = sum(len(line["splits"]) > 1 for line in lines)
     same = {"groups": 2, "images": 2, "across_splits": across, "conflicting": 1}
-    assert done.marker["duplicates"] == done.line["duplicates"] == {"same_bytes": same, "look_alike": None}
+    assert (
+        done.marker["duplicates"]
+        == done.line["duplicates"]
+        == {"same_bytes": same, "look_alike": None}
+    )
     assert re.search(
         r"^duplicates +2 repeated images \(\d in several splits, 1 in several classes\): see duplicates\.jsonl",
         done.stderr,
         re.M,
     )
     assert "4 files are only 2 different ones" in report_of(done)
-    assert convert(photos).line["duplicates"] == done.line["duplicates"]  # of a dataset that is there already
+    assert (
+        convert(photos).line["duplicates"] == done.line["duplicates"]
+    )  # of a dataset that is there already
 
 
 def test_look_alikes_are_found_where_they_are_asked_for(convert, class_folders, picture, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 6, "dog": 6}, size=(240, 160))
     for quality in (60, 30):
-        Image.open(root / "cat/03.jpg").resize((180, 120)).save(root / f"dog/again{quality}.jpg", quality=quality)
+        Image.open(root / "cat/03.jpg").resize((180, 120)).save(
+            root / f"dog/again{quality}.jpg", quality=quality
+        )
     done = convert(root, settings={"images.near_duplicates": True})
-    pairs = [json.loads(line) for line in (done.output / "duplicates.jsonl").read_text().splitlines()]
+    pairs = [
+        json.loads(line) for line in (done.output / "duplicates.jsonl").read_text().splitlines()
+    ]
     kin = {"cat/03.jpg", "dog/again60.jpg", "dog/again30.jpg"}
     assert pairs
     assert {image["key"] for pair in pairs for image in pair["images"]} == kin
@@ -112,8 +135,13 @@ def test_changes_are_shown_before_and_after(convert, class_folders, tmp_path):
     Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
     done = convert(root, settings={"splits.fractions": {"train": 1.0}})
     page = report_of(done)
-    shown = re.findall(r'<img src="data:image/jpeg;base64,([^"]+)" alt="(cat/[a-z.]+) (before|after)">', page)
-    sizes = {(key, when): Image.open(io.BytesIO(base64.b64decode(picture))).size for picture, key, when in shown}
+    shown = re.findall(
+        r'<img src="data:image/jpeg;base64,([^"]+)" alt="(cat/[a-z.]+) (before|after)">', page
+    )
+    sizes = {
+        (key, when): Image.open(io.BytesIO(base64.b64decode(picture))).size
+        for picture, key, when in shown
+    }
     assert sizes == {
         ("cat/exact.png", "before"): (192, 192),
         ("cat/exact.png", "after"): (192, 192),
@@ -121,7 +149,11 @@ def test_changes_are_shown_before_and_after(convert, class_folders, tmp_path):
         ("cat/turned.jpg", "after"): (128, 192),
     }
     assert not [name for name in done.files if "examples" in name]
-    plain = convert(root, settings={"splits.fractions": {"train": 1.0}, "report": False}, output=tmp_path / "plain")
+    plain = convert(
+        root,
+        settings={"splits.fractions": {"train": 1.0}, "report": False},
+        output=tmp_path / "plain",
+    )
     assert plain.deterministic_files == done.deterministic_files
 
 
@@ -145,7 +177,9 @@ def test_a_gzip_dataset_has_its_pictures_too(convert, photos):
     assert len(pictures_of(report_of(convert(photos, settings={"compression": "gzip"})))) == 10
 
 
-CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
 
 
 # The browser expects the pipes at 3 and 4.
@@ -183,7 +217,9 @@ class Browser:
         os.close(commands)
         os.close(answers)
         self._rest, self._number, self._session, self.events = b"", 0, {}, []
-        target = next(each for each in self.call("Target.getTargets")["targetInfos"] if each["type"] == "page")
+        target = next(
+            each for each in self.call("Target.getTargets")["targetInfos"] if each["type"] == "page"
+        )
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self._session = {"sessionId": attached["sessionId"]}
         for domain in ("Page", "Runtime", "Log", "Network"):
@@ -208,7 +244,11 @@ class Browser:
     def visit(self, path, width, dark):
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=width < 500
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=800,
+            deviceScaleFactor=1,
+            mobile=width < 500,
         )
         self.call("Emulation.setEmulatedMedia", features=[scheme])
         self.events = []
@@ -217,7 +257,9 @@ class Browser:
             self.events.append(self._receive())
 
     def ask(self, expression):
-        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"]["value"]
+        return self.call("Runtime.evaluate", expression=expression, returnByValue=True)["result"][
+            "value"
+        ]
 
     def close(self):
         self._process.kill()
@@ -244,19 +286,25 @@ def test_in_a_browser_nothing_runs_loads_or_sticks_out(convert, evil, browser):
         browser.visit(done.output / "report.html", width, dark)
         assert browser.ask("document.scripts.length") == 0
         assert browser.ask("document.documentElement.scrollWidth") <= width
-        assert browser.ask("[...document.images].every(image => image.complete && image.naturalWidth > 0)")
-        assert browser.ask("document.images.length") > 30
-        handlers = (
-            "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => n.startsWith('on')))"
+        assert browser.ask(
+            "[...document.images].every(image => image.complete && image.naturalWidth > 0)"
         )
+        assert browser.ask("document.images.length") > 30
+        handlers = "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => n.startsWith('on')))"
         assert browser.ask(f"{handlers}.length") == 0
         text = browser.ask("document.body.innerText")
         assert all(safe(name) in text for name in EVIL)
         backgrounds.add(browser.ask("getComputedStyle(document.body).backgroundColor"))
         methods = [event["method"] for event in browser.events]
         assert "Page.javascriptDialogOpening" not in methods
-        assert "Log.entryAdded" not in methods  # nor did the page's own policy have anything to forbid
-        requests = [e["params"]["request"]["url"] for e in browser.events if e["method"] == "Network.requestWillBeSent"]
+        assert (
+            "Log.entryAdded" not in methods
+        )  # nor did the page's own policy have anything to forbid
+        requests = [
+            e["params"]["request"]["url"]
+            for e in browser.events
+            if e["method"] == "Network.requestWillBeSent"
+        ]
         assert {url.partition(":")[0] for url in requests} <= {"file", "data"}
         assert len([url for url in requests if url.startswith("file:")]) == 1
     assert len(backgrounds) == 2  # light and dark
@@ -264,7 +312,9 @@ def test_in_a_browser_nothing_runs_loads_or_sticks_out(convert, evil, browser):
 
 @pytest.mark.slow
 def test_the_browser_would_notice(browser, tmp_path):
-    (tmp_path / "wide.html").write_text('<div style="width:2000px">x</div><script>console.error("ran")</script>')
+    (tmp_path / "wide.html").write_text(
+        '<div style="width:2000px">x</div><script>console.error("ran")</script>'
+    )
     browser.visit(tmp_path / "wide.html", 360, False)
     assert browser.ask("document.scripts.length") == 1
     assert browser.ask("document.documentElement.scrollWidth") >= 2000

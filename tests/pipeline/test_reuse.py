@@ -20,7 +20,12 @@ from hypothesis import strategies as st
 from benchmarks.photographs import with_exif
 from recordmill import storage
 from recordmill.imaging import prepare
-from recordmill.schemas.dataset.record_index import SECTION_BYTES, UNKNOWN, parse_origins, parse_table
+from recordmill.schemas.dataset.record_index import (
+    SECTION_BYTES,
+    UNKNOWN,
+    parse_origins,
+    parse_table,
+)
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.features import Example
 from recordmill.schemas.image_ref import ImageRef
@@ -33,7 +38,12 @@ from recordmill.transforms.shards.shard_writer import ShardWriter
 
 TIME = 1_700_000_000
 NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
-SETTINGS = {"name": "pets", "shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}, "report": False}
+SETTINGS = {
+    "name": "pets",
+    "shards.count": 3,
+    "splits.fractions": {"train": 0.7, "test": 0.3},
+    "report": False,
+}
 
 
 def write(folder, name, content, time=TIME):
@@ -157,7 +167,9 @@ EDITS = {
 
 
 @pytest.mark.parametrize("flags", [["--update"], ["--versions", "--update"]])
-def test_a_file_that_changed_in_the_moment_it_was_converted_is_read_again(convert, photos, picture, tmp_path, flags):
+def test_a_file_that_changed_in_the_moment_it_was_converted_is_read_again(
+    convert, photos, picture, tmp_path, flags
+):
     now, other = time.time() + 60, picture("other")
     size = max(len(other), (photos / "cat/3.jpg").stat().st_size)
     write(photos, "cat/3.jpg", (photos / "cat/3.jpg").read_bytes().ljust(size, b"\0"), now)
@@ -167,11 +179,15 @@ def test_a_file_that_changed_in_the_moment_it_was_converted_is_read_again(conver
     assert updated.line["status"] == "published"
     fresh = convert(photos, settings=SETTINGS, output=tmp_path / "fresh")
     for path in fresh.shards():
-        assert (updated.output / updated.line.get("version", "") / path.name).read_bytes() == path.read_bytes()
+        assert (
+            updated.output / updated.line.get("version", "") / path.name
+        ).read_bytes() == path.read_bytes()
 
 
 @pytest.mark.parametrize("edit", EDITS)
-def test_an_update_is_a_rebuild_and_decodes_only_what_has_changed(edit, photos, convert, picture, decoded, tmp_path):
+def test_an_update_is_a_rebuild_and_decodes_only_what_has_changed(
+    edit, photos, convert, picture, decoded, tmp_path
+):
     change, settings, count = EDITS[edit]
     first = convert(photos, settings=SETTINGS, output=tmp_path / "dataset")
     assert first.code == 0
@@ -181,7 +197,9 @@ def test_an_update_is_a_rebuild_and_decodes_only_what_has_changed(edit, photos, 
     updated = convert(photos, "--update", settings=SETTINGS | settings, output=tmp_path / "dataset")
     assert (updated.code, updated.line["status"]) == (0, "published"), updated.stderr
     assert contents(updated) == contents(rebuilt)
-    assert updated.marker["run"]["images_reused"] == updated.marker["ledger"]["written"] - count + (edit == "broken")
+    assert updated.marker["run"]["images_reused"] == updated.marker["ledger"]["written"] - count + (
+        edit == "broken"
+    )
     assert len(decoded) == count
 
 
@@ -192,22 +210,34 @@ def dataset(photos, convert, tmp_path):
 
 def test_the_first_update_converts_everything_and_the_next_one_keeps_it(photos, convert, decoded):
     first = convert(photos, "--update", settings=SETTINGS)
-    assert (first.line["status"], first.marker["run"]["images_reused"], len(decoded)) == ("published", 0, 20)
+    assert (first.line["status"], first.marker["run"]["images_reused"], len(decoded)) == (
+        "published",
+        0,
+        20,
+    )
     assert convert(photos, "--update", settings=SETTINGS).line["status"] == "kept"
     assert len(decoded) == 20
 
 
-def test_without_versions_sources_are_read_and_not_decoded(dataset, photos, convert, decoded, tmp_path):
+def test_without_versions_sources_are_read_and_not_decoded(
+    dataset, photos, convert, decoded, tmp_path
+):
     versions = dataset.output / "records.versions"
     versions.write_bytes(bytes(versions.stat().st_size))
-    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    again = convert(
+        photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again"
+    )
     assert contents(again) == contents(dataset)
     assert (again.marker["run"]["images_reused"], decoded) == (20, [])
 
 
-def test_sources_that_are_known_to_be_unchanged_are_not_even_read(dataset, photos, convert, tmp_path):
+def test_sources_that_are_known_to_be_unchanged_are_not_even_read(
+    dataset, photos, convert, tmp_path
+):
     empty_unchanged(photos)
-    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    again = convert(
+        photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again"
+    )
     assert contents(again) == contents(dataset)
 
 
@@ -235,8 +265,12 @@ def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, n
     path = paths.get(name, dataset.output / f"records.{name}")
     before = path.read_bytes()
     at = before.index(b'"sha256":"') + 12 if name == "sidecar" else 60
-    path.write_bytes(before[:30] if name in ("index", "versions") else before[:at] + b"x" + before[at + 1 :])
-    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    path.write_bytes(
+        before[:30] if name in ("index", "versions") else before[:at] + b"x" + before[at + 1 :]
+    )
+    again = convert(
+        photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again"
+    )
     path.write_bytes(before)
     assert contents(again) == contents(dataset)
     reused = again.marker["run"]["images_reused"]
@@ -246,13 +280,19 @@ def test_images_of_damaged_files_are_converted_again(dataset, photos, convert, n
     assert again.line["notes"][0] == again.marker["run"]["notes"][0] == what
 
 
-@pytest.mark.parametrize("name", ["train-00000-of-00003.tfrecord", "sidecars/test-00001-of-00003.tfrecord.jsonl"])
+@pytest.mark.parametrize(
+    "name", ["train-00000-of-00003.tfrecord", "sidecars/test-00001-of-00003.tfrecord.jsonl"]
+)
 @pytest.mark.parametrize("other", ["index", "versions"])
-def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(dataset, photos, convert, name, other, tmp_path):
+def test_a_note_names_a_missing_file_of_a_dataset_to_reuse(
+    dataset, photos, convert, name, other, tmp_path
+):
     before = contents(dataset)
     (dataset.output / name).unlink()
     (dataset.output / f"records.{other}").write_bytes(b"x")
-    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+    again = convert(
+        photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again"
+    )
     names = sorted(f"{dataset.output}/{each}" for each in (name, f"records.{other}"))
     what = f"{', '.join(names)} are missing or damaged: {AGAIN}"
     if other == "index":  # without which no other file can be used
@@ -267,7 +307,9 @@ def test_a_run_that_fails_names_the_damaged_files_too(dataset, photos, convert, 
     sidecar.write_bytes(b"x")
     empty_unchanged(photos)
     settings = SETTINGS | {"max_rejected": {"count": 0, "share": 0}}
-    again = convert(photos, f"--reuse={dataset.output}", settings=settings, output=tmp_path / "again")
+    again = convert(
+        photos, f"--reuse={dataset.output}", settings=settings, output=tmp_path / "again"
+    )
     what = f"{sidecar} is missing or damaged: {AGAIN}"
     assert (again.code, what in again.line["notes"]) == (3, True)
 
@@ -289,7 +331,9 @@ SHARD_FILES = (
 
 
 @pytest.mark.parametrize("processes", [1, 2])
-def test_workers_find_the_same_damaged_files_in_any_process(dataset, photos, convert, processes, tmp_path):
+def test_workers_find_the_same_damaged_files_in_any_process(
+    dataset, photos, convert, processes, tmp_path
+):
     settings = SETTINGS | {"shards.count": 1}
     rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
     damage(dataset)
@@ -301,13 +345,21 @@ def test_workers_find_the_same_damaged_files_in_any_process(dataset, photos, con
 
 
 @pytest.mark.parametrize("count", [1, 3, 7, 20])
-def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_once(dataset, photos, count):
+def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_once(
+    dataset, photos, count
+):
     reuse = (ReusableDataset(str(dataset.output), dataset.marker["run"]["id"], True, True),)
-    keys = sorted((str(path.relative_to(photos)) for path in photos.rglob("*.*")), key=lambda key: order_of(0, key))
+    keys = sorted(
+        (str(path.relative_to(photos)) for path in photos.rglob("*.*")),
+        key=lambda key: order_of(0, key),
+    )
     refs = [(ImageRef(key, str(photos / key)), UNKNOWN) for key in keys]
     damaged = damage(dataset)
     parts = [join_earlier(reuse, refs[start : start + count], 0) for start in range(0, 20, count)]
-    assert sorted({each for joined in chain.from_iterable(parts) for each in joined.damaged}) == damaged
+    assert (
+        sorted({each for joined in chain.from_iterable(parts) for each in joined.damaged})
+        == damaged
+    )
 
 
 @pytest.mark.parametrize("settings", [{}, {"duplicates": "drop"}])
@@ -327,7 +379,13 @@ def test_little_is_read_of_a_dataset_to_reuse_before_the_output_is_claimed(
 
     for name in ("read_range", "open_to_read"):
         monkeypatch.setattr(storage, name, partial(note, getattr(storage, name)))
-    planned = convert(photos, f"--reuse={dataset.output}", "--plan", settings=settings, output=tmp_path / "planned")
+    planned = convert(
+        photos,
+        f"--reuse={dataset.output}",
+        "--plan",
+        settings=settings,
+        output=tmp_path / "planned",
+    )
     assert planned.line["status"] == "planned"
     sidecars = [f"sidecars/{path.name}.jsonl" for path in dataset.shards()]
     needed = sidecars if settings.get("duplicates") else sidecars[:1]
@@ -351,7 +409,9 @@ def test_the_first_of_several_datasets_wins_and_the_others_fill_in(
     again = convert(photos, *flags, settings=SETTINGS, output=tmp_path / "again")
     assert contents(again) == contents(rebuilt)
     assert (again.marker["run"]["images_reused"], decoded) == (21, [])
-    assert any("21 of 21 records were taken from earlier datasets" in note for note in again.line["notes"])
+    assert any(
+        "21 of 21 records were taken from earlier datasets" in note for note in again.line["notes"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -361,8 +421,12 @@ def test_the_first_of_several_datasets_wins_and_the_others_fill_in(
         ({"features": {"f": "color_histogram"}}, "the settings call functions"),
     ],
 )
-def test_a_note_says_which_settings_keep_images_from_being_reused(dataset, photos, convert, settings, why, tmp_path):
-    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS | settings, output=tmp_path / "again")
+def test_a_note_says_which_settings_keep_images_from_being_reused(
+    dataset, photos, convert, settings, why, tmp_path
+):
+    again = convert(
+        photos, f"--reuse={dataset.output}", settings=SETTINGS | settings, output=tmp_path / "again"
+    )
     assert again.code == 0
     (note,) = [note for note in again.line["notes"] if "could be reused" in note]
     assert note.startswith(f"no image of {dataset.output} could be reused: ")
@@ -401,13 +465,20 @@ def test_updates_in_one_process_see_the_dataset_that_the_last_one_made(dataset, 
         assert updated.marker["run"]["images_reused"] == 19 - number
 
 
-def test_sources_are_read_again_if_other_values_are_read_from_them(dataset, convert, decoded, records_of, tmp_path):
+def test_sources_are_read_again_if_other_values_are_read_from_them(
+    dataset, convert, decoded, records_of, tmp_path
+):
     """The image of a record is known to be unchanged; what else is in the record was not stored before."""
-    config, settings = "--config=configs/tfrecords.yaml", SETTINGS | {"splits.fractions": {"train": 1.0}}
+    config, settings = (
+        "--config=configs/tfrecords.yaml",
+        SETTINGS | {"splits.fractions": {"train": 1.0}},
+    )
     records = tmp_path / "records" / "train.tfrecord"
     records.parent.mkdir()
     with closing(RecordSink(str(records), "none")) as sink:
-        for _, record in (pair for path in dataset.shards() for pair in records_of(path.read_bytes())):
+        for _, record in (
+            pair for path in dataset.shards() for pair in records_of(path.read_bytes())
+        ):
             example = Example.FromString(record)
             example.features.feature["weight"].float_list.value.append(0.5)
             sink.write(example.SerializeToString())
@@ -417,14 +488,18 @@ def test_sources_are_read_again_if_other_values_are_read_from_them(dataset, conv
     rebuilt = convert(records.parent, config, settings=settings, output=tmp_path / "rebuilt")
     assert (first.code, rebuilt.code) == (0, 0), first.stderr + rebuilt.stderr
     decoded.clear()
-    updated = convert(records.parent, config, "--update", settings=settings, output=tmp_path / "first")
+    updated = convert(
+        records.parent, config, "--update", settings=settings, output=tmp_path / "first"
+    )
     assert contents(updated) == contents(rebuilt)
     assert (updated.marker["run"]["images_reused"], decoded) == (20, [])
 
 
 def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, convert, tmp_path):
     def refuse(folder, **settings):
-        done = convert(photos, f"--reuse={folder}", settings=SETTINGS | settings, output=tmp_path / "again")
+        done = convert(
+            photos, f"--reuse={folder}", settings=SETTINGS | settings, output=tmp_path / "again"
+        )
         assert not done.output.exists()
         return done.answer
 
@@ -445,7 +520,9 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
         ({"unit": "row"}, "are ('row', 0), not ('image', 0)"),
         ({"recordmill": 3}, "it has format 3"),
     ):
-        copy = shutil.copytree(dataset.output, tmp_path / problem.replace(" ", ""), dirs_exist_ok=True)
+        copy = shutil.copytree(
+            dataset.output, tmp_path / problem.replace(" ", ""), dirs_exist_ok=True
+        )
         marker = json.loads((copy / "recordmill.json").read_bytes())
         (copy / "recordmill.json").write_text(json.dumps(marker | change))
         code, sentence = refuse(copy)
@@ -460,15 +537,25 @@ def test_annotated_images_are_reused_with_other_boxes(convert, picture, decoded,
     folder = tmp_path / "coco"
 
     def annotate(width):
-        boxes = [{"id": n, "image_id": n, "category_id": 1, "bbox": [1, 2, width, 8], "iscrowd": 0} for n in range(6)]
-        images = [
-            {"id": n, "file_name": f"{n}.{'jpg' if n % 2 else 'png'}", "width": 24, "height": 16} for n in range(6)
+        boxes = [
+            {"id": n, "image_id": n, "category_id": 1, "bbox": [1, 2, width, 8], "iscrowd": 0}
+            for n in range(6)
         ]
-        text = json.dumps({"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cat"}]})
+        images = [
+            {"id": n, "file_name": f"{n}.{'jpg' if n % 2 else 'png'}", "width": 24, "height": 16}
+            for n in range(6)
+        ]
+        text = json.dumps(
+            {"images": images, "annotations": boxes, "categories": [{"id": 1, "name": "cat"}]}
+        )
         write(folder, "annotations/instances_train2017.json", text.encode())
 
     for n in range(6):
-        write(folder, f"train/{n}.{'jpg' if n % 2 else 'png'}", picture(n, kind="JPEG" if n % 2 else "PNG"))
+        write(
+            folder,
+            f"train/{n}.{'jpg' if n % 2 else 'png'}",
+            picture(n, kind="JPEG" if n % 2 else "PNG"),
+        )
     annotate(9)
     config = "--config=configs/coco.yaml"
     settings = {"name": "boxes", "report": False, "shards.count": 1}
@@ -482,7 +569,9 @@ def test_annotated_images_are_reused_with_other_boxes(convert, picture, decoded,
     assert contents(updated) == contents(rebuilt) != before
     assert (updated.marker["run"]["images_reused"], decoded) == (6, [])
     empty_unchanged(folder / "train")
-    again = convert(folder, config, f"--reuse={updated.output}", settings=settings, output=tmp_path / "again")
+    again = convert(
+        folder, config, f"--reuse={updated.output}", settings=settings, output=tmp_path / "again"
+    )
     assert contents(again) == contents(updated)
 
 
@@ -497,7 +586,9 @@ SAME = {
 
 
 @pytest.mark.parametrize("case", SAME)
-def test_records_are_copied_if_nothing_has_changed_that_decides_them(case, photos, convert, picture, built, tmp_path):
+def test_records_are_copied_if_nothing_has_changed_that_decides_them(
+    case, photos, convert, picture, built, tmp_path
+):
     settings = SETTINGS | SAME[case]
     first = convert(photos, settings=settings, output=tmp_path / "dataset")
     assert first.code == 0, first.stderr
@@ -531,13 +622,21 @@ def test_rejected_images_are_not_decoded_again(photos, convert, picture, decoded
 def test_records_whose_label_was_unknown_are_read_again(convert, tmp_path):
     """The label is in the record, and what it is called in a file next to it: neither is in the reference."""
     records, settings = tmp_path / "records", SETTINGS | {"max_rejected": {"share": 0.5}}
-    source = {"kind": "fixed_records", "data": {"train": "*.bin"}, "labels": ["label"], "label": "label"}
+    source = {
+        "kind": "fixed_records",
+        "data": {"train": "*.bin"},
+        "labels": ["label"],
+        "label": "label",
+    }
     source |= {"height": 2, "width": 2, "class_names_file": "classes.txt"}
     settings |= {"source": source, "decode": "images", "images.store": "png"}
     write(records, "all.bin", b"".join(bytes([number % 3, *[number] * 12]) for number in range(12)))
     write(records, "classes.txt", b"cat\ndog\n")
     first = convert(records, settings=settings, output=tmp_path / "dataset")
-    assert (first.code, first.line.get("ledger", {}).get("rejected")) == (0, {"unknown_label": 4}), first.stderr
+    assert (first.code, first.line.get("ledger", {}).get("rejected")) == (
+        0,
+        {"unknown_label": 4},
+    ), first.stderr
     write(records, "classes.txt", b"cat\ndog\nemu\n")
     rebuilt = convert(records, settings=settings, output=tmp_path / "rebuilt")
     updated = convert(records, "--update", settings=settings, output=tmp_path / "dataset")
@@ -565,17 +664,25 @@ def test_what_could_not_be_read_is_tried_again(photos, convert, decoded, monkeyp
     assert (len(decoded), updated.rejected) == (1, [])
 
 
-def test_the_digests_of_a_reference_are_computed_once(dataset, photos, convert, monkeypatch, tmp_path):
+def test_the_digests_of_a_reference_are_computed_once(
+    dataset, photos, convert, monkeypatch, tmp_path
+):
     digest, source, digested = ReferenceDigests.digest, shard_writer.source_digest_of, Counter()
 
     def count(ref, what, found):
         digested[ref.key, what] += 1
         return found
 
-    monkeypatch.setattr(ReferenceDigests, "digest", lambda *given: count(given[1], "own", digest(*given)))
+    monkeypatch.setattr(
+        ReferenceDigests, "digest", lambda *given: count(given[1], "own", digest(*given))
+    )
     for module in (shard_writer, earlier_datasets):
-        monkeypatch.setattr(module, "source_digest_of", lambda ref: count(ref, "source", source(ref)))
-    again = convert(photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again")
+        monkeypatch.setattr(
+            module, "source_digest_of", lambda ref: count(ref, "source", source(ref))
+        )
+    again = convert(
+        photos, f"--reuse={dataset.output}", settings=SETTINGS, output=tmp_path / "again"
+    )
     assert again.marker["run"]["images_reused"] == 20
     keys = [str(path.relative_to(photos)) for path in photos.rglob("*.*")]
     assert digested == {(key, what): 1 for key in keys for what in ("own", "source")}
@@ -584,12 +691,18 @@ def test_the_digests_of_a_reference_are_computed_once(dataset, photos, convert, 
 @pytest.mark.parametrize(
     "settings", [{"images.reencode": "always"}, {"duplicates": "drop"}, {"duplicates": "together"}]
 )
-def test_no_byte_of_an_unchanged_source_is_read(settings, photos, convert, picture, decoded, monkeypatch, tmp_path):
+def test_no_byte_of_an_unchanged_source_is_read(
+    settings, photos, convert, picture, decoded, monkeypatch, tmp_path
+):
     """The sizes of shards are estimated from a sample, and duplicates found by digests: both from the old rows."""
     for path in photos.glob("dog/*"):
         path.unlink()  # JPEGs made of PNGs do not say how they would be sampled
     write(photos, "cat/copy.jpg", (photos / "cat" / "1.jpg").read_bytes())
-    settings = SETTINGS | {"shards.count": None, "shards.size": "1 KB", "labels.classes": ["cat", "emu"]} | settings
+    settings = (
+        SETTINGS
+        | {"shards.count": None, "shards.size": "1 KB", "labels.classes": ["cat", "emu"]}
+        | settings
+    )
     config = "--config=configs/class_folders.yaml"
     first = convert(photos, config, settings=settings, output=tmp_path / "dataset")
     assert first.code == 0, first.stderr
@@ -613,7 +726,9 @@ def test_no_byte_of_an_unchanged_source_is_read(settings, photos, convert, pictu
     assert sizes == {name: (photos / name).stat().st_size for name in new}
 
 
-def test_a_note_counts_the_images_on_which_the_datasets_to_reuse_disagree(photos, convert, picture, tmp_path):
+def test_a_note_counts_the_images_on_which_the_datasets_to_reuse_disagree(
+    photos, convert, picture, tmp_path
+):
     first = convert(photos, settings=SETTINGS, output=tmp_path / "first")
     content = (photos / "cat/3.jpg").read_bytes()
     other = picture("another")
@@ -630,7 +745,9 @@ def test_a_note_counts_the_images_on_which_the_datasets_to_reuse_disagree(photos
     assert (run["images_disputed"], note in run["notes"]) == (1, True)
 
 
-def test_notes_about_the_replaced_dataset_are_those_of_the_run(dataset, photos, convert, picture, tmp_path):
+def test_notes_about_the_replaced_dataset_are_those_of_the_run(
+    dataset, photos, convert, picture, tmp_path
+):
     write(photos, "bat/1.jpg", picture("bat"))
     rebuilt = convert(photos, settings=SETTINGS, output=tmp_path / "rebuilt")
     updated = convert(photos, "--update", settings=SETTINGS, output=dataset.output)
@@ -645,7 +762,9 @@ def test_notes_about_the_replaced_dataset_are_those_of_the_run(dataset, photos, 
 
 def test_an_update_leaves_out_what_exclude_names(dataset, photos, convert, decoded, tmp_path):
     removed = tmp_path / "removed.txt"
-    removed.write_text(f"key:cat/1.jpg\nsha256:{hashlib.sha256((photos / 'dog/2.png').read_bytes()).hexdigest()}\n")
+    removed.write_text(
+        f"key:cat/1.jpg\nsha256:{hashlib.sha256((photos / 'dog/2.png').read_bytes()).hexdigest()}\n"
+    )
     settings = SETTINGS | {"exclude": str(removed)}
     rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
     decoded.clear()
@@ -664,13 +783,20 @@ def test_an_update_leaves_out_what_exclude_names(dataset, photos, convert, decod
 def test_an_update_on_direct_runner(dataset, photos, convert, picture, tmp_path):
     grown(photos, picture)
     rebuilt = convert(photos, settings=SETTINGS, output=tmp_path / "rebuilt")
-    updated = convert(photos, "--update", "--runner=DirectRunner", settings=SETTINGS, output=dataset.output)
+    updated = convert(
+        photos, "--update", "--runner=DirectRunner", settings=SETTINGS, output=dataset.output
+    )
     assert contents(updated) == contents(rebuilt)
     assert updated.marker["run"]["images_reused"] == 20
 
 
 NAMES = st.sampled_from(
-    [f"{label}/{number}.{kind}" for label in ("cat", "dog") for number in range(4) for kind in ("jpg", "png")]
+    [
+        f"{label}/{number}.{kind}"
+        for label in ("cat", "dog")
+        for number in range(4)
+        for kind in ("jpg", "png")
+    ]
 )
 CHANGES = st.dictionaries(NAMES, st.sampled_from(["remove", "write", "touch"]), max_size=6)
 
@@ -685,7 +811,12 @@ def make_edits(folder, edits, picture):
     for name, edit in edits.items():
         path = folder / name
         if edit == "write":
-            write(folder, name, picture((name, "new"), kind="JPEG" if name.endswith("jpg") else "PNG"), TIME + 7)
+            write(
+                folder,
+                name,
+                picture((name, "new"), kind="JPEG" if name.endswith("jpg") else "PNG"),
+                TIME + 7,
+            )
         elif edit == "remove":
             path.unlink(missing_ok=True)
         elif path.exists():
@@ -701,7 +832,10 @@ def test_drawn_edits_give_what_a_rebuild_gives(tmp_path_factory, request, edits,
     write_pictures(folder, picture)
     first = convert(folder, settings=SETTINGS, output=tmp_path / "dataset")
     make_edits(folder, edits, picture)
-    other = SETTINGS | {"shards.count": shards, "splits.fractions": {"train": share, "test": 1 - share}}
+    other = SETTINGS | {
+        "shards.count": shards,
+        "splits.fractions": {"train": share, "test": 1 - share},
+    }
     rebuilt = convert(folder, settings=other, output=tmp_path / "rebuilt")
     updated = convert(folder, "--update", settings=other, output=tmp_path / "dataset")
     assert (first.code, updated.code) == (0, rebuilt.code)
@@ -742,7 +876,9 @@ def keys_of(done):
 
 @settings(max_examples=settings().max_examples // 3)  # each takes three conversions
 @given(CHANGES, st.sampled_from(["none", "gzip"]), st.booleans())
-def test_drawn_edits_leave_the_files_of_untouched_shards(tmp_path_factory, request, edits, compression, has_versions):
+def test_drawn_edits_leave_the_files_of_untouched_shards(
+    tmp_path_factory, request, edits, compression, has_versions
+):
     tmp_path = tmp_path_factory.mktemp("drawn")
     convert, picture = (request.getfixturevalue(name) for name in ("convert", "picture"))
     folder, flags = tmp_path / "input", ["--versions"] * has_versions
@@ -781,7 +917,9 @@ UNTOUCHED = {
 
 
 @pytest.mark.parametrize("case", UNTOUCHED)
-def test_the_report_of_an_untouched_shard_is_that_of_a_conversion(case, photos, convert, picture, tmp_path):
+def test_the_report_of_an_untouched_shard_is_that_of_a_conversion(
+    case, photos, convert, picture, tmp_path
+):
     chosen = FIXED | UNTOUCHED[case]
     if case == "rejected":
         broken(photos, picture)
@@ -804,7 +942,9 @@ def test_the_report_of_an_untouched_shard_is_that_of_a_conversion(case, photos, 
     assert origins_of(updated) == origins_of(rebuilt)
     assert reports_of_update == reports
     written = {keys for keys, is_linked in linked.items() if not is_linked}
-    without_records = {keys for keys in linked if keys <= {f"dog/{number}.png" for number in range(10, 16)}}
+    without_records = {
+        keys for keys in linked if keys <= {f"dog/{number}.png" for number in range(10, 16)}
+    }
     edited = {"cat/3.jpg", "cat/1.jpg"} if case == "excluded" else {"cat/3.jpg"}
     assert written - without_records == {keys for keys in linked if keys & edited}
     assert len(linked) > len(written)
@@ -813,7 +953,13 @@ def test_the_report_of_an_untouched_shard_is_that_of_a_conversion(case, photos, 
 def test_untouched_shards_of_annotated_images(convert, picture, tmp_path):
     folder, config = tmp_path / "coco", "--config=configs/coco.yaml"
     boxes = [
-        {"id": n, "image_id": n // 2, "category_id": 1 + n % 2, "bbox": [1, 2, 9 + 20 * (n == 3), 8], "iscrowd": 0}
+        {
+            "id": n,
+            "image_id": n // 2,
+            "category_id": 1 + n % 2,
+            "bbox": [1, 2, 9 + 20 * (n == 3), 8],
+            "iscrowd": 0,
+        }
         for n in range(20)
     ]
     images = [{"id": n, "file_name": f"{n}.jpg", "width": 24, "height": 16} for n in range(12)]
@@ -847,8 +993,13 @@ def test_a_damaged_shard_is_written_again_though_none_of_its_images_has_changed(
     damage, photos, convert, picture, tmp_path
 ):
     done = convert(photos, settings=FIXED, output=tmp_path / "dataset")
-    names = {path.name: (done.output / "sidecars" / f"{path.name}.jsonl") for path in done.shards("train")}
-    name = next(name for name, sidecar in names.items() if b'"cat/3.jpg"' not in sidecar.read_bytes())
+    names = {
+        path.name: (done.output / "sidecars" / f"{path.name}.jsonl")
+        for path in done.shards("train")
+    }
+    name = next(
+        name for name, sidecar in names.items() if b'"cat/3.jpg"' not in sidecar.read_bytes()
+    )
     path = names[name] if damage == "sidecar" else done.output / name
     DAMAGES.get(damage, DAMAGES["frame"])(path)
     changed(photos, picture)
@@ -864,7 +1015,9 @@ def test_a_damaged_shard_is_written_again_though_none_of_its_images_has_changed(
     assert (note in updated.line["notes"]) == (damage != "frame")  # whose records are whole
 
 
-def test_where_no_file_can_be_linked_shards_are_written(photos, convert, picture, monkeypatch, tmp_path):
+def test_where_no_file_can_be_linked_shards_are_written(
+    photos, convert, picture, monkeypatch, tmp_path
+):
     convert(photos, settings=FIXED, output=tmp_path / "dataset")
     changed(photos, picture)
     rebuilt = convert(photos, settings=FIXED, output=tmp_path / "rebuilt")
@@ -880,11 +1033,16 @@ def test_where_no_file_can_be_linked_shards_are_written(photos, convert, picture
 
 
 @pytest.mark.parametrize("reason", ["another output", "two datasets", "compression", "labels"])
-def test_a_shard_is_linked_only_if_it_would_be_written_again_in_its_place(reason, photos, convert, picture, tmp_path):
+def test_a_shard_is_linked_only_if_it_would_be_written_again_in_its_place(
+    reason, photos, convert, picture, tmp_path
+):
     other = convert(photos, settings=FIXED, output=tmp_path / "other")
     if reason != "another output":
         convert(photos, settings=FIXED, output=tmp_path / "dataset")
-    chosen, flags = dict(FIXED), {"another output": [f"--reuse={other.output}"]}.get(reason, ["--update"])
+    chosen, flags = (
+        dict(FIXED),
+        {"another output": [f"--reuse={other.output}"]}.get(reason, ["--update"]),
+    )
     if reason == "two datasets":
         flags.append(f"--reuse={other.output}")
     if reason == "compression":
@@ -906,6 +1064,14 @@ def test_stored_raw_pixels_are_taken_as_they_are(tmp_path, convert):
     convert(tmp_path / "mnist", "--config=configs/idx.yaml", settings=raw)
     changed = raw | {"labels.offset": 5, "name": "dataset"}
     updated = convert(tmp_path / "mnist", "--config=configs/idx.yaml", "--update", settings=changed)
-    assert (updated.code, updated.marker["run"]["images_reused"]) == (0, updated.marker["ledger"]["written"])
-    rebuilt = convert(tmp_path / "mnist", "--config=configs/idx.yaml", settings=changed, output=tmp_path / "rebuilt")
+    assert (updated.code, updated.marker["run"]["images_reused"]) == (
+        0,
+        updated.marker["ledger"]["written"],
+    )
+    rebuilt = convert(
+        tmp_path / "mnist",
+        "--config=configs/idx.yaml",
+        settings=changed,
+        output=tmp_path / "rebuilt",
+    )
     assert contents(updated) == contents(rebuilt)

@@ -27,7 +27,9 @@ def dataset(convert, photos):
     """Ten images in four shards, one rejected file, one ignored."""
     (photos / "cat" / "text.jpg").write_bytes(b"no picture")
     (photos / ".DS_Store").touch()
-    done = convert(photos, settings={"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}})
+    done = convert(
+        photos, settings={"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}}
+    )
     assert (done.code, done.errors) == (0, [])
     return done
 
@@ -55,7 +57,9 @@ def test_every_image_becomes_exactly_one_example_with_exact_values(dataset, phot
 
 
 def test_a_dataset_is_its_files_and_nothing_else(dataset):
-    shards = {f"{split}-0000{index}-of-00002.tfrecord" for split in ("train", "test") for index in (0, 1)}
+    shards = {
+        f"{split}-0000{index}-of-00002.tfrecord" for split in ("train", "test") for index in (0, 1)
+    }
     sidecars = {f"sidecars/{name}.jsonl" for name in shards}
     described = {"README.md", "croissant.json", "schema.pbtxt", "report.html", "report.json"}
     described |= {
@@ -72,7 +76,10 @@ def test_a_dataset_is_its_files_and_nothing_else(dataset):
 def test_sidecars_point_at_their_records(dataset, records_of):
     for shard in dataset.shards():
         content = shard.read_bytes()
-        rows = [json.loads(line) for line in (dataset.output / f"sidecars/{shard.name}.jsonl").read_text().splitlines()]
+        rows = [
+            json.loads(line)
+            for line in (dataset.output / f"sidecars/{shard.name}.jsonl").read_text().splitlines()
+        ]
         written = [row for row in rows if "rejected" not in row]
         assert [(row["offset"], row["length"]) for row in written] == [
             (offset, len(data)) for offset, data in records_of(content)
@@ -85,7 +92,10 @@ def test_sidecars_point_at_their_records(dataset, records_of):
             image = example.features.feature["image/encoded"].bytes_list.value
             of_image = hashlib.sha256(image[0]).hexdigest()
             image[0] = b""
-            assert row["rest"] == hashlib.sha256(example.SerializeToString(deterministic=True)).hexdigest()
+            assert (
+                row["rest"]
+                == hashlib.sha256(example.SerializeToString(deterministic=True)).hexdigest()
+            )
             assert row["record"] == hashlib.sha256((row["rest"] + of_image).encode()).hexdigest()
 
 
@@ -104,9 +114,15 @@ def test_the_index_has_the_place_of_every_record(dataset, records_of):
     entries = list(struct.iter_unpack("<3Q", index[24 + 40 * 4 :]))
     expected = []
     for shard in shards:
-        rows = [json.loads(line) for line in (dataset.output / shard["sidecar"]).read_text().splitlines()]
+        rows = [
+            json.loads(line)
+            for line in (dataset.output / shard["sidecar"]).read_text().splitlines()
+        ]
         keys = [row["key"] for row in rows if "rejected" not in row]
-        places = [(at, len(data)) for at, data in records_of((dataset.output / shard["name"]).read_bytes())]
+        places = [
+            (at, len(data))
+            for at, data in records_of((dataset.output / shard["name"]).read_bytes())
+        ]
         for (offset, length), key in zip(places, keys, strict=True):
             digest = hashlib.sha256(b"0\0key\0" + key.encode()).digest()
             expected.append((offset, length, int.from_bytes(digest[16:24], "big")))
@@ -116,7 +132,9 @@ def test_the_index_has_the_place_of_every_record(dataset, records_of):
         assert [each[2] for each in own] == sorted(each[2] for each in own), name
 
 
-def test_the_fingerprint_is_the_sum_over_all_records_in_any_shards(dataset, convert, photos, tmp_path):
+def test_the_fingerprint_is_the_sum_over_all_records_in_any_shards(
+    dataset, convert, photos, tmp_path
+):
     def add_up(rows_by_split, label=None):
         digests = [
             hashlib.sha256(f"{split}\0{row['record']}\0{row['key']}".encode()).digest()
@@ -167,7 +185,9 @@ def test_the_ledger_is_exact(dataset):
 def test_the_marker_says_what_the_files_are(dataset, photos):
     marker = dataset.marker
     for split, described in marker["splits"].items():
-        assert [shard["name"] for shard in described["shards"]] == [path.name for path in dataset.shards(split)]
+        assert [shard["name"] for shard in described["shards"]] == [
+            path.name for path in dataset.shards(split)
+        ]
         assert described["records"] == len(dataset.examples(split))
         assert described["bytes"] == sum(path.stat().st_size for path in dataset.shards(split))
         texts = [example["image/class/text"].decode() for example in dataset.examples(split)]
@@ -175,7 +195,10 @@ def test_the_marker_says_what_the_files_are(dataset, photos):
         for shard in described["shards"]:
             content = (dataset.output / shard["name"]).read_bytes()
             sidecar = (dataset.output / shard["sidecar"]).read_bytes()
-            assert (shard["bytes"], shard["sha256"]) == (len(content), hashlib.sha256(content).hexdigest())
+            assert (shard["bytes"], shard["sha256"]) == (
+                len(content),
+                hashlib.sha256(content).hexdigest(),
+            )
             assert shard["sidecar_sha256"] == hashlib.sha256(sidecar).hexdigest()
             assert shard["records"] == sum(b'"rejected"' not in row for row in sidecar.splitlines())
     assert list(marker["splits"]) == ["train", "test"]
@@ -219,10 +242,21 @@ def test_the_stored_configuration_makes_the_same_dataset(dataset, convert, photo
 def test_the_plan_is_the_same_as_far_as_the_recipe_is(dataset):
     settings = yaml.safe_load((dataset.output / "config.yaml").read_text())
     recipe = dataset.marker["plan"]["recipe"]
-    about_people = {"max_rejected", "report", "analyze", "licence", "creator", "version", "citation"}
+    about_people = {
+        "max_rejected",
+        "report",
+        "analyze",
+        "licence",
+        "creator",
+        "version",
+        "citation",
+    }
     assert settings.keys() - recipe.keys() >= about_people
     shared = {key: value for key, value in settings.items() if key in recipe}
-    for group in ("images", "shards"):  # settings that were added are absent from recipes at their defaults
+    for group in (
+        "images",
+        "shards",
+    ):  # settings that were added are absent from recipes at their defaults
         shared[group] = {key: value for key, value in shared[group].items() if key in recipe[group]}
     assert shared == {key: recipe[key] for key in shared}
     assert settings["images"].keys() - recipe["images"].keys() == {"function", "metadata"}
@@ -244,7 +278,9 @@ def test_class_from(convert, picture, tmp_path, class_from, labels):
     settings = {"source.class_from": class_from, "splits.fractions": {"train": 1.0}}
     done = convert(tmp_path / "photos", settings=settings)
     assert {row["key"]: row["class"] for row in done.rows()} == labels
-    assert done.marker["labels"] == {name: index for index, name in enumerate(sorted(set(labels.values())))}
+    assert done.marker["labels"] == {
+        name: index for index, name in enumerate(sorted(set(labels.values())))
+    }
 
 
 def test_a_flat_folder_of_images_without_labels(convert, picture, tmp_path):
@@ -252,7 +288,9 @@ def test_a_flat_folder_of_images_without_labels(convert, picture, tmp_path):
     for number in range(4):
         (tmp_path / "photos" / f"{number}.jpg").write_bytes(picture(number))
     both = {"splits.fractions": {"train": 0.5, "test": 0.5}}
-    (sentence,) = convert(tmp_path / "photos", settings={**both, "source.kind": "class_folders"}).errors
+    (sentence,) = convert(
+        tmp_path / "photos", settings={**both, "source.kind": "class_folders"}
+    ).errors
     assert "4 no_class" in sentence
     assert (
         "images are expected in folders named after their class (--set source.class_from=none takes images without "
@@ -263,14 +301,18 @@ def test_a_flat_folder_of_images_without_labels(convert, picture, tmp_path):
     done = convert(tmp_path / "photos", settings={**both, "source.class_from": "none"})
     assert (done.code, done.rejected, done.marker["labels"]) == (0, [], {})
     assert done.keys() == ["0.jpg", "1.jpg", "2.jpg", "deep/3.jpg"]
-    assert {frozenset(each) & {"image/class/label", "image/class/text"} for each in done.examples()} == {frozenset()}
+    assert {
+        frozenset(each) & {"image/class/label", "image/class/text"} for each in done.examples()
+    } == {frozenset()}
     assert (done.output / "labels.txt").read_bytes() == b""
 
 
 def test_an_image_in_no_class_folder_is_rejected(convert, photos, picture):
     (photos / "loose.jpg").write_bytes(picture("loose"))
     done = convert(photos)
-    assert [(row["key"], row["stage"], row["reason"]) for row in done.rejected] == [("loose.jpg", "list", "no_class")]
+    assert [(row["key"], row["stage"], row["reason"]) for row in done.rejected] == [
+        ("loose.jpg", "list", "no_class")
+    ]
     assert done.marker["ledger"]["written"] == 10
 
 
@@ -287,11 +329,17 @@ def test_given_splits(convert, class_folders, picture, tmp_path):
     assert done.keys("validation") == ["val/cat/00.jpg", "val/dog/00.jpg"]
     assert list(done.marker["splits"]) == ["train", "validation"]
     assert done.marker["labels"] == {"cat": 0, "dog": 1}
-    assert [(row["key"], row["reason"]) for row in done.rejected] == [("elsewhere/1.jpg", "no_split")]
+    assert [(row["key"], row["reason"]) for row in done.rejected] == [
+        ("elsewhere/1.jpg", "no_split")
+    ]
 
 
-@pytest.mark.parametrize("words", [("train", "test"), ("Train", "Val"), ("train", "validation", "test")])
-def test_a_first_level_of_split_words_asks_which_reading_is_meant(convert, class_folders, tmp_path, words):
+@pytest.mark.parametrize(
+    "words", [("train", "test"), ("Train", "Val"), ("train", "validation", "test")]
+)
+def test_a_first_level_of_split_words_asks_which_reading_is_meant(
+    convert, class_folders, tmp_path, words
+):
     root = tmp_path / "photos"
     for word in words:
         class_folders(root / word, {"cat": 2, "dog": 2})
@@ -307,7 +355,11 @@ def test_a_first_level_of_split_words_asks_which_reading_is_meant(convert, class
     # Each of the two answers that the sentence names is one.
     as_classes = convert(root, settings={"labels.classes": folders}, output=tmp_path / "classes")
     assert (as_classes.code, list(as_classes.marker["labels"])) == (0, folders)
-    as_splits = convert(root, settings={"splits.from_folders": {word: word for word in folders}}, output=tmp_path / "s")
+    as_splits = convert(
+        root,
+        settings={"splits.from_folders": {word: word for word in folders}},
+        output=tmp_path / "s",
+    )
     assert (as_splits.code, list(as_splits.marker["labels"])) == (0, ["cat", "dog"])
 
 
@@ -357,12 +409,18 @@ def test_labels_from_file_names(convert, picture, tmp_path):
     assert {row["key"]: row["label"] for row in done.rows() if "rejected" not in row} == names
     assert {example["image/class/label"] for example in done.examples()} == {3, -1, 12, 7}
     assert (done.output / "labels.txt").read_text() == "-1:-1\n3:3\n7:7\n12:12\n"
-    assert [(row["key"], row["reason"]) for row in done.rejected] == [("unlabelled.jpg", "name_mismatch")]
+    assert [(row["key"], row["reason"]) for row in done.rejected] == [
+        ("unlabelled.jpg", "name_mismatch")
+    ]
 
 
 def test_an_explicit_label_list_with_offset_and_catch_all(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 2, "dog": 2, "emu": 2})
-    labels = {"labels.classes": ["other", "dog", "bird"], "labels.catch_all": "other", "labels.offset": 1}
+    labels = {
+        "labels.classes": ["other", "dog", "bird"],
+        "labels.catch_all": "other",
+        "labels.offset": 1,
+    }
     done = convert(root, settings=labels)
     assert done.marker["labels"] == {"other": 1, "dog": 2, "bird": 3}
     assert (done.output / "labels.txt").read_text() == "1:other\n2:dog\n3:bird\n"
@@ -372,7 +430,9 @@ def test_an_explicit_label_list_with_offset_and_catch_all(convert, class_folders
     ]  # fmt: skip
 
 
-def test_labels_that_the_list_lacks_are_rejected_without_a_catch_all(convert, class_folders, tmp_path):
+def test_labels_that_the_list_lacks_are_rejected_without_a_catch_all(
+    convert, class_folders, tmp_path
+):
     root = class_folders(tmp_path / "photos", {"cat": 4, "emu": 1})
     done = convert(root, settings={"labels.classes": ["cat"]})
     assert [(row["key"], row["stage"], row["reason"]) for row in done.rejected] == [
@@ -416,10 +476,10 @@ def test_several_inputs_are_listed_side_by_side(tmp_path):
 
 
 def test_a_missing_extra_for_google_is_not_mentioned():
-    hidden = (
-        "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; logging.warning('logged')"
+    hidden = "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; logging.warning('logged')"
+    done = subprocess.run(
+        [sys.executable, "-c", hidden], capture_output=True, text=True, check=True
     )
-    done = subprocess.run([sys.executable, "-c", hidden], capture_output=True, text=True, check=True)
     assert done.stderr == "WARNING:root:logged\n"
 
 

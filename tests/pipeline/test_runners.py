@@ -46,7 +46,11 @@ def elsewhere(monkeypatch):
 
         class Runner(PipelineRunner):
             def run_pipeline(self, pipeline, options):
-                run = (lambda: FnApiRunner().run_pipeline(pipeline, PipelineOptions([]))) if works else lambda: None
+                run = (
+                    (lambda: FnApiRunner().run_pipeline(pipeline, PipelineOptions([])))
+                    if works
+                    else lambda: None
+                )
                 jobs.append(Job(run, **behaviour))
                 return jobs[-1]
 
@@ -76,15 +80,27 @@ def no_exit(monkeypatch):
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        (["--runner=NoSuchRunner"], "no job can be made for --runner=NoSuchRunner: Unexpected pipeline runner"),
-        (["--runner=no.such.Runner"], "no job can be made for --runner=no.such.Runner: No module named 'no'"),
-        (["--runner=os.Runner"], "no job can be made for --runner=os.Runner: module 'os' has no attribute"),
+        (
+            ["--runner=NoSuchRunner"],
+            "no job can be made for --runner=NoSuchRunner: Unexpected pipeline runner",
+        ),
+        (
+            ["--runner=no.such.Runner"],
+            "no job can be made for --runner=no.such.Runner: No module named 'no'",
+        ),
+        (
+            ["--runner=os.Runner"],
+            "no job can be made for --runner=os.Runner: module 'os' has no attribute",
+        ),
         (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
         (
             ["--runner=FlinkRunner", "--parallelism=x"],
             "the flags --parallelism=x cannot be understood by Beam: argument --parallelism: invalid int value: 'x'",
         ),
-        (["--runner=FlinkRunner", "--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+        (
+            ["--runner=FlinkRunner", "--ouput=x"],
+            "there is no flag --ouput=x: did you mean --output?",
+        ),
         (["--threads=many"], "argument --threads: many is not a number of 1 or more: see --help"),
         (["--threads"], "argument --threads: expected one argument: see --help"),
     ],
@@ -103,7 +119,9 @@ def test_a_remote_job_is_waited_for_and_read(convert, photos, elsewhere, tmp_pat
     elsewhere()
     done = convert(photos, ON)
     assert (done.code, done.line["status"]) == (0, "published")
-    assert done.stderr.splitlines()[1] == "the job runs on elsewhere.Runner; progress is shown there"
+    assert (
+        done.stderr.splitlines()[1] == "the job runs on elsewhere.Runner; progress is shown there"
+    )
     assert "listing" not in done.stderr
     assert not [name for name in os.listdir(done.output) if name.startswith(".")]
 
@@ -171,7 +189,8 @@ def test_where_the_work_is_done(runner, flags, here):
 
 
 @pytest.mark.parametrize(
-    ("stop", "code", "how"), [(KeyboardInterrupt, 130, "interrupted"), (Terminated, 143, "stopped by a signal")]
+    ("stop", "code", "how"),
+    [(KeyboardInterrupt, 130, "interrupted"), (Terminated, 143, "stopped by a signal")],
 )
 def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
     convert, photos, elsewhere, no_exit, capsys, stop, code, how
@@ -185,7 +204,9 @@ def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
     assert line["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
 
 
-def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, elsewhere, no_exit, monkeypatch):
+def test_the_job_is_cancelled_before_its_job_server_is_ended(
+    convert, photos, elsewhere, no_exit, monkeypatch
+):
     jobs = elsewhere(wait=KeyboardInterrupt())
     started, ended = beam.Pipeline.run, []
 
@@ -213,8 +234,16 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(convert, photos, el
     [
         ("elsewhere.Runner", False, "the job on elsewhere.Runner was cancelled; "),
         ("FlinkRunner", True, "the job on FlinkRunner was cancelled; "),
-        ("FlinkRunner", False, "the job on FlinkRunner may go on: look there, and stop it if it runs"),
-        ("PortableRunner", True, "the job on PortableRunner may go on: look there, and stop it if it runs"),
+        (
+            "FlinkRunner",
+            False,
+            "the job on FlinkRunner may go on: look there, and stop it if it runs",
+        ),
+        (
+            "PortableRunner",
+            True,
+            "the job on PortableRunner may go on: look there, and stop it if it runs",
+        ),
     ],
 )
 def test_what_is_known_of_a_cancelled_job(monkeypatch, runner, on_flink, said):
@@ -255,7 +284,11 @@ def test_a_crash_in_a_worker_is_in_the_outcome_file_too(convert, photos, monkeyp
     assert (done.code, done.line["status"]) == (1, "failed")
     assert "10 listed, 9 written" in done.line["sentence"]
     line = json.loads(file.read_bytes())
-    assert (line["status"], line["exit_code"], line["sentence"]) == ("failed", 1, done.line["sentence"])
+    assert (line["status"], line["exit_code"], line["sentence"]) == (
+        "failed",
+        1,
+        done.line["sentence"],
+    )
     assert line["run_id"]
 
 

@@ -38,7 +38,10 @@ def folder(tmp_path_factory) -> Path:
 
 def contents(folder: Path) -> dict[str, str]:
     files = [path for path in folder.rglob("*") if path.is_file()]
-    return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in files}
+    return {
+        str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in files
+    }
 
 
 def opened(path: Path) -> Image.Image:
@@ -51,7 +54,11 @@ def test_counts(folder):
     assert Counter(path.split("/")[0] for path in contents(folder)) == {
         "circle": 45, "hexagon": 42, "octagon": 42, "pentagon": 41, "square": 42, "triangle": 42, ".DS_Store": 1
     }  # fmt: skip
-    assert Counter(ODDITIES.values()) + Counter(written=240) == {"written": 250, "rejected": 3, "ignored": 2}
+    assert Counter(ODDITIES.values()) + Counter(written=240) == {
+        "written": 250,
+        "rejected": 3,
+        "ignored": 2,
+    }
 
 
 def test_every_file_is_plain_or_a_declared_oddity(folder):
@@ -86,7 +93,11 @@ def test_odd_kinds(folder, path, container, mode):
 
 @pytest.mark.parametrize(
     ("path", "orientation"),
-    [("octagon/on_its_side.jpg", 8), ("triangle/on_its_side.jpg", 6), ("triangle/upside_down.jpg", 3)],
+    [
+        ("octagon/on_its_side.jpg", 8),
+        ("triangle/on_its_side.jpg", 6),
+        ("triangle/upside_down.jpg", 3),
+    ],
 )
 def test_turned_pictures_are_upright_once_their_tag_is_honoured(folder, path, orientation):
     image = opened(folder / path)
@@ -115,7 +126,9 @@ def test_one_picture_has_two_labels(folder):
     assert [path for path, times in Counter(contents(folder).values()).items() if times > 1] == [
         contents(folder)["circle/same_as_a_square.jpg"]
     ]
-    assert contents(folder)["square/square_00.jpg"] == contents(folder)["circle/same_as_a_square.jpg"]
+    assert (
+        contents(folder)["square/square_00.jpg"] == contents(folder)["circle/same_as_a_square.jpg"]
+    )
 
 
 def test_the_cut_picture_ends_like_a_whole_one(folder):
@@ -128,7 +141,9 @@ def test_the_cut_picture_ends_like_a_whole_one(folder):
 
 def test_files_that_are_not_images(folder):
     assert (folder / "hexagon/empty.jpg").read_bytes() == b""
-    assert (folder / "octagon/a_text.jpg").read_text() == "This was meant to be a picture of an octagon.\n"
+    assert (
+        folder / "octagon/a_text.jpg"
+    ).read_text() == "This was meant to be a picture of an octagon.\n"
 
 
 def test_drawing_twice_gives_the_same_bytes(folder, tmp_path):

@@ -47,7 +47,8 @@ def test_a_count_above_the_images_is_lowered_and_said(convert, photos):
     images = {name: split["records"] for name, split in done.marker["splits"].items()}
     assert done.code == 0
     assert sorted(done.marker["notes"]) == sorted(
-        f"split {name} is written in {count} shards, not 9: the others would be empty" for name, count in images.items()
+        f"split {name} is written in {count} shards, not 9: the others would be empty"
+        for name, count in images.items()
     )
     assert len(done.shards()) == 10
     assert all(note in done.stderr for note in done.marker["notes"])
@@ -56,7 +57,11 @@ def test_a_count_above_the_images_is_lowered_and_said(convert, photos):
 def test_shards_come_near_the_size_aimed_at_where_sizes_change(convert, class_folders, tmp_path):
     # Re-encoded at quality 30 the images shrink to a fraction: the estimate comes from encoding a sample.
     root = class_folders(tmp_path / "photos", {"cat": 120}, size=(200, 160))
-    settings = {"images.reencode": "always", "images.quality": 30, "splits.fractions": {"train": 1.0}}
+    settings = {
+        "images.reencode": "always",
+        "images.quality": 30,
+        "splits.fractions": {"train": 1.0},
+    }
     whole = convert(root, settings=settings, output=tmp_path / "whole")
     size = whole.marker["output_bytes"]
     assert size < 0.7 * whole.marker["input_bytes"]
@@ -74,7 +79,10 @@ def test_sizes_have_units(convert, photos, tmp_path):
 
 @pytest.mark.parametrize("order", [["train", "test"], ["test", "train"]])
 def test_one_file_a_split_on_request(convert, forty, order):
-    settings = {"shards": {"count": 1, "name": "{split}.record"}, "splits.fractions": {name: 0.5 for name in order}}
+    settings = {
+        "shards": {"count": 1, "name": "{split}.record"},
+        "splits.fractions": {name: 0.5 for name in order},
+    }
     done = convert(forty, settings=settings)
     assert {path.name for path in done.shards()} == {"train.record", "test.record"}
     assert (done.output / "sidecars/train.record.jsonl").exists()
@@ -82,7 +90,10 @@ def test_one_file_a_split_on_request(convert, forty, order):
 
 
 def test_all_in_one_file(convert, forty):
-    settings = {"shards": {"count": 1, "name": "{split}.record"}, "splits.fractions": {"train": 1.0}}
+    settings = {
+        "shards": {"count": 1, "name": "{split}.record"},
+        "splits.fractions": {"train": 1.0},
+    }
     done = convert(forty, settings=settings)
     assert [path.name for path in done.shards()] == ["train.record"]
     assert len(done.examples("train")) == 40
@@ -90,7 +101,9 @@ def test_all_in_one_file(convert, forty):
 
 def test_images_spread_over_all_splits_by_hash(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 150, "dog": 150})
-    done = convert(root, settings={"splits.fractions": {"train": 0.5, "validation": 0.3, "test": 0.2}})
+    done = convert(
+        root, settings={"splits.fractions": {"train": 0.5, "validation": 0.3, "test": 0.2}}
+    )
     counts = {name: split["records"] for name, split in done.marker["splits"].items()}
     assert sum(counts.values()) == 300
     assert abs(counts["train"] - 150) < 45  # five standard deviations
@@ -110,20 +123,22 @@ def test_limit_takes_that_many(convert, forty, limit):
 
 def test_a_limit_per_class(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 12, "dog": 5, "emu": 2})
-    done = convert(root, settings={"limit_per_class": 4, "splits.fractions": FRACTIONS, "labels.offset": 3})
+    done = convert(
+        root, settings={"limit_per_class": 4, "splits.fractions": FRACTIONS, "labels.offset": 3}
+    )
     assert done.marker["ledger"] == {
         "listed": 19, "written": 10, "rejected": {}, "ignored": {}, "left_out": {"limit_per_class": 9}
     }  # fmt: skip
     assert Counter(row["class"] for row in done.rows()) == {"cat": 4, "dog": 4, "emu": 2}
     taken = done.keys()
-    more = convert(root, "--overwrite", settings={"limit_per_class": 5, "splits.fractions": FRACTIONS})
+    more = convert(
+        root, "--overwrite", settings={"limit_per_class": 5, "splits.fractions": FRACTIONS}
+    )
     assert (len(taken), len(more.keys())) == (10, 12)
     assert set(taken) < set(more.keys()), "a higher limit keeps what a lower one took"
 
 
-ONE_LABEL = (
-    "limit_per_class needs one label for each image, known before it is read, and no labels.catch_all: remove it"
-)
+ONE_LABEL = "limit_per_class needs one label for each image, known before it is read, and no labels.catch_all: remove it"
 
 
 @pytest.mark.parametrize(
@@ -134,7 +149,10 @@ ONE_LABEL = (
             ONE_LABEL,
         ),
         (
-            {"source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}, "convention": SEVERAL},
+            {
+                "source": {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}},
+                "convention": SEVERAL,
+            },
             ONE_LABEL,
         ),
         (
@@ -164,7 +182,10 @@ def test_limit_takes_from_every_split_and_class(convert, forty):
 
 def test_stratified_splits_are_exact_in_every_class(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30, "dog": 20, "emu": 10})
-    settings = {"splits.stratify": True, "splits.fractions": {"train": 0.7, "validation": 0.2, "test": 0.1}}
+    settings = {
+        "splits.stratify": True,
+        "splits.fractions": {"train": 0.7, "validation": 0.2, "test": 0.1},
+    }
     done = convert(root, settings=settings)
     assert {name: split["classes"] for name, split in done.marker["splits"].items()} == {
         "train": {"cat": 21, "dog": 14, "emu": 7},
@@ -177,7 +198,9 @@ def test_a_group_stays_in_one_split(convert, picture, tmp_path):
     (tmp_path / "photos/cat").mkdir(parents=True)
     for patient in range(12):
         for number in range(3):
-            (tmp_path / f"photos/cat/p{patient:02}_{number}.jpg").write_bytes(picture((patient, number)))
+            (tmp_path / f"photos/cat/p{patient:02}_{number}.jpg").write_bytes(
+                picture((patient, number))
+            )
     settings = {"splits.group": "/(?P<group>p[0-9]+)_", "splits.fractions": FRACTIONS}
     done = convert(tmp_path / "photos", settings=settings)
     patients = {split: Counter(key[4:7] for key in done.keys(split)) for split in FRACTIONS}
@@ -199,16 +222,25 @@ def test_fractions_below_one_leave_the_rest_out(convert, class_folders, tmp_path
 def test_a_split_that_would_be_empty_is_filled_and_said(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 4})
     done = convert(root, settings={"splits.fractions": {"train": 0.999, "test": 0.001}})
-    assert {name: split["records"] for name, split in done.marker["splits"].items()} == {"train": 3, "test": 1}
-    assert done.marker["notes"] == ["split test would have been empty: it was given the nearest images"]
+    assert {name: split["records"] for name, split in done.marker["splits"].items()} == {
+        "train": 3,
+        "test": 1,
+    }
+    assert done.marker["notes"] == [
+        "split test would have been empty: it was given the nearest images"
+    ]
 
 
 def test_a_given_split_without_images_is_a_note(convert, class_folders, tmp_path):
     class_folders(tmp_path / "photos/test", {"cat": 2})
-    done = convert(tmp_path / "photos", settings={"splits.from_folders": {"train": "train", "test": "test"}})
+    done = convert(
+        tmp_path / "photos", settings={"splits.from_folders": {"train": "train", "test": "test"}}
+    )
     assert (done.code, done.errors) == (0, [])
     assert {name: split["records"] for name, split in done.marker["splits"].items()} == {"test": 2}
-    assert done.marker["notes"] == ["no image was found for split train, which splits.from_folders names"]
+    assert done.marker["notes"] == [
+        "no image was found for split train, which splits.from_folders names"
+    ]
 
 
 def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folders, tmp_path):
@@ -217,7 +249,10 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
     rows = ["cat/00.jpg,cat,train", "cat/01.jpg,,test", "cat/02.jpg,,test"]
     (tmp_path / "photos/all.csv").write_text("\n".join(["path,class,set", *rows]), encoding="utf-8")
     settings = {
-        "source": {"kind": "manifest", "columns": {"uri": "path", "label": "class", "split": "set"}},
+        "source": {
+            "kind": "manifest",
+            "columns": {"uri": "path", "label": "class", "split": "set"},
+        },
         "splits.from_source": {"train": "train", "test": "test"},
     }
     done = convert(tmp_path / "photos/all.csv", settings=settings)
@@ -229,7 +264,10 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
         ],
     )
     kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabelled": "keep"})
-    assert {name: split["records"] for name, split in kept.marker["splits"].items()} == {"train": 1, "test": 2}
+    assert {name: split["records"] for name, split in kept.marker["splits"].items()} == {
+        "train": 1,
+        "test": 2,
+    }
 
 
 def test_the_order_of_fractions_is_part_of_the_plan(convert, forty):
@@ -273,7 +311,10 @@ def test_ten_changed_images_change_no_more_than_ten_shards_of_64(nightly, tmp_pa
     assert again.deterministic_files == rebuilt.deterministic_files
     assert again.lasting_marker == rebuilt.lasting_marker
     after = {path.name: path.read_bytes() for path in again.shards()}, inodes(again.output)
-    differ, moved = ({name for name in new if old[name] != new[name]} for old, new in zip(before, after, strict=True))
+    differ, moved = (
+        {name for name in new if old[name] != new[name]}
+        for old, new in zip(before, after, strict=True)
+    )
     assert differ == moved
     assert 1 <= len(differ) <= 10
     assert again.staging == []
@@ -288,7 +329,9 @@ def test_unchanged_shards_of_versions_are_one_file(nightly):
     assert 54 <= sum(old[name] == new[name] for name in new) < 64
     versions = [done.output / done.line["version"] for done in (first, second)]
     names = [name for name in new if old[name] != new[name]]
-    assert all((versions[0] / name).read_bytes() != (versions[1] / name).read_bytes() for name in names)
+    assert all(
+        (versions[0] / name).read_bytes() != (versions[1] / name).read_bytes() for name in names
+    )
 
 
 def test_unchanged_shards_survive_a_publication_that_fails(nightly, monkeypatch):
@@ -323,10 +366,14 @@ def test_a_damaged_shard_is_replaced(nightly):
     assert path.read_bytes()[-1:] != b"x"
 
 
-RENAMED = "shards have other names than before: there are more ranges of hashes, or others are empty"
+RENAMED = (
+    "shards have other names than before: there are more ranges of hashes, or others are empty"
+)
 
 
-def test_the_number_of_fixed_shards_is_the_next_power_of_two(convert, class_folders, picture, tmp_path):
+def test_the_number_of_fixed_shards_is_the_next_power_of_two(
+    convert, class_folders, picture, tmp_path
+):
     root = class_folders(tmp_path / "photos", {"cat": 100})
     size = sum(path.stat().st_size for path in root.rglob("*.jpg"))
     settings = FIXED | {"shards.size": f"{size // 4}B"}
@@ -347,11 +394,17 @@ def test_a_range_that_becomes_empty_has_no_shard(convert, class_folders, tmp_pat
     settings = FIXED | {"shards.count": 4}
     done = convert(root, settings=settings)
     assert len(done.shards()) == 4
-    last = [key for path in sorted((done.output / "sidecars").glob("*00003*")) for key in path.read_text().splitlines()]
+    last = [
+        key
+        for path in sorted((done.output / "sidecars").glob("*00003*"))
+        for key in path.read_text().splitlines()
+    ]
     for line in last:
         (root / json.loads(line)["key"]).unlink()
     again = convert(root, "--update", settings=settings)
-    assert [path.name for path in again.shards()] == [f"train-0000{n}-of-00003.tfrecord" for n in range(3)]
+    assert [path.name for path in again.shards()] == [
+        f"train-0000{n}-of-00003.tfrecord" for n in range(3)
+    ]
     assert RENAMED in again.line["notes"]
     fewer = "split train is written in 3 shards, not 4: the others would be empty"
     assert again.marker["notes"] == [fewer]

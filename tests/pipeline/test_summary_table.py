@@ -67,7 +67,11 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 @pytest.mark.parametrize(
     ("same", "alike", "line"),
     [
-        (SAME, None, "duplicates 2 repeated images (1 in several splits, 0 in several classes): see duplicates.jsonl"),
+        (
+            SAME,
+            None,
+            "duplicates 2 repeated images (1 in several splits, 0 in several classes): see duplicates.jsonl",
+        ),
         (
             {**NONE, "groups": 1, "images": 1},
             ALIKE,
@@ -96,7 +100,9 @@ def test_duplicates_are_one_line(same, alike, line):
 @pytest.mark.parametrize("alike", [None, {**ALIKE, "pairs": 0}])
 def test_without_duplicates_there_is_no_line(alike):
     numbers = {**NUMBERS, "duplicates": {"same_bytes": NONE, "look_alike": alike}}
-    assert shown(Outcome("published", "", 0, "", numbers)) == shown(Outcome("published", "", 0, "", NUMBERS))
+    assert shown(Outcome("published", "", 0, "", numbers)) == shown(
+        Outcome("published", "", 0, "", NUMBERS)
+    )
 
 
 def test_the_report_is_pointed_at():
@@ -105,7 +111,11 @@ def test_the_report_is_pointed_at():
 
 
 def test_what_is_worth_a_look_is_a_line_each():
-    lines = shown(Outcome("published", "", 0, "", {**NUMBERS, "remarks": ["test has no cat.", "All [one] size."]}))
+    lines = shown(
+        Outcome(
+            "published", "", 0, "", {**NUMBERS, "remarks": ["test has no cat.", "All [one] size."]}
+        )
+    )
     at = lines.index("worth a look test has no cat.")
     assert lines[at + 1] == "All [one] size."
 
@@ -114,7 +124,10 @@ def test_rows_are_called_rows():
     numbers = {**NUMBERS, "unit": "row", "duplicates": {"same_bytes": SAME, "look_alike": None}}
     lines = shown(Outcome("published", "", 0, "", numbers))
     assert lines[0] == "split rows shards bytes"
-    assert "duplicates 2 repeated rows (1 in several splits, 0 in several classes): see duplicates.jsonl" in lines
+    assert (
+        "duplicates 2 repeated rows (1 in several splits, 0 in several classes): see duplicates.jsonl"
+        in lines
+    )
     assert "bytes 3.5 MiB of TFRecords from 7.0 MiB of rows (50%)" in lines
 
 
@@ -130,7 +143,9 @@ PRICE = {
 
 def test_a_plan_names_its_price():
     (line,) = [
-        line for line in shown(Outcome("planned", "", 0, "", {"price": {"predicted": PRICE}})) if "price" in line
+        line
+        for line in shown(Outcome("planned", "", 0, "", {"price": {"predicted": PRICE}}))
+        if "price" in line
     ]
     assert line == (
         "price cpu seconds: about 12.34, memory: about 400.0 MiB, bytes read: about 3.0 GiB, "
@@ -139,7 +154,14 @@ def test_a_plan_names_its_price():
 
 
 def test_a_run_shows_how_wrong_its_price_was():
-    measured = {key: 2 * value for key, value in PRICE.items() if key in ("cpu_seconds", "bytes_written")}
+    measured = {
+        key: 2 * value for key, value in PRICE.items() if key in ("cpu_seconds", "bytes_written")
+    }
     numbers = {**NUMBERS, "price": {"predicted": PRICE, "measured": measured}}
-    (line,) = [line for line in shown(Outcome("published", "", 0, "", numbers)) if line.startswith("price")]
-    assert line == "price cpu seconds: about 12.34 (24.68 measured), bytes written: about 1.0 GiB (2.0 GiB measured)"
+    (line,) = [
+        line for line in shown(Outcome("published", "", 0, "", numbers)) if line.startswith("price")
+    ]
+    assert (
+        line
+        == "price cpu seconds: about 12.34 (24.68 measured), bytes written: about 1.0 GiB (2.0 GiB measured)"
+    )

@@ -44,7 +44,10 @@ def test_elsewhere_than_a_terminal_progress_is_plain_lines(monkeypatch):
     work.add_done(500)
     lines = lines_of(work, monkeypatch)
     assert all(
-        re.fullmatch(r"converting: 500/2,000 images \(25%\), [\d,]+ images/s, about \d+ s left", line) for line in lines
+        re.fullmatch(
+            r"converting: 500/2,000 images \(25%\), [\d,]+ images/s, about \d+ s left", line
+        )
+        for line in lines
     )
 
 
@@ -64,11 +67,15 @@ def test_how_much_and_how_fast(work, seconds, count):
 
 
 def test_nothing_done_says_nothing_of_the_time_left(monkeypatch):
-    assert set(lines_of(Progress(planned=2000, stage="converting"), monkeypatch)) == {"converting: 0/2,000 images (0%)"}
+    assert set(lines_of(Progress(planned=2000, stage="converting"), monkeypatch)) == {
+        "converting: 0/2,000 images (0%)"
+    }
 
 
 def test_while_listing_it_says_how_much_was_found(monkeypatch):
-    assert set(lines_of(Progress(listed=1234), monkeypatch)) == {"listing: 1,234 files found, 2,468 files/s"}
+    assert set(lines_of(Progress(listed=1234), monkeypatch)) == {
+        "listing: 1,234 files found, 2,468 files/s"
+    }
 
 
 def test_a_quick_run_says_nothing_on_the_way(monkeypatch):
@@ -115,7 +122,12 @@ def on_a_terminal(spawn, class_folders, tmp_path):
     environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "120"}
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE", "TTY_INTERACTIVE"):
         environment.pop(name, None)
-    flags = [f"--input={root}", f"--output={tmp_path / 'dataset'}", "--threads=1", "--set=images.reencode=always"]
+    flags = [
+        f"--input={root}",
+        f"--output={tmp_path / 'dataset'}",
+        "--threads=1",
+        "--set=images.reencode=always",
+    ]
     process = spawn(*flags, stderr=theirs, env=environment)
     os.close(theirs)
     shown = b""
@@ -171,7 +183,9 @@ DATASET = Dataset("/x", "files", (Shard("train", "a", "/x/a", records=300),))
 
 def show_records(terminal):
     stream = io.StringIO()
-    with record_progress(Console(file=stream, force_terminal=terminal, width=100), "verifying", DATASET) as progress:
+    with record_progress(
+        Console(file=stream, force_terminal=terminal, width=100), "verifying", DATASET
+    ) as progress:
         progress(256)
         progress(44)
     return stream.getvalue()

@@ -21,7 +21,12 @@ def test_a_sound_dataset(ours, capsys):
     assert captured.err.splitlines()[1].split() == ["split", "files", "records", "bytes"]
     assert captured.err.splitlines()[-1].startswith("no problems found: 10 records in ")
     line = json.loads(captured.out)
-    assert (line["exit_code"], line["records"], line["findings"], line["level"]) == (0, 10, [], "pixels")
+    assert (line["exit_code"], line["records"], line["findings"], line["level"]) == (
+        0,
+        10,
+        [],
+        "pixels",
+    )
 
 
 def test_a_damaged_one(ours, capsys):
@@ -33,7 +38,12 @@ def test_a_damaged_one(ours, capsys):
     captured = capsys.readouterr()
     line = json.loads(captured.out)
     (finding,) = line["findings"]
-    assert (finding["shard"], finding["record"], finding["offset"], finding["kind"]) == (shard.name, 0, 0, "data")
+    assert (finding["shard"], finding["record"], finding["offset"], finding["kind"]) == (
+        shard.name,
+        0,
+        0,
+        "data",
+    )
     said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not match their checksum"
     assert said in captured.err.splitlines()
     assert captured.err.splitlines()[-1].startswith("1 problem found: ")
@@ -78,7 +88,9 @@ def test_a_copied_dataset_verifies_elsewhere(ours, tmp_path):
 
 
 @pytest.mark.parametrize("again", [[], ["--overwrite", "--set=shards.count=2"]])
-def test_a_cut_publication_is_reported_until_it_is_finished(tmp_path, convert_folders, capsys, again):
+def test_a_cut_publication_is_reported_until_it_is_finished(
+    tmp_path, convert_folders, capsys, again
+):
     dataset = convert_folders(tmp_path)
     if not again:
         shutil.rmtree(dataset)

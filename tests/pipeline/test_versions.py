@@ -58,7 +58,9 @@ def two(tonight, photos, picture):
     return second.output, first.line["version"], second.line["version"]
 
 
-def test_a_version_is_the_dataset_that_a_run_without_versions_makes(tonight, convert, photos, tree, tmp_path):
+def test_a_version_is_the_dataset_that_a_run_without_versions_makes(
+    tonight, convert, photos, tree, tmp_path
+):
     (photos / "cat/copy.jpg").write_bytes((photos / "cat/00.jpg").read_bytes())
     (photos / "cat/broken.jpg").write_bytes(b"no picture")
     done = tonight()
@@ -82,11 +84,13 @@ def test_a_users_file_in_the_folder_of_a_version_is_not_overwritten(tonight, tmp
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     refused = tonight(settings=named)
-    sentence = (
-        f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: move it away, or choose another output"
-    )
+    sentence = f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: move it away, or choose another output"
     assert (refused.code, refused.errors) == (1, [sentence])
-    assert (os.listdir(refused.output), os.listdir(mine.parent), mine.read_text()) == ([version], [mine.name], "mine")
+    assert (os.listdir(refused.output), os.listdir(mine.parent), mine.read_text()) == (
+        [version],
+        [mine.name],
+        "mine",
+    )
 
 
 def test_readers_open_the_current_version(two, capsys):
@@ -114,7 +118,9 @@ def test_the_same_images_again_are_the_version_that_is_there(two, tonight, photo
     assert pointer(output) == {"recordmill": 2, "current": old, "previous": new}
 
 
-def test_a_file_with_another_modification_time_makes_no_version(two, tonight, photos, state_of, capsys):
+def test_a_file_with_another_modification_time_makes_no_version(
+    two, tonight, photos, state_of, capsys
+):
     output, _old, new = two
     os.utime(photos / "cat/new.jpg", (1, 1))
     before = state_of(output)
@@ -125,7 +131,9 @@ def test_a_file_with_another_modification_time_makes_no_version(two, tonight, ph
     assert state_of(output) == before
 
 
-def test_the_work_of_a_second_run_stays_if_the_first_one_finds_the_same_files(two, tonight, photos, monkeypatch):
+def test_the_work_of_a_second_run_stays_if_the_first_one_finds_the_same_files(
+    two, tonight, photos, monkeypatch
+):
     output, _old, new = two
     os.utime(photos / "cat/new.jpg", (1, 1))
     find_same = publish_dataset._Publication._keep_same_version
@@ -156,22 +164,33 @@ def unreadable(monkeypatch):
     return names
 
 
-def test_a_file_that_stays_unreadable_makes_one_version(two, tonight, photos, unreadable, tree, picture):
+def test_a_file_that_stays_unreadable_makes_one_version(
+    two, tonight, photos, unreadable, tree, picture
+):
     output, old, new = two
     (photos / "dog/new.jpg").write_bytes(picture("third"))
     unreadable.add("new.jpg")
     first = tonight("--update")
     third = first.line["version"]
-    assert (first.line["status"], first.line["ledger"]["rejected"]) == ("published", {"unreadable": 2})
+    assert (first.line["status"], first.line["ledger"]["rejected"]) == (
+        "published",
+        {"unreadable": 2},
+    )
     before = tree(output)
     for _ in range(2):
         again = tonight("--update")
         assert (again.line["status"], again.line["version"]) == ("kept", third)
-        assert again.line["sentence"].endswith("converting it again made the same, so no version was added")
+        assert again.line["sentence"].endswith(
+            "converting it again made the same, so no version was added"
+        )
         assert tree(output) == before
     assert tonight("--update", "--set", "name=other").line["version"] not in (old, new, third)
     back = tonight("--update")
-    assert (back.line["status"], back.line["version"], pointer(output)["current"]) == ("kept", third, third)
+    assert (back.line["status"], back.line["version"], pointer(output)["current"]) == (
+        "kept",
+        third,
+        third,
+    )
     unreadable.clear()
     healed = tonight("--update")
     assert (healed.line["status"], healed.line["version"]) == ("published", f"{third}-2")
@@ -188,11 +207,19 @@ def test_a_version_that_lacks_a_file_is_made_again(two, tonight):
 
 # A cut at each moment of the publication: the first two while files are moved, then before and after the marker of the
 # version, and before the pointer.
-MOMENTS = [("move_file", 1), ("move_file", 2), ("write_file", 1), ("remove_files", 2), ("write_file", 2)]
+MOMENTS = [
+    ("move_file", 1),
+    ("move_file", 2),
+    ("write_file", 1),
+    ("remove_files", 2),
+    ("write_file", 2),
+]
 
 
 @pytest.mark.parametrize(("name", "count"), MOMENTS)
-def test_a_cut_leaves_the_old_version_and_the_next_night_the_new_one(two, tonight, photos, picture, name, count):
+def test_a_cut_leaves_the_old_version_and_the_next_night_the_new_one(
+    two, tonight, photos, picture, name, count
+):
     output, _, current = two
     (photos / "dog/new.jpg").write_bytes(picture("third"))
     with cut_switch(name, count):
@@ -201,10 +228,18 @@ def test_a_cut_leaves_the_old_version_and_the_next_night_the_new_one(two, tonigh
     assert verify([str(output)]) == 0
     (photos / "dog/newer.jpg").write_bytes(picture("fourth"))
     night = tonight("--update")  # another plan, without --discard
-    assert (night.code, night.line["status"], pointer(output)["current"]) == (0, "published", night.line["version"])
+    assert (night.code, night.line["status"], pointer(output)["current"]) == (
+        0,
+        "published",
+        night.line["version"],
+    )
     assert verify([str(output)]) == 0
     assert list(output.glob("*/.staging-*")) == []
-    (third,) = {path.name for path in output.iterdir()} - {"recordmill.json", *two[1:], night.line["version"]}
+    (third,) = {path.name for path in output.iterdir()} - {
+        "recordmill.json",
+        *two[1:],
+        night.line["version"],
+    }
     assert sum(open_dataset(str(output / third)).counts.values()) == 12
 
 
@@ -234,7 +269,10 @@ with cut_switch(sys.argv[2], int(sys.argv[3]), kill_self):
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [pytest.param(*each, marks=() if each == MOMENTS[-1] else pytest.mark.slow) for each in MOMENTS],
+    [
+        pytest.param(*each, marks=() if each == MOMENTS[-1] else pytest.mark.slow)
+        for each in MOMENTS
+    ],
 )
 def test_kill_9_is_all_old_or_all_new(two, tonight, photos, picture, spawn, name, count):
     output, _, current = two
@@ -251,7 +289,9 @@ def test_kill_9_is_all_old_or_all_new(two, tonight, photos, picture, spawn, name
     assert list(output.glob("*/.staging-*")) == []
 
 
-def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(two, tonight, photos, picture):
+def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(
+    two, tonight, photos, picture
+):
     output, _, current = two
     expect = {"expect.images": {"*": {"change": 20}}}
     for number in range(12):
@@ -264,14 +304,22 @@ def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(two, t
     (photos / "dog/new.jpg").write_bytes(picture("third"))
     night = tonight("--update", settings=expect)
     assert (night.code, pointer(output)["current"]) == (0, night.line["version"])
-    assert {path.name for path in output.iterdir()} == {"recordmill.json", *two[1:], night.line["version"]}
+    assert {path.name for path in output.iterdir()} == {
+        "recordmill.json",
+        *two[1:],
+        night.line["version"],
+    }
     assert any("no run will resume from it" in note for note in night.line["notes"])
 
 
 @pytest.mark.parametrize(
     ("settings", "code", "said"),
     [
-        ({"expect.images": {"*": {"change": 5}}}, 4, "the previous dataset has 4, and expect.images.*.change is 5 %"),
+        (
+            {"expect.images": {"*": {"change": 5}}},
+            4,
+            "the previous dataset has 4, and expect.images.*.change is 5 %",
+        ),
         ({"expect.images": {"train": {"at_least": 9}}}, 4, "and expect.images.train.at_least is 9"),
         (
             {"max_rejected": {"count": 0, "share": 0}},
@@ -369,7 +417,9 @@ def test_a_preview_writes_nothing_and_names_the_version(two, tonight, photos, st
     (photos / "cat/new.jpg").unlink()
     assert tonight("--plan").line["status"] == "kept"
     planned = tonight("--plan", settings={"shards.count": 1})
-    assert planned.line["sentence"].startswith(f"nothing was written; without --plan the dataset would be in {output}/")
+    assert planned.line["sentence"].startswith(
+        f"nothing was written; without --plan the dataset would be in {output}/"
+    )
     assert state_of(output) == before
 
 
@@ -386,14 +436,19 @@ def test_discard_deletes_unfinished_work_in_versions(two, tonight, photos, pictu
     assert f"{staging.name} held a complete dataset" in done.stderr
 
 
-def test_images_that_must_be_absent_are_searched_in_all_versions(two, tonight, photos, tmp_path, capsys):
+def test_images_that_must_be_absent_are_searched_in_all_versions(
+    two, tonight, photos, tmp_path, capsys
+):
     output, old, new = two
     (tmp_path / "removed.txt").write_text("key:cat/new.jpg\n")
     cleared = tonight("--update", settings={"exclude": str(tmp_path / "removed.txt")})
     capsys.readouterr()
     absent = ["--absent", str(tmp_path / "removed.txt"), "--json", str(output)]
     assert (cleared.code, verify(absent)) == (0, 1)
-    found = {finding["shard"].partition("/")[0] for finding in json.loads(capsys.readouterr().out)["findings"]}
+    found = {
+        finding["shard"].partition("/")[0]
+        for finding in json.loads(capsys.readouterr().out)["findings"]
+    }
     assert found == {new}
     assert versions([str(output), "--drop", new]) == 0
     assert verify(absent) == 0
@@ -411,7 +466,9 @@ DAMAGED_POINTERS = [
 
 
 @pytest.mark.parametrize("content", DAMAGED_POINTERS)
-def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert, photos, tmp_path, capsys, content):
+def test_a_damaged_pointer_is_one_sentence_with_the_remedy(
+    two, tonight, convert, photos, tmp_path, capsys, content
+):
     output, old, new = two
     (output / "recordmill.json").write_text(content)
     sentence = (
@@ -429,7 +486,10 @@ def test_a_damaged_pointer_is_one_sentence_with_the_remedy(two, tonight, convert
     assert (tonight().answer, tonight("--update").answer) == ((1, sentence), (1, sentence))
     other, settings = tmp_path / "other", SETTINGS | {"expect.classes": "as_before"}
     for flag in ("--reuse", "--against"):
-        assert convert(photos, flag, str(output), output=other, settings=settings).answer == (1, sentence)
+        assert convert(photos, flag, str(output), output=other, settings=settings).answer == (
+            1,
+            sentence,
+        )
     assert (output / "recordmill.json").read_text() == content
     capsys.readouterr()
     assert versions([str(output)]) == 0
@@ -467,7 +527,9 @@ def test_an_update_of_a_damaged_version_is_refused_with_advice(damaged, tonight,
     assert pointer(output) == {"recordmill": 2, "current": new, "previous": old}
 
 
-def test_a_run_without_update_makes_a_version_next_to_a_damaged_one(damaged, tonight, photos, picture):
+def test_a_run_without_update_makes_a_version_next_to_a_damaged_one(
+    damaged, tonight, photos, picture
+):
     output, _, new = damaged
     (photos / "cat/newer.jpg").write_bytes(picture("newer"))
     done = tonight()
@@ -484,7 +546,9 @@ def test_a_pointer_without_any_complete_version(two, tonight):
     remedy = "no version is complete, so delete that file and convert again"
     assert tonight().answer == (1, f"{output}/recordmill.json {why}: {remedy}")
     (output / "recordmill.json").unlink()
-    with pytest.raises(ValueError, match="holds versions, but none is current: no version is complete, so convert"):
+    with pytest.raises(
+        ValueError, match="holds versions, but none is current: no version is complete, so convert"
+    ):
         open_dataset(str(output))
 
 
@@ -495,7 +559,10 @@ def test_versions_without_a_pointer(two, capsys):
     for command in ([str(output)], [str(output / old), str(output)]):
         capsys.readouterr()
         assert diff(command) == 2 if len(command) == 2 else verify(command) == 1
-        assert capsys.readouterr().err == f"error: {output} holds versions, but none is current: {remedy}\n"
+        assert (
+            capsys.readouterr().err
+            == f"error: {output} holds versions, but none is current: {remedy}\n"
+        )
 
 
 @pytest.fixture
@@ -525,26 +592,41 @@ def test_versions_are_listed(two, manage):
     assert line["versions"][1]["records"] == 11
     assert line["versions"][1]["bytes"] == sum(path.stat().st_size for path in shards)
     assert [row.split()[0] for row in table.splitlines()] == ["version", old, new, "0" * 16]
-    assert [row.rstrip().endswith("current") for row in table.splitlines()] == [False, False, True, False]
+    assert [row.rstrip().endswith("current") for row in table.splitlines()] == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_a_rollback_and_the_way_forward(two, manage):
     output, old, new = two
     code, line, _ = manage("--rollback")
-    assert (code, line["current"], pointer(output)) == (0, old, {"recordmill": 2, "current": old, "previous": new})
+    assert (code, line["current"], pointer(output)) == (
+        0,
+        old,
+        {"recordmill": 2, "current": old, "previous": new},
+    )
     assert manage("--use", new)[1]["current"] == pointer(output)["current"] == new
 
 
 def test_versions_are_dropped_but_not_the_current_one(two, manage):
     output, old, new = two
     code, line, _ = manage("--drop", new)
-    assert (code, line["sentence"]) == (2, f"{new} is the current version: choose another one first, with --use")
+    assert (code, line["sentence"]) == (
+        2,
+        f"{new} is the current version: choose another one first, with --use",
+    )
     assert [each["version"] for each in manage("--drop", old)[1]["versions"]] == [new]
     assert sorted(os.listdir(output)) == sorted([new, "recordmill.json"])
     code, line, _ = manage("--drop", old)
     assert (code, line["sentence"].partition(":")[0]) == (2, f"{output} has no version {old}")
     code, line, _ = manage("--rollback")
-    assert (code, line["sentence"].partition(":")[0]) == (2, f"{output} has no complete version {old}")
+    assert (code, line["sentence"].partition(":")[0]) == (
+        2,
+        f"{output} has no complete version {old}",
+    )
 
 
 def test_the_latest_versions_are_kept(two, tonight, photos, picture, manage):
@@ -565,13 +647,17 @@ def test_no_version_is_deleted_where_none_is_current(two, manage, harm):
     else:
         path.write_text(json.dumps({"recordmill": 2, "current": "0" * 16}))
     code, line, _ = manage("--keep", "1")
-    sentence = f"--keep: none of the complete versions of {output} is current: choose one with --use first"
+    sentence = (
+        f"--keep: none of the complete versions of {output} is current: choose one with --use first"
+    )
     assert (code, line["sentence"]) == (2, sentence)
     assert {path.name for path in output.iterdir()} - {"recordmill.json"} == {old, new}
     assert manage("--use", new)[1]["current"] == pointer(output)["current"] == new
 
 
-def test_no_version_is_deleted_before_its_run_has_ended(two, tonight, photos, picture, manage, monkeypatch):
+def test_no_version_is_deleted_before_its_run_has_ended(
+    two, tonight, photos, picture, manage, monkeypatch
+):
     output, old, new = two
     (photos / "dog/new.jpg").write_bytes(picture("third"))
     found = []
@@ -589,7 +675,9 @@ def test_no_version_is_deleted_before_its_run_has_ended(two, tonight, photos, pi
     assert [(code, line["sentence"].startswith(busy)) for code, line, _ in found] == [(1, True)] * 2
     assert sorted(os.listdir(output)) == sorted([old, new, done.line["version"], "recordmill.json"])
     assert list(output.glob("*/.staging-*")) == []
-    assert [each["version"] for each in manage("--keep", "1")[1]["versions"]] == [done.line["version"]]
+    assert [each["version"] for each in manage("--keep", "1")[1]["versions"]] == [
+        done.line["version"]
+    ]
 
 
 def test_no_version_is_deleted_if_a_run_elsewhere_may_use_it(two, manage):
@@ -598,7 +686,10 @@ def test_no_version_is_deleted_if_a_run_elsewhere_may_use_it(two, manage):
     claim = {"host": "elsewhere", "process": 1, "since": "2026-01-01T00:00:00+00:00"}
     (output / old / ".staging-x" / "claim-y.json").write_text(json.dumps(claim))
     code, line, _ = manage("--keep", "1")
-    assert (code, line["sentence"].startswith(f"{output}/{old} is in use by another run (.staging-")) == (1, True)
+    assert (
+        code,
+        line["sentence"].startswith(f"{output}/{old} is in use by another run (.staging-"),
+    ) == (1, True)
     assert manage("--drop", old)[0] == 0
 
 
@@ -650,4 +741,7 @@ def test_nothing_is_dropped_if_one_of_the_versions_must_stay(two, manage):
 def test_a_folder_without_versions(convert, photos, capsys):
     done = convert(photos, settings=SETTINGS)
     assert versions([str(done.output)]) == 1
-    assert capsys.readouterr().err == f"error: {done.output} has no versions: only runs with --versions make some\n"
+    assert (
+        capsys.readouterr().err
+        == f"error: {done.output} has no versions: only runs with --versions make some\n"
+    )

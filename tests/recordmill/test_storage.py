@@ -24,7 +24,14 @@ from recordmill.storage import (
 @pytest.mark.parametrize("name", ["a.bin", "a.gz", "a[1]*.gz"])
 @pytest.mark.parametrize(
     ("offset", "length", "expected"),
-    [(0, -1, b"0123456789"), (3, -1, b"3456789"), (3, 4, b"3456"), (8, 9, b"89"), (20, 5, b""), (0, 0, b"")],
+    [
+        (0, -1, b"0123456789"),
+        (3, -1, b"3456789"),
+        (3, 4, b"3456"),
+        (8, 9, b"89"),
+        (20, 5, b""),
+        (0, 0, b""),
+    ],
 )
 def test_ranges_are_read_exactly_and_never_unpacked(tmp_path, name, offset, length, expected):
     (tmp_path / name).write_bytes(b"0123456789")
@@ -52,12 +59,17 @@ def test_a_file_system_that_gives_less_than_asked_is_asked_again(tmp_path, monke
     monkeypatch.setattr(os, "pread", lambda file, count, offset: real(file, min(count, 3), offset))
     expected = b"0123456789" if length < 0 else b"0123456789"[:length]
     assert storage.read_range(str(tmp_path / "a"), 0, length) == expected
-    assert storage.read_range(str(tmp_path / "a"), 2, length) == b"0123456789"[2 : None if length < 0 else 2 + length]
+    assert (
+        storage.read_range(str(tmp_path / "a"), 2, length)
+        == b"0123456789"[2 : None if length < 0 else 2 + length]
+    )
 
 
 def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     path, seen = tmp_path / "a.json", []
-    monkeypatch.setattr(os, "fsync", lambda file: seen.append((os.fstat(file).st_size, path.exists())))
+    monkeypatch.setattr(
+        os, "fsync", lambda file: seen.append((os.fstat(file).st_size, path.exists()))
+    )
     storage.write_file(str(path), iter([b"12", b"3"]))
     assert seen == [(3, False)]
 
@@ -76,7 +88,10 @@ def test_temporary_names_are_hidden_distinct_and_in_the_same_folder(tmp_path):
     names = {storage.temporary_name(str(tmp_path / "a.tfrecord")) for _ in range(50)}
     assert len(names) == 50
     assert {os.path.dirname(name) for name in names} == {str(tmp_path)}
-    assert all(os.path.basename(name).startswith(".a.tfrecord.") and name.endswith(".tmp") for name in names)
+    assert all(
+        os.path.basename(name).startswith(".a.tfrecord.") and name.endswith(".tmp")
+        for name in names
+    )
 
 
 def test_a_temporary_name_of_a_file_in_the_root_folder_is_there_too():
@@ -126,7 +141,9 @@ def test_a_folder_is_removed_with_all_below_it(tmp_path):
 
 
 @pytest.mark.parametrize("writes", [1, 3, 100])
-def test_a_folder_into_which_another_run_writes_is_deleted_unless_that_goes_on(tmp_path, monkeypatch, writes):
+def test_a_folder_into_which_another_run_writes_is_deleted_unless_that_goes_on(
+    tmp_path, monkeypatch, writes
+):
     folder, written = tmp_path / "x", []
     folder.mkdir()
     real = os.rmdir
@@ -158,13 +175,25 @@ def test_one_file_is_described_whatever_its_name(tmp_path):
 
 
 def test_a_url_is_not_local():
-    assert [storage.is_local(path) for path in ("/a", "a/b", "./a:b", "gs://b/a", "s3://b/a")] == [True] * 3 + [
-        False
-    ] * 2
+    assert [storage.is_local(path) for path in ("/a", "a/b", "./a:b", "gs://b/a", "s3://b/a")] == [
+        True
+    ] * 3 + [False] * 2
 
 
 @pytest.mark.parametrize(
-    "path", ["/a/b", "a", "C:/a", "gs://b/a", "s3://b/a", "x-y+1.z://", "://a", "a/gs://b", "gs:/a", "a\ngs://b"]
+    "path",
+    [
+        "/a/b",
+        "a",
+        "C:/a",
+        "gs://b/a",
+        "s3://b/a",
+        "x-y+1.z://",
+        "://a",
+        "a/gs://b",
+        "gs:/a",
+        "a\ngs://b",
+    ],
 )
 def test_local_paths_are_local_for_beam(path):
     assert storage.is_local(path) == (FileSystems.get_scheme(path) is None)
@@ -176,7 +205,11 @@ def test_many_files_move_as_one_does(tmp_path):
     pairs = [(str(tmp_path / name), str(tmp_path / name.upper())) for name in "abc"]
     move_files(iter(pairs))
     move_files(pairs)
-    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {"A": "a", "B": "b", "C": "c"}
+    assert {path.name: path.read_text() for path in tmp_path.iterdir()} == {
+        "A": "a",
+        "B": "b",
+        "C": "c",
+    }
     with pytest.raises((BeamIOError, OSError)):
         move_files([(str(tmp_path / "x"), str(tmp_path / "y"))])
 
@@ -185,7 +218,14 @@ def test_sizes_come_in_the_order_of_the_files(tmp_path):
     for size in range(5):
         (tmp_path / f"{size}[*").write_bytes(bytes(size))
     names = ["3[*", "absent", "0[*", "4[*", "3[*", ""]
-    assert map_each(storage.size_of, (str(tmp_path / name) for name in names)) == [3, None, 0, 4, 3, None]
+    assert map_each(storage.size_of, (str(tmp_path / name) for name in names)) == [
+        3,
+        None,
+        0,
+        4,
+        3,
+        None,
+    ]
     assert map_each(storage.size_of, []) == []
 
 
@@ -198,7 +238,9 @@ def test_sizes_on_a_network_are_asked_for_at_once(monkeypatch):
         return int(path[-1])
 
     monkeypatch.setattr(storage, "size_of", size_of)
-    assert map_each(storage.size_of, (f"gs://bucket/{number}" for number in range(8))) == list(range(8))
+    assert map_each(storage.size_of, (f"gs://bucket/{number}" for number in range(8))) == list(
+        range(8)
+    )
 
 
 def test_what_is_on_this_machine_is_forced_to_its_disk(tmp_path, monkeypatch):
@@ -219,7 +261,9 @@ def test_a_file_becomes_a_link_to_another_one_only_if_that_is_whole(tmp_path, mo
     assert not keep_file(str(other), "0" * 64, str(target))
     assert not keep_file(str(tmp_path / "absent"), digest, str(target))
     with monkeypatch.context() as patch:
-        patch.setattr(os, "link", lambda *_: (_ for _ in ()).throw(PermissionError(errno.EPERM, "no links")))
+        patch.setattr(
+            os, "link", lambda *_: (_ for _ in ()).throw(PermissionError(errno.EPERM, "no links"))
+        )
         assert not keep_file(str(other), digest, str(target))
     assert target.read_bytes() == b"mine"
     for _ in range(2):  # the second time, both are links to one file already
@@ -239,7 +283,9 @@ def test_files_can_be_renamed_to_free_names_and_over_files(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "link").symlink_to(tmp_path)
     check_targets([str(tmp_path / name) for name in ("file", "link", "free")])
-    check_targets(["gs://bucket/a/b", "gs://bucket/" + "n" * 300])  # stores have neither folders nor short names
+    check_targets(
+        ["gs://bucket/a/b", "gs://bucket/" + "n" * 300]
+    )  # stores have neither folders nor short names
 
 
 @pytest.mark.parametrize(
@@ -256,7 +302,9 @@ def test_what_files_cannot_be_renamed_to_raises(tmp_path, name, kind, monkeypatc
     (tmp_path / "folder").mkdir()
     (tmp_path / "closed").mkdir()
     (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith("closed"))  # root may do everything
+    monkeypatch.setattr(
+        os, "access", lambda path, mode: not path.endswith("closed")
+    )  # root may do everything
     with pytest.raises(kind) as raised:
         check_targets([str(tmp_path / name)])
     assert str(tmp_path) in raised.value.filename
@@ -267,7 +315,9 @@ def test_digests_come_in_the_order_of_the_files(tmp_path):
     for number, content in enumerate(contents):
         (tmp_path / f"{number}").write_bytes(content)
     paths = [str(tmp_path / name) for name in "201"]
-    assert map_each(digest_of, iter(paths)) == [hashlib.sha256(contents[number]).hexdigest() for number in (2, 0, 1)]
+    assert map_each(digest_of, iter(paths)) == [
+        hashlib.sha256(contents[number]).hexdigest() for number in (2, 0, 1)
+    ]
     with pytest.raises(FileNotFoundError):
         map_each(digest_of, [*paths, str(tmp_path / "absent")])
 
@@ -281,15 +331,21 @@ def test_digests_on_a_network_are_taken_at_once(monkeypatch):
 
     monkeypatch.setattr(storage, "open_to_read", open_to_read)
     paths = [f"gs://bucket/{number}" for number in range(8)]
-    assert map_each(digest_of, paths) == [hashlib.sha256(path.encode()).hexdigest() for path in paths]
+    assert map_each(digest_of, paths) == [
+        hashlib.sha256(path.encode()).hexdigest() for path in paths
+    ]
 
 
 @pytest.mark.parametrize(
-    ("code", "why"), [(errno.ENOSPC, "no space left on device"), (errno.EROFS, "read-only file system")]
+    ("code", "why"),
+    [(errno.ENOSPC, "no space left on device"), (errno.EROFS, "read-only file system")],
 )
 def test_errors_that_a_user_can_fix_are_one_sentence(code, why):
     error = OSError(code, os.strerror(code))
-    assert explain_output_error(error, "gs://b/out") == f"the output gs://b/out cannot be written: {why}"
+    assert (
+        explain_output_error(error, "gs://b/out")
+        == f"the output gs://b/out cannot be written: {why}"
+    )
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.EMFILE, None])
@@ -298,10 +354,15 @@ def test_an_outage_of_a_store_is_raised_again(code):
     with pytest.raises(OSError, match="down") as caught:
         explain_output_error(error, "gs://b/out")
     assert caught.value is error
-    assert describe_output_error(error, "gs://b/out") == "the output gs://b/out cannot be written: down"
+    assert (
+        describe_output_error(error, "gs://b/out")
+        == "the output gs://b/out cannot be written: down"
+    )
 
 
-@pytest.mark.parametrize("error", [OSError(errno.EIO, "Input/output error"), OSError("Rename operation failed\nwith")])
+@pytest.mark.parametrize(
+    "error", [OSError(errno.EIO, "Input/output error"), OSError("Rename operation failed\nwith")]
+)
 def test_whatever_this_machine_says_is_one_sentence(error):
     why = str(error.strerror or error).lower().replace("\n", " ")
     assert explain_output_error(error, "out") == f"the output out cannot be written: {why}"
@@ -317,5 +378,12 @@ def test_whatever_this_machine_says_is_one_sentence(error):
 )
 def test_a_name_that_cannot_be_used_is_reported(code, why):
     sentence = f"the output out cannot be written: {why}"
-    assert explain_output_error(OSError(code, os.strerror(code), "out/labels.txt"), "out") == sentence
-    assert explain_output_error(OSError(code, os.strerror(code), "a.part", None, "out/labels.txt"), "out") == sentence
+    assert (
+        explain_output_error(OSError(code, os.strerror(code), "out/labels.txt"), "out") == sentence
+    )
+    assert (
+        explain_output_error(
+            OSError(code, os.strerror(code), "a.part", None, "out/labels.txt"), "out"
+        )
+        == sentence
+    )

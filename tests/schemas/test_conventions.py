@@ -17,7 +17,9 @@ def test_conventions_are_found_by_their_files():
 
 @pytest.mark.parametrize("name", ["nonsense", "convention", "", "../default"])
 def test_an_unknown_name_raises_and_lists_the_known(name):
-    with pytest.raises(ValueError, match=f"there is no convention {name!r}: choose one of .*default.*tutorial"):
+    with pytest.raises(
+        ValueError, match=f"there is no convention {name!r}: choose one of .*default.*tutorial"
+    ):
         load_convention(name)
 
 

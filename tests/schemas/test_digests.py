@@ -9,8 +9,16 @@ from recordmill.schemas.digests import HASH_RANGE, hash_key, order_of
 
 def test_the_numbers_never_change():
     # Any other value moves every user's images to other splits and shards. Computed by hand from SHA-256.
-    assert hash_key(0, "cat/1.jpg") == (8855849637602541184, 6864573481527514897, 6405903732665570365)
-    assert hash_key(0, "cat/1.jpg", "patient") == (8855849637602541184, 3318077744334288380, 6405903732665570365)
+    assert hash_key(0, "cat/1.jpg") == (
+        8855849637602541184,
+        6864573481527514897,
+        6405903732665570365,
+    )
+    assert hash_key(0, "cat/1.jpg", "patient") == (
+        8855849637602541184,
+        3318077744334288380,
+        6405903732665570365,
+    )
     assert hash_key(7, "ü/1.jpg") == (2929654346415458198, 9000913688177624321, 4493856163632445545)
 
 

@@ -4,7 +4,13 @@ from pathlib import Path
 import pytest
 
 import recordmill
-from recordmill.schemas.errors import ConversionError, LoadError, Outcome, RecordmillError, UsageError
+from recordmill.schemas.errors import (
+    ConversionError,
+    LoadError,
+    Outcome,
+    RecordmillError,
+    UsageError,
+)
 
 
 def test_errors_have_one_base_and_the_exit_code_of_a_command():
@@ -25,8 +31,13 @@ def test_a_conversion_that_failed_says_how_it_ended():
 def test_the_page_lists_the_public_errors():
     page = Path("docs/python.md").read_text(encoding="utf-8")
     public = {name for name in recordmill.__all__ if name.endswith("Error")}
-    assert {*re.findall(r"^\| `recordmill\.(\w+)`", page, re.MULTILINE), "RecordmillError"} == public
-    for name in re.findall(r"`(\w+)`", "".join(re.findall(r"^\| `recordmill.*?\|(.*?)\|", page, re.MULTILINE))):
+    assert {
+        *re.findall(r"^\| `recordmill\.(\w+)`", page, re.MULTILINE),
+        "RecordmillError",
+    } == public
+    for name in re.findall(
+        r"`(\w+)`", "".join(re.findall(r"^\| `recordmill.*?\|(.*?)\|", page, re.MULTILINE))
+    ):
         assert name in recordmill.__all__
 
 

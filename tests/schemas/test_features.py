@@ -87,7 +87,11 @@ def test_an_encoder_gives_each_record_the_bytes_that_a_new_one_gives_it(case, le
     features, record = case
     encoder = pickle.loads(pickle.dumps(ExampleEncoder(features)))
     for absent in [set(), *left_out, set()]:
-        some = {field: value for index, (field, value) in enumerate(record.items()) if index not in absent}
+        some = {
+            field: value
+            for index, (field, value) in enumerate(record.items())
+            if index not in absent
+        }
         assert encoder.encode(some) == encode_example(features, some)
 
 
@@ -119,7 +123,9 @@ def test_an_encoder_keeps_none_of_what_it_encoded():
         "    assert len(encoder.encode({'encoded': bytes([number % 256]) * 100_000})) > 100_000\n"
         "sys.stdout.write(str(peak() - before))\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    )
     assert int(done.stdout) < 20_000  # KB, of 200,000
 
 
@@ -156,7 +162,11 @@ def test_an_empty_list_is_written_as_an_empty_list():
         (LABEL, 1.0, "feature label: float 1.0 is not an integer"),
         (LABEL, (1, 2), "feature label: tuple (1, 2) is not an integer"),
         (LABEL, [], "feature label: list [] is not an integer"),
-        (IMAGE, "text", "feature image: str 'text' is not bytes: encode text as UTF-8 where it is read"),
+        (
+            IMAGE,
+            "text",
+            "feature image: str 'text' is not bytes: encode text as UTF-8 where it is read",
+        ),
         (BOXES, [0.5, 1], "feature boxes: int 1 is not a float"),
         (BOXES, "ab", "feature boxes: holds many values, but 'ab' is not a list"),
         (BOXES, 0.5, "feature boxes: holds many values, but 0.5 is not a list"),
@@ -181,9 +191,24 @@ def test_keys_that_no_feature_names_are_left_out():
     ("written", "value", "read", "message"),
     [
         (LABEL, 1, IMAGE, "feature image is missing and has no default"),
-        (LABEL, 1, Feature("label", "bytes", "", ""), "feature label is a int64_list, not a bytes_list"),
-        (BOXES, [1.0, 2.0], Feature("boxes", "float", "", ""), "feature boxes holds 2 values where one is expected"),
-        (BOXES, [], Feature("boxes", "float", "", ""), "feature boxes holds 0 values where one is expected"),
+        (
+            LABEL,
+            1,
+            Feature("label", "bytes", "", ""),
+            "feature label is a int64_list, not a bytes_list",
+        ),
+        (
+            BOXES,
+            [1.0, 2.0],
+            Feature("boxes", "float", "", ""),
+            "feature boxes holds 2 values where one is expected",
+        ),
+        (
+            BOXES,
+            [],
+            Feature("boxes", "float", "", ""),
+            "feature boxes holds 0 values where one is expected",
+        ),
     ],
 )
 def test_what_does_not_fit_when_parsed_raises(written, value, read, message):
@@ -196,16 +221,29 @@ def test_what_does_not_fit_when_parsed_raises(written, value, read, message):
 def test_the_schema_is_sorted_by_key():
     assert to_json(feature_schema([LABEL, BOXES])) == {
         "boxes": {"kind": "float", "shape": [None], "field": "boxes", "meaning": "edges"},
-        "label": {"kind": "int64", "shape": [], "field": "label", "meaning": "class id", "default": -1},
+        "label": {
+            "kind": "int64",
+            "shape": [],
+            "field": "label",
+            "meaning": "class id",
+            "default": -1,
+        },
     }
     assert list(feature_schema([LABEL, BOXES])) == ["boxes", "label"]
 
 
 @pytest.mark.parametrize("name", convention_names())
 def test_the_schema_gives_the_features_back_through_json(name):
-    features = (*load_convention(name).example_features, BOXES, Feature("share", "float", "share", "", default=0.5))
+    features = (
+        *load_convention(name).example_features,
+        BOXES,
+        Feature("share", "float", "share", "", default=0.5),
+    )
     schema = read_schema(json.loads(json.dumps(to_json(feature_schema(features)))))
-    stated = [replace(feature, constant=None) for feature in sorted(features, key=lambda feature: feature.key)]
+    stated = [
+        replace(feature, constant=None)
+        for feature in sorted(features, key=lambda feature: feature.key)
+    ]
     assert [entry.feature(key) for key, entry in schema.items()] == stated
 
 
@@ -295,7 +333,11 @@ REFUSED = [
     ("int64", Text.RED, "str 'red' is not an integer"),
     ("int64", np.array([1, 2]), "is not an integer"),
     ("int64", 2**63, "9223372036854775808 is outside the range of a 64-bit signed integer"),
-    ("int64", np.uint64(2**63), "9223372036854775808 is outside the range of a 64-bit signed integer"),
+    (
+        "int64",
+        np.uint64(2**63),
+        "9223372036854775808 is outside the range of a 64-bit signed integer",
+    ),
     ("int64", -(2**63) - 1, "-9223372036854775809 is outside the range of a 64-bit signed integer"),
 ]
 
@@ -361,7 +403,13 @@ def test_a_tensor_of_one_string_is_bytes():
 
 
 def test_every_field_is_of_one_group():
-    groups = [BOX_FIELDS, MANY_LABELS_FIELDS, PIXEL_FIELDS, REFERENCE_FIELDS, frozenset({"sha256", "file_sha256"})]
+    groups = [
+        BOX_FIELDS,
+        MANY_LABELS_FIELDS,
+        PIXEL_FIELDS,
+        REFERENCE_FIELDS,
+        frozenset({"sha256", "file_sha256"}),
+    ]
     assert sum(map(len, groups)) == len(RECORD_FIELDS)
     assert frozenset().union(*groups) == set(RECORD_FIELDS)
     assert groups[2] | groups[3] | groups[4] == IMAGE_FIELDS
@@ -379,7 +427,9 @@ def test_the_table_has_every_field_with_its_type():
     rows = tables()["fields"].splitlines()
     assert len(rows) == len(RECORD_FIELDS) + 2
     assert "| `box_labels` | int64[] | class ids of the boxes |" in rows
-    assert rows[2] == "| `encoded` | bytes | the encoded image; with `images.store: raw` the pixels |"
+    assert (
+        rows[2] == "| `encoded` | bytes | the encoded image; with `images.store: raw` the pixels |"
+    )
 
 
 SCALARS = Example()
@@ -413,4 +463,7 @@ def test_a_feature_is_of_one_kind():
 
 def test_the_messages_are_called_as_tensorflows():
     assert Example.DESCRIPTOR.full_name == "tensorflow.Example"
-    assert Example.DESCRIPTOR.fields_by_name["features"].message_type.full_name == "tensorflow.Features"
+    assert (
+        Example.DESCRIPTOR.fields_by_name["features"].message_type.full_name
+        == "tensorflow.Features"
+    )

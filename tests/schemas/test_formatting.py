@@ -11,7 +11,13 @@ from recordmill.schemas.formatting import format_count, format_size, load_templa
 
 def test_one_and_many():
     counted = [(1, "image"), (0, "row"), (2_000, "box"), (1, "class"), (2, "class")]
-    assert [format_count(*each) for each in counted] == ["1 image", "0 rows", "2,000 boxes", "1 class", "2 classes"]
+    assert [format_count(*each) for each in counted] == [
+        "1 image",
+        "0 rows",
+        "2,000 boxes",
+        "1 class",
+        "2 classes",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +71,12 @@ def test_only_html_is_escaped(render):
 
 
 def test_a_block_leaves_no_line_in_a_text(render):
-    assert render("a.md.jinja", "{% if yes %}\n{{ text }}\n{% endif %}\n", {"yes": True, "text": "<b>"}) == "<b>\n"
+    assert (
+        render(
+            "a.md.jinja", "{% if yes %}\n{{ text }}\n{% endif %}\n", {"yes": True, "text": "<b>"}
+        )
+        == "<b>\n"
+    )
 
 
 def test_a_value_that_is_missing_is_an_error(render):
@@ -74,7 +85,9 @@ def test_a_value_that_is_missing_is_an_error(render):
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_templates_are_compiled_once_where_python_keeps_compiled_modules(render, tmp_path, monkeypatch, keeps):
+def test_templates_are_compiled_once_where_python_keeps_compiled_modules(
+    render, tmp_path, monkeypatch, keeps
+):
     monkeypatch.setattr(sys, "dont_write_bytecode", not keeps)
     monkeypatch.setattr(formatting, "cache_from_source", lambda _: str(tmp_path / "formatting.pyc"))
     text = f"{tmp_path.name} {{{{ n|number }}}}\n"

@@ -51,7 +51,12 @@ def test_every_field_of_the_example_differs_from_its_default():
 
 
 def test_a_reference_takes_about_200_bytes():
-    ref = ImageRef("n01440764/n01440764_10026.JPEG", "/data/train/n01440764/n01440764_10026.JPEG", 13697, "1" * 19)
+    ref = ImageRef(
+        "n01440764/n01440764_10026.JPEG",
+        "/data/train/n01440764/n01440764_10026.JPEG",
+        13697,
+        "1" * 19,
+    )
     assert len(ReferenceBatchCoder().encode(ReferenceBatch([ref]))) < 200
 
 
@@ -84,7 +89,11 @@ def test_a_notice_is_about_what_its_reference_is_about():
     assert {field.name: getattr(notice, field.name) for field in fields(REF)} == {
         field.name: getattr(REF, field.name) for field in fields(REF)
     }
-    assert (notice.status, notice.reason, notice.detail) == ("rejected", "no_class", "it is not in a class folder")
+    assert (notice.status, notice.reason, notice.detail) == (
+        "rejected",
+        "no_class",
+        "it is not in a class folder",
+    )
     assert notice.replace(key="other") == replace(notice, key="other")
     assert notice != REF
     assert (REF.status, REF.reason) == ("", "")
@@ -108,7 +117,9 @@ def test_a_packing_has_the_text_that_plan_ids_hold(text, packing):
     assert (str(packing), parse_packing(text)) == (text, packing)
 
 
-@pytest.mark.parametrize("text", ["rot13", "zip", "zip:0:1:2:3", "tar:0:1:2:3:4", "csv utf-8", "jsonl utf-8 zip"])
+@pytest.mark.parametrize(
+    "text", ["rot13", "zip", "zip:0:1:2:3", "tar:0:1:2:3:4", "csv utf-8", "jsonl utf-8 zip"]
+)
 def test_another_packing_is_a_mistake_of_the_source(text):
     with pytest.raises(ValueError, match=f"there is no packing '{text}'"):
         parse_packing(text)
@@ -127,7 +138,9 @@ def test_pixels_stand_in_an_encoded_images_place():
 
 
 def test_a_reference_carries_boxes_as_json():
-    features = boxes_of([(0, 1, math.inf, 3)], ["cat"], values={"area": [math.nan]}, drawn_on_size=(4, 3))
+    features = boxes_of(
+        [(0, 1, math.inf, 3)], ["cat"], values={"area": [math.nan]}, drawn_on_size=(4, 3)
+    )
     assert orjson.loads(orjson.dumps(features)) == {
         "boxes": [[0.0, 1.0, None, 3.0]],
         "boxes_labels": ["cat"],
@@ -138,7 +151,9 @@ def test_a_reference_carries_boxes_as_json():
 
 
 def test_dropped_shapes_are_counted_with_the_boxes():
-    features = orjson.dumps(boxes_of([(0, 0, 1, 1)], [7], shapes={"enclosed": 0, "other_shape": 2})).decode()
+    features = orjson.dumps(
+        boxes_of([(0, 0, 1, 1)], [7], shapes={"enclosed": 0, "other_shape": 2})
+    ).decode()
     ref = ImageRef("a", "/a", features=features)
     assert (list_boxes(ref), count_boxes(ref)) == (([7], 2), 3)
     assert (list_boxes(ImageRef("a", "/a")), count_boxes(ImageRef("a", "/a"))) == (([], 0), 0)

@@ -17,7 +17,17 @@ NAMES = LabelSettings()
 
 def test_names_found_are_sorted_by_code_point():
     found = ["ä", "b", "10", "a", "Z", "2", "1", "", "\U0001d49c", "\uffff"]
-    expected = {"1": 0, "10": 1, "2": 2, "Z": 3, "a": 4, "b": 5, "ä": 6, "\uffff": 7, "\U0001d49c": 8}
+    expected = {
+        "1": 0,
+        "10": 1,
+        "2": 2,
+        "Z": 3,
+        "a": 4,
+        "b": 5,
+        "ä": 6,
+        "\uffff": 7,
+        "\U0001d49c": 8,
+    }
     assert build_label_map(found, NAMES, 0) == LabelMap(expected)
 
 
@@ -49,7 +59,9 @@ def test_unlisted_labels_go_to_the_catch_all():
 
 
 def test_integer_labels_are_their_own_ids():
-    label_map = build_label_map(["10", "-3", "007", "x", "1.0", ""], LabelSettings(ids="integers"), 1)
+    label_map = build_label_map(
+        ["10", "-3", "007", "x", "1.0", ""], LabelSettings(ids="integers"), 1
+    )
     assert label_map == LabelMap({"-3": -3, "007": 7, "10": 10})
 
 
@@ -92,10 +104,19 @@ def test_line_breaks_in_names_stay_on_one_line_and_stay_distinct():
     ("settings", "message"),
     [
         ({"classes": ("a", "b", "a")}, "labels.classes lists 'a' twice"),
-        ({"classes": ("a",), "catch_all": "b"}, "labels.catch_all is 'b', which labels.classes does not list"),
+        (
+            {"classes": ("a",), "catch_all": "b"},
+            "labels.catch_all is 'b', which labels.classes does not list",
+        ),
         ({"catch_all": "b"}, "labels.catch_all is 'b', which labels.classes does not list"),
-        ({"ids": "integers", "classes": ("1",)}, "labels.ids: integers takes each label as its id: remove"),
-        ({"ids": "integers", "offset": 0}, "labels.ids: integers takes each label as its id: remove"),
+        (
+            {"ids": "integers", "classes": ("1",)},
+            "labels.ids: integers takes each label as its id: remove",
+        ),
+        (
+            {"ids": "integers", "offset": 0},
+            "labels.ids: integers takes each label as its id: remove",
+        ),
         ({"ids": "raised", "offset": 0}, "labels.ids: raised takes each label as its id: remove"),
     ],
 )
@@ -124,20 +145,34 @@ def test_the_sources_own_numbers_are_the_ids_on_request():
     [
         ({"cat": 0, "dog": 1, "emu": 5}, {"cat", "emu"}, 1, {"cat": 1, "dog": 2, "emu": 6}),
         ({"cat": 0, "dog": 1}, {0, 1}, 1, {"cat": 1, "dog": 2}),
-        ({"pieces": 0, "dog": 1}, {"dog"}, 1, {"pieces": 0, "dog": 1}),  # a class that no box has stays below
+        (
+            {"pieces": 0, "dog": 1},
+            {"dog"},
+            1,
+            {"pieces": 0, "dog": 1},
+        ),  # a class that no box has stays below
         ({"cat": 0, "dog": 1}, {"cat"}, 0, {"cat": 0, "dog": 1}),
-        ({"cat": 0, "dog": 2**63 - 1}, {"cat"}, 1, {"cat": 0, "dog": 2**63 - 1}),  # there is no higher id
+        (
+            {"cat": 0, "dog": 2**63 - 1},
+            {"cat"},
+            1,
+            {"cat": 0, "dog": 2**63 - 1},
+        ),  # there is no higher id
         ({}, {"-1", "3"}, 1, {"-1": 1, "3": 5}),
         ({}, (), 1, {"-1": -1, "3": 3}),
     ],
 )
-def test_ids_are_raised_to_the_conventions_first_if_a_class_in_use_is_below(numbers, used, first, ids):
+def test_ids_are_raised_to_the_conventions_first_if_a_class_in_use_is_below(
+    numbers, used, first, ids
+):
     labels = build_label_map(["-1", "3"], LabelSettings(ids="raised"), first, numbers, used)
     assert labels.ids == ids
 
 
 def test_an_explicit_list_outweighs_the_sources_numbers():
-    labels = build_label_map([], LabelSettings(classes=("ship", "other"), catch_all="other"), 0, NUMBERS)
+    labels = build_label_map(
+        [], LabelSettings(classes=("ship", "other"), catch_all="other"), 0, NUMBERS
+    )
     assert labels.ids == {"ship": 0, "other": 1}
     assert [labels.name_for(number) for number in (8, 3, 4)] == ["ship", "other", None]
 
@@ -148,12 +183,20 @@ def test_names_alone_are_lines_too():
 
 def test_the_object_detection_apis_form_escapes_what_is_not_plain():
     text = LabelMap({'sa"y\\': 2, "tülip": 1}).as_pbtxt()
-    assert text == ('item {\n  id: 1\n  name: "t\\303\\274lip"\n}\nitem {\n  id: 2\n  name: "sa\\"y\\\\"\n}\n')
+    assert text == (
+        'item {\n  id: 1\n  name: "t\\303\\274lip"\n}\nitem {\n  id: 2\n  name: "sa\\"y\\\\"\n}\n'
+    )
 
 
 def test_a_label_is_left_out_on_purpose_where_the_user_chose_among_names():
-    chosen = build_label_map(["cat", "dog"], LabelSettings(classes=("cat",)), 0, {"cat": 0, "dog": 1})
-    assert (chosen.leaves_out("dog"), chosen.leaves_out(1), chosen.leaves_out(7)) == (True, True, True)
+    chosen = build_label_map(
+        ["cat", "dog"], LabelSettings(classes=("cat",)), 0, {"cat": 0, "dog": 1}
+    )
+    assert (chosen.leaves_out("dog"), chosen.leaves_out(1), chosen.leaves_out(7)) == (
+        True,
+        True,
+        True,
+    )
     nameless = build_label_map([], LabelSettings(classes=("cat",)), 0)
     assert (nameless.leaves_out("dog"), nameless.leaves_out(7)) == (True, False)
     found = build_label_map(["cat"], LabelSettings(), 0, {"cat": 0})
@@ -189,6 +232,8 @@ def test_names_come_back_as_tfds_reads_them(labels):
     names = tfds_names(labels)
     text = "".join(f"{name}\n" for name in names)
     assert [
-        line.strip() for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if line.strip()
+        line.strip()
+        for line in text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+        if line.strip()
     ] == names
     assert len(set(names)) == len(names) == max(labels.values()) + 1

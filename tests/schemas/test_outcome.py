@@ -1,5 +1,12 @@
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.errors import DONE, FAILED, NOT_AS_EXPECTED, TOO_MANY_REJECTED, WRONG_USAGE, Outcome
+from recordmill.schemas.errors import (
+    DONE,
+    FAILED,
+    NOT_AS_EXPECTED,
+    TOO_MANY_REJECTED,
+    WRONG_USAGE,
+    Outcome,
+)
 
 
 def test_exit_codes_are_those_of_the_documentation():
@@ -7,7 +14,9 @@ def test_exit_codes_are_those_of_the_documentation():
 
 
 def test_an_outcome_is_plain_json():
-    outcome = Outcome("published", "2 images are in x", DONE, "abc", {"ledger": {"listed": 2}}, ("a note",))
+    outcome = Outcome(
+        "published", "2 images are in x", DONE, "abc", {"ledger": {"listed": 2}}, ("a note",)
+    )
     assert to_json(outcome) == {
         "status": "published",
         "sentence": "2 images are in x",

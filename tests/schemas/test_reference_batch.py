@@ -17,10 +17,14 @@ from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCod
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-1, 2**63 - 1)
 CODER = ReferenceBatchCoder()
-REFS = st.builds(ImageRef, key=TEXTS, uri=TEXTS, size=NUMBERS, offset=NUMBERS, length=NUMBERS, features=TEXTS)
+REFS = st.builds(
+    ImageRef, key=TEXTS, uri=TEXTS, size=NUMBERS, offset=NUMBERS, length=NUMBERS, features=TEXTS
+)
 
 
-NOTICES = st.builds(ImageRef.notice, REFS, st.sampled_from(["rejected", "ignored"]), TEXTS, TEXTS, NUMBERS)
+NOTICES = st.builds(
+    ImageRef.notice, REFS, st.sampled_from(["rejected", "ignored"]), TEXTS, TEXTS, NUMBERS
+)
 CLASSES = st.builds(ClassNames, TEXTS, st.lists(TEXTS).map(tuple), st.lists(NUMBERS).map(tuple))
 
 
@@ -35,7 +39,16 @@ def test_what_all_references_have_in_common_is_written_once():
     ref = ImageRef("a.bin#0", "/data/a.bin", size=6146, version="17", length=3073)
     batch = ReferenceBatch([ref, replace(ref, key="a.bin#1", offset=3073)])
     texts = [[""] for _ in range(7)]
-    columns = [["a.bin#0", "a.bin#1"], ["/data/a.bin"], [6146], ["17"], [0, 3073], [3073], *texts, [False]]
+    columns = [
+        ["a.bin#0", "a.bin#1"],
+        ["/data/a.bin"],
+        [6146],
+        ["17"],
+        [0, 3073],
+        [3073],
+        *texts,
+        [False],
+    ]
     assert orjson.loads(CODER.encode(batch)) == [2, columns, 0, [], 0, []]
 
 
@@ -45,7 +58,9 @@ def test_beam_carries_it_inside_other_types():
     batches = [ReferenceBatch([ImageRef(f"{n}.jpg", "/x")] * n) for n in range(4)]
     with beam.Pipeline(runner=FnApiRunner()) as root:
         grouped = root | beam.Create([("a", batch) for batch in batches]) | beam.GroupByKey()
-        counts = grouped | beam.MapTuple(lambda name, found: (name, sorted(len(batch.refs) for batch in found)))
+        counts = grouped | beam.MapTuple(
+            lambda name, found: (name, sorted(len(batch.refs) for batch in found))
+        )
         assert_that(counts, equal_to([("a", [0, 1, 2, 3])]))
 
 
@@ -64,5 +79,7 @@ def test_another_process_gets_the_class_back(tmp_path):
         f"ref = deserialize_coder({coder!r}).decode({coders.registry.get_coder(ImageRef).encode(ref)!r})\n"
         "sys.stdout.write(f'{type(ref).__module__}.{type(ref).__name__} {ref.image_bytes}')\n"
     )
-    done = subprocess.run([sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
     assert done.stdout == "recordmill.schemas.image_ref.ImageRef 7", done.stderr

@@ -36,10 +36,17 @@ OTHER = {
 
 def test_a_digest_never_changes():
     # Plans and markers hold it: with another one every dataset would be converted anew.
-    assert f"{digest_of(REF):064x}" == "f71f41fb806e8029feb02bd3b2213777abccc88dfc73488404303f5e24009cdd"
-    assert f"{version_digest_of(REF):064x}" == "71cefc456f165c611e8e7ab9fb8b91ac8b0815ae75b9f73e0083f47213859a82"
     assert (
-        f"{digest_of(ImageRef('a', '/x/a')):064x}" == "0771c98cb07de2853e26b16f6056ae28d31bb0a351d5269ad0c25ded10dc1858"
+        f"{digest_of(REF):064x}"
+        == "f71f41fb806e8029feb02bd3b2213777abccc88dfc73488404303f5e24009cdd"
+    )
+    assert (
+        f"{version_digest_of(REF):064x}"
+        == "71cefc456f165c611e8e7ab9fb8b91ac8b0815ae75b9f73e0083f47213859a82"
+    )
+    assert (
+        f"{digest_of(ImageRef('a', '/x/a')):064x}"
+        == "0771c98cb07de2853e26b16f6056ae28d31bb0a351d5269ad0c25ded10dc1858"
     )
     assert (
         f"{version_digest_of(ImageRef('a', '/x/a')):064x}"
@@ -66,7 +73,9 @@ def test_place_and_time_are_not_in_the_digest(field):
 
 @pytest.mark.parametrize("field", ["key", "size", "version"])
 def test_a_rewritten_file_has_another_version(field):
-    assert version_digest_of(replace(REF, **{field: 9 if field == "size" else "9"})) != version_digest_of(REF)
+    assert version_digest_of(
+        replace(REF, **{field: 9 if field == "size" else "9"})
+    ) != version_digest_of(REF)
 
 
 @pytest.mark.parametrize("field", ["uri", "label", "group", "split", "features", "reason"])
@@ -88,12 +97,20 @@ def test_a_sum_has_no_order_and_no_parts(digest):
     digests = [digest(replace(REF, key=f"{n}")) for n in range(20)]
     shuffled = random.Random(0).sample(digests, 20)
     parts = [add_digests(*shuffled[:3]), add_digests(), add_digests(*shuffled[3:])]
-    assert add_digests(*digests) == add_digests(*shuffled) == add_digests(*parts) == sum(digests) % 2**256
+    assert (
+        add_digests(*digests)
+        == add_digests(*shuffled)
+        == add_digests(*parts)
+        == sum(digests) % 2**256
+    )
     assert 0 <= add_digests(*digests) < 2**256
 
 
 def test_a_sum_counts_each_reference():
     one, two = digest_of(REF), digest_of(replace(REF, key="z"))
-    sums = {add_digests(*each) for each in ([], [one], [two], [one, two], [one, one], [two, two], [one, one, two])}
+    sums = {
+        add_digests(*each)
+        for each in ([], [one], [two], [one, two], [one, one], [two, two], [one, one, two])
+    }
     assert len(sums) == 7
     assert add_digests() == 0

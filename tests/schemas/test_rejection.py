@@ -32,22 +32,39 @@ def test_a_rejection_has_stage_reason_detail_and_digest():
 
 def test_it_crosses_process_borders():
     copy = pickle.loads(pickle.dumps(Rejected("decode", "truncated", "ends early", "ab")))
-    assert (copy.stage, copy.reason, copy.detail, copy.sha256) == ("decode", "truncated", "ends early", "ab")
+    assert (copy.stage, copy.reason, copy.detail, copy.sha256) == (
+        "decode",
+        "truncated",
+        "ends early",
+        "ab",
+    )
 
 
 def test_what_is_left_out_crosses_them_too():
     copy = pickle.loads(pickle.dumps(LeftOut("too_small", "9 x 9 pixels")))
-    assert (copy.stage, copy.reason, copy.detail, copy.sha256) == ("encode", "too_small", "9 x 9 pixels", "")
+    assert (copy.stage, copy.reason, copy.detail, copy.sha256) == (
+        "encode",
+        "too_small",
+        "9 x 9 pixels",
+        "",
+    )
     assert set(NOT_KEPT) < set(LEFT_OUT)
 
 
 def test_a_description_is_one_short_line_without_addresses():
-    error = OSError("cannot identify image file <_io.BytesIO object at 0x7f00deadbeef>\n  in " + "x" * 300)
-    assert describe_error(error) == ("OSError: cannot identify image file <_io.BytesIO> in " + "x" * 300)[:200]
+    error = OSError(
+        "cannot identify image file <_io.BytesIO object at 0x7f00deadbeef>\n  in " + "x" * 300
+    )
+    assert (
+        describe_error(error)
+        == ("OSError: cannot identify image file <_io.BytesIO> in " + "x" * 300)[:200]
+    )
 
 
 def test_a_meaning_that_two_stages_share_is_given_once():
-    assert explain_reason("rejected", "too_many_bytes") == "the file is larger than `images.max_bytes`"
+    assert (
+        explain_reason("rejected", "too_many_bytes") == "the file is larger than `images.max_bytes`"
+    )
 
 
 def test_a_reason_of_several_stages_has_all_its_meanings():
@@ -58,7 +75,11 @@ def test_a_reason_of_several_stages_has_all_its_meanings():
 
 @pytest.mark.parametrize(
     ("fate", "code", "other"),
-    [("left_out", "limit", "ignored"), ("ignored", "hidden", "left_out"), ("rejected", "truncated", "ignored")],
+    [
+        ("left_out", "limit", "ignored"),
+        ("ignored", "hidden", "left_out"),
+        ("rejected", "truncated", "ignored"),
+    ],
 )
 def test_a_reason_has_a_meaning_for_its_own_fate(fate, code, other):
     assert explain_reason(fate, code)
@@ -66,8 +87,12 @@ def test_a_reason_has_a_meaning_for_its_own_fate(fate, code, other):
 
 
 def test_the_code_knows_no_other_reason_to_ignore_or_leave_out():
-    code = "".join(path.read_text() for path in (Path(__file__).parents[2] / "transforms").rglob("*.py"))
-    ignored = set(re.findall(r'notice\("ignored", "(\w+)"|other_files: ClassVar\[str\] = "(\w+)"', code))
+    code = "".join(
+        path.read_text() for path in (Path(__file__).parents[2] / "transforms").rglob("*.py")
+    )
+    ignored = set(
+        re.findall(r'notice\("ignored", "(\w+)"|other_files: ClassVar\[str\] = "(\w+)"', code)
+    )
     assert {one or other for one, other in ignored} <= IGNORED.keys()
     assert set(re.findall(r'notice\("left_out", "(\w+)"', code)) <= LEFT_OUT.keys()
 
@@ -95,7 +120,11 @@ def test_keys_are_in_unicodes_composed_form():
 
 def test_the_digest_is_of_the_sorted_lines():
     text = f"key:a:b# c\nkey:cat/é.jpg\nsha256:{DIGEST}\n"
-    assert FOUND.digest == Exclusions.parse(LINES[::-1]).digest == hashlib.sha256(text.encode()).hexdigest()
+    assert (
+        FOUND.digest
+        == Exclusions.parse(LINES[::-1]).digest
+        == hashlib.sha256(text.encode()).hexdigest()
+    )
 
 
 @pytest.mark.parametrize(
@@ -104,7 +133,10 @@ def test_the_digest_is_of_the_sorted_lines():
 def test_a_malformed_line_is_named(line):
     with pytest.raises(ValueError, match=r"^line 2 is ") as caught:
         Exclusions.parse(["# one\n", f"{line}\n"])
-    assert str(caught.value) == f"line 2 is {line.strip()!r}: write key:KEY, or sha256: and 64 hex digits"
+    assert (
+        str(caught.value)
+        == f"line 2 is {line.strip()!r}: write key:KEY, or sha256: and 64 hex digits"
+    )
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.dataset.file_names import MOST_BYTES, PLACEHOLDERS, check_file_name, check_pattern, fill_pattern
+from recordmill.schemas.dataset.file_names import (
+    MOST_BYTES,
+    PLACEHOLDERS,
+    check_file_name,
+    check_pattern,
+    fill_pattern,
+)
 
 KNOWN = "it may use {name}, {split}, {index}, {number}, {count}, {records}"
 
@@ -19,7 +25,10 @@ def test_every_placeholder_is_filled():
 @pytest.mark.parametrize(
     ("pattern", "message"),
     [
-        ("{split}-{shard}", f"x.name '{{split}}-{{shard}}' is not a valid pattern ('shard'): {KNOWN}"),
+        (
+            "{split}-{shard}",
+            f"x.name '{{split}}-{{shard}}' is not a valid pattern ('shard'): {KNOWN}",
+        ),
         ("{split}-{index:x.y}", "is not a valid pattern"),
         ("{split:05d}", "is not a valid pattern"),
         ("{split}-{}", "is not a valid pattern"),
@@ -51,7 +60,9 @@ def test_a_name_may_be_as_long_as_file_systems_allow(tmp_path):
 
 
 @given(
-    st.lists(st.one_of(st.sampled_from([f"{{{name}}}" for name in PLACEHOLDERS]), st.text()), max_size=5).map("".join)
+    st.lists(
+        st.one_of(st.sampled_from([f"{{{name}}}" for name in PLACEHOLDERS]), st.text()), max_size=5
+    ).map("".join)
 )
 def test_a_pattern_that_passes_names_files_that_can_be_written(tmp_path_factory, pattern):
     try:

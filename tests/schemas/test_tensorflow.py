@@ -71,7 +71,9 @@ def test_tensorflow_parses_a_conventions_examples_alone_and_in_batches(tf, name)
     description = tensorflow_features(features)
     record = encode_example(features, RECORD)
     single = tf.io.parse_single_example(record, description)
-    assert {key: value.numpy() for key, value in single.items()} == {f.key: RECORD[f.field] for f in features}
+    assert {key: value.numpy() for key, value in single.items()} == {
+        f.key: RECORD[f.field] for f in features
+    }
     batch = tf.io.parse_example(tf.constant([record] * 3), description)
     for feature in features:
         assert batch[feature.key].shape == (3,)
@@ -80,7 +82,9 @@ def test_tensorflow_parses_a_conventions_examples_alone_and_in_batches(tf, name)
 
 def test_tensorflow_takes_the_same_defaults(tf):
     features = load_convention("default").example_features
-    parsed = tf.io.parse_single_example(encode_example(features, {"encoded": b"x"}), tensorflow_features(features))
+    parsed = tf.io.parse_single_example(
+        encode_example(features, {"encoded": b"x"}), tensorflow_features(features)
+    )
     assert {key: value.numpy() for key, value in parsed.items()} == {
         "image/encoded": b"x",
         "image/format": b"jpg",
@@ -103,12 +107,17 @@ def test_many_values_are_parsed_as_a_sparse_tensor(tf):
 def test_required_features_are_required_by_tensorflow_too(tf):
     features = load_convention("tutorial").example_features
     with pytest.raises(tf.errors.InvalidArgumentError, match="required"):
-        tf.io.parse_single_example(encode_example(features, {"height": 1}), tensorflow_features(features))
+        tf.io.parse_single_example(
+            encode_example(features, {"height": 1}), tensorflow_features(features)
+        )
 
 
 @pytest.mark.slow
 def test_tensorflows_tensor_of_a_string_is_bytes(tf):
-    features = [Feature("text", "bytes", "text", ""), Feature("texts", "bytes", "texts", "", many=True)]
+    features = [
+        Feature("text", "bytes", "text", ""),
+        Feature("texts", "bytes", "texts", "", many=True),
+    ]
     tensor = tf.constant("Öl")
     assert type(tensor).__name__ == "EagerTensor"
     record = encode_example(features, {"text": tensor, "texts": [tensor, tf.constant(b"\xff\0")]})

@@ -35,13 +35,24 @@ def start_apart(name, script):
         "import sys, pathlib; from scripts import flink_cluster as c;"
         "c.RUN = pathlib.Path(sys.argv[1]); c._start(sys.argv[2], [sys.executable, '-c', sys.argv[3]])"
     )
-    words = [sys.executable, "-W", "ignore::ResourceWarning", "-c", code, flink_cluster.RUN, name, script]
+    words = [
+        sys.executable,
+        "-W",
+        "ignore::ResourceWarning",
+        "-c",
+        code,
+        flink_cluster.RUN,
+        name,
+        script,
+    ]
     subprocess.run(words, check=True)
     return int((flink_cluster.RUN / f"{name}.pid").read_text().split()[0])
 
 
 def alive(pid):
-    done = subprocess.run(["ps", "-o", "stat=", "-p", f"{pid}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        ["ps", "-o", "stat=", "-p", f"{pid}"], capture_output=True, text=True, check=False
+    )
     return bool(done.stdout.strip()) and not done.stdout.strip().startswith("Z")
 
 
@@ -80,14 +91,20 @@ def test_another_process_with_the_same_number_is_left_alone(place):
 def test_a_process_that_ends_at_once_is_reported_with_its_log(place, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setitem(flink_cluster.PORTS, "job", server.getsockname()[1])
-    with pytest.raises(MissingError, match=r"the job-server ended with exit code 3: see .*job-server\.log"):
-        flink_cluster._start("job-server", [sys.executable, "-c", "raise SystemExit(3)"], ports=("job",))
+    with pytest.raises(
+        MissingError, match=r"the job-server ended with exit code 3: see .*job-server\.log"
+    ):
+        flink_cluster._start(
+            "job-server", [sys.executable, "-c", "raise SystemExit(3)"], ports=("job",)
+        )
 
 
 def test_a_port_of_another_process(place, monkeypatch):
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setitem(flink_cluster.PORTS, "rest", server.getsockname()[1])
-        with pytest.raises(MissingError, match="which the job-manager needs, is taken by another process"):
+        with pytest.raises(
+            MissingError, match="which the job-manager needs, is taken by another process"
+        ):
             flink_cluster._start("job-manager", ["true"], ports=("rest",))
 
 

@@ -8,7 +8,12 @@ def vertex(number, name, sent, end=0):
 
 
 def node(number, operator, description, *inputs):
-    return {"id": number, "operator": operator, "description": description, "inputs": [{"id": each} for each in inputs]}
+    return {
+        "id": number,
+        "operator": operator,
+        "description": description,
+        "inputs": [{"id": each} for each in inputs],
+    }
 
 
 JOB = {
@@ -51,6 +56,10 @@ def test_a_name_must_say_which_step(name):
 
 def test_the_newest_job():
     overview = {
-        "jobs": [{"jid": "one", "start-time": 1}, {"jid": "two", "start-time": 3}, {"jid": "x", "start-time": 2}]
+        "jobs": [
+            {"jid": "one", "start-time": 1},
+            {"jid": "two", "start-time": 3},
+            {"jid": "x", "start-time": 2},
+        ]
     }
     assert flink_job.newest_job({"jobs/overview": overview, "jobs/two": JOB}.__getitem__) == JOB

@@ -24,4 +24,8 @@ def test_messages_are_found_with_their_lines_and_without_docstrings(tmp_path):
 
 def test_messages_of_the_whole_product_have_places():
     places = {place.rpartition(":")[0] for place, _ in messages.messages()}
-    assert {"pipeline/launch.py", "recordmill/reading/verify_dataset.py", "schemas/rejection.py"} <= places
+    assert {
+        "pipeline/launch.py",
+        "recordmill/reading/verify_dataset.py",
+        "schemas/rejection.py",
+    } <= places

@@ -59,17 +59,24 @@ class Folder:
         command = [sys.executable, self.offline, *scripts, *self.places, *flags]
         environment = {**self.served.environment, "PYTHONPATH": str(REPO)}
         pipe = subprocess.PIPE
-        return subprocess.Popen(command, cwd=self.cwd, env=environment, stdout=pipe, stderr=pipe, text=True)
+        return subprocess.Popen(
+            command, cwd=self.cwd, env=environment, stdout=pipe, stderr=pipe, text=True
+        )
 
     def files(self, name: str = "dataset") -> dict[str, bytes]:
         """What lies below a folder of this one, by path."""
         prefix = f"{self.url}{name}/"
-        return {file.path.removeprefix(prefix): storage.read_range(file.path) for file in storage.list_below(prefix)}
+        return {
+            file.path.removeprefix(prefix): storage.read_range(file.path)
+            for file in storage.list_below(prefix)
+        }
 
 
 def draw(number: int) -> bytes:
     stream = io.BytesIO()
-    picture = Image.effect_mandelbrot((160, 120), (-2 + number / 50, -1.5, 1, 1.5), 30).convert("RGB")
+    picture = Image.effect_mandelbrot((160, 120), (-2 + number / 50, -1.5, 1, 1.5), 30).convert(
+        "RGB"
+    )
     picture.save(stream, "JPEG", quality=90)
     return stream.getvalue()
 

@@ -25,14 +25,24 @@ from recordmill.storage.stores.store import BLOCK_BYTES
 
 pytestmark = pytest.mark.slow
 
-LEDGER = {"listed": 62, "written": 60, "rejected": {"unknown_format": 2}, "ignored": {}, "left_out": {}}
+LEDGER = {
+    "listed": 62,
+    "written": 60,
+    "rejected": {"unknown_format": 2},
+    "ignored": {},
+    "left_out": {},
+}
 TEXTS = ("cat/notes 0#.txt", "cat/notes 1#.txt")
 REENCODED = ["--set=images.reencode=always", "--set=images.resize.longest=100"]
 
 
 def images_read(requests):
     """How often each image was asked for, whatever the question."""
-    found = [unquote(path).partition("?")[0].rpartition("photos/")[2] for _, path in requests if "photos" in path]
+    found = [
+        unquote(path).partition("?")[0].rpartition("photos/")[2]
+        for _, path in requests
+        if "photos" in path
+    ]
     names = [name for name in found if name.endswith((".jpg", ".txt"))]
     return {name: names.count(name) for name in names}
 
@@ -40,7 +50,10 @@ def images_read(requests):
 def examples_of(files):
     """The images that the report shows before and after: the first of each split, where all are resized."""
     splits = orjson.loads(files["recordmill.json"])["splits"].values()
-    return {orjson.loads(files[split["shards"][0]["sidecar"]].splitlines()[0])["key"] for split in splits}
+    return {
+        orjson.loads(files[split["shards"][0]["sidecar"]].splitlines()[0])["key"]
+        for split in splits
+    }
 
 
 def times_asked_for(name, requests):
@@ -51,11 +64,16 @@ def times_asked_for(name, requests):
 def times_listed(folder, requests):
     """How often the names in a folder were asked for."""
     queries = [parse_qs(urlsplit(path).query) for _, path in requests]
-    return sum(query.get("prefix", [""])[0].endswith(f"/{folder}") and "delimiter" in query for query in queries)
+    return sum(
+        query.get("prefix", [""])[0].endswith(f"/{folder}") and "delimiter" in query
+        for query in queries
+    )
 
 
 @pytest.mark.parametrize(
-    "flags", [[], REENCODED, ["--set=images.check=header", "--set=compression=gzip"], ["--processes=3"]], ids=str
+    "flags",
+    [[], REENCODED, ["--set=images.check=header", "--set=compression=gzip"], ["--processes=3"]],
+    ids=str,
 )
 def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder, pictures, flags):
     before = len(folder.served.requests())
@@ -65,22 +83,38 @@ def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder
     assert (line["status"], line["ledger"]) == ("published", LEDGER)
     requests = folder.served.requests()[before:]
     shown = examples_of(folder.files()) if flags == REENCODED else set()
-    again = {*TEXTS, *shown}  # the layout is recognised from how texts begin, and the report shows some changes
+    again = {
+        *TEXTS,
+        *shown,
+    }  # the layout is recognised from how texts begin, and the report shows some changes
     assert images_read(requests) == {
-        name: 1 + (name in again) for name in (str(file.relative_to(pictures)) for file in pictures.rglob("*.*"))
+        name: 1 + (name in again)
+        for name in (str(file.relative_to(pictures)) for file in pictures.rglob("*.*"))
     }
 
-    assert launch([f"--input={pictures}", "--output=here", "--set=shards.count=6", *flags], build) == 0
-    expected = {str(file.relative_to(folder.cwd / "here")): file for file in (folder.cwd / "here").rglob("*.*")}
+    assert (
+        launch([f"--input={pictures}", "--output=here", "--set=shards.count=6", *flags], build) == 0
+    )
+    expected = {
+        str(file.relative_to(folder.cwd / "here")): file
+        for file in (folder.cwd / "here").rglob("*.*")
+    }
     files = folder.files()
     assert set(files) == set(expected)  # no staging, no temporary file, no outcome file
     for name, content in files.items():
-        if name not in ("recordmill.json", "records.versions", "rejected.jsonl", "report.html"):  # places and times
+        if name not in (
+            "recordmill.json",
+            "records.versions",
+            "rejected.jsonl",
+            "report.html",
+        ):  # places and times
             assert content == expected[name].read_bytes(), name
     shards = [name for name in files if name.endswith((".tfrecord", ".gz"))]
     sections = parse_table(files["records.versions"][: len(shards) * SECTION_BYTES])
     lines = files["records.versions"][sections[0].offset :].splitlines()
-    assert [origin.source for origin in parse_origins(lines)].count(0) == 0  # both stores have versions
+    assert [origin.source for origin in parse_origins(lines)].count(
+        0
+    ) == 0  # both stores have versions
 
 
 def test_an_update_asks_for_changed_objects_only(folder, pictures):
@@ -101,7 +135,12 @@ def test_an_update_asks_for_changed_objects_only(folder, pictures):
     files = folder.files()
     for file in (folder.cwd / "here").rglob("*.*"):
         name = str(file.relative_to(folder.cwd / "here"))
-        if name not in ("recordmill.json", "records.versions", "rejected.jsonl", "report.html"):  # places and times
+        if name not in (
+            "recordmill.json",
+            "records.versions",
+            "rejected.jsonl",
+            "report.html",
+        ):  # places and times
             assert files[name] == file.read_bytes(), name
 
 
@@ -114,7 +153,12 @@ def calls(folder, monkeypatch):
         method = getattr(store, name)
 
         def noted(self, *arguments):
-            into.append(tuple(each.removeprefix(folder.url) if isinstance(each, str) else each for each in arguments))
+            into.append(
+                tuple(
+                    each.removeprefix(folder.url) if isinstance(each, str) else each
+                    for each in arguments
+                )
+            )
             return method(self, *arguments)
 
         monkeypatch.setattr(store, name, noted)
@@ -126,7 +170,9 @@ def calls(folder, monkeypatch):
     return found
 
 
-@pytest.mark.parametrize(("flags", "is_damaged"), [([], False), (["--versions"], True)], ids=["in place", "versions"])
+@pytest.mark.parametrize(
+    ("flags", "is_damaged"), [([], False), (["--versions"], True)], ids=["in place", "versions"]
+)
 def test_untouched_shards_are_copied_by_the_store(folder, pictures, calls, flags, is_damaged):
     for name in ("dataset", "rebuilt"):  # of the test's other cases
         storage.remove_folder(f"{folder.url}{name}")
@@ -135,7 +181,9 @@ def test_untouched_shards_are_copied_by_the_store(folder, pictures, calls, flags
     old = "/".join(["dataset", *filter(None, [first.get("version")])])
     before = folder.files(old)
     splits = orjson.loads(before["recordmill.json"])["splits"].values()
-    sidecars = {shard["name"]: before[shard["sidecar"]] for split in splits for shard in split["shards"]}
+    sidecars = {
+        shard["name"]: before[shard["sidecar"]] for split in splits for shard in split["shards"]
+    }
     untouched = [name for name, rows in sidecars.items() if b'"cat/03.jpg"' not in rows]
     assert len(untouched) == len(sidecars) - 1 >= 3
     written = {*sidecars} - {*untouched}
@@ -152,16 +200,26 @@ def test_untouched_shards_are_copied_by_the_store(folder, pictures, calls, flags
 
     def shard_of(path):
         """The shard whose file this is until it is finished."""
-        found = re.fullmatch(r"dataset/(?:.+/)?\.staging-[^/]+/\.(\w+-\d+)\.tfrecord\.[0-9a-f]{12}\.tmp", path)
+        found = re.fullmatch(
+            r"dataset/(?:.+/)?\.staging-[^/]+/\.(\w+-\d+)\.tfrecord\.[0-9a-f]{12}\.tmp", path
+        )
         return found and next(name for name in sidecars if name.startswith(found[1]))
 
-    kept = [(source, target) for source, target in copies if ".staging-" not in source]  # the others are moves
+    kept = [
+        (source, target) for source, target in copies if ".staging-" not in source
+    ]  # the others are moves
     assert sorted(source for source, _ in kept) == sorted(f"{old}/{name}" for name in untouched)
     assert all(source == f"{old}/{shard_of(target)}" for source, target in kept)
     assert {shard_of(path) for path, *_ in uploads} - {None} == written
-    expected = Counter({(path, 0, BLOCK_BYTES): 1 + (shard_of(path) in written) for _, path in kept})
-    assert Counter(each for each in reads if shard_of(each[0]) in untouched) == expected  # what is written is read, too
-    assert {name for name in untouched if any(each[0] == f"{old}/{name}" for each in reads)} <= written
+    expected = Counter(
+        {(path, 0, BLOCK_BYTES): 1 + (shard_of(path) in written) for _, path in kept}
+    )
+    assert (
+        Counter(each for each in reads if shard_of(each[0]) in untouched) == expected
+    )  # what is written is read, too
+    assert {
+        name for name in untouched if any(each[0] == f"{old}/{name}" for each in reads)
+    } <= written
 
     files = folder.files("/".join(["dataset", *filter(None, [line.get("version")])]))
     folder.places[1] = f"--output={folder.url}rebuilt"
@@ -204,7 +262,9 @@ def test_an_update_that_is_killed_after_a_copy_is_resumed(folder, pictures):
     before = folder.files()
     storage.write_file(f"{folder.url}photos/cat/03.jpg", (pictures / "cat/05.jpg").read_bytes())
     (folder.cwd / "dies.py").write_text(DIES_AFTER_A_COPY)
-    process = folder.start(*settings, "--update", "--processes=1", script=str(folder.cwd / "dies.py"))
+    process = folder.start(
+        *settings, "--update", "--processes=1", script=str(folder.cwd / "dies.py")
+    )
     process.communicate()
     assert process.returncode == -signal.SIGKILL
     there = folder.files()
@@ -250,7 +310,11 @@ def test_a_run_that_is_killed_is_resumed(folder):
     staging = f"{folder.url}dataset/.staging-"
     deadline = time.monotonic() + 120
     while not (
-        done := [file.path for file in storage.list_below(staging.rpartition("/")[0]) if "done.json" in file.path]
+        done := [
+            file.path
+            for file in storage.list_below(staging.rpartition("/")[0])
+            if "done.json" in file.path
+        ]
     ):
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
@@ -270,17 +334,25 @@ def test_a_run_that_is_killed_is_resumed(folder):
 def test_a_local_table_may_name_images_on_a_store(folder, pictures, tmp_path, processes):
     """The command imports Beam without its own clients of stores then."""
     paths = sorted(pictures.rglob("*.jpg"))
-    rows = [f"{folder.url}photos/{path.relative_to(pictures)},{path.parent.name}\n" for path in paths]
+    rows = [
+        f"{folder.url}photos/{path.relative_to(pictures)},{path.parent.name}\n" for path in paths
+    ]
     (tmp_path / "table.csv").write_text("".join(["image,label\n", *rows]))
-    local = replace(folder, places=[f"--input={tmp_path / 'table.csv'}", f"--output={tmp_path / 'dataset'}"])
+    local = replace(
+        folder, places=[f"--input={tmp_path / 'table.csv'}", f"--output={tmp_path / 'dataset'}"]
+    )
     source = f"--set=source={{kind: manifest, columns: {{uri: image, label: label}}, root: '{folder.url}'}}"
     child = local.start(source, f"--processes={processes}")
     out, err = child.communicate()
     assert child.returncode == 0, err
     assert json.loads(out)["ledger"] == {**LEDGER, "listed": 60, "rejected": {}}
     records = recordmill.open(str(tmp_path / "dataset"), form="raw")
-    examples = [Example.FromString(record) for split in ("train", "test") for record in records[split]]
-    found = Counter(example.features.feature["image/encoded"].bytes_list.value[0] for example in examples)
+    examples = [
+        Example.FromString(record) for split in ("train", "test") for record in records[split]
+    ]
+    found = Counter(
+        example.features.feature["image/encoded"].bytes_list.value[0] for example in examples
+    )
     assert found == Counter(path.read_bytes() for path in paths)
 
 
@@ -313,14 +385,21 @@ def test_a_switch_that_was_cut_is_finished(folder):
 @pytest.mark.parametrize(
     ("source", "target", "why"),
     [
-        ("no-such-bucket/photos", "recordmill/out", "the input cannot be read (no such file or directory)"),
+        (
+            "no-such-bucket/photos",
+            "recordmill/out",
+            "the input cannot be read (no such file or directory)",
+        ),
         ("recordmill/misspelt", "recordmill/out", "the input cannot be read (nothing is there)"),
         ("{url}photos", "no-such-bucket/out", "cannot be written: no such file or directory"),
     ],
 )
 def test_a_place_that_is_not_there_is_one_sentence(folder, source, target, why):
     scheme, _, url = folder.url.partition("://")
-    folder.places = [f"--input={scheme}://{source.format(url=url)}", f"--output={scheme}://{target}"]
+    folder.places = [
+        f"--input={scheme}://{source.format(url=url)}",
+        f"--output={scheme}://{target}",
+    ]
     failed = folder.convert()
     assert failed.returncode == 1, failed.stdout
     assert why in failed.stderr
@@ -336,7 +415,16 @@ def test_versions_and_the_pointer(folder):
     second = json.loads(folder.convert(*flags, "--set=limit=40").stdout)
     new = open_dataset(f"{folder.url}dataset/")
     assert new.folder == f"{folder.url}dataset/{second['version']}"
-    assert new.marker.ledger.written == new.marker.run.images_reused == 38  # of 40, two are not images
+    assert (
+        new.marker.ledger.written == new.marker.run.images_reused == 38
+    )  # of 40, two are not images
     assert not [name for name in folder.files() if ".staging-" in name or ".tmp" in name]
-    assert versions([f"{folder.url}dataset", "--rollback"]) == versions([f"{folder.url}dataset", "--keep=1"]) == 0
-    assert {name.partition("/")[0] for name in folder.files()} == {"recordmill.json", first["version"]}
+    assert (
+        versions([f"{folder.url}dataset", "--rollback"])
+        == versions([f"{folder.url}dataset", "--keep=1"])
+        == 0
+    )
+    assert {name.partition("/")[0] for name in folder.files()} == {
+        "recordmill.json",
+        first["version"],
+    }

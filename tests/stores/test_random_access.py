@@ -12,7 +12,11 @@ pytestmark = pytest.mark.slow
 
 def reads_of(folder, before):
     """The requests that read a range of a shard."""
-    return [path for _, path in folder.served.requests()[before:] if ".tfrecord" in path and "sidecars" not in path]
+    return [
+        path
+        for _, path in folder.served.requests()[before:]
+        if ".tfrecord" in path and "sidecars" not in path
+    ]
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

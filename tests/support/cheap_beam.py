@@ -20,10 +20,20 @@ def make_beam_cheap(patch: pytest.MonkeyPatch) -> None:
     A function's signature and source are read once. A step does not note where it was made, and its function is pickled
     when the job runs, not also when the step is made. What is kept for the next bundle is not measured.
     """
-    patch.setattr(ptransform, "pickler", SimpleNamespace(**{**vars(pickler), "roundtrip": lambda value: value}))
-    patch.setattr(cloudpickle_pickler, "bz2", SimpleNamespace(compress=_pack, decompress=bz2.decompress))
+    patch.setattr(
+        ptransform,
+        "pickler",
+        SimpleNamespace(**{**vars(pickler), "roundtrip": lambda value: value}),
+    )
+    patch.setattr(
+        cloudpickle_pickler, "bz2", SimpleNamespace(compress=_pack, decompress=bz2.decompress)
+    )
     patch.setattr(userstate, "get_dofn_specs", _once_for_each_code(userstate.get_dofn_specs))
-    patch.setattr(core, "_check_fn_use_yield_and_return", _once_for_each_code(core._check_fn_use_yield_and_return))
+    patch.setattr(
+        core,
+        "_check_fn_use_yield_and_return",
+        _once_for_each_code(core._check_fn_use_yield_and_return),
+    )
     patch.setattr(core, "get_signature", _once_for_each_method(core.get_signature))
     patch.setattr(decorators.IOTypeHints, "_make_origin", lambda *_, **__: [])
     patch.setattr(PipelineOptions, "view_as", _parse_once(PipelineOptions.view_as))
@@ -69,7 +79,11 @@ def _parse_once(make_view: Callable[[Any, type], Any]) -> Callable[[Any, type], 
             visible[kind] = view._visible_options  # of these, views read the names alone
             return view
         view = object.__new__(kind)
-        view._flags, view._visible_options, view._all_options = options._flags, visible[kind], options._all_options
+        view._flags, view._visible_options, view._all_options = (
+            options._flags,
+            visible[kind],
+            options._all_options,
+        )
         return view
 
     return view_as

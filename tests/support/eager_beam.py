@@ -31,10 +31,14 @@ on_runner = [False]
 
 def new_pipeline() -> "EagerPipeline | beam.Pipeline":
     """A pipeline that runs at the end of a `with` block, on DirectRunner where the test asks for it."""
-    return beam.Pipeline(runner=FnApiRunner()) if on_runner[0] else EagerPipeline(PipelineOptions([]))
+    return (
+        beam.Pipeline(runner=FnApiRunner()) if on_runner[0] else EagerPipeline(PipelineOptions([]))
+    )
 
 
-def assert_that(collection: "EagerCollection | beam.PCollection", matcher: Callable[[list[Any]], object]) -> None:
+def assert_that(
+    collection: "EagerCollection | beam.PCollection", matcher: Callable[[list[Any]], object]
+) -> None:
     """Beam's `assert_that`, for a collection of `new_pipeline()`."""
     if isinstance(collection, EagerCollection):
         collection.pipeline.check(lambda: matcher(collection.elements))
@@ -67,7 +71,9 @@ class EagerPipeline:
         evaluate = _PRIMITIVES.get(_kind(transform))
         if evaluate is None:
             return transform.expand(EagerCollection(self, elements))
-        node = EagerCollection(self, lambda: [_through_coder(each) for each in evaluate(transform, elements())])
+        node = EagerCollection(
+            self, lambda: [_through_coder(each) for each in evaluate(transform, elements())]
+        )
         self._nodes.append(node)
         return node
 
@@ -126,7 +132,9 @@ def _group(_: beam.GroupByKey, elements: list[tuple[Any, Any]]) -> list[tuple[An
     return list(groups.values())
 
 
-def _combine(transform: beam.CombineGlobally | beam.CombinePerKey, elements: list[Any]) -> list[Any]:
+def _combine(
+    transform: beam.CombineGlobally | beam.CombinePerKey, elements: list[Any]
+) -> list[Any]:
     combine = beam.CombineFn.maybe_from_callable(transform.fn)
     combine.setup()
     parts = [combine.create_accumulator()]
@@ -140,8 +148,12 @@ def _combine(transform: beam.CombineGlobally | beam.CombinePerKey, elements: lis
     return merged
 
 
-def _combine_per_key(transform: beam.CombinePerKey, elements: list[tuple[Any, Any]]) -> list[tuple[Any, Any]]:
-    return [(key, *_combine(transform, values)) for key, values in _group(beam.GroupByKey(), elements)]
+def _combine_per_key(
+    transform: beam.CombinePerKey, elements: list[tuple[Any, Any]]
+) -> list[tuple[Any, Any]]:
+    return [
+        (key, *_combine(transform, values)) for key, values in _group(beam.GroupByKey(), elements)
+    ]
 
 
 def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
@@ -149,7 +161,10 @@ def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
     sides = [*args, *kwargs.values()]
     values = [None if isinstance(each, AsSideInput) else each for each in sides]
     fn, values = pickler.roundtrip((transform.fn, values))
-    given = [_read(side) if isinstance(side, AsSideInput) else value for side, value in zip(sides, values, strict=True)]
+    given = [
+        _read(side) if isinstance(side, AsSideInput) else value
+        for side, value in zip(sides, values, strict=True)
+    ]
     args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))
     found: list[Any] = []
     fn.setup()
@@ -185,7 +200,9 @@ def _coder_of(value: Any) -> coders.Coder | None:
         return coders.TupleCoder([_coder_of(each) or _ANYTHING for each in value])
     if is_dataclass(value):
         return coders.registry.get_coder(type(value))
-    return None if isinstance(value, list) else _ANYTHING  # in a GroupByKey's lists are values that have passed a coder
+    return (
+        None if isinstance(value, list) else _ANYTHING
+    )  # in a GroupByKey's lists are values that have passed a coder
 
 
 def _kind(transform: PTransform) -> type | None:

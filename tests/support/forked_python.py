@@ -37,13 +37,17 @@ class ForkServer:
                 _, _, _, _, _, cwd, env, _, _, _, *pipes = arguments
                 theirs = (pipes[0], pipes[3], pipes[5])
                 files = [number if each == -1 else each for number, each in enumerate(theirs)]
-                self.pid = server._start(words[1:], os.fspath(cwd), os.environ if env is None else env, files)
+                self.pid = server._start(
+                    words[1:], os.fspath(cwd), os.environ if env is None else env, files
+                )
                 self._child_created = True
                 self._close_pipe_fds(*pipes[:6])
 
         return Forked(words, **options)
 
-    def _start(self, words: Sequence[str], cwd: str, env: Mapping[str, str], files: Sequence[int]) -> int:
+    def _start(
+        self, words: Sequence[str], cwd: str, env: Mapping[str, str], files: Sequence[int]
+    ) -> int:
         request = json.dumps([list(words), cwd, dict(env)]).encode()
         assert len(request) < LONGEST_REQUEST
         prctl = ctypes.CDLL(None).prctl
@@ -84,7 +88,9 @@ def serve() -> str:
     _import_all()
     gc.freeze()  # collections need not look at all modules in each process
     control = socket.socket(fileno=os.dup(0))
-    control.settimeout(None)  # Beam sets a default of a minute in the parent, whose sockets do not block then
+    control.settimeout(
+        None
+    )  # Beam sets a default of a minute in the parent, whose sockets do not block then
     while True:
         request, files, _, _ = socket.recv_fds(control, LONGEST_REQUEST, 3)
         if not request:
@@ -122,7 +128,8 @@ def _become(words: list[str], cwd: str, env: dict[str, str], files: list[int]) -
         os.close(file)
     for name, number in (("stdin", 0), ("stdout", 1), ("stderr", 2)):
         mode = "r" if name == "stdin" else "w"
-        setattr(sys, name, open(number, mode, buffering=1 if os.isatty(number) else -1, closefd=False))  # noqa: SIM115
+        buffering = 1 if os.isatty(number) else -1
+        setattr(sys, name, open(number, mode, buffering=buffering, closefd=False))  # noqa: SIM115
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(env)
@@ -143,4 +150,8 @@ def can_fork(options: Mapping[str, Any]) -> bool:
     """Whether a fork is like a new process with these options of `Popen`."""
     changed = dict(options.get("env") or os.environ).items() ^ os.environ.items()
     late = not any(name.startswith(READ_AT_START) for name, _ in changed)
-    return sys.platform == "linux" and late and options.keys() <= {"stdin", "stdout", "stderr", "text", "cwd", "env"}
+    return (
+        sys.platform == "linux"
+        and late
+        and options.keys() <= {"stdin", "stdout", "stderr", "text", "cwd", "env"}
+    )

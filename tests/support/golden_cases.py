@@ -26,7 +26,13 @@ class Case:
     inputs: tuple[str, ...] = ("",)
 
 
-def case(name: str, files: Callable[[], Files], *settings: str, config: str = "", inputs: str | None = None) -> Case:
+def case(
+    name: str,
+    files: Callable[[], Files],
+    *settings: str,
+    config: str = "",
+    inputs: str | None = None,
+) -> Case:
     return Case(name, files, config, settings, tuple((inputs or "").split(",")))
 
 
@@ -79,22 +85,44 @@ EXACT = "images.resize={exact: [12, 20]}"
 
 
 def _conventions() -> list[Case]:
-    images = ("image_tfrecord_builder", "inception", "keras", "slim", "tfds", "tpu_imagenet", "tutorial")
-    found = [case(f"convention_{name}", of.photos, f"convention={name}", "name=pets", HALVES) for name in images]
+    images = (
+        "image_tfrecord_builder",
+        "inception",
+        "keras",
+        "slim",
+        "tfds",
+        "tpu_imagenet",
+        "tutorial",
+    )
+    found = [
+        case(f"convention_{name}", of.photos, f"convention={name}", "name=pets", HALVES)
+        for name in images
+    ]
     return [
         *found,
         case("convention_default", of.photos, "convention=default", HALVES),
         case("convention_raw_pixels", of.photos, "convention=raw_pixels", EXACT),
         case("convention_tfrecorder", of.photos, "convention=tfrecorder", EXACT),
         case("convention_tf_object_detection", of.photos, "convention=tf_object_detection"),
-        case("convention_feature_vector", of.photos, "convention=feature_vector", "features.feature=mean_std"),
+        case(
+            "convention_feature_vector",
+            of.photos,
+            "convention=feature_vector",
+            "features.feature=mean_std",
+        ),
         case(
             "convention_feature_vector_by_name",
             of.photos,
             "convention=feature_vector_by_name",
             "features.feature=color_histogram",
         ),
-        case("convention_plain", of.observations, "convention=plain", config="observations", inputs="observations.csv"),
+        case(
+            "convention_plain",
+            of.observations,
+            "convention=plain",
+            config="observations",
+            inputs="observations.csv",
+        ),
         case("convention_own", of.photos, OWN_CONVENTION, "name=mine"),
         case("convention_boxes_tfds", of.voc, "convention=tfds", config="voc"),
     ]
@@ -120,18 +148,33 @@ def _images() -> list[Case]:
         case("images_resize_shortest", of.formats, "images.resize={shortest: 20}"),
         case("images_resize_crop", of.formats, "images.resize={exact: [20, 20]}"),
         case(
-            "images_resize_pad", of.formats, "images={resize: {exact: [20, 20], fit: pad}, background: [10, 200, 30]}"
+            "images_resize_pad",
+            of.formats,
+            "images={resize: {exact: [20, 20], fit: pad}, background: [10, 200, 30]}",
         ),
-        case("images_resize_png", of.formats, "images={resize: {exact: [9, 40]}, store: png, grayscale: expand}"),
+        case(
+            "images_resize_png",
+            of.formats,
+            "images={resize: {exact: [9, 40]}, store: png, grayscale: expand}",
+        ),
         case("images_grayscale_expand", of.formats, "images.grayscale=expand"),
         case("images_background", of.formats, "images.background=[0, 128, 255]"),
         case("images_check_header", of.formats, "images.check=header"),
         case("images_moments", of.formats, "images.moments=true"),
         case("images_near_duplicates", of.photos, "images={near_duplicates: true, store: png}"),
-        case("images_formats", of.formats, "images.formats=[JPEG, PNG]", "max_rejected={share: 1, lost_classes: 9}"),
+        case(
+            "images_formats",
+            of.formats,
+            "images.formats=[JPEG, PNG]",
+            "max_rejected={share: 1, lost_classes: 9}",
+        ),
         case("images_rare", of.rare_formats, "images.moments=true"),
         case("images_rare_png", of.rare_formats, "images={store: png, grayscale: expand}"),
-        case("images_rare_small", of.rare_formats, "images={resize: {longest: 40}, near_duplicates: true}"),
+        case(
+            "images_rare_small",
+            of.rare_formats,
+            "images={resize: {longest: 40}, near_duplicates: true}",
+        ),
         case("images_rare_exact", of.rare_formats, "images.resize={exact: [31, 17]}"),
         case(
             "images_function",
@@ -140,7 +183,12 @@ def _images() -> list[Case]:
             "keep={function: 'golden_hooks:is_wide', min_side: 12, max_aspect: 3}",
             "max_rejected={share: 1, lost_classes: 9}",
         ),
-        case("keep_filters", of.formats, "keep={min_sharpness: 20, min_brightness: 90}", "max_rejected.lost_classes=9"),
+        case(
+            "keep_filters",
+            of.formats,
+            "keep={min_sharpness: 20, min_brightness: 90}",
+            "max_rejected.lost_classes=9",
+        ),
         case("images_optional_formats", of.optional_formats, "images.formats=[AVIF, JPEG2000]"),
         case(
             "images_optional_formats_never",
@@ -162,8 +210,16 @@ def _images() -> list[Case]:
 def _datasets() -> list[Case]:
     """Splits, labels, shards, and which images are taken."""
     return [
-        case("splits_stratify", of.photos, "splits={stratify: true, fractions: {train: 0.6, test: 0.4}}"),
-        case("splits_group", of.photos, "splits={group: '_(?P<group>[a-z]+[0-9])', fractions: {a: 0.5, b: 0.5}}"),
+        case(
+            "splits_stratify",
+            of.photos,
+            "splits={stratify: true, fractions: {train: 0.6, test: 0.4}}",
+        ),
+        case(
+            "splits_group",
+            of.photos,
+            "splits={group: '_(?P<group>[a-z]+[0-9])', fractions: {a: 0.5, b: 0.5}}",
+        ),
         case(
             "splits_stratify_group",
             of.photos,
@@ -175,7 +231,12 @@ def _datasets() -> list[Case]:
             of.photos,
             "splits={stratify: true, fractions: {train: 0.3, validation: 0.1, test: 0.2}}",
         ),
-        case("splits_one", of.photos, "splits.fractions={all: 1.0}", "shards={count: 1, name: '{split}.record'}"),
+        case(
+            "splits_one",
+            of.photos,
+            "splits.fractions={all: 1.0}",
+            "shards={count: 1, name: '{split}.record'}",
+        ),
         case(
             "splits_from_folders",
             of.split_folders,
@@ -185,7 +246,12 @@ def _datasets() -> list[Case]:
         ),
         case("seed", of.photos, "seed=7", HALVES),
         case("limit", of.photos, "limit=9", HALVES),
-        case("limit_stratify", of.photos, "limit=9", "splits={stratify: true, fractions: {train: 0.5, test: 0.5}}"),
+        case(
+            "limit_stratify",
+            of.photos,
+            "limit=9",
+            "splits={stratify: true, fractions: {train: 0.5, test: 0.5}}",
+        ),
         case("limit_per_class", of.photos, "limit_per_class=3", "limit=8", HALVES),
         case(
             "limit_per_class_stratify",
@@ -201,16 +267,27 @@ def _datasets() -> list[Case]:
         case("shards_size", of.photos, "shards.size=3KiB"),
         case("shards_cuts", of.photos, "shards={size: 3KiB, cuts: fixed}"),
         case(
-            "shards_name", of.photos, "shards={count: 2, name: '{name}_{split}_{number:02d}-{records}.tfrec'}", "name=x"
+            "shards_name",
+            of.photos,
+            "shards={count: 2, name: '{name}_{split}_{number:02d}-{records}.tfrec'}",
+            "name=x",
         ),
         case("compression_gzip", of.photos, "compression=gzip", "shards.count=2"),
         case("index_files", of.photos, "index_files=true", "shards.count=2"),
-        case("labels_classes", of.photos, "labels={classes: [dog, wolf, cat], catch_all: wolf, offset: 5}"),
-        case("labels_integers", of.labels_in_names, "labels.ids=integers", config="filename_labels"),
+        case(
+            "labels_classes",
+            of.photos,
+            "labels={classes: [dog, wolf, cat], catch_all: wolf, offset: 5}",
+        ),
+        case(
+            "labels_integers", of.labels_in_names, "labels.ids=integers", config="filename_labels"
+        ),
         case("include_ignore", of.photos, "include=['*.jpg']", "ignore=['dog/[0-3]*', émeu/]"),
         case(
             "several_inputs",
-            lambda: {f"{part}/{path}": data for part in "ab" for path, data in of.split_folders().items()},
+            lambda: {
+                f"{part}/{path}": data for part in "ab" for path, data in of.split_folders().items()
+            },
             "splits.from_folders={train: train, val: val, extra: extra}",
             inputs="first=a,second=b",
         ),
@@ -222,7 +299,9 @@ def _datasets() -> list[Case]:
         ),
         case(
             "features_of_files",
-            lambda: {f"{label}/{n}.bin": f"{label} {n}".encode() for label in "ab" for n in range(6)},
+            lambda: {
+                f"{label}/{n}.bin": f"{label} {n}".encode() for label in "ab" for n in range(6)
+            },
             "decode=none",
             "features={feature: {function: 'golden_functions:first_bytes', of: file}, file: file_sha256}",
             config="feature_vectors",
@@ -241,8 +320,14 @@ def _sources() -> list[Case]:
     packed = "source.columns={bytes: data, label: class, split: split, key: name}"
     detection = "convention=tf_object_detection"
     return [
-        case("class_folders_path", of.split_folders, "source={kind: class_folders, class_from: path}"),
-        case("class_folders_last", of.split_folders, "source={kind: class_folders, class_from: last_folder}"),
+        case(
+            "class_folders_path", of.split_folders, "source={kind: class_folders, class_from: path}"
+        ),
+        case(
+            "class_folders_last",
+            of.split_folders,
+            "source={kind: class_folders, class_from: last_folder}",
+        ),
         case("class_folders_none", of.photos, "source={kind: class_folders, class_from: none}"),
         case(
             "filename_synsets",
@@ -252,7 +337,13 @@ def _sources() -> list[Case]:
             HALVES,
         ),
         case("manifest_jsonl_gz", of.manifest_jsonl, config="manifest", inputs="manifest.jsonl.gz"),
-        case("manifest_parquet", of.manifest_parquet, packed, config="manifest", inputs="manifest.parquet"),
+        case(
+            "manifest_parquet",
+            of.manifest_parquet,
+            packed,
+            config="manifest",
+            inputs="manifest.parquet",
+        ),
         case(
             "manifest_several_labels",
             of.manifest_of_several_labels,
@@ -291,10 +382,24 @@ def _sources() -> list[Case]:
             HALVES,
         ),
         case(
-            "table_jsonl", of.observations_jsonl, "source={kind: table, key: id, label: feature2}", "convention=plain"
+            "table_jsonl",
+            of.observations_jsonl,
+            "source={kind: table, key: id, label: feature2}",
+            "convention=plain",
         ),
-        case("table_parquet", of.observations_parquet, config="observations", inputs="observations.parquet"),
-        case("archives_tar", of.archive_tar, "max_rejected.count=20", config="archives", inputs="flowers.tar"),
+        case(
+            "table_parquet",
+            of.observations_parquet,
+            config="observations",
+            inputs="observations.parquet",
+        ),
+        case(
+            "archives_tar",
+            of.archive_tar,
+            "max_rejected.count=20",
+            config="archives",
+            inputs="flowers.tar",
+        ),
         case(
             "archives_tar_gz",
             of.archive_tar_gz,
@@ -302,13 +407,28 @@ def _sources() -> list[Case]:
             config="archives",
             inputs="flowers.tar.gz",
         ),
-        case("arrays_planar", of.arrays_planar, "source.order=planar", "images.store=jpeg", config="arrays"),
+        case(
+            "arrays_planar",
+            of.arrays_planar,
+            "source.order=planar",
+            "images.store=jpeg",
+            config="arrays",
+        ),
         case("cifar10_png", of.cifar10, "images.store=png", "convention=default", config="cifar10"),
-        case("cifar100_coarse", of.cifar100, "source.preset=cifar100", "source.label=coarse_label", config="cifar10"),
+        case(
+            "cifar100_coarse",
+            of.cifar100,
+            "source.preset=cifar100",
+            "source.label=coarse_label",
+            config="cifar10",
+        ),
         case("idx_transposed", of.idx, "source.transposed=true", "images.store=raw", config="idx"),
         case("idx_unlabelled", of.idx, "source.labels=''", config="idx"),
         case(
-            "tfrecords_keep", of.tfrecords, "source.keep={image/caption: bytes, scores: 'float[]'}", config="tfrecords"
+            "tfrecords_keep",
+            of.tfrecords,
+            "source.keep={image/caption: bytes, scores: 'float[]'}",
+            config="tfrecords",
         ),
         case(
             "tfrecords_keys",
@@ -317,7 +437,12 @@ def _sources() -> list[Case]:
             "images.reencode=always",
             "convention=tfds",
         ),
-        case("tfrecords_tfds", of.tfrecords_of_tfds, "splits={fractions: {train: 0.5, test: 0.5}}", config="tfrecords"),
+        case(
+            "tfrecords_tfds",
+            of.tfrecords_of_tfds,
+            "splits={fractions: {train: 0.5, test: 0.5}}",
+            config="tfrecords",
+        ),
         case(
             "coco_integers",
             of.coco,
@@ -326,14 +451,33 @@ def _sources() -> list[Case]:
             "max_rejected.boxes.count=99",
             config="coco",
         ),
-        case("boxes_reject", of.coco, "boxes.invalid=reject", "max_rejected.count=20", config="coco"),
-        case("boxes_drop", of.boxes_csv, "boxes.invalid=drop", HALVES, config="boxes_csv", inputs="boxes.csv"),
         case(
-            "boxes_drawn_on_stored", of.retinanet, "boxes.drawn_on=stored", config="retinanet", inputs="annotations.csv"
+            "boxes_reject", of.coco, "boxes.invalid=reject", "max_rejected.count=20", config="coco"
+        ),
+        case(
+            "boxes_drop",
+            of.boxes_csv,
+            "boxes.invalid=drop",
+            HALVES,
+            config="boxes_csv",
+            inputs="boxes.csv",
+        ),
+        case(
+            "boxes_drawn_on_stored",
+            of.retinanet,
+            "boxes.drawn_on=stored",
+            config="retinanet",
+            inputs="annotations.csv",
         ),
         case("boxes_resized", of.voc, "images.resize={exact: [20, 80], fit: pad}", config="voc"),
         case("boxes_area_resized", of.coco, "images.resize={longest: 15}", config="coco"),
-        case("boxes_function", of.voc, "images.function=golden_hooks:invert", "keep.min_side=8", config="voc"),
+        case(
+            "boxes_function",
+            of.voc,
+            "images.function=golden_hooks:invert",
+            "keep.min_side=8",
+            config="voc",
+        ),
         case("boxes_resized_shortest", of.voc, "images.resize={shortest: 15}", config="voc"),
         case("boxes_cropped", of.voc, "images.resize={exact: [16, 16]}", config="voc"),
         case(
@@ -437,7 +581,13 @@ def _sources() -> list[Case]:
         case("auto_yolo", of.yolo, "convention=tfds"),
         case("auto_idx", of.idx),
         case("labelme_drop", of.labelme, "source.other_shapes=drop", HALVES, config="labelme"),
-        case("labelme_reject", of.labelme, "source.other_shapes=reject", "max_rejected.count=20", config="labelme"),
+        case(
+            "labelme_reject",
+            of.labelme,
+            "source.other_shapes=reject",
+            "max_rejected.count=20",
+            config="labelme",
+        ),
         case("labelme_apart", of.labelme, "source.groups=apart", config="labelme"),
     ]
 

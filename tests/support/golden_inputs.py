@@ -35,7 +35,11 @@ SPLITS = ("train", "validation", "test")
 
 def photos() -> Files:
     """Three classes of JPEGs; some images are of one subject by their names, some have the same bytes."""
-    files = {f"{label}/{n}_subject{n % 4}.jpg": draw_jpeg(f"{label} {n}") for label in ("cat", "dog") for n in range(7)}
+    files = {
+        f"{label}/{n}_subject{n % 4}.jpg": draw_jpeg(f"{label} {n}")
+        for label in ("cat", "dog")
+        for n in range(7)
+    }
     files |= {f"émeu/{n}_subject{n}.jpg": draw_jpeg(f"emu {n}", (20 + n, 18)) for n in range(3)}
     return files | {
         "dog/copy_subject9.jpg": files["dog/1_subject1.jpg"],
@@ -66,7 +70,10 @@ def formats() -> Files:
         "png/profile.png": draw_png("png profile", icc_profile=swapped_profile()),
         "other/one.gif": encode(draw_image("gif", mode="P"), "GIF"),
         "other/animated.gif": encode(
-            draw_image("frame 0", mode="P"), "GIF", save_all=True, append_images=[draw_image("frame 1", mode="P")]
+            draw_image("frame 0", mode="P"),
+            "GIF",
+            save_all=True,
+            append_images=[draw_image("frame 1", mode="P")],
         ),
         "other/lossy.webp": encode(draw_image("webp"), "WEBP", quality=80),
         "other/alpha.webp": encode(draw_image("alpha webp", mode="RGBA"), "WEBP", lossless=True),
@@ -75,7 +82,10 @@ def formats() -> Files:
         "other/lab.tif": encode(draw_image("lab", mode="LAB"), "TIFF"),
         "other/16_bits.tif": encode(draw_image("tiff 16", mode="I;16"), "TIFF"),
         "other/pages.tif": encode(
-            draw_image("page 0"), "TIFF", save_all=True, append_images=[draw_image("page 1", (8, 8))]
+            draw_image("page 0"),
+            "TIFF",
+            save_all=True,
+            append_images=[draw_image("page 1", (8, 8))],
         ),
         "other/plain.ppm": encode(draw_image("ppm"), "PPM"),
         "other/16_bits.pgm": b"P5 24 16 65535\n" + draw_pixels("pgm", channels=2),
@@ -99,9 +109,13 @@ def metadata() -> Files:
     turned[0x0112] = 6
     files = {"a/plain.jpg": draw_jpeg("no metadata")}
     for name, each in (("upright", exif), ("turned", turned)):
-        files[f"a/{name}.jpg"] = encode(draw_image(name), "JPEG", exif=each, comment=b"comment") + b"a motion photo"
+        files[f"a/{name}.jpg"] = (
+            encode(draw_image(name), "JPEG", exif=each, comment=b"comment") + b"a motion photo"
+        )
         files[f"b/{name}.png"] = draw_png(name, exif=each)
-        files[f"b/{name}.webp"] = encode(draw_image(name), "WEBP", lossless=True, exif=each, xmp=b"<x/>")
+        files[f"b/{name}.webp"] = encode(
+            draw_image(name), "WEBP", lossless=True, exif=each, xmp=b"<x/>"
+        )
     return files
 
 
@@ -128,8 +142,11 @@ def rare_formats() -> Files:
     return {
         "deep/float.tif": encode(draw_image("float", mode="F"), "TIFF"),
         "deep/32_bits.tif": encode(draw_image("32 bits", mode="I"), "TIFF"),
-        "deep/transparent.png": draw_png("transparent 16", mode="I;16", transparency=first_of_16_bits),
-        "deep/maximum.pgm": b"P5 24 16 300\n" + b"".join(struct.pack(">H", each) for each in samples),
+        "deep/transparent.png": draw_png(
+            "transparent 16", mode="I;16", transparency=first_of_16_bits
+        ),
+        "deep/maximum.pgm": b"P5 24 16 300\n"
+        + b"".join(struct.pack(">H", each) for each in samples),
         "netpbm/plain.pgm": b"P2\n# a comment\n24 16\n255\n" + numbers,
         "netpbm/plain.ppm": b"P3 8 16 255 " + numbers,
         "netpbm/plain.pbm": b"P1 24 16\n" + b" ".join(b"%d" % (each & 1) for each in samples),
@@ -144,7 +161,9 @@ def rare_formats() -> Files:
         "colour/cmyk.tif": encode(draw_image("cmyk tiff", mode="CMYK"), "TIFF"),
         "turned/turned.png": draw_png("turned png", **turned),
         "turned/turned.webp": encode(draw_image("turned webp"), "WEBP", **turned),
-        "turned/turned_422.jpg": draw_jpeg("turned 422", (33, 17), orientation=6, subsampling="4:2:2"),
+        "turned/turned_422.jpg": draw_jpeg(
+            "turned 422", (33, 17), orientation=6, subsampling="4:2:2"
+        ),
         "large/wide.jpg": draw_jpeg("wide", (330, 110), subsampling="4:2:0"),
         "large/tall.png": draw_png("tall", (90, 260)),
         "large/tiny.png": draw_png("tiny", (1, 1)),
@@ -165,16 +184,24 @@ def labels_in_names() -> Files:
 
 
 def synsets_in_names() -> Files:
-    return {f"n0144{n % 3}_{('tench', 'gar', 'eel')[n % 3]}.{n}.JPEG": draw_jpeg(f"synset {n}") for n in range(9)}
+    return {
+        f"n0144{n % 3}_{('tench', 'gar', 'eel')[n % 3]}.{n}.JPEG": draw_jpeg(f"synset {n}")
+        for n in range(9)
+    }
 
 
 # Tables
 
-ROWS = [(f"p/{n}.jpg", ("cat", 'dog, "big"')[n % 2], SPLITS[n % 3], None if n == 4 else n) for n in range(9)]
+ROWS = [
+    (f"p/{n}.jpg", ("cat", 'dog, "big"')[n % 2], SPLITS[n % 3], None if n == 4 else n)
+    for n in range(9)
+]
 NAMES = ("path", "class", "split", "age")
 
 
-def as_csv(rows: Iterable[Iterable[object]], names: Iterable[str] = (), delimiter: str = ",") -> bytes:
+def as_csv(
+    rows: Iterable[Iterable[object]], names: Iterable[str] = (), delimiter: str = ","
+) -> bytes:
     stream = io.StringIO()
     writer = csv.writer(stream, delimiter=delimiter, lineterminator="\n")
     writer.writerows([names, *rows] if names else rows)
@@ -212,7 +239,9 @@ def manifest_parquet() -> Files:
 def manifest_of_several_labels() -> Files:
     tags = ("fur|cat", "", "dog|fur", "cat", "dog", "fur|dog|cat")
     return named_images(6) | {
-        "manifest.csv": as_csv([(f"p/{n}.jpg", each) for n, each in enumerate(tags)], ("path", "tags"))
+        "manifest.csv": as_csv(
+            [(f"p/{n}.jpg", each) for n, each in enumerate(tags)], ("path", "tags")
+        )
     }
 
 
@@ -223,7 +252,10 @@ def manifest_of_blank_labels() -> Files:
 
 def manifest_of_box_lists() -> Files:
     boxes = [[[2 / 24, 0.25, 0.5, 1.0], [0, 0, 1, 0.125 * (n + 1)]][: n % 3] for n in range(6)]
-    rows = [(f"p/{n}.jpg", json.dumps(each), "|".join(("cat", "dog")[: len(each)])) for n, each in enumerate(boxes)]
+    rows = [
+        (f"p/{n}.jpg", json.dumps(each), "|".join(("cat", "dog")[: len(each)]))
+        for n, each in enumerate(boxes)
+    ]
     return named_images(6) | {"manifest.csv": as_csv(rows, ("path", "boxes", "names"))}
 
 
@@ -231,7 +263,14 @@ def manifest_of_everything() -> Files:
     """Keys, groups and digests; image names are made of two columns."""
     images = {f"p/{n}.jpg": draw_jpeg(f"everything {n}") for n in range(10)}
     rows = [
-        (*path.partition(".")[0].split("/"), f"key {n}", f"g{n % 4}", sha256(data).hexdigest(), n % 3, f"{n};{n + 1}")
+        (
+            *path.partition(".")[0].split("/"),
+            f"key {n}",
+            f"g{n % 4}",
+            sha256(data).hexdigest(),
+            n % 3,
+            f"{n};{n + 1}",
+        )
         for n, (path, data) in enumerate(images.items())
     ]
     names = ("folder", "id", "key", "patient", "sha256", "class", "scores")
@@ -254,7 +293,9 @@ def lists() -> Files:
 
 def kaggle() -> Files:
     files = {f"images/{n}.{'png' if n == 2 else 'jpg'}": draw_jpeg(f"id {n}") for n in range(6)}
-    return files | {"train.csv": as_csv([(n, ("cat", "dog")[n % 2]) for n in range(6)], ("id", "label"))}
+    return files | {
+        "train.csv": as_csv([(n, ("cat", "dog")[n % 2]) for n in range(6)], ("id", "label"))
+    }
 
 
 def vertex() -> Files:
@@ -262,15 +303,21 @@ def vertex() -> Files:
         {
             "imageGcsUri": f"p/{n}.jpg",
             "classificationAnnotation": {"displayName": label},
-            "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": split.replace("train", "training")},
+            "dataItemResourceLabels": {
+                "aiplatform.googleapis.com/ml_use": split.replace("train", "training")
+            },
         }
         for n, (_, label, split, _) in enumerate(ROWS)
     ]
-    return named_images() | {"import.jsonl": "".join(json.dumps(line) + "\n" for line in lines).encode()}
+    return named_images() | {
+        "import.jsonl": "".join(json.dumps(line) + "\n" for line in lines).encode()
+    }
 
 
 def automl() -> Files:
-    return named_images() | {"import.csv": as_csv([(split.upper(), path, label) for path, label, split, _ in ROWS])}
+    return named_images() | {
+        "import.csv": as_csv([(split.upper(), path, label) for path, label, split, _ in ROWS])
+    }
 
 
 def imagefolder() -> Files:
@@ -283,7 +330,10 @@ def imagefolder() -> Files:
 
 
 def imagefolder_of_objects() -> Files:
-    objects = [{"bbox": [[2, 1, 8, 9], [0, 5, 20, 5]][:count], "categories": [1, 0][:count]} for count in (2, 0, 1, 2)]
+    objects = [
+        {"bbox": [[2, 1, 8, 9], [0, 5, 20, 5]][:count], "categories": [1, 0][:count]}
+        for count in (2, 0, 1, 2)
+    ]
     rows = [(f"{n}.jpg", each) for n, each in enumerate(objects)]
     return {f"{n}.jpg": draw_jpeg(f"object {n}") for n in range(4)} | {
         "metadata.jsonl": as_jsonl(rows, ("file_name", "objects"))
@@ -295,7 +345,11 @@ COLUMNS = ("feature0", "feature1", "feature2", "feature3")
 
 
 def observations() -> Files:
-    return {"observations.csv": as_csv([(str(row[0]).lower(), *row[1:]) for row in OBSERVATIONS], COLUMNS)}
+    return {
+        "observations.csv": as_csv(
+            [(str(row[0]).lower(), *row[1:]) for row in OBSERVATIONS], COLUMNS
+        )
+    }
 
 
 def observations_jsonl() -> Files:
@@ -316,7 +370,11 @@ def observations_of_types() -> Files:
         )
         for n in range(15)
     ]
-    return {"rows.tsv": as_csv(rows, ("id", "quality", "size", "share", "part", "owner", "counts"), "\t")}
+    return {
+        "rows.tsv": as_csv(
+            rows, ("id", "quality", "size", "share", "part", "owner", "counts"), "\t"
+        )
+    }
 
 
 def observations_parquet() -> Files:
@@ -359,18 +417,27 @@ def coco() -> Files:
         for name in names:
             number = ord(name)
             width, height = shown(name)
-            images.append({"id": number, "file_name": f"{name}.jpg", "width": width, "height": height})
+            images.append(
+                {"id": number, "file_name": f"{name}.jpg", "width": width, "height": height}
+            )
             for label, (left, top, right, bottom) in BOXES[name]:
                 box, category = [left, top, right - left, bottom - top], {"cat": 3, "dog": 7}[label]
                 area = (right - left) * (bottom - top) / 2
                 annotations.append(
-                    {"id": len(annotations), "image_id": number, "category_id": category, "bbox": box}
+                    {
+                        "id": len(annotations),
+                        "image_id": number,
+                        "category_id": category,
+                        "bbox": box,
+                    }
                     | {"iscrowd": int(label == "dog"), "area": area}
                 )
         categories = [{"id": 3, "name": "cat"}, {"id": 7, "name": "dog"}, {"id": 9, "name": "hen"}]
         text = json.dumps({"images": images, "annotations": annotations, "categories": categories})
         files[f"annotations/instances_{split}2017.json"] = text.encode()
-        files |= {path: data for path, data in drawn(f"{split}/{{}}.jpg").items() if path[-5] in names}
+        files |= {
+            path: data for path, data in drawn(f"{split}/{{}}.jpg").items() if path[-5] in names
+        }
     return files
 
 
@@ -412,7 +479,11 @@ def yolo() -> Files:
 
 
 def yolo_beside() -> Files:
-    return drawn("obj/{}.jpg") | {f"obj/{name}.txt": _yolo_lines(name) for name in "abc"} | {"obj.names": b"cat\ndog\n"}
+    return (
+        drawn("obj/{}.jpg")
+        | {f"obj/{name}.txt": _yolo_lines(name) for name in "abc"}
+        | {"obj.names": b"cat\ndog\n"}
+    )
 
 
 def labelme() -> Files:
@@ -420,17 +491,37 @@ def labelme() -> Files:
     for name, boxes in BOXES.items():
         width, height = shown(name)
         shapes: list[dict[str, object]] = [
-            {"label": label, "points": [[right, top], [left, bottom]], "shape_type": "rectangle", "group_id": None}
+            {
+                "label": label,
+                "points": [[right, top], [left, bottom]],
+                "shape_type": "rectangle",
+                "group_id": None,
+            }
             for label, (left, top, right, bottom) in boxes
         ]
         if name == "b":
             shapes += [
-                {"label": "dog", "points": [[10, 20], [25, 5], [20, 12]], "shape_type": "polygon", "group_id": 1},
-                {"label": "dog", "points": [[5, 40], [9, 40]], "shape_type": "circle", "group_id": 1},
+                {
+                    "label": "dog",
+                    "points": [[10, 20], [25, 5], [20, 12]],
+                    "shape_type": "polygon",
+                    "group_id": 1,
+                },
+                {
+                    "label": "dog",
+                    "points": [[5, 40], [9, 40]],
+                    "shape_type": "circle",
+                    "group_id": 1,
+                },
             ]
         if name == "c":
             shapes.append({"label": "cat", "points": [[1, 1], [9, 19]], "shape_type": "line"})
-        said = {"version": "5.4.1", "imagePath": f"{name}.jpg", "imageWidth": width, "imageHeight": height}
+        said = {
+            "version": "5.4.1",
+            "imagePath": f"{name}.jpg",
+            "imageWidth": width,
+            "imageHeight": height,
+        }
         files[f"street/{name}.json"] = json.dumps(said | {"shapes": shapes}).encode()
     return files
 
@@ -444,7 +535,8 @@ def labelme_masks() -> Files:
     ]
     files = {f"{n}.jpg": draw_jpeg(f"mask {n}") for n in range(4)}
     return files | {
-        f"{n}.json": json.dumps({"imagePath": f"{n}.jpg", "shapes": shapes[n : n + 2]}).encode() for n in range(4)
+        f"{n}.json": json.dumps({"imagePath": f"{n}.jpg", "shapes": shapes[n : n + 2]}).encode()
+        for n in range(4)
     }
 
 
@@ -470,7 +562,9 @@ def boxes_csv() -> Files:
 
 
 def retinanet() -> Files:
-    rows = [(f"{name}.jpg", *sides, label) for name, boxes in BOXES.items() for label, sides in boxes]
+    rows = [
+        (f"{name}.jpg", *sides, label) for name, boxes in BOXES.items() for label, sides in boxes
+    ]
     return drawn() | {"annotations.csv": as_csv([*rows, ("d.jpg", "", "", "", "", "")])}
 
 
@@ -499,7 +593,11 @@ def as_zip(files: Files, method: int = zipfile.ZIP_STORED) -> bytes:
 
 
 def in_classes() -> Files:
-    return {f"{label}/{n}.jpg": draw_jpeg(f"packed {label} {n}") for label in ("rose", "tulip") for n in range(6)}
+    return {
+        f"{label}/{n}.jpg": draw_jpeg(f"packed {label} {n}")
+        for label in ("rose", "tulip")
+        for n in range(6)
+    }
 
 
 def archive_zip() -> Files:
@@ -511,7 +609,11 @@ def archive_tar() -> Files:
 
 
 def archive_tar_gz() -> Files:
-    return {"flowers.tar.gz": store_in_gzip(as_tar({f"flowers/{name}": each for name, each in in_classes().items()}))}
+    return {
+        "flowers.tar.gz": store_in_gzip(
+            as_tar({f"flowers/{name}": each for name, each in in_classes().items()})
+        )
+    }
 
 
 def webdataset() -> Files:
@@ -529,13 +631,18 @@ def webdataset_of_json() -> Files:
     """Samples whose label is in JSON, with two images each."""
     members: Files = {}
     for n in range(6):
-        members |= {f"a/{n}.png": draw_png(f"sample {n}"), f"a/{n}.seg.png": draw_png(f"mask {n}", mode="L")}
+        members |= {
+            f"a/{n}.png": draw_png(f"sample {n}"),
+            f"a/{n}.seg.png": draw_png(f"mask {n}", mode="L"),
+        }
         members[f"a/{n}.json"] = json.dumps({"kind": ("cat", "dog")[n % 2], "score": n}).encode()
     return {"samples.tar": as_tar(members)}
 
 
 def _array(name: str, *shape: int) -> np.ndarray:
-    pixels = b"".join(draw_pixels(f"{name} {n}", shape[2], shape[1], shape[3]) for n in range(shape[0]))
+    pixels = b"".join(
+        draw_pixels(f"{name} {n}", shape[2], shape[1], shape[3]) for n in range(shape[0])
+    )
     return np.frombuffer(pixels, np.uint8).reshape(shape)
 
 
@@ -590,8 +697,12 @@ def idx() -> Files:
     files = {}
     for name, count in (("train", 8), ("t10k", 4)):
         pixels = b"".join(draw_pixels(f"{name} {n}", 12, 9, 1) for n in range(count))
-        files[f"{name}-images-idx3-ubyte.gz"] = store_in_gzip(struct.pack(">IIII", 2051, count, 9, 12) + pixels)
-        files[f"{name}-labels-idx1-ubyte"] = struct.pack(">II", 2049, count) + bytes(n % 3 for n in range(count))
+        files[f"{name}-images-idx3-ubyte.gz"] = store_in_gzip(
+            struct.pack(">IIII", 2051, count, 9, 12) + pixels
+        )
+        files[f"{name}-labels-idx1-ubyte"] = struct.pack(">II", 2049, count) + bytes(
+            n % 3 for n in range(count)
+        )
     return files
 
 
@@ -602,7 +713,9 @@ def as_tfrecord(*examples: dict[str, object]) -> bytes:
         for key, value in values.items():
             entry = example.features.feature[key]
             value = value if isinstance(value, list) else [value]
-            kind = {bytes: entry.bytes_list, float: entry.float_list, int: entry.int64_list}[type(value[0])]
+            kind = {bytes: entry.bytes_list, float: entry.float_list, int: entry.int64_list}[
+                type(value[0])
+            ]
             kind.value.extend(value)
         record = example.SerializeToString(deterministic=True)
         length = struct.pack("<Q", len(record))
@@ -631,7 +744,9 @@ def tfrecords() -> Files:
         }
 
     return {
-        f"{split}-0000{index}-of-00002.tfrecord": as_tfrecord(*(example(split, 3 * index + n) for n in range(3)))
+        f"{split}-0000{index}-of-00002.tfrecord": as_tfrecord(
+            *(example(split, 3 * index + n) for n in range(3))
+        )
         for split in ("train", "test")
         for index in range(2)
     }
@@ -645,28 +760,44 @@ def tfrecords_of_tfds() -> Files:
 def tfrecords_of_ones_own() -> Files:
     """Raw pixels and numbered classes under keys of one's own, gzipped, with a file that names the classes."""
     records = [
-        {"pixels": draw_pixels(f"own {n}", 8, 6), "target": n % 3 + 1, "who": f"r{n}".encode()} for n in range(8)
+        {"pixels": draw_pixels(f"own {n}", 8, 6), "target": n % 3 + 1, "who": f"r{n}".encode()}
+        for n in range(8)
     ]
-    return {"part.tfrecord.gz": store_in_gzip(as_tfrecord(*records)), "labels.txt": b"1:cat\n2:dog\n3:hen\n"}
+    return {
+        "part.tfrecord.gz": store_in_gzip(as_tfrecord(*records)),
+        "labels.txt": b"1:cat\n2:dog\n3:hen\n",
+    }
 
 
 def tfrecords_of_ids() -> Files:
     """Classes by numbers that are not consecutive, and splits named in the records."""
     records = [
-        {"image": draw_png(f"ids {n}"), "label": (2, 5, 9)[n % 3], "part": (b"learn", b"try")[n % 2]} for n in range(9)
+        {
+            "image": draw_png(f"ids {n}"),
+            "label": (2, 5, 9)[n % 3],
+            "part": (b"learn", b"try")[n % 2],
+        }
+        for n in range(9)
     ]
     return {"all.tfrecord": as_tfrecord(*records)}
 
 
 def tfrecords_of_vectors() -> Files:
-    records = [{"sha256": b"%064d" % n, "feature": [n / 4, 1.5, -2.0], "label": n % 2} for n in range(8)]
-    return {"train_shard_0": as_tfrecord(*records[:5]), "validation_shard_0": as_tfrecord(*records[5:])}
+    records = [
+        {"sha256": b"%064d" % n, "feature": [n / 4, 1.5, -2.0], "label": n % 2} for n in range(8)
+    ]
+    return {
+        "train_shard_0": as_tfrecord(*records[:5]),
+        "validation_shard_0": as_tfrecord(*records[5:]),
+    }
 
 
 def tfrecords_of_boxes() -> Files:
     def example(n: int) -> dict[str, object]:
         sides = {"xmin": [0.0, 0.25], "ymin": [0.125, 0.0], "xmax": [0.5, 1.0], "ymax": [1.0, 0.5]}
-        return {f"image/object/bbox/{side}": values[: n % 2 + 1] for side, values in sides.items()} | {
+        return {
+            f"image/object/bbox/{side}": values[: n % 2 + 1] for side, values in sides.items()
+        } | {
             "image/encoded": draw_jpeg(f"boxes in records {n}"),
             "image/format": b"jpeg",
             "image/height": 16,

@@ -33,17 +33,23 @@ def _is_operation(output: str, event: str, arguments: tuple[Any, ...]) -> bool:
     if event not in _PATHS or (event == "open" and not _writes(arguments)):
         return False
     folder = ""
-    if event in ("os.remove", "os.rmdir") and arguments[1] >= 0:  # shutil.rmtree names files below open folders
+    if (
+        event in ("os.remove", "os.rmdir") and arguments[1] >= 0
+    ):  # shutil.rmtree names files below open folders
         folder = os.readlink(f"/proc/self/fd/{arguments[1]}")
     paths = [
-        os.path.join(folder, os.fsdecode(each)) for each in arguments[: _PATHS[event]] if not isinstance(each, int)
+        os.path.join(folder, os.fsdecode(each))
+        for each in arguments[: _PATHS[event]]
+        if not isinstance(each, int)
     ]
     return any(os.path.abspath(path).startswith(f"{output}/") for path in paths)
 
 
 def _writes(arguments: tuple[Any, ...]) -> bool:
     _, mode, flags = arguments
-    return bool((flags or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) or not set(mode or "").isdisjoint("wax+")
+    return bool((flags or 0) & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)) or not set(
+        mode or ""
+    ).isdisjoint("wax+")
 
 
 def _run_child(output: str, flags: list[str], fatal: int, report: int) -> None:
@@ -80,6 +86,10 @@ def main(kills: int, output: str, flags: list[str]) -> None:
         with open(read, encoding="utf-8") as pipe:
             text = pipe.read()
         _, status = os.waitpid(child, 0)
-        assert os.waitstatus_to_exitcode(status) == (-signal.SIGKILL if fatal else 0), (fatal, status, text)
+        assert os.waitstatus_to_exitcode(status) == (-signal.SIGKILL if fatal else 0), (
+            fatal,
+            status,
+            text,
+        )
         operations = operations or json.loads(text)
     sys.stdout.write(json.dumps({"count": len(operations), **Counter(operations)}) + "\n")

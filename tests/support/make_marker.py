@@ -15,11 +15,16 @@ def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[st
 
     Splits and shards need only the keys that matter to a test.
     """
-    changed["splits"] = {name: split_json(**split) for name, split in changed.get("splits", {}).items()}
+    changed["splits"] = {
+        name: split_json(**split) for name, split in changed.get("splits", {}).items()
+    }
     return {
         "recordmill": 2,
         "name": "",
-        "plan": {"id": changed.pop("plan_id", "p"), "recipe": {"compression": "none", **(recipe or {})}},
+        "plan": {
+            "id": changed.pop("plan_id", "p"),
+            "recipe": {"compression": "none", **(recipe or {})},
+        },
         "convention": "default",
         "unit": "image",
         "features": {},
@@ -41,10 +46,24 @@ def split_json(**changed: Any) -> dict[str, Any]:
     """A split of a marker; its records are those of its classes."""
     classes = changed.get("classes", {})
     shards = [
-        {"name": "a", "records": 0, "bytes": 0, "sha256": "", "sidecar": "b", "sidecar_sha256": "", **shard}
+        {
+            "name": "a",
+            "records": 0,
+            "bytes": 0,
+            "sha256": "",
+            "sidecar": "b",
+            "sidecar_sha256": "",
+            **shard,
+        }
         for shard in changed.pop("shards", ())
     ]
-    return {"records": sum(classes.values()), "bytes": 0, "classes": classes, "shards": shards, **changed}
+    return {
+        "records": sum(classes.values()),
+        "bytes": 0,
+        "classes": classes,
+        "shards": shards,
+        **changed,
+    }
 
 
 def make_marker(recipe: dict[str, Any] | None = None, **changed: Any) -> Marker:

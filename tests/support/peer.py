@@ -43,11 +43,22 @@ class Found:
 def differences(found: Iterable[Found], expected: Iterable[Found]) -> list[str]:
     """What differs, image by image; boxes may by what a float of 32 bits rounds."""
     one, other = (
-        sorted(each, key=lambda image: (image.sha256, image.split, image.label, len(image.boxes), image.boxes))
+        sorted(
+            each,
+            key=lambda image: (
+                image.sha256,
+                image.split,
+                image.label,
+                len(image.boxes),
+                image.boxes,
+            ),
+        )
         for each in (found, expected)
     )
     problems = [f"{len(one)} images instead of {len(other)}"] if len(one) != len(other) else []
-    return problems + [f"{a} instead of {b}" for a, b in zip(one, other, strict=False) if not is_like(a, b)]
+    return problems + [
+        f"{a} instead of {b}" for a, b in zip(one, other, strict=False) if not is_like(a, b)
+    ]
 
 
 def is_like(one: Found, other: Found) -> bool:
@@ -55,7 +66,10 @@ def is_like(one: Found, other: Found) -> bool:
     if replace(one, boxes=()) != replace(other, boxes=()) or len(one.boxes) != len(other.boxes):
         return False
     pairs = zip(one.boxes, other.boxes, strict=True)
-    return all(a[0] == b[0] and all(abs(x - y) < 1e-5 for x, y in zip(a[1:], b[1:], strict=True)) for a, b in pairs)
+    return all(
+        a[0] == b[0] and all(abs(x - y) < 1e-5 for x, y in zip(a[1:], b[1:], strict=True))
+        for a, b in pairs
+    )
 
 
 def read_dataset(folder: Path) -> list[Found]:
@@ -68,14 +82,23 @@ def walk_dataset(folder: Path) -> Iterator[tuple[Found, dict[str, list]]]:
     marker = json.loads((folder / "recordmill.json").read_text())
     for split, described in marker["splits"].items():
         for shard in described["shards"]:
-            rows = [json.loads(line) for line in (folder / shard["sidecar"]).read_text().splitlines()]
-            sources = {row["offset"]: row["sha256"] for row in rows if row.get("offset") is not None}
+            rows = [
+                json.loads(line) for line in (folder / shard["sidecar"]).read_text().splitlines()
+            ]
+            sources = {
+                row["offset"]: row["sha256"] for row in rows if row.get("offset") is not None
+            }
             for offset, record in read_records(folder / shard["name"]):
                 features = read_example(record)
                 label = (features.get("image/class/text") or [b""])[0].decode()
                 names = [each.decode() for each in features.get("image/object/class/text", [])]
-                sides = [features.get(f"image/object/bbox/{side}", []) for side in ("xmin", "ymin", "xmax", "ymax")]
-                boxes = tuple(sorted(as_box(name, *box) for name, *box in zip(names, *sides, strict=True)))
+                sides = [
+                    features.get(f"image/object/bbox/{side}", [])
+                    for side in ("xmin", "ymin", "xmax", "ymax")
+                ]
+                boxes = tuple(
+                    sorted(as_box(name, *box) for name, *box in zip(names, *sides, strict=True))
+                )
                 yield Found(sources.pop(offset), split, label, boxes), features
             assert not sources, f"{shard['name']} lacks records that its sidecar lists"
 
@@ -87,7 +110,10 @@ def as_box(name: str, *sides: float) -> Box:
 def read_records(path: Path) -> Iterator[tuple[int, bytes]]:
     data, at = path.read_bytes(), 0
     while at < len(data):
-        (length,), (check,) = struct.unpack_from("<Q", data, at), struct.unpack_from("<I", data, at + 8)
+        (length,), (check,) = (
+            struct.unpack_from("<Q", data, at),
+            struct.unpack_from("<I", data, at + 8),
+        )
         assert check == masked(data[at : at + 8])
         record = data[at + 12 : at + 12 + length]
         assert struct.unpack_from("<I", data, at + 12 + length) == (masked(record),)
@@ -107,7 +133,9 @@ def read_example(record: bytes) -> dict[str, list]:
         for _, entry in fields(whole):
             parts = dict(fields(entry))
             for kind, values in fields(parts[2]):
-                features[parts[1].decode()] = [READERS[kind](each) for each in flatten(kind, values)]
+                features[parts[1].decode()] = [
+                    READERS[kind](each) for each in flatten(kind, values)
+                ]
     return features
 
 
@@ -158,7 +186,9 @@ def compare_pixels(folder: Path, sources: dict[str, bytes]) -> float:
         encoded = features.get("image/encoded")
         if encoded and encoded[0] != sources[found.sha256]:
             stored = np.asarray(Image.open(io.BytesIO(encoded[0])).convert("RGB"), np.int16)
-            source = ImageOps.exif_transpose(Image.open(io.BytesIO(sources[found.sha256]))).convert("RGB")
+            source = ImageOps.exif_transpose(Image.open(io.BytesIO(sources[found.sha256]))).convert(
+                "RGB"
+            )
             assert stored.shape[:2] == (source.height, source.width)
             worst = max(worst, float(np.abs(stored - np.asarray(source, np.int16)).mean()))
     return worst
@@ -192,12 +222,16 @@ def class_folders(folder: Path) -> Iterator[Found]:
     }
     for path in images_below(folder):
         parts = path.relative_to(folder).parts
-        yield Found(digest(path), name_split(parts[0]) if splits else "", parts[1 if splits else 0], ())
+        yield Found(
+            digest(path), name_split(parts[0]) if splits else "", parts[1 if splits else 0], ()
+        )
 
 
 def name_split(word: str) -> str:
     """The split that a folder or file is named after."""
-    return {"val": "validation", "valid": "validation", "t10k": "test"}.get(word.lower(), word.lower())
+    return {"val": "validation", "valid": "validation", "t10k": "test"}.get(
+        word.lower(), word.lower()
+    )
 
 
 def voc(folder: Path) -> Iterator[Found]:
@@ -205,9 +239,13 @@ def voc(folder: Path) -> Iterator[Found]:
     for name in ("train", "val", "test"):
         listed = folder / "ImageSets" / "Main" / f"{name}.txt"
         splits |= (
-            {line.split()[0]: name_split(name) for line in listed.read_text().splitlines()} if listed.exists() else {}
+            {line.split()[0]: name_split(name) for line in listed.read_text().splitlines()}
+            if listed.exists()
+            else {}
         )
-    images = sorted(images_below(folder), key=lambda path: path.parent.name != "JPEGImages")  # then any other folder
+    images = sorted(
+        images_below(folder), key=lambda path: path.parent.name != "JPEGImages"
+    )  # then any other folder
     for path in sorted(folder.rglob("*.xml")):
         tree = ElementTree.parse(path).getroot()
         name = posixpath.basename(tree.findtext("filename").replace("\\", "/"))
@@ -219,9 +257,19 @@ def voc(folder: Path) -> Iterator[Found]:
                 float(each.find("bndbox").findtext(k)) for k in ("xmin", "ymin", "xmax", "ymax")
             )
             if left < right and top < bottom:  # others cover nothing: they are dropped, and counted
-                boxes.append(as_box(each.findtext("name"), left / width, top / height, right / width, bottom / height))
+                boxes.append(
+                    as_box(
+                        each.findtext("name"),
+                        left / width,
+                        top / height,
+                        right / width,
+                        bottom / height,
+                    )
+                )
         first = path.relative_to(folder).parts[0]
-        split = splits.get(path.stem, name_split(first) if first in ("train", "val", "valid", "test") else "")
+        split = splits.get(
+            path.stem, name_split(first) if first in ("train", "val", "valid", "test") else ""
+        )
         yield Found(digest(image), split, "", tuple(sorted(boxes)))
 
 
@@ -233,7 +281,13 @@ def coco(folder: Path) -> Iterator[Found]:
         sizes = {each["id"]: (each["width"], each["height"]) for each in data["images"]}
         for each in data["annotations"]:
             (left, top, width, height), (w, h) = each["bbox"], sizes[each["image_id"]]
-            box = as_box(names[each["category_id"]], left / w, top / h, (left + width) / w, (top + height) / h)
+            box = as_box(
+                names[each["category_id"]],
+                left / w,
+                top / h,
+                (left + width) / w,
+                (top + height) / h,
+            )
             boxes[each["image_id"]].append(box)
         first = path.relative_to(folder).parts[0]
         split = name_split(first) if first in ("train", "val", "valid", "test") else ""
@@ -246,7 +300,9 @@ def yolo(folder: Path) -> Iterator[Found]:
     names = yaml.safe_load((folder / "data.yaml").read_text())["names"]
     for path in images_below(folder):
         parts = list(path.relative_to(folder).parts)
-        labels = folder.joinpath(*["labels" if part == "images" else part for part in parts]).with_suffix(".txt")
+        labels = folder.joinpath(
+            *["labels" if part == "images" else part for part in parts]
+        ).with_suffix(".txt")
         split = next(part for part in parts if part in ("train", "val", "valid", "test"))
         yield Found(digest(path), name_split(split), "", tuple(sorted(read_yolo(labels, names))))
 
@@ -254,7 +310,9 @@ def yolo(folder: Path) -> Iterator[Found]:
 def darknet(folder: Path) -> Iterator[Found]:
     names = (folder / "obj.names").read_text().split()
     for path in images_below(folder):
-        yield Found(digest(path), "train", "", tuple(sorted(read_yolo(path.with_suffix(".txt"), names))))
+        yield Found(
+            digest(path), "train", "", tuple(sorted(read_yolo(path.with_suffix(".txt"), names)))
+        )
 
 
 def read_yolo(path: Path, names: list[str]) -> Iterator[Box]:
@@ -266,7 +324,9 @@ def read_yolo(path: Path, names: list[str]) -> Iterator[Box]:
             yield as_box(names[int(number)], min(xs), min(ys), max(xs), max(ys))
         elif values:
             x, y, width, height = values[:4]
-            yield as_box(names[int(number)], x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+            yield as_box(
+                names[int(number)], x - width / 2, y - height / 2, x + width / 2, y + height / 2
+            )
 
 
 def labelme(folder: Path) -> Iterator[Found]:
@@ -277,7 +337,15 @@ def labelme(folder: Path) -> Iterator[Found]:
         boxes = []
         for shape in data["shapes"]:
             xs, ys = zip(*shape["points"], strict=True)
-            boxes.append(as_box(shape["label"], min(xs) / width, min(ys) / height, max(xs) / width, max(ys) / height))
+            boxes.append(
+                as_box(
+                    shape["label"],
+                    min(xs) / width,
+                    min(ys) / height,
+                    max(xs) / width,
+                    max(ys) / height,
+                )
+            )
         yield Found(digest(image), "", "", tuple(sorted(boxes)))
 
 
@@ -289,7 +357,9 @@ def boxes_csv(folder: Path) -> Iterator[Found]:
             left, top, right, bottom = (int(row[side]) for side in ("xmin", "ymin", "xmax", "ymax"))
             box = as_box(row["class"], left / width, top / height, right / width, bottom / height)
             boxes[row["filename"]].append(box)
-        word = re.match("train|valid|val|test", path.stem) or re.match("train|valid|val|test", path.parent.name)
+        word = re.match("train|valid|val|test", path.stem) or re.match(
+            "train|valid|val|test", path.parent.name
+        )
         for name, found in boxes.items():
             image = next(each for each in images_below(folder) if each.name == name)
             yield Found(digest(image), name_split(word[0]), "", tuple(sorted(found)))
@@ -305,12 +375,19 @@ def split_lists(folder: Path) -> Iterator[Found]:
 def idx(folder: Path) -> Iterator[Found]:
     for path in sorted(folder.glob("*images*.gz")):
         pixels = gzip.decompress(path.read_bytes())
-        labels = gzip.decompress((folder / path.name.replace("images-idx3", "labels-idx1")).read_bytes())[8:]
+        labels = gzip.decompress(
+            (folder / path.name.replace("images-idx3", "labels-idx1")).read_bytes()
+        )[8:]
         count, height, width = struct.unpack_from(">III", pixels, 4)
         assert len(labels) == count
         for number, label in enumerate(labels):
             image = pixels[16 + number * height * width :][: height * width]
-            yield Found(hashlib.sha256(image).hexdigest(), name_split(path.name.split("-")[0]), str(label), ())
+            yield Found(
+                hashlib.sha256(image).hexdigest(),
+                name_split(path.name.split("-")[0]),
+                str(label),
+                (),
+            )
 
 
 def webdataset(folder: Path) -> Iterator[Found]:
@@ -323,7 +400,9 @@ def webdataset(folder: Path) -> Iterator[Found]:
                     samples[stem][ending] = archive.extractfile(member).read()
         for sample in samples.values():
             image = next(data for ending, data in sample.items() if f".{ending}" in IMAGES)
-            yield Found(hashlib.sha256(image).hexdigest(), "", sample.get("cls", b"").decode().strip(), ())
+            yield Found(
+                hashlib.sha256(image).hexdigest(), "", sample.get("cls", b"").decode().strip(), ()
+            )
 
 
 LAYOUTS: dict[str, Callable[[Path], Iterator[Found]]] = {

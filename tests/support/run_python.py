@@ -34,7 +34,11 @@ def run_python(words: Sequence[str], folder: Path) -> "subprocess.CompletedProce
         run = lambda: runpy.run_path(argv[0], run_name="__main__")  # noqa: E731
     written = _Written(), _Written()
     outputs = [io.TextIOWrapper(each, encoding="utf-8", write_through=True) for each in written]
-    with _like_a_new_process(folder, argv), redirect_stdout(outputs[0]), redirect_stderr(outputs[1]):
+    with (
+        _like_a_new_process(folder, argv),
+        redirect_stdout(outputs[0]),
+        redirect_stderr(outputs[1]),
+    ):
         code = _exit_code(run)
     stdout, stderr = (each.getvalue().decode() for each in written)
     return subprocess.CompletedProcess(words, code, stdout, stderr)

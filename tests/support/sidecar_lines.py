@@ -5,7 +5,15 @@ import hashlib
 
 def written(key, label="cat", width=8, height=6, size=100, **more):
     digest = hashlib.sha256(key.encode()).hexdigest()
-    row = {"key": key, "bytes": size, "sha256": digest, "class": label, "label": 0, "height": height, "width": width}
+    row = {
+        "key": key,
+        "bytes": size,
+        "sha256": digest,
+        "class": label,
+        "label": 0,
+        "height": height,
+        "width": width,
+    }
     return {**row, "channels": 3, "moments": None, "changes": [], "offset": 0, "length": 9, **more}
 
 

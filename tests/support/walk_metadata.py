@@ -37,7 +37,10 @@ def _of_jpeg(data: bytes) -> list[str]:
 def _of_png(data: bytes) -> list[str]:
     found, at, kind = [], 8, ""
     while kind != "IEND":
-        size, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8].decode("latin-1")
+        size, kind = (
+            int.from_bytes(data[at : at + 4], "big"),
+            data[at + 4 : at + 8].decode("latin-1"),
+        )
         found += [] if kind in _PNG_KEPT else [kind]
         at += 12 + size
         assert at <= len(data)
@@ -48,7 +51,10 @@ def _of_webp(data: bytes) -> list[str]:
     assert int.from_bytes(data[4:8], "little") == len(data) - 8
     found, at = [], 12
     while at < len(data):
-        kind, size = data[at : at + 4].decode("latin-1"), int.from_bytes(data[at + 4 : at + 8], "little")
+        kind, size = (
+            data[at : at + 4].decode("latin-1"),
+            int.from_bytes(data[at + 4 : at + 8], "little"),
+        )
         found += [] if kind in _WEBP_KEPT else [kind]
         if kind == "VP8X" and data[at + 8] & 0x0C:
             found.append(f"flags {data[at + 8]:02x}")

@@ -5,11 +5,21 @@ from collections.abc import Iterable
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Column, Fingerprint, WrittenShard, add_to_columns
+from recordmill.transforms.shards.shard_files import (
+    Column,
+    Fingerprint,
+    WrittenShard,
+    add_to_columns,
+)
 
 
 def write_shard(
-    staging: str, split: str, index: int, images: Iterable[ConvertedImage], mark: Fingerprint, compression: str
+    staging: str,
+    split: str,
+    index: int,
+    images: Iterable[ConvertedImage],
+    mark: Fingerprint,
+    compression: str,
 ) -> ShardReport:
     """Writes and finishes a shard in an existing folder."""
     shard = WrittenShard(staging, split, index, mark, compression, 0)
@@ -19,7 +29,11 @@ def write_shard(
 
 def columns_of(rows: Iterable[SidecarRow], seed: int = 0) -> dict[Column, bytearray]:
     """The columns of a shard with these records."""
-    columns: dict[Column, bytearray] = {"places": bytearray(), "contents": bytearray(), "hashes": bytearray()}
+    columns: dict[Column, bytearray] = {
+        "places": bytearray(),
+        "contents": bytearray(),
+        "hashes": bytearray(),
+    }
     for row in rows:
         add_to_columns(columns, row, seed)
     return columns

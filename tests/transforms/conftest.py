@@ -30,7 +30,11 @@ from recordmill.transforms.summarize_images import SummarizeImages
 
 
 def draw_picture(seed, size=(8, 6), kind="JPEG", mode="RGB") -> bytes:
-    picture = Image.frombytes("RGB", (4, 3), random.Random(f"{seed}").randbytes(36)).resize(size).convert(mode)
+    picture = (
+        Image.frombytes("RGB", (4, 3), random.Random(f"{seed}").randbytes(36))
+        .resize(size)
+        .convert(mode)
+    )
     stream = io.BytesIO()
     picture.save(stream, kind)
     return stream.getvalue()
@@ -54,7 +58,9 @@ def pictures(tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             data = draw_picture(number)
             path.write_bytes(data)
-            os.utime(path, (1_700_000_000, 1_700_000_000))  # long ago: the file is known to be finished
+            os.utime(
+                path, (1_700_000_000, 1_700_000_000)
+            )  # long ago: the file is known to be finished
             status = path.stat()
             key = f"{label}/{number}.jpg"
             refs.append(ImageRef(key, str(path), len(data), str(status.st_mtime_ns), label=label))
@@ -83,12 +89,24 @@ def run_steps():
     def go(settings: DatasetSettings, run: RunSettings) -> dict:
         with new_pipeline() as root:
             inputs = [Input(path, name) for name, path in run.inputs.items()]
-            refs = root | beam.Create(inputs, reshuffle=False) | ListReferences(settings.source, settings.listing)
+            refs = (
+                root
+                | beam.Create(inputs, reshuffle=False)
+                | ListReferences(settings.source, settings.listing)
+            )
             selection = AsSingleton(refs | FindSplitCutoffs(settings))
             summary = refs | SummarizeImages(settings, selection)
-            plan = AsSingleton(summary | PlanShards(settings, make_recipe(settings), run, selection) | ClaimOutput(run))
+            plan = AsSingleton(
+                summary
+                | PlanShards(settings, make_recipe(settings), run, selection)
+                | ClaimOutput(run)
+            )
             shards = refs | ShuffleReferences(settings, plan)
-            _ = shards | ConvertShards(settings, run, plan) | PublishDataset(settings, run, plan, write_report)
+            _ = (
+                shards
+                | ConvertShards(settings, run, plan)
+                | PublishDataset(settings, run, plan, write_report)
+            )
         return json.loads(Path(run.outcome_file).read_bytes())
 
     return go

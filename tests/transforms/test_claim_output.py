@@ -19,8 +19,12 @@ from recordmill.transforms.plan_shards import plan_dataset
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
-SETTINGS = make_settings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
-SETTINGS_OF_ONE = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))
+SETTINGS = make_settings(
+    shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3})
+)
+SETTINGS_OF_ONE = make_settings(
+    splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1)
+)
 REFS = [ImageRef(f"cat/{n}", f"/x/cat/{n}", 10, label="cat") for n in range(60)]
 
 
@@ -28,7 +32,9 @@ def planned(refs, run):
     """The plan of such references, as if nothing were in the output."""
     summary = Summary()
     for ref in refs:
-        summary.add(ReferenceBatch.of([ref]), ImageSplitter(SETTINGS.seed, SETTINGS.splits, SplitCutoffs()))
+        summary.add(
+            ReferenceBatch.of([ref]), ImageSplitter(SETTINGS.seed, SETTINGS.splits, SplitCutoffs())
+        )
     return plan_dataset(summary, SplitCutoffs(), SETTINGS, make_recipe(SETTINGS), run)
 
 
@@ -55,7 +61,9 @@ def test_a_run_that_converts_looks_once_when_it_has_claimed(pictures, run, run_s
     assert (done["status"], looks) == ("published", [[f".staging-{done['plan_id']}"]])
 
 
-def test_a_run_that_keeps_the_dataset_looks_once_and_claims_nothing(pictures, run, run_steps, looks, monkeypatch):
+def test_a_run_that_keeps_the_dataset_looks_once_and_claims_nothing(
+    pictures, run, run_steps, looks, monkeypatch
+):
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     looks.clear()
@@ -64,7 +72,9 @@ def test_a_run_that_keeps_the_dataset_looks_once_and_claims_nothing(pictures, ru
     assert (kept["status"], len(looks)) == ("kept", 1)
 
 
-def test_a_dataset_that_is_deleted_while_a_run_looks_is_made_again(pictures, run, run_steps, monkeypatch):
+def test_a_dataset_that_is_deleted_while_a_run_looks_is_made_again(
+    pictures, run, run_steps, monkeypatch
+):
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     marker, real = Path(run.output, "recordmill.json"), claim_output.read_output
@@ -87,7 +97,9 @@ def test_planning_writes_nothing(run, tmp_path):
 def test_a_preview_writes_nothing_and_says_so(run, tmp_path):
     plan = settled(REFS, replace(run, preview=True))
     assert plan.action == "preview"
-    assert plan.sentence == f"nothing was written; without --plan the dataset would be in {run.output}"
+    assert (
+        plan.sentence == f"nothing was written; without --plan the dataset would be in {run.output}"
+    )
     assert list(tmp_path.iterdir()) == []
 
 
@@ -107,7 +119,9 @@ def test_a_run_claims_the_output_and_another_plan_is_refused(run, tree):
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
     other = settled(REFS[1:], run)
     assert other.action == "refuse"
-    assert other.sentence.startswith(f"{run.output} is in use by another run (.staging-{plan.plan_id}, process ")
+    assert other.sentence.startswith(
+        f"{run.output} is in use by another run (.staging-{plan.plan_id}, process "
+    )
     assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
 
 
@@ -122,11 +136,15 @@ def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
     monkeypatch.setattr(claim_output.runs, "claim_output", overtaken)
     plan = settled(REFS, run)
     assert plan.action == "refuse"
-    assert plan.sentence.startswith(f"{run.output} is in use by another run (.staging-other, process ")
+    assert plan.sentence.startswith(
+        f"{run.output} is in use by another run (.staging-other, process "
+    )
     assert [path.name for path in Path(run.output).iterdir()] == [".staging-other"]
 
 
-def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(pictures, run, run_steps, monkeypatch):
+def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(
+    pictures, run, run_steps, monkeypatch
+):
     pictures(8)
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 1.0}))
     real, others = claim_output.runs.claim_output, []
@@ -135,7 +153,11 @@ def test_a_dataset_that_is_published_while_a_run_claims_its_output_is_kept(pictu
         real(output, plan_id, run_id, *planned)
         if not others:
             others.append("begun")
-            others.append(run_steps(settings, replace(run, run_id="other", outcome_file=f"{run.outcome_file}.other")))
+            others.append(
+                run_steps(
+                    settings, replace(run, run_id="other", outcome_file=f"{run.outcome_file}.other")
+                )
+            )
 
     monkeypatch.setattr(claim_output.runs, "claim_output", overtaken)
     outcome = run_steps(settings, run)
@@ -162,7 +184,10 @@ def test_any_error_while_a_run_claims_its_output_is_one_sentence(run, monkeypatc
 
     monkeypatch.setattr(storage, "write_file", fail)
     plan = settled(REFS, run)
-    assert (plan.action, plan.sentence) == ("fail", f"the output {run.output} cannot be written: input/output error")
+    assert (plan.action, plan.sentence) == (
+        "fail",
+        f"the output {run.output} cannot be written: input/output error",
+    )
 
 
 def test_an_error_after_the_claim_takes_the_claim_back(run, monkeypatch):
@@ -184,16 +209,24 @@ NOTE = (
 )
 
 
-def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(pictures, run, run_steps, tree):
+def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(
+    pictures, run, run_steps, tree
+):
     first = pictures(6)[0]
-    settings = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
+    settings = make_settings(
+        splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2)
+    )
     made = run_steps(settings, run)
     before = tree(run.output)
     again = run_steps(settings, replace(run, run_id="again"))
     assert (again["status"], again["notes"]) == ("kept", [])
     os.utime(first.uri, ns=(1, 1))
     touched = run_steps(settings, replace(run, run_id="touched"))
-    assert (touched["status"], touched["notes"], touched["plan_id"]) == ("kept", [NOTE], made["plan_id"])
+    assert (touched["status"], touched["notes"], touched["plan_id"]) == (
+        "kept",
+        [NOTE],
+        made["plan_id"],
+    )
     assert tree(run.output) == before
     rebuilt = run_steps(settings, replace(run, run_id="rebuilt", overwrite=True))
     assert (rebuilt["status"], rebuilt["notes"]) == ("published", [])
@@ -204,7 +237,9 @@ def test_changed_modification_times_are_reported_and_rebuilt_only_when_asked(pic
     assert (settled["status"], settled["notes"]) == ("kept", [])
 
 
-def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_reported(pictures, run, run_steps):
+def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_reported(
+    pictures, run, run_steps
+):
     pictures(6)
     run_steps(SETTINGS_OF_ONE, run)
     again = replace(SETTINGS_OF_ONE, labels=LabelSettings(offset=1))
@@ -212,6 +247,8 @@ def test_classes_that_an_overwritten_dataset_numbered_otherwise_are_reported(pic
     previewed = run_steps(again, replace(overwriting, preview=True))
     place = f"nothing was written; without --plan the dataset would be in {run.output}"
     assert previewed["sentence"] == f"{place}, in place of the one that is there"
-    note = "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2): "
+    note = (
+        "2 classes have other ids than in the dataset that is replaced (cat 0 -> 1, dog 1 -> 2): "
+    )
     done = run_steps(again, overwriting)
     assert (done["status"], done["notes"]) == ("published", [f"{note}labels.classes fixes them"])

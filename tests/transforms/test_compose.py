@@ -22,7 +22,12 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.storage.tfrecord_file import DamagedFileError
-from recordmill.transforms.compose import PendingImage, convert_with_beam, count_outcome, read_written
+from recordmill.transforms.compose import (
+    PendingImage,
+    convert_with_beam,
+    count_outcome,
+    read_written,
+)
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -69,7 +74,10 @@ def written_name(split, index, count):
 
 
 def written(folder):
-    return {path.name: [bytes(each) for each in read_records(str(path))] for path in sorted(folder.glob("*"))}
+    return {
+        path.name: [bytes(each) for each in read_records(str(path))]
+        for path in sorted(folder.glob("*"))
+    }
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
@@ -79,16 +87,27 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
         images=images, shards=ShardSettings(count=2), compression=compression, convention="tutorial"
     )
     finished = run_chain(refs, settings, tmp_path / "out")
-    splitter, convention = ImageSplitter(0, settings.splits, SplitCutoffs()), load_convention("tutorial")
+    splitter, convention = (
+        ImageSplitter(0, settings.splits, SplitCutoffs()),
+        load_convention("tutorial"),
+    )
     expected = {"train": [], "test": []}
     for ref in refs[:21]:
         image = prepare_image(Path(ref.uri).read_bytes(), images)
-        size = {"height": image.height, "width": image.width, "channels": 3, "label": 5, "encoded": image.encoded}
+        size = {
+            "height": image.height,
+            "width": image.width,
+            "channels": 3,
+            "label": 5,
+            "encoded": image.encoded,
+        }
         expected[splitter.place(ref)[1]].append(encode_example(convention.example_features, size))
     assert expected["train"]
     assert expected["test"]
     files = written(tmp_path / "out")
-    assert list(files) == [written_name(split, index, 2) for split in ("test", "train") for index in (0, 1)]
+    assert list(files) == [
+        written_name(split, index, 2) for split in ("test", "train") for index in (0, 1)
+    ]
     for split, examples in expected.items():
         found = [files[written_name(split, index, 2)] for index in (0, 1)]
         assert sorted([*found[0], *found[1]]) == sorted(examples)
@@ -106,7 +125,9 @@ def test_examples_are_exact_and_counted_where_they_are_written(refs, tmp_path, c
 def test_an_image_without_a_class_id_is_not_read(refs, tmp_path):
     dog = next(ref for ref in refs if ref.label == "dog")
     finished = run_chain(
-        [dog.replace(uri=str(tmp_path / "nowhere"))], make_settings(shards=ShardSettings(count=1)), tmp_path / "out"
+        [dog.replace(uri=str(tmp_path / "nowhere"))],
+        make_settings(shards=ShardSettings(count=1)),
+        tmp_path / "out",
     )
     assert list(finished.rejected_examples) == ["unknown_label"]
 
@@ -117,21 +138,29 @@ def test_what_was_rejected_or_ignored_when_it_was_listed(refs, tmp_path):
         refs[0].replace(key="b").notice("ignored", "hidden"),
         refs[0].replace(key="c").notice("left_out", "duplicate"),
     ]
-    finished = run_chain([refs[0], *notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
+    finished = run_chain(
+        [refs[0], *notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out"
+    )
     assert finished.splits["train"].rejected == {"no_class": 1}
     assert finished.rejected_examples["no_class"].text == "a (why)"
     assert sum(file.records for file in finished.reports) == 1
 
 
 def test_a_listing_that_fails_raises(tmp_path):
-    batch = ReferenceBatch.of([ImageRef("", "photos").notice("fatal", "missing_input", "the input cannot be read")])
+    batch = ReferenceBatch.of(
+        [ImageRef("", "photos").notice("fatal", "missing_input", "the input cannot be read")]
+    )
     with pytest.raises(Exception, match="photos: the input cannot be read"):
         run_chain([*batch.notices], make_settings(shards=ShardSettings(count=1)), tmp_path / "out")
 
 
-@pytest.mark.parametrize("fractions", [{"train": 0.8, "test": 0.2}, {"train": 0.5, "validation": 0.2}])
+@pytest.mark.parametrize(
+    "fractions", [{"train": 0.8, "test": 0.2}, {"train": 0.5, "validation": 0.2}]
+)
 def test_images_are_split_as_the_main_job_splits(refs, tmp_path, fractions):
-    settings = make_settings(splits=SplitSettings(fractions=fractions), seed=4, shards=ShardSettings(count=1))
+    settings = make_settings(
+        splits=SplitSettings(fractions=fractions), seed=4, shards=ShardSettings(count=1)
+    )
     splitter = ImageSplitter(4, settings.splits, SplitCutoffs())
     placed = Counter(split for ref in refs[:21] if (split := splitter.place(ref)[1]))
     finished = run_chain(refs[:21], settings, tmp_path / "out")
@@ -146,7 +175,10 @@ def test_a_function_that_always_fails_is_one_problem_and_no_rejection(refs, tmp_
     features = {"f": FeatureFunction(function="own_features:fail")}
     settings = make_settings(features=features, shards=ShardSettings(count=1))
     finished = run_chain(refs[:20], settings, tmp_path / "out")
-    assert finished.find_problem() == "features.f: own_features:fail failed on cat/0.jpg: KeyError: 'x'"
+    assert (
+        finished.find_problem()
+        == "features.f: own_features:fail failed on cat/0.jpg: KeyError: 'x'"
+    )
     assert list(finished.rejected_examples) == [""]
 
 
@@ -159,7 +191,9 @@ def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
             write(file, value)
 
     monkeypatch.setattr(tfrecordio._TFRecordUtil, "write_record", lose_the_third)
-    settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
+    settings = make_settings(
+        shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0})
+    )
     finished = run_chain(refs, settings, tmp_path / "out")
     assert finished.find_problem() == (
         "split all has 21 Examples, and its files hold 20: something was lost or written twice"
@@ -167,7 +201,9 @@ def test_a_record_that_beam_loses_is_missed(refs, tmp_path, monkeypatch):
 
 
 def test_a_damaged_file_raises(refs, tmp_path):
-    settings = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0}))
+    settings = make_settings(
+        shards=ShardSettings(count=1), splits=SplitSettings(fractions={"all": 1.0})
+    )
     finished = run_chain(refs, settings, tmp_path / "out")
     path = tmp_path / "out" / written_name("all", 0, 1)
     assert [read_written(str(path))] == finished.reports
@@ -188,7 +224,9 @@ def parts():
     built = [ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)) for ref in REFS[:2]]
     rejected = reject_image(REFS[2], Rejected("decode", "unknown_format", "it is a text"), LABELS)
     images = zip("xxy", REFS, [*built, rejected], strict=True)
-    counted = [count_outcome(PendingImage(split, ref, outcome=outcome)) for split, ref, outcome in images]
+    counted = [
+        count_outcome(PendingImage(split, ref, outcome=outcome)) for split, ref, outcome in images
+    ]
     return [*counted, file_of("x", 1), file_of("x", 1, 1), file_of("y", 0)]
 
 
@@ -203,8 +241,13 @@ def test_outcomes_are_added_in_any_order():
 
 def test_the_first_rejected_image_by_key_is_named():
     outcomes = [reject_image(ref, Rejected("read", "vanished", "gone"), LABELS) for ref in REFS]
-    images = [PendingImage("x", ref, outcome=outcome) for ref, outcome in zip(REFS, outcomes, strict=True)]
-    assert gather_reports(map(count_outcome, images[::-1])).rejected_examples["vanished"].text == "a (gone)"
+    images = [
+        PendingImage("x", ref, outcome=outcome) for ref, outcome in zip(REFS, outcomes, strict=True)
+    ]
+    assert (
+        gather_reports(map(count_outcome, images[::-1])).rejected_examples["vanished"].text
+        == "a (gone)"
+    )
 
 
 def test_there_is_no_problem_where_each_split_adds_up():
@@ -212,14 +255,20 @@ def test_there_is_no_problem_where_each_split_adds_up():
 
 
 def test_a_split_that_lacks_a_record_is_named_though_another_has_one_more():
-    total = gather_reports([*parts()[:3], file_of("x", 0), file_of("x", 1, 1), file_of("y", 0), file_of("y", 1, 1)])
-    assert total.find_problem() == ("split x has 2 Examples, and its files hold 1: something was lost or written twice")
+    total = gather_reports(
+        [*parts()[:3], file_of("x", 0), file_of("x", 1, 1), file_of("y", 0), file_of("y", 1, 1)]
+    )
+    assert total.find_problem() == (
+        "split x has 2 Examples, and its files hold 1: something was lost or written twice"
+    )
 
 
 def reject_all(image):
     if image.loaded is None:
         return image
-    return replace(image, outcome=reject_image(image.ref, Rejected("encode", "function", "too dark"), LABELS))
+    return replace(
+        image, outcome=reject_image(image.ref, Rejected("encode", "function", "too dark"), LABELS)
+    )
 
 
 def test_a_step_of_ones_own_comes_before_examples_are_built(refs, tmp_path):
@@ -232,4 +281,8 @@ def test_a_step_of_ones_own_comes_before_examples_are_built(refs, tmp_path):
 @pytest.mark.parametrize("wrong", [{"metadata": "stripp"}, {"quality": 101}, {"store": "pgn"}])
 def test_settings_of_images_that_are_made_in_python_are_checked(tmp_path, wrong):
     with pytest.raises(ValueError, match=next(iter(wrong))):
-        run_chain([], make_settings(images=ImageSettings(**wrong), shards=ShardSettings(count=1)), tmp_path)
+        run_chain(
+            [],
+            make_settings(images=ImageSettings(**wrong), shards=ShardSettings(count=1)),
+            tmp_path,
+        )

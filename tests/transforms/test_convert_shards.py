@@ -30,7 +30,9 @@ from recordmill.transforms.shards.shard_writer import order_references
 
 SETTINGS = make_settings(seed=3)
 EARLIER = ReusableDataset("/earlier", "run", same_source=True, same_images=True)
-PLAN = Plan("id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {})
+PLAN = Plan(
+    "id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {}
+)
 
 
 def batched(shard):
@@ -44,11 +46,18 @@ def convert(shards, run):
     path = f"{run.outcome_file}.reports"
 
     def keep(found):
-        Path(path).write_bytes(pickle.dumps(sorted(found, key=lambda report: (report.split, report.index))))
+        Path(path).write_bytes(
+            pickle.dumps(sorted(found, key=lambda report: (report.split, report.index)))
+        )
 
     with new_pipeline() as root:
-        plan = AsSingleton(root | "Plan" >> beam.Create([replace(PLAN, output=run.output, previous=run.output)]))
-        assert_that(root | beam.Create(list(map(batched, shards))) | ConvertShards(SETTINGS, run, plan), keep)
+        plan = AsSingleton(
+            root | "Plan" >> beam.Create([replace(PLAN, output=run.output, previous=run.output)])
+        )
+        assert_that(
+            root | beam.Create(list(map(batched, shards))) | ConvertShards(SETTINGS, run, plan),
+            keep,
+        )
     return pickle.loads(Path(path).read_bytes())
 
 
@@ -56,7 +65,11 @@ def convert(shards, run):
 def shards(pictures):
     refs = pictures(60)
     bad = replace(refs[7], uri="/nowhere")
-    return [(("train", 0), [*refs[:7], bad, *refs[8:40]]), (("train", 1), refs[40:50]), (("test", 0), refs[50:])]
+    return [
+        (("train", 0), [*refs[:7], bad, *refs[8:40]]),
+        (("train", 1), refs[40:50]),
+        (("test", 0), refs[50:]),
+    ]
 
 
 def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
@@ -68,10 +81,17 @@ def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
     ]
     for (split, index), refs in shards:
         path = f"{run.output}/.staging-id/{split}-{index:05d}.tfrecord"
-        stored = [parse_example(ExampleLayout(SETTINGS).features, bytes(record)) for record in read_records(path)]
+        stored = [
+            parse_example(ExampleLayout(SETTINGS).features, bytes(record))
+            for record in read_records(path)
+        ]
         kept = [ref for ref in order_references(refs, 3) if ref.uri != "/nowhere"]
-        assert [each["image/filename"].decode() for each in stored] == [ref.key.rpartition("/")[2] for ref in kept]
-        assert [each["image/encoded"] for each in stored] == [Path(ref.uri).read_bytes() for ref in kept]
+        assert [each["image/filename"].decode() for each in stored] == [
+            ref.key.rpartition("/")[2] for ref in kept
+        ]
+        assert [each["image/encoded"] for each in stored] == [
+            Path(ref.uri).read_bytes() for ref in kept
+        ]
 
 
 @pytest.mark.runner
@@ -106,7 +126,9 @@ def test_a_duplicate_key_is_a_problem_and_no_file(pictures, run):
 
 
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO])
-def test_whatever_keeps_a_shard_from_this_machines_disk_is_a_sentence(shards, run, monkeypatch, code):
+def test_whatever_keeps_a_shard_from_this_machines_disk_is_a_sentence(
+    shards, run, monkeypatch, code
+):
     def fail(*_):
         raise OSError(code, "No space left on device")
 
@@ -122,7 +144,9 @@ def test_an_outage_of_the_input_is_not_blamed_on_the_output(shards, run, monkeyp
         raise OSError(code, "the input is out of order")
 
     monkeypatch.setattr(shard_writer, "convert_image", fail)
-    with pytest.raises(Exception, match=r"photos/\w+/\d+.jpg cannot be read: .*the input is out of order"):
+    with pytest.raises(
+        Exception, match=r"photos/\w+/\d+.jpg cannot be read: .*the input is out of order"
+    ):
         convert(shards[1:2], run)
 
 
@@ -162,7 +186,9 @@ def write_at_once(monkeypatch, shards, run, threads):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_bundles_of_one_process_decode_together_no_more_than_its_threads(shards, pictures, run, monkeypatch, threads):
+def test_bundles_of_one_process_decode_together_no_more_than_its_threads(
+    shards, pictures, run, monkeypatch, threads
+):
     remote = [replace(ref, uri=f"absent://{ref.uri}") for ref in pictures(20, "more")]
     # Nothing is read of an unknown store: convert_image is counted and then rejects by status.
     remote = [ref.notice("rejected", "no_class") for ref in remote]
@@ -175,7 +201,9 @@ def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
     assert step._start(PLAN, []).threads == 5
 
 
-def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(shards, run, tree, tmp_path):
+def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
+    shards, run, tree, tmp_path
+):
     settings = replace(SETTINGS, images=ImageSettings(check="header"))
 
     def write(threads):
@@ -215,7 +243,9 @@ def test_processors_are_shared_by_processes_and_their_threads(
 ):
     workers = []
     monkeypatch.setattr(convert_shards, "available_processors", lambda: 8)
-    monkeypatch.setattr(convert_shards, "WorkerProcesses", lambda *arguments: workers.append(arguments[1:]))
+    monkeypatch.setattr(
+        convert_shards, "WorkerProcesses", lambda *arguments: workers.append(arguments[1:])
+    )
     settings = replace(SETTINGS, images=ImageSettings(**images))
     step = _ConvertShard(settings, replace(run, threads=threads, processes=processes))
     writer = step._start(PLAN, [])
@@ -239,13 +269,17 @@ def test_workers_convert_images_for_others_if_that_is_cheaper_or_they_have_no_sh
     run, check, reuse, processes, is_worthwhile
 ):
     plan = replace(PLAN, starts={"train": [0, 9], "test": [0]}, reuse=reuse)
-    step = _ConvertShard(replace(SETTINGS, images=ImageSettings(check=check)), replace(run, processes=processes))
+    step = _ConvertShard(
+        replace(SETTINGS, images=ImageSettings(check=check)), replace(run, processes=processes)
+    )
     assert step._is_help_worthwhile(plan) is is_worthwhile
     step = _ConvertShard(replace(step._settings, compression="gzip"), step._run)
     assert step._is_help_worthwhile(plan) is (is_worthwhile and not reuse)
 
 
-def test_one_process_is_enough_for_few_images_and_for_those_in_packed_files(run, monkeypatch, pictures):
+def test_one_process_is_enough_for_few_images_and_for_those_in_packed_files(
+    run, monkeypatch, pictures
+):
     workers = []
     monkeypatch.setattr(convert_shards, "WorkerProcesses", lambda *_: workers.append(1))
     refs = pictures(2)

@@ -26,7 +26,10 @@ from recordmill.transforms.list_images import (
     normalize_cuts,
 )
 
-SOURCE, SETTINGS = ClassFolders(), ListingSettings(ignore=("skipped/", "*.txt"), include=("*.jpg", "*.png"))
+SOURCE, SETTINGS = (
+    ClassFolders(),
+    ListingSettings(ignore=("skipped/", "*.txt"), include=("*.jpg", "*.png")),
+)
 BUCKET = "gs://bucket/data"
 
 
@@ -49,7 +52,9 @@ class StubStore:
             self._under_way -= 1
 
     def list_below(self, prefix, start=""):
-        found = [name for name in self.files if name.startswith(prefix) and name >= prefix + start[:-1]]
+        found = [
+            name for name in self.files if name.startswith(prefix) and name >= prefix + start[:-1]
+        ]
         if start or self._together.parties == 1:  # nothing comes before the first folder
             self._read_first_page()
         for name in found:
@@ -89,9 +94,15 @@ def ordered(refs):
     return sorted(refs, key=lambda ref: (ref.key, repr(ref)))
 
 
-FOLDERS = st.lists(st.sampled_from(["a", "b", "a.b", "a-", "é", ".git", "skipped", "train", "test"]), max_size=3)
+FOLDERS = st.lists(
+    st.sampled_from(["a", "b", "a.b", "a-", "é", ".git", "skipped", "train", "test"]), max_size=3
+)
 NAMES = st.sets(
-    st.builds(lambda folders, name: "/".join([*folders, name]), FOLDERS, st.sampled_from(["1.jpg", "2.png", "x.txt"])),
+    st.builds(
+        lambda folders, name: "/".join([*folders, name]),
+        FOLDERS,
+        st.sampled_from(["1.jpg", "2.png", "x.txt"]),
+    ),
     max_size=14,
 )
 
@@ -109,9 +120,13 @@ def test_ranges_of_names_hold_what_the_whole_holds_whatever_the_cuts(names, cuts
 
 def test_an_object_with_the_name_of_a_folder_is_listed_once(store):
     """Tools leave such objects where they make a folder. What is named like the input is the input."""
-    store(["a/1.jpg", "b/1.jpg"]).describe = lambda uri: SimpleNamespace(size_in_bytes=0, last_updated_in_seconds=1.5)
+    store(["a/1.jpg", "b/1.jpg"]).describe = lambda uri: SimpleNamespace(
+        size_in_bytes=0, last_updated_in_seconds=1.5
+    )
     whole = Input(BUCKET)
-    assert union([Part(whole, end="b/"), Part(whole, start="b/")]) == ordered(list_images(whole, SOURCE, SETTINGS))
+    assert union([Part(whole, end="b/"), Part(whole, start="b/")]) == ordered(
+        list_images(whole, SOURCE, SETTINGS)
+    )
 
 
 @given(NAMES, st.lists(st.text("ab/.-gité1", max_size=6), max_size=6))
@@ -123,7 +138,11 @@ def test_a_folder_on_disk_is_cut_in_the_same_way(tmp_path_factory, names, cuts):
     whole = Input(str(root))
     cuts = normalize_cuts([*cuts, *(f"{os.path.dirname(name)}/" for name in names)], SETTINGS)
     parts = [Part(whole, *bounds) for bounds in pairwise(["", *cuts, ""])]
-    assert union(parts) == union(cut_input(whole, SETTINGS)) == ordered(list_images(whole, SOURCE, SETTINGS))
+    assert (
+        union(parts)
+        == union(cut_input(whole, SETTINGS))
+        == ordered(list_images(whole, SOURCE, SETTINGS))
+    )
 
 
 def test_links_and_empty_folders_are_found_once(tmp_path):
@@ -138,7 +157,10 @@ def test_links_and_empty_folders_are_found_once(tmp_path):
     parts = cut_input(whole, SETTINGS)
     assert [part.start for part in parts][:4] == ["", "a/", "b/", "c/"]
     assert union(parts) == ordered(list_images(whole, SOURCE, SETTINGS))
-    assert [ref.key for ref in union(parts) if ref.reason == "link_loop"] == ["pets/a/again", "pets/loop"]
+    assert [ref.key for ref in union(parts) if ref.reason == "link_loop"] == [
+        "pets/a/again",
+        "pets/loop",
+    ]
 
 
 def test_a_skewed_tree_is_cut_where_it_has_folders(store):
@@ -156,7 +178,9 @@ def test_many_folders_are_cut_to_the_last(store):
 
 def test_of_many_files_one_page_is_read(store):
     bucket, seen = store([*(f"{number:05d}.jpg" for number in range(5_000)), "a/1.jpg"]), []
-    bucket.names = lambda prefix: (seen.append(name) or name for name in StubStore.names(bucket, prefix))
+    bucket.names = lambda prefix: (
+        seen.append(name) or name for name in StubStore.names(bucket, prefix)
+    )
     assert cut_input(Input(BUCKET), SETTINGS) == [Part(Input(BUCKET))]
     assert len(seen) == 1_000
 
@@ -174,7 +198,9 @@ def test_an_input_that_cannot_be_cut_is_one_part(store, names):
     store(names)
     parts = cut_input(Input(BUCKET), SETTINGS)
     assert union(parts) == union([Part(Input(BUCKET))])
-    assert [ref.reason for ref in union(parts) if ref.status == "fatal"] == ([] if names else ["missing_input"])
+    assert [ref.reason for ref in union(parts) if ref.status == "fatal"] == (
+        [] if names else ["missing_input"]
+    )
 
 
 def test_first_folders_of_all_parts_decide_about_splits(store):
@@ -189,7 +215,9 @@ def test_eight_listings_are_under_way_at_once(store):
     refs = list(list_images(Input(BUCKET), SOURCE, SETTINGS))
     assert (len(refs), bucket.most) == (48, 8)
     store(names)
-    assert ordered(refs) == union([Part(Input(BUCKET), *bounds) for bounds in pairwise(["", *"bcdefgh", ""])])
+    assert ordered(refs) == union(
+        [Part(Input(BUCKET), *bounds) for bounds in pairwise(["", *"bcdefgh", ""])]
+    )
 
 
 def test_an_error_of_a_listing_is_raised_and_ends_the_others():
@@ -217,5 +245,7 @@ def test_beam_lists_parts_as_the_whole_is_listed(tmp_path, name):
     assert any("split_words" in each for each in expected)
     with beam.Pipeline(runner=FnApiRunner()) as root:
         batches = root | beam.Create([whole]) | ListReferences(SOURCE, SETTINGS, spread=True)
-        refs = batches | beam.FlatMap(lambda batch: [repr(each) for each in (*batch.refs, *batch.notices)])
+        refs = batches | beam.FlatMap(
+            lambda batch: [repr(each) for each in (*batch.refs, *batch.notices)]
+        )
         util.assert_that(refs, util.equal_to(expected))

@@ -21,7 +21,10 @@ from recordmill.transforms.claim_output import (
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.summary import Summary
 
-SHARDS = [{"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n} for n in (0, 1)]
+SHARDS = [
+    {"name": f"train-{n}.tfrecord", "sidecar": f"sidecars/train-{n}.jsonl", "bytes": 1000 + n}
+    for n in (0, 1)
+]
 LEDGER = {"listed": 5, "written": 2, "rejected": {"decode_error": 3}, "ignored": {}, "left_out": {}}
 STORED = marker_json(
     {"seed": 0, "images": {"quality": 95}},
@@ -31,7 +34,13 @@ STORED = marker_json(
     files=["labels.txt", "sidecars/rejected-00000.jsonl"],
 )
 MARKER = Marker.from_json(STORED)
-FILES = ["train-0.tfrecord", "train-1.tfrecord", "sidecars/train-0.jsonl", "sidecars/train-1.jsonl", *MARKER.files]
+FILES = [
+    "train-0.tfrecord",
+    "train-1.tfrecord",
+    "sidecars/train-0.jsonl",
+    "sidecars/train-1.jsonl",
+    *MARKER.files,
+]
 RECIPE = {"seed": 1, "images": {"quality": 95}, "compression": "none"}
 
 
@@ -51,7 +60,9 @@ def dataset(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("names", [[], [".staging-aaa"], ["NOTES.md", "photos", "records", "shards_1", "2of.txt"]])
+@pytest.mark.parametrize(
+    "names", [[], [".staging-aaa"], ["NOTES.md", "photos", "records", "shards_1", "2of.txt"]]
+)
 def test_a_folder_without_a_dataset_is_converted_into(names):
     assert decide(OutputState("/out", names)) == ("convert", "")
 
@@ -112,12 +123,16 @@ def test_a_whole_dataset_has_no_fault(dataset):
 @pytest.mark.parametrize("overwrite", [False, True])
 @pytest.mark.parametrize("marker", [None, MARKER], ids=["without", "with"])
 def test_a_run_of_another_plan_at_work_is_refused(marker, overwrite):
-    state = OutputState("/out", [".staging-aaa", ".staging-bbb"], marker, True, "somebody is at work")
+    state = OutputState(
+        "/out", [".staging-aaa", ".staging-bbb"], marker, True, "somebody is at work"
+    )
     assert decide(state, overwrite=overwrite) == ("refuse", "somebody is at work")
 
 
 def test_another_plans_dataset_whose_publishing_was_cut_is_one_of_another_plan():
-    state = OutputState("/out", leftovers=(Leftover(".staging-bbb"), Leftover(".staging-ccc", complete=True)))
+    state = OutputState(
+        "/out", leftovers=(Leftover(".staging-bbb"), Leftover(".staging-ccc", complete=True))
+    )
     what = "/out holds .staging-ccc, a complete dataset whose publishing was cut"
     assert decide(state) == ("refuse", f"{what}: a run puts it in place first")
     assert decide(state, overwrite=True) == ("convert", "")
@@ -127,7 +142,9 @@ def leave(output, plan, records=(), **files):
     staging = output / f".staging-{plan}"
     staging.mkdir(parents=True)
     for number, count in enumerate(records):
-        (staging / f"train-{number:05d}.done.json").write_text(json.dumps({"report": {"records": count}}))
+        (staging / f"train-{number:05d}.done.json").write_text(
+            json.dumps({"report": {"records": count}})
+        )
     for name, content in files.items():
         (staging / name.replace("_", ".")).write_text(content)
 
@@ -139,11 +156,19 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     leave(dataset, "nothing", [0, 0])
     leave(dataset, "one", [5], outcome_json='{"exit_code": 1}')
     leave(dataset, "rejected", [5], outcome_json='{"exit_code": 3}')
-    leave(dataset, "torn", outcome_json="[", **{"x.done.json": "{"}, **{"y.done.json": '{"report": {}}'})
+    leave(
+        dataset,
+        "torn",
+        outcome_json="[",
+        **{"x.done.json": "{"},
+        **{"y.done.json": '{"report": {}}'},
+    )
     state = read_output(str(dataset), "zzz")
     names = ("aaa", "empty", "finished", "nothing", "one", "rejected", "torn")
     shards = {"finished": 3, "one": 1}
-    assert state.leftovers == tuple(Leftover(f".staging-{name}", shards=shards.get(name, 0)) for name in names)
+    assert state.leftovers == tuple(
+        Leftover(f".staging-{name}", shards=shards.get(name, 0)) for name in names
+    )
     assert decide(state, "zzz", overwrite=True) == ("convert", "")
     gone = "deleted .staging-{}, which another run had left: no run will resume from it"
     stays = "of another configuration or input: the command that started it resumes from there, --discard deletes it"
@@ -156,7 +181,10 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
         gone.format("rejected"),
         gone.format("torn"),
     ]
-    assert [path.name for path in sorted(dataset.glob(".staging-*"))] == [".staging-finished", ".staging-one"]
+    assert [path.name for path in sorted(dataset.glob(".staging-*"))] == [
+        ".staging-finished",
+        ".staging-one",
+    ]
     assert len(tree(dataset)) == len(FILES) + 1 + 5
 
 
@@ -173,7 +201,10 @@ def test_a_complete_dataset_in_another_plans_staging_is_not_deleted(dataset):
 @pytest.mark.parametrize("marker", [None, MARKER], ids=["without", "with"])
 def test_a_switch_that_was_cut_is_finished(names, marker):
     state = OutputState("/out", names, marker, pending=True)
-    assert decide(state) == ("finish", "an earlier run was interrupted while publishing: its dataset is now in place")
+    assert decide(state) == (
+        "finish",
+        "an earlier run was interrupted while publishing: its dataset is now in place",
+    )
 
 
 @pytest.mark.parametrize(
@@ -216,14 +247,20 @@ def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, over
     ],
 )
 def test_files_with_names_of_new_shards_are_refused(pattern, name, is_refused, marker):
-    state = OutputState("/out", ["NOTES.md", name], marker, file_names=["other", pattern.format(0, 1)])
+    state = OutputState(
+        "/out", ["NOTES.md", name], marker, file_names=["other", pattern.format(0, 1)]
+    )
     sentence = f"/out holds {name}, which belongs to no finished dataset: move it away, or choose another output"
-    assert decide(state, "bbb", overwrite=True) == (("refuse", sentence) if is_refused else ("convert", ""))
+    assert decide(state, "bbb", overwrite=True) == (
+        ("refuse", sentence) if is_refused else ("convert", "")
+    )
 
 
 def test_a_file_of_the_dataset_there_may_have_the_name_of_a_new_shard():
     names = [*(name for name in FILES if "/" not in name), "recordmill.json", "sidecars"]
-    state = OutputState("/out", names, MARKER, file_names=["train-0.tfrecord", "labels.txt", "sidecars"])
+    state = OutputState(
+        "/out", names, MARKER, file_names=["train-0.tfrecord", "labels.txt", "sidecars"]
+    )
     assert decide(state, "bbb", overwrite=True) == ("convert", "")
 
 
@@ -242,7 +279,9 @@ def test_a_folder_with_a_file_named_like_a_new_shard_is_listed_again(dataset, mo
     assert decide(state, "bbb", overwrite=True) == ("convert", "")
 
 
-@pytest.mark.parametrize("content", [b"", b"{", json.dumps(STORED).encode()[:-5], b"\0" * 100, b"\xff"])
+@pytest.mark.parametrize(
+    "content", [b"", b"{", json.dumps(STORED).encode()[:-5], b"\0" * 100, b"\xff"]
+)
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_a_damaged_marker_is_refused_in_a_sentence(dataset, content, overwrite):
     (dataset / "recordmill.json").write_bytes(content)
@@ -256,7 +295,9 @@ def test_a_damaged_marker_is_refused_in_a_sentence(dataset, content, overwrite):
 
 
 @pytest.mark.parametrize("comes_back", [False, True])
-def test_a_marker_that_vanishes_while_it_is_read_is_looked_for_again(dataset, monkeypatch, comes_back):
+def test_a_marker_that_vanishes_while_it_is_read_is_looked_for_again(
+    dataset, monkeypatch, comes_back
+):
     # Another run takes it away between the two looks.
     real, content = storage.folder_names, (dataset / "recordmill.json").read_bytes()
 
@@ -273,7 +314,9 @@ def test_a_marker_that_vanishes_while_it_is_read_is_looked_for_again(dataset, mo
 
     monkeypatch.setattr(storage, "folder_names", vanish)
     state = read_output(str(dataset), "aaa")
-    assert (state.marker, "recordmill.json" in state.names) == ((MARKER, True) if comes_back else (None, False))
+    assert (state.marker, "recordmill.json" in state.names) == (
+        (MARKER, True) if comes_back else (None, False)
+    )
 
 
 def test_half_of_another_runs_switch_is_never_taken_for_a_state(dataset, monkeypatch):
@@ -285,7 +328,10 @@ def test_half_of_another_runs_switch_is_never_taken_for_a_state(dataset, monkeyp
         (dataset / "sidecars").rmdir()
         staging = dataset / ".staging-aaa"
         staging.mkdir()
-        steps = [partial((staging / "recordmill.json").write_text, "{}"), (dataset / "sidecars").mkdir]
+        steps = [
+            partial((staging / "recordmill.json").write_text, "{}"),
+            (dataset / "sidecars").mkdir,
+        ]
         steps += [partial((dataset / name).write_bytes, content) for name, content in whole.items()]
         steps += [partial(storage.remove_folder, str(staging))]
         for step in steps[:most]:
@@ -326,7 +372,10 @@ def test_files_that_another_run_takes_back_meanwhile_are_nobodys(dataset, monkey
     assert decide(read_output(str(dataset), "aaa")) == ("convert", "")
 
 
-NEWER = [json.dumps({**STORED, "recordmill": 3}), *(json.dumps({**STORED, key: None}) for key in STORED)]
+NEWER = [
+    json.dumps({**STORED, "recordmill": 3}),
+    *(json.dumps({**STORED, key: None}) for key in STORED),
+]
 
 
 @pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{", *NEWER])
@@ -339,7 +388,9 @@ def test_a_marker_that_cannot_be_understood_is_refused_in_a_sentence(tmp_path, c
 
 def test_an_output_is_read_from_its_folder(tmp_path):
     output = str(tmp_path)
-    assert read_output(f"{output}/absent", "aaa") == OutputState(f"{output}/absent", [], None, False)
+    assert read_output(f"{output}/absent", "aaa") == OutputState(
+        f"{output}/absent", [], None, False
+    )
     (tmp_path / "recordmill.json").write_text(json.dumps(STORED))
     staging = tmp_path / ".staging-aaa"
     staging.mkdir()

@@ -11,7 +11,12 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SplitSettings
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs, bounds_by_rank, hash_key
+from recordmill.transforms.planning.splitting import (
+    ImageSplitter,
+    SplitCutoffs,
+    bounds_by_rank,
+    hash_key,
+)
 
 REFS = [
     *(
@@ -23,11 +28,15 @@ REFS = [
     ImageRef("ignored", "").notice("ignored", "hidden"),
 ]
 IMAGES = [ref for ref in REFS if not ref.status]
-STRATIFIED = SplitSettings(fractions={"train": 0.5, "validation": 0.25, "test": 0.25}, stratify=True)
+STRATIFIED = SplitSettings(
+    fractions={"train": 0.5, "validation": 0.25, "test": 0.25}, stratify=True
+)
 
 
 def find_cutoffs(splits, limit, limit_per_class=None):
-    return FindSplitCutoffs(make_settings(seed=5, splits=splits, limit=limit, limit_per_class=limit_per_class))
+    return FindSplitCutoffs(
+        make_settings(seed=5, splits=splits, limit=limit, limit_per_class=limit_per_class)
+    )
 
 
 def check_selection(splits, limit, expected):
@@ -102,7 +111,9 @@ def test_the_limit_is_the_same_however_images_are_dealt(batches):
 @pytest.mark.parametrize("batches", [1, 7])
 @pytest.mark.parametrize("limit", [None, 25])
 @pytest.mark.parametrize("splits", [SplitSettings(), STRATIFIED], ids=["by hash", "stratified"])
-def test_a_limit_per_class_takes_the_lowest_hashes_of_each_class_before_the_limit(splits, limit, batches):
+def test_a_limit_per_class_takes_the_lowest_hashes_of_each_class_before_the_limit(
+    splits, limit, batches
+):
     parts = [ReferenceBatch.of(REFS[start::batches]) for start in range(batches)]
     found = []
     with new_pipeline() as root:
@@ -111,7 +122,9 @@ def test_a_limit_per_class_takes_the_lowest_hashes_of_each_class_before_the_limi
     splitter = ImageSplitter(5, splits, found[0])
     outcomes = {ref: splitter.place(ref)[1:] for ref in IMAGES}
     by_hash = sorted(IMAGES, key=lambda ref: hash_key(5, ref.key).take)
-    kept = {ref for label in "abc" for ref in [each for each in by_hash if each.label == label][:10]}
+    kept = {
+        ref for label in "abc" for ref in [each for each in by_hash if each.label == label][:10]
+    }
     assert {ref for ref, (_, reason) in outcomes.items() if reason != "limit_per_class"} == kept
     taken = [ref for ref in by_hash if ref in kept][:limit]
     assert {ref for ref, (split, reason) in outcomes.items() if split and not reason} == set(taken)

@@ -5,7 +5,15 @@ from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, Shard
 from recordmill.transforms.convert_shards import gather_reports
 
 REPORTS = [
-    ShardReport("train", index, 3, RowTotals(records=3, classes=Counter(cat=3)), AnnotationTotals(), "ab", records=3)
+    ShardReport(
+        "train",
+        index,
+        3,
+        RowTotals(records=3, classes=Counter(cat=3)),
+        AnnotationTotals(),
+        "ab",
+        records=3,
+    )
     for index in range(4)
 ]
 

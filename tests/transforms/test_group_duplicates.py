@@ -52,8 +52,14 @@ def refs(tmp_path):
 
 def run(refs, settings, expected):
     with new_pipeline() as root:
-        batches = root | beam.Create([ReferenceBatch.of([each]) for each in refs]) | GroupDuplicates(settings)
-        assert_that(batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected))
+        batches = (
+            root
+            | beam.Create([ReferenceBatch.of([each]) for each in refs])
+            | GroupDuplicates(settings)
+        )
+        assert_that(
+            batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected)
+        )
 
 
 def test_nothing_is_touched_unless_the_settings_say_so(refs):
@@ -65,11 +71,15 @@ def test_nothing_is_touched_unless_the_settings_say_so(refs):
 def test_together_gives_equal_files_one_group_of_their_own(refs):
     a, b, c = refs(("a", "x", ""), ("b", "y", ""), ("c", "x", ""))
     one, other = (f"sha256:{digest(content)}" for content in "xy")
-    run([a, b, c], TOGETHER, [replace(a, group=one), replace(b, group=other), replace(c, group=one)])
+    run(
+        [a, b, c], TOGETHER, [replace(a, group=one), replace(b, group=other), replace(c, group=one)]
+    )
 
 
 def test_together_joins_groups_that_share_a_file(refs):
-    a, b, c, d, e = refs(("a", "x", "p1"), ("b", "x", "p2"), ("c", "y", "p2"), ("d", "y", "p3"), ("e", "z", "p4"))
+    a, b, c, d, e = refs(
+        ("a", "x", "p1"), ("b", "x", "p2"), ("c", "y", "p2"), ("d", "y", "p3"), ("e", "z", "p4")
+    )
     joined = [replace(ref, group="group:p1") for ref in (a, b, c, d)]
     run([a, b, c, d, e], TOGETHER, [*joined, replace(e, group="group:p4")])
 
@@ -77,7 +87,9 @@ def test_together_joins_groups_that_share_a_file(refs):
 def test_no_thread_that_read_images_outlives_the_step(refs):
     (a,) = refs(("a", "x", ""))
     run([a], TOGETHER, [replace(a, group=f"sha256:{digest('x')}")])
-    assert not [each.name for each in threading.enumerate() if each.name.startswith("recordmill-digest")]
+    assert not [
+        each.name for each in threading.enumerate() if each.name.startswith("recordmill-digest")
+    ]
 
 
 def test_drop_keeps_the_first_by_key(refs):
@@ -99,7 +111,8 @@ def test_drop_warns_of_an_image_in_two_classes(refs):
 def test_what_has_a_status_or_cannot_be_read_stays_as_it_is(refs, settings):
     (a,) = refs(("a", "x", ""))
     others = [
-        replace(a, key=f"{n}").notice(status, "why") for n, status in enumerate(("ignored", "rejected", "warning") * 2)
+        replace(a, key=f"{n}").notice(status, "why")
+        for n, status in enumerate(("ignored", "rejected", "warning") * 2)
     ]
     gone = [replace(a, key=key, uri="/nowhere") for key in ("gone", "gone too")]
     kept = replace(a, group=f"sha256:{digest('x')}") if settings is TOGETHER else a
@@ -113,7 +126,10 @@ def test_a_digest_that_the_source_states_saves_the_reading():
     assert GroupDuplicates(BY_LOOK).name_content(ref, nullcontext()) == ""
 
 
-@given(st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=3), max_size=8), st.randoms())
+@given(
+    st.lists(st.lists(st.sampled_from("abcdefgh"), min_size=1, max_size=3), max_size=8),
+    st.randoms(),
+)
 def test_linked_groups_are_the_connected_ones(linked, random):
     joined = link_groups(linked)
     reached = {group: {group} for groups in linked for group in groups}
@@ -134,10 +150,19 @@ def shown(tmp_path):
     def write(group="", **pictures):
         made = []
         for key, bits in pictures.items():
-            rows = [[100 * (bits >> at & 1) for at in range(8 * row, 8 * row + 8)] for row in range(8)]
-            cells = np.array([np.cumsum([0, *(2 * value - 99 for value in row)]) // 8 + 128 for row in rows], np.uint8)
-            Image.fromarray(np.kron(cells, np.ones((4, 4), np.uint8))).save(tmp_path / key, "PNG", comment=key)
-            made.append(ImageRef(key, str(tmp_path / key), (tmp_path / key).stat().st_size, group=group))
+            rows = [
+                [100 * (bits >> at & 1) for at in range(8 * row, 8 * row + 8)] for row in range(8)
+            ]
+            cells = np.array(
+                [np.cumsum([0, *(2 * value - 99 for value in row)]) // 8 + 128 for row in rows],
+                np.uint8,
+            )
+            Image.fromarray(np.kron(cells, np.ones((4, 4), np.uint8))).save(
+                tmp_path / key, "PNG", comment=key
+            )
+            made.append(
+                ImageRef(key, str(tmp_path / key), (tmp_path / key).stat().st_size, group=group)
+            )
         return made
 
     return write
@@ -157,7 +182,11 @@ def test_look_alikes_share_a_group_with_all_that_look_like_them(shown):
     distances = [(hashes[0] ^ each).bit_count() for each in hashes]
     assert distances == [0, 5, 5, 64]  # b and c, ten bits apart, are joined by a
     one, other = f"dhash:{min(map(str, hashes[:3]))}", f"dhash:{hashes[3]}"
-    run([a, b, c, d], BY_LOOK, [*(replace(ref, group=one) for ref in (a, b, c)), replace(d, group=other)])
+    run(
+        [a, b, c, d],
+        BY_LOOK,
+        [*(replace(ref, group=one) for ref in (a, b, c)), replace(d, group=other)],
+    )
 
 
 def test_groups_and_equal_bytes_join_look_alikes(shown, refs):
@@ -166,7 +195,11 @@ def test_groups_and_equal_bytes_join_look_alikes(shown, refs):
     d, e, f = refs(("d", "no picture", ""), ("e", "no picture", "p3"), ("f", "another", ""))
     joined = [replace(ref, group="group:p1") for ref in (a, b, c)]
     same = [replace(ref, group="group:p3") for ref in (d, e)]
-    run([a, b, c, d, e, f], BY_LOOK, [*joined, *same, replace(f, group=f"sha256:{digest('another')}")])
+    run(
+        [a, b, c, d, e, f],
+        BY_LOOK,
+        [*joined, *same, replace(f, group=f"sha256:{digest('another')}")],
+    )
 
 
 def test_blank_pages_look_like_nothing_but_equal_ones_stay_together(tmp_path):
@@ -174,7 +207,9 @@ def test_blank_pages_look_like_nothing_but_equal_ones_stay_together(tmp_path):
     for key, gray in (("a", 10), ("b", 200), ("c", 10)):
         Image.new("L", (30, 30), gray).save(tmp_path / key, "PNG")
         made.append(ImageRef(key, str(tmp_path / key), (tmp_path / key).stat().st_size))
-    groups = [f"sha256:{hashlib.sha256((tmp_path / key).read_bytes()).hexdigest()}" for key in "abc"]
+    groups = [
+        f"sha256:{hashlib.sha256((tmp_path / key).read_bytes()).hexdigest()}" for key in "abc"
+    ]
     assert (groups[0] == groups[2], len(set(groups))) == (True, 2)
     run(made, BY_LOOK, [replace(ref, group=group) for ref, group in zip(made, groups, strict=True)])
 
@@ -194,7 +229,10 @@ def near_looks(count, seed=0):
     flips = [sum(1 << bit for bit in {*random.integers(0, 64, 4).tolist()}) for _ in range(36)]
     copies = [int(centres[at % 12]) ^ bits for at, bits in enumerate(flips)]
     strangers = random.integers(0, 2**64, count, np.uint64).tolist()
-    return [Look(each, f"dhash:{each}", 1, [f"{each}"]) for each in {*centres.tolist(), *copies, *strangers}]
+    return [
+        Look(each, f"dhash:{each}", 1, [f"{each}"])
+        for each in {*centres.tolist(), *copies, *strangers}
+    ]
 
 
 def by_band(looks):
@@ -208,7 +246,11 @@ def by_band(looks):
 def test_links_join_what_is_within_five_bits_and_no_more():
     looks = near_looks(300)
     links = [link for band, those in by_band(looks).items() for link in link_looks(band, those)]
-    near = [(a, b) for a, b in combinations([look.hash for look in looks], 2) if (a ^ b).bit_count() <= 5]
+    near = [
+        (a, b)
+        for a, b in combinations([look.hash for look in looks], 2)
+        if (a ^ b).bit_count() <= 5
+    ]
     assert len(near) > 30
     assert link_groups([(one.hash, other.hash) for one, other in links]) == link_groups(near)
     assert len(links) <= len(near)
@@ -224,11 +266,16 @@ def test_a_band_with_too_many_to_compare_is_one_chain(monkeypatch):
 
 
 def test_images_of_one_look_link_it_to_itself_unless_they_are_a_group():
-    alone, many = Look(2**10 - 1, "dhash:1023", 1, ["a"]), Look(2**40 - 2**20, "dhash:1099510579200", 3, ["b"])
+    alone, many = (
+        Look(2**10 - 1, "dhash:1023", 1, ["a"]),
+        Look(2**40 - 2**20, "dhash:1099510579200", 3, ["b"]),
+    )
     grouped = Look(2**60 - 2**45, "group:p1", 9, ["c"])
     looks = [alone, many, grouped]
     links = {band: list(link_looks(band, those)) for band, those in by_band(looks).items()}
-    assert {band: found for band, found in links.items() if found} == {(0, many.hash & 2047): [(many, many)]}
+    assert {band: found for band, found in links.items() if found} == {
+        (0, many.hash & 2047): [(many, many)]
+    }
 
 
 def test_a_chain_of_more_than_a_hundredth_of_the_images_is_refused():

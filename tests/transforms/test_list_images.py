@@ -45,7 +45,9 @@ def brief(refs):
 def test_a_file_becomes_a_reference_with_all_that_is_known(tmp_path):
     write(tmp_path, "cat/1.jpg")
     path = tmp_path / "cat/1.jpg"
-    assert list_all(tmp_path) == [ImageRef("cat/1.jpg", str(path), 5, str(path.stat().st_mtime_ns), label="cat")]
+    assert list_all(tmp_path) == [
+        ImageRef("cat/1.jpg", str(path), 5, str(path.stat().st_mtime_ns), label="cat")
+    ]
 
 
 def test_an_inputs_name_begins_its_keys_but_is_not_a_class(tmp_path):
@@ -102,7 +104,14 @@ SYSTEM = [".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX/1.jpg"]
 
 
 def test_system_files_are_ignored(tmp_path):
-    write(tmp_path, *(f"cat/{name}" for name in SYSTEM), "cat/.hidden.jpg", ".git/1.jpg", ".git/2.jpg", "cat/1.jpg")
+    write(
+        tmp_path,
+        *(f"cat/{name}" for name in SYSTEM),
+        "cat/.hidden.jpg",
+        ".git/1.jpg",
+        ".git/2.jpg",
+        "cat/1.jpg",
+    )
     assert brief(list_all(tmp_path)) == [
         (".git", "ignored", "hidden"),
         ("cat/.DS_Store", "ignored", "system_file"),
@@ -115,7 +124,9 @@ def test_system_files_are_ignored(tmp_path):
 
 
 def test_patterns_are_gitignores(tmp_path):
-    write(tmp_path, "cat/1.jpg", "cat/2.txt", "cat/raw/3.jpg", "dog/4.JPG", "old/5.jpg", "old/6.jpg")
+    write(
+        tmp_path, "cat/1.jpg", "cat/2.txt", "cat/raw/3.jpg", "dog/4.JPG", "old/5.jpg", "old/6.jpg"
+    )
     assert brief(list_all(tmp_path, include=("*.jpg", "*.JPG"), ignore=("/old/", "raw"))) == [
         ("cat/1.jpg", "cat", ""),
         ("cat/2.txt", "ignored", "not_included"),
@@ -162,7 +173,9 @@ def test_a_single_file_is_an_input(tmp_path, monkeypatch):
     detail = "the file is not in a class folder"
     (ref,) = list_all(tmp_path / "a.jpg")
     version = str((tmp_path / "a.jpg").stat().st_mtime_ns)
-    expected = ImageRef("a.jpg", str(tmp_path / "a.jpg"), 5, version).notice("rejected", "no_class", detail)
+    expected = ImageRef("a.jpg", str(tmp_path / "a.jpg"), 5, version).notice(
+        "rejected", "no_class", detail
+    )
     assert ref == expected
     monkeypatch.chdir(tmp_path)
     assert list_all("a.jpg") == [replace(expected, uri="./a.jpg")]
@@ -188,7 +201,9 @@ def test_in_a_pipeline_every_input_is_listed(tmp_path):
     assert len(expected) == 3
     with new_pipeline() as root:
         batches = root | beam.Create(inputs) | ListReferences(SOURCE, ListingSettings())
-        assert_that(batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected))
+        assert_that(
+            batches | beam.FlatMap(lambda batch: [*batch.refs, *batch.notices]), equal_to(expected)
+        )
 
 
 @pytest.mark.parametrize(("size", "expected"), [(4, [4, 4, 2]), (5, [5, 5]), (100, [10])])
@@ -214,7 +229,11 @@ class BucketSystem(FileSystem):
         return False
 
     def _list(self, prefix):
-        return (FileMetadata(name, size, 12.5) for name, size in sorted(self.files.items()) if name.startswith(prefix))
+        return (
+            FileMetadata(name, size, 12.5)
+            for name, size in sorted(self.files.items())
+            if name.startswith(prefix)
+        )
 
     def join(self, basepath, *paths):
         return "/".join([basepath.rstrip("/"), *paths])
@@ -224,7 +243,10 @@ class BucketSystem(FileSystem):
 
     def match(self, patterns, limits=None):
         return [
-            MatchResult(p, self.match_files([FileMetadata(*f, 12.5) for f in self.files.items()], p)) for p in patterns
+            MatchResult(
+                p, self.match_files([FileMetadata(*f, 12.5) for f in self.files.items()], p)
+            )
+            for p in patterns
         ]
 
     def match_files(self, files, pattern):
@@ -233,7 +255,9 @@ class BucketSystem(FileSystem):
 
         return [file for file in files if re.fullmatch(expression, file.path)]
 
-    mkdirs = create = open = copy = rename = exists = size = last_updated = checksum = metadata = delete = None
+    mkdirs = create = open = copy = rename = exists = size = last_updated = checksum = metadata = (
+        delete
+    ) = None
 
 
 REMOTE = "bucket://b/da[ta]*"
@@ -251,7 +275,9 @@ def test_a_remote_folder_is_listed_by_prefix_whatever_its_name(monkeypatch):
         "3.jpg",
     ]
     outside = ["bucket://b/data/cat/no.jpg", f"{REMOTE}-other/cat/no.jpg", "bucket://b/da[ta]*.jpg"]
-    monkeypatch.setattr(BucketSystem, "files", dict.fromkeys([*(f"{REMOTE}/{name}" for name in names), *outside], 7))
+    monkeypatch.setattr(
+        BucketSystem, "files", dict.fromkeys([*(f"{REMOTE}/{name}" for name in names), *outside], 7)
+    )
     refs = list_all(REMOTE)
     assert sorted(brief(refs)) == [
         ("3.jpg", "rejected", "no_class"),
@@ -262,14 +288,21 @@ def test_a_remote_folder_is_listed_by_prefix_whatever_its_name(monkeypatch):
         ("cat/[x]*.jpg", "cat", ""),
     ]
     by_key = {ref.key: ref for ref in refs}
-    assert by_key["cat/[x]*.jpg"] == ImageRef("cat/[x]*.jpg", f"{REMOTE}/cat/[x]*.jpg", 7, "12.5", label="cat")
+    assert by_key["cat/[x]*.jpg"] == ImageRef(
+        "cat/[x]*.jpg", f"{REMOTE}/cat/[x]*.jpg", 7, "12.5", label="cat"
+    )
     assert by_key["caf\u00e9/1.jpg"].uri == f"{REMOTE}/cafe\u0301/1.jpg"
 
 
 def test_a_remote_file_is_an_input(monkeypatch):
     monkeypatch.setattr(BucketSystem, "files", {f"{REMOTE}/a[1].jpg": 7, f"{REMOTE}/a1.jpg": 8})
     (ref,) = list_all(f"{REMOTE}/a[1].jpg")
-    assert (ref.key, ref.uri, ref.size, ref.version) == ("a[1].jpg", f"{REMOTE}/a[1].jpg", 7, "12.5")
+    assert (ref.key, ref.uri, ref.size, ref.version) == (
+        "a[1].jpg",
+        f"{REMOTE}/a[1].jpg",
+        7,
+        "12.5",
+    )
 
 
 def test_an_absent_remote_input_is_fatal(monkeypatch):
@@ -278,7 +311,9 @@ def test_an_absent_remote_input_is_fatal(monkeypatch):
 
 
 @pytest.mark.parametrize("method", ["describe", "list_below"])
-def test_a_remote_input_that_may_not_be_read_is_fatal_where_it_cannot_be_listed(monkeypatch, method):
+def test_a_remote_input_that_may_not_be_read_is_fatal_where_it_cannot_be_listed(
+    monkeypatch, method
+):
     def fail(*_):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
@@ -308,7 +343,11 @@ def test_first_folders_with_a_split_word_in_them_may_be_splits(tmp_path):
     for name in ("dog", "emu"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.jpg").write_bytes(b"x")
-    assert not [ref for ref in list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings()) if ref.status]
+    assert not [
+        ref
+        for ref in list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings())
+        if ref.status
+    ]
 
 
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])
@@ -321,7 +360,10 @@ def test_first_folders_that_may_be_splits_are_fatal_unless_settings_decide(tmp_p
         refs = list_images(Input(str(tmp_path)), ClassFolders(class_from=class_from), settings)
         return [(ref.reason, ref.detail.split(":")[0]) for ref in refs if ref.status == "fatal"]
 
-    ambiguous = ("split_words", "the first folders are Train, val, which could be splits or classes")
+    ambiguous = (
+        "split_words",
+        "the first folders are Train, val, which could be splits or classes",
+    )
     assert fatal(ListingSettings()) == [ambiguous]
     assert fatal(ListingSettings(classes_known=True)) == []
     assert fatal(ListingSettings(from_folders={"Train": "train", "val": "validation"})) == []
@@ -337,7 +379,10 @@ def test_first_folders_that_a_source_takes_no_classes_from_get_a_note(tmp_path):
     write(tmp_path, "train/images/1.jpg", "valid/images/2.jpg")
 
     def listed(**settings):
-        return [(ref.key, ref.status) for ref in list_images(Input(str(tmp_path)), Yolo(), ListingSettings(**settings))]
+        return [
+            (ref.key, ref.status)
+            for ref in list_images(Input(str(tmp_path)), Yolo(), ListingSettings(**settings))
+        ]
 
     files = [("train/images/1.jpg", ""), ("valid/images/2.jpg", "")]
     assert listed() == [*files, ("", "warning")]
@@ -383,7 +428,11 @@ class Words(Source):
         ({}, [("_.txt", "", ""), ("a.txt", "", ""), ("b.txt", "", "")]),
         (
             {"from_source": {"a": "train", "": "rest"}},
-            [("_.txt", "rest", ""), ("a.txt", "train", ""), ("b.txt", "", "its split is 'b', which is not one of a, ")],
+            [
+                ("_.txt", "rest", ""),
+                ("a.txt", "train", ""),
+                ("b.txt", "", "its split is 'b', which is not one of a, "),
+            ],
         ),
         (
             {"from_source": {"a": "train", "b": "test"}},
@@ -393,7 +442,10 @@ class Words(Source):
 )
 def test_words_of_the_source_decide_splits_only_where_they_are_named(tmp_path, settings, expected):
     write(tmp_path, "a.txt", "b.txt", "_.txt")
-    refs = sorted(list_images(Input(str(tmp_path)), Words(), ListingSettings(**settings)), key=lambda ref: ref.key)
+    refs = sorted(
+        list_images(Input(str(tmp_path)), Words(), ListingSettings(**settings)),
+        key=lambda ref: ref.key,
+    )
     assert [(ref.key, ref.split, ref.detail) for ref in refs] == expected
     assert {ref.reason for ref in refs if ref.status} <= {"no_split"}
 

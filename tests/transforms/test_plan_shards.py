@@ -29,8 +29,12 @@ from recordmill.transforms.plan_shards import (
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
-SETTINGS = make_settings(shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3}))
-SETTINGS_OF_ONE = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1))
+SETTINGS = make_settings(
+    shards=ShardSettings(count=2), splits=SplitSettings(fractions={"train": 0.5, "test": 0.3})
+)
+SETTINGS_OF_ONE = make_settings(
+    splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=1)
+)
 REFS = [ImageRef(f"cat/{n}", f"/x/cat/{n}", 10, label="cat") for n in range(60)]
 OTHERS = [
     ImageRef("r", "/x/r").notice("rejected", "no_class"),
@@ -42,7 +46,9 @@ OTHERS = [
 def summary_of(refs, settings=SETTINGS):
     summary = Summary()
     for ref in refs:
-        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, SplitCutoffs()))
+        summary.add(
+            ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, SplitCutoffs())
+        )
     return summary
 
 
@@ -51,7 +57,11 @@ def plan_from(summary, settings, run):
 
 
 def assigner_of(plan, settings):
-    return partial(assign_shard, plan=plan, splitter=ImageSplitter(settings.seed, settings.splits, plan.selection))
+    return partial(
+        assign_shard,
+        plan=plan,
+        splitter=ImageSplitter(settings.seed, settings.splits, plan.selection),
+    )
 
 
 @pytest.fixture
@@ -82,7 +92,9 @@ def test_rejected_things_go_along_and_others_stay(plan):
 
 
 def test_a_group_that_is_moved_to_an_empty_split_is_written_there(run):
-    settings = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.999999, "test": 0.000001}))
+    settings = replace(
+        SETTINGS, splits=SplitSettings(fractions={"train": 0.999999, "test": 0.000001})
+    )
     plan = plan_from(summary_of(REFS[:5], settings), settings, run)
     assign = assigner_of(plan, settings)
     shards = [assign(ref) for ref in REFS[:5]]
@@ -97,12 +109,16 @@ def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
     expected = [(shard, ref) for ref in listed if (shard := assign(ref)) is not None]
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        batches = root | beam.Create([ReferenceBatch.of(listed[at : at + 5]) for at in range(0, len(listed), 5)])
+        batches = root | beam.Create(
+            [ReferenceBatch.of(listed[at : at + 5]) for at in range(0, len(listed), 5)]
+        )
         shards = batches | ShuffleReferences(SETTINGS, side)
         assert_that(
             shards
             | beam.FlatMapTuple(
-                lambda shard, found: [(tuple(shard), ref) for each in found for ref in (*each.refs, *each.notices)]
+                lambda shard, found: [
+                    (tuple(shard), ref) for each in found for ref in (*each.refs, *each.notices)
+                ]
             ),
             equal_to(expected),
         )
@@ -112,7 +128,10 @@ def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
 def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([replace(plan, action=action)]))
-        assert_that(root | beam.Create([ReferenceBatch.of(REFS)]) | ShuffleReferences(SETTINGS, side), equal_to([]))
+        assert_that(
+            root | beam.Create([ReferenceBatch.of(REFS)]) | ShuffleReferences(SETTINGS, side),
+            equal_to([]),
+        )
 
 
 @pytest.mark.runner
@@ -120,7 +139,9 @@ def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
     with new_pipeline() as root:
         selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([SplitCutoffs()]))
         summary = root | beam.Create([summary_of(REFS + OTHERS)])
-        assert_that(summary | PlanShards(SETTINGS, make_recipe(SETTINGS), run, selection), equal_to([plan]))
+        assert_that(
+            summary | PlanShards(SETTINGS, make_recipe(SETTINGS), run, selection), equal_to([plan])
+        )
 
 
 def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
@@ -152,17 +173,25 @@ def test_growth_is_measured_on_the_sample(pictures):
 def test_growth_takes_jpegs_to_be_sampled_as_in_version_0_1(tmp_path):
     # The estimate decides the number of shards, which is part of the plan: datasets of version 0.1 stay the same ones.
     (tmp_path / "a.jpg").write_bytes(jpeg := draw_detail())
-    summary = summary_of([ImageRef("a", str(tmp_path / "a.jpg"), len(jpeg), label="cat")], SETTINGS_OF_ONE)
+    summary = summary_of(
+        [ImageRef("a", str(tmp_path / "a.jpg"), len(jpeg), label="cat")], SETTINGS_OF_ONE
+    )
     keeping, before, full = (
         replace(sized(size="1KB"), images=ImageSettings(reencode="always", subsampling=subsampling))
         for subsampling in ("auto", "by_format", "4:4:4")
     )
-    assert estimate_growth(summary, keeping) == estimate_growth(summary, before) < estimate_growth(summary, full)
+    assert (
+        estimate_growth(summary, keeping)
+        == estimate_growth(summary, before)
+        < estimate_growth(summary, full)
+    )
 
 
 def draw_detail():
     stream = io.BytesIO()
-    Image.frombytes("RGB", (64, 64), random.Random(1).randbytes(64 * 64 * 3)).save(stream, "JPEG", subsampling=0)
+    Image.frombytes("RGB", (64, 64), random.Random(1).randbytes(64 * 64 * 3)).save(
+        stream, "JPEG", subsampling=0
+    )
     return stream.getvalue()
 
 
@@ -179,7 +208,11 @@ def test_growth_leaves_out_what_cannot_be_converted(pictures):
 @pytest.mark.parametrize("shards", [{"count": 3}, {"size": "1GB"}])
 def test_growth_is_measured_wherever_it_is_shown(pictures, shards):
     summary = summary_of(pictures(6))
-    assert estimate_growth(summary, sized(**shards), shown=True) == estimate_growth(summary, sized(size="1KB")) > 1
+    assert (
+        estimate_growth(summary, sized(**shards), shown=True)
+        == estimate_growth(summary, sized(size="1KB"))
+        > 1
+    )
 
 
 def test_no_image_is_read_where_its_size_decides_nothing(pictures):
@@ -213,6 +246,10 @@ def test_a_preview_has_the_shards_of_the_run(pictures, run, run_steps):
     done = run_steps(settings, run)
     assert (previewed["status"], done["status"]) == ("planned", "published")
     assert previewed["plan_id"] == done["plan_id"]
-    assert previewed["numbers"]["splits"]["train"]["shards"] == done["numbers"]["splits"]["train"]["shards"] > 1
+    assert (
+        previewed["numbers"]["splits"]["train"]["shards"]
+        == done["numbers"]["splits"]["train"]["shards"]
+        > 1
+    )
     expected, written = (each["numbers"]["splits"]["train"]["bytes"] for each in (previewed, done))
     assert abs(written - expected) < expected * 0.2

@@ -24,7 +24,12 @@ from recordmill.schemas.dataset.totals import FinishedShards
 from recordmill.schemas.digests import version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.dataset import ExampleLayout, RejectionLimits, ShardSettings, SplitSettings
+from recordmill.schemas.settings.dataset import (
+    ExampleLayout,
+    RejectionLimits,
+    ShardSettings,
+    SplitSettings,
+)
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.claim_output import settle_action
@@ -49,7 +54,9 @@ DESCRIPTIONS = [
     "report.json",
 ]
 
-SETTINGS = make_settings(splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2))
+SETTINGS = make_settings(
+    splits=SplitSettings(fractions={"train": 1.0}), shards=ShardSettings(count=2)
+)
 
 publish = partial(publish_dataset.publish, write_report=write_report, copies=())
 
@@ -73,7 +80,10 @@ def write_all(plan, refs, run, settings=SETTINGS):
         write_shard(
             str(staging),
             *shard,
-            (convert_image(ref, ExampleLayout(settings), plan.label_map, nullcontext()) for ref in own),
+            (
+                convert_image(ref, ExampleLayout(settings), plan.label_map, nullcontext())
+                for ref in own
+            ),
             fingerprint(own),
             "none",
         )
@@ -95,7 +105,11 @@ def refs(pictures):
 def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     plan = plan_of(refs, run)
     outcome = publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
-    assert (outcome.status, outcome.sentence, outcome.exit_code) == ("published", f"8 images are in {run.output}", 0)
+    assert (outcome.status, outcome.sentence, outcome.exit_code) == (
+        "published",
+        f"8 images are in {run.output}",
+        0,
+    )
     shards = [f"train-0000{index}-of-00002.tfrecord" for index in (0, 1)]
     files = tree(run.output)
     assert set(files) == {
@@ -126,7 +140,9 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     marker = json.loads(files["recordmill.json"])
     assert "switch" not in marker
     assert marker["plan"]["id"] == plan.plan_id
-    assert marker["run"].items() >= {"id": "run", "runner": "FnApiRunner", "shards_reused": 0}.items()
+    assert (
+        marker["run"].items() >= {"id": "run", "runner": "FnApiRunner", "shards_reused": 0}.items()
+    )
     assert marker["ledger"]["written"] == 8
     written = json.loads(Path(run.outcome_file).read_bytes())
     assert written == {**to_json(outcome), "run_id": "run"}
@@ -145,16 +161,25 @@ def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwr
     with monkeypatch.context() as patch:
         patch.setattr(os, "open", fail)
         first = run_steps(SETTINGS, run)
-    assert (first["status"], first["numbers"]["ledger"]["rejected"]) == ("published", {"unreadable": 1})
+    assert (first["status"], first["numbers"]["ledger"]["rejected"]) == (
+        "published",
+        {"unreadable": 1},
+    )
     kept = run_steps(SETTINGS, run)
     assert (kept["status"], kept["numbers"]["ledger"]["written"]) == ("kept", 7)
     again = run_steps(SETTINGS, replace(run, overwrite=True))
     assert (again["status"], again["plan_id"]) == ("published", first["plan_id"])
-    assert again["numbers"]["ledger"] == {**first["numbers"]["ledger"], "written": 8, "rejected": {}}
+    assert again["numbers"]["ledger"] == {
+        **first["numbers"]["ledger"],
+        "written": 8,
+        "rejected": {},
+    }
     assert run_steps(SETTINGS, replace(run, overwrite=True))["status"] == "kept"
 
 
-def test_images_that_changed_split_since_the_replaced_dataset_are_reported(pictures, run, run_steps):
+def test_images_that_changed_split_since_the_replaced_dataset_are_reported(
+    pictures, run, run_steps
+):
     pictures(40)
     halves = replace(SETTINGS, splits=SplitSettings(fractions={"train": 0.5, "test": 0.5}))
     assert run_steps(halves, run)["notes"] == []
@@ -162,7 +187,9 @@ def test_images_that_changed_split_since_the_replaced_dataset_are_reported(pictu
     before = json.loads((Path(run.output) / "recordmill.json").read_bytes())["splits"]
     notes = run_steps(swapped, replace(run, overwrite=True))["notes"]
     counts = sorted(((before[name]["records"], name) for name in before), reverse=True)
-    ways = ", ".join(f"{count} from {name} to {'test' if name == 'train' else 'train'}" for count, name in counts)
+    ways = ", ".join(
+        f"{count} from {name} to {'test' if name == 'train' else 'train'}" for count, name in counts
+    )
     assert notes == [f"40 images are in another split than in the dataset that is replaced: {ways}"]
 
 
@@ -202,11 +229,15 @@ def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_
     assert run_steps(SETTINGS, run)["status"] == "published"
     switched = events.index(("moved", output / "recordmill.json"))
     earlier = {inode for what, inode in events[:switched] if what == "forced"}
-    published = [path for path in output.rglob("*") if path.is_file() and path.name != "report.html"]
+    published = [
+        path for path in output.rglob("*") if path.is_file() and path.name != "report.html"
+    ]
     assert len(published) > 15
     assert [path.name for path in published if path.stat().st_ino not in earlier] == []
     for folder in (output, output / "sidecars"):
-        last_move = max(at for at, event in enumerate(events[:switched]) if event[1] in folder.iterdir())
+        last_move = max(
+            at for at, event in enumerate(events[:switched]) if event[1] in folder.iterdir()
+        )
         assert ("forced", folder.stat().st_ino) in events[last_move:switched]
     assert ("forced", output.stat().st_ino) in events[switched:]
 
@@ -286,7 +317,9 @@ def test_a_page_of_the_users_is_never_deleted_or_replaced(refs, run, tree, has_r
     other = replace(SETTINGS, shards=ShardSettings(count=3), report=has_report)
     overwriting = replace(run, overwrite=True)
     plan = plan_of(refs, overwriting, other)
-    outcome = publish(gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting)
+    outcome = publish(
+        gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting
+    )
     assert outcome.status == "published"
     assert page.read_text() == "<!doctype html>\n<p>mine</p>"
     advice = f"{page} is not a page that Recordmill made: rename it"
@@ -294,7 +327,11 @@ def test_a_page_of_the_users_is_never_deleted_or_replaced(refs, run, tree, has_r
     assert [each for each in outcome.notes if "report" in each] == [note] * has_report
     assert "report" not in outcome.numbers
     kept = publish(FinishedShards(), plan_of(refs, run, other), other, run)
-    assert (kept.status, kept.notes, "report" in kept.numbers) == ("kept", (note,) * has_report, False)
+    assert (kept.status, kept.notes, "report" in kept.numbers) == (
+        "kept",
+        (note,) * has_report,
+        False,
+    )
     assert page.read_text() == "<!doctype html>\n<p>mine</p>"
 
 
@@ -311,7 +348,10 @@ def test_what_describes_a_dataset_is_among_its_files_and_goes_with_it(refs, run,
     overwriting = replace(run, overwrite=True)
     plan = plan_of(refs, overwriting)
     assert (
-        publish(gather_reports(write_all(plan, refs, overwriting)), plan, SETTINGS, overwriting).status == "published"
+        publish(
+            gather_reports(write_all(plan, refs, overwriting)), plan, SETTINGS, overwriting
+        ).status
+        == "published"
     )
     assert not set(names) & set(tree(run.output))
 
@@ -330,13 +370,17 @@ def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut
     publish(gather_reports(reports), plan, indexed, run)
     expected = without_run(tree(run.output))
     for most in range(200):
-        output = replace(run, output=f"{run.output}-{most}/{Path(run.output).name}")  # the report's title
+        output = replace(
+            run, output=f"{run.output}-{most}/{Path(run.output).name}"
+        )  # the report's title
         plan = plan_of(refs, output)
         reports = write_all(plan, refs, output)
         with cut_after(most) as done:
             publish(gather_reports(reports), plan, indexed, output)
         again = plan_of(refs, output)
-        publish(gather_reports(reports if again.action == "convert" else []), again, indexed, output)
+        publish(
+            gather_reports(reports if again.action == "convert" else []), again, indexed, output
+        )
         assert without_run(tree(output.output)) == expected
         if len(done) < most:
             break
@@ -367,7 +411,9 @@ def test_an_overwritten_dataset_leaves_nothing_of_the_old(refs, run, tree):
     overwriting = replace(run, overwrite=True)
     plan = plan_of(refs, overwriting, other)
     assert (
-        publish(gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting).status
+        publish(
+            gather_reports(write_all(plan, refs, overwriting, other)), plan, other, overwriting
+        ).status
         == "published"
     )
     assert {name for name in tree(run.output) if name.endswith(".tfrecord")} == {
@@ -389,7 +435,12 @@ def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tre
 
 def test_a_problem_of_a_shard_fails_the_run_with_its_sentence(refs, run):
     plan = plan_of(refs, run)
-    outcome = publish(gather_reports([failed_report("train", 0, len(refs), "the disk is full")]), plan, SETTINGS, run)
+    outcome = publish(
+        gather_reports([failed_report("train", 0, len(refs), "the disk is full")]),
+        plan,
+        SETTINGS,
+        run,
+    )
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert outcome.sentence.startswith("the disk is full")
 
@@ -404,7 +455,9 @@ def test_a_lost_record_fails_the_run(refs, run, tree):
     outcome = publish(gather_reports(reports[1:]), plan, SETTINGS, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     found = 9 - reports[0].references
-    assert outcome.sentence.startswith(f"9 references were listed and {found} are accounted for: {{'listed': 9, ")
+    assert outcome.sentence.startswith(
+        f"9 references were listed and {found} are accounted for: {{'listed': 9, "
+    )
     assert outcome.sentence.endswith(f"; finished shards {in_staging(plan, run)}")
     assert all(name.startswith(f".staging-{plan.plan_id}/") for name in tree(run.output))
 
@@ -412,7 +465,10 @@ def test_a_lost_record_fails_the_run(refs, run, tree):
 def test_one_image_in_anothers_place_fails_the_run(refs, run):
     plan = plan_of(refs, run)
     outcome = publish(
-        gather_reports(write_all(plan, [*refs[1:], replace(refs[1], key="cat/x.jpg")], run)), plan, SETTINGS, run
+        gather_reports(write_all(plan, [*refs[1:], replace(refs[1], key="cat/x.jpg")], run)),
+        plan,
+        SETTINGS,
+        run,
     )
     assert (outcome.status, outcome.exit_code, outcome.sentence) == (
         "failed",
@@ -445,7 +501,9 @@ def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
     again = replace(run, run_id="again", overwrite=True)
     plan = plan_of(refs, again)
     assert (plan.action, plan.found_run) == ("convert", "run")
-    outcome = publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again)
+    outcome = publish(
+        gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again
+    )
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert outcome.sentence == f"{DISK_FULL}; finished shards {in_staging(plan, run)}"
     # Nor is a whole one that this run was to rebuild: it is the one that was found, not another run's.
@@ -454,7 +512,9 @@ def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
     plan = replace(plan_of(refs, again), action="convert")
     assert plan.found_run == "again"
     assert (
-        publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again).status
+        publish(
+            gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again
+        ).status
         == "failed"
     )
 
@@ -464,20 +524,34 @@ def test_a_run_that_fails_keeps_what_another_run_has_published_meanwhile(refs, r
     other = replace(run, run_id="other")
     publish(gather_reports(write_all(plan, refs, other)), plan_of(refs, other), SETTINGS, other)
     before = tree(run.output)
-    outcome = publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run)
+    outcome = publish(
+        gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run
+    )
     assert (outcome.status, outcome.exit_code) == ("kept", 0)
     assert outcome.sentence == f"in the meantime, another run has put this dataset in {run.output}"
     assert outcome.numbers["ledger"]["written"] == 8
     assert ".staging-" in next(iter(before))  # where this run was at work while the other one ended
-    assert tree(run.output) == {name: content for name, content in before.items() if ".staging-" not in name}
+    assert tree(run.output) == {
+        name: content for name, content in before.items() if ".staging-" not in name
+    }
     (Path(run.output) / "rejected.jsonl").unlink()
     assert (
-        publish(gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run).status
+        publish(
+            gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run
+        ).status
         == "failed"
     )
 
 
-STEPS = ["exists", "folder_names", "make_folder", "move_file", "open_to_read", "open_to_write", "read_range"]
+STEPS = [
+    "exists",
+    "folder_names",
+    "make_folder",
+    "move_file",
+    "open_to_read",
+    "open_to_write",
+    "read_range",
+]
 STEPS += ["remove_files", "remove_folder", "write_file"]
 
 
@@ -487,7 +561,9 @@ def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree
     publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     expected = without_run(tree(run.output))
     for at in count(0, 3):
-        one = replace(run, output=f"{run.output}-{at}/out", run_id="one")  # the report has the folder's name
+        one = replace(
+            run, output=f"{run.output}-{at}/out", run_id="one"
+        )  # the report has the folder's name
         two = replace(one, run_id="two", outcome_file=f"{run.outcome_file}.two")
         plan, same = plan_of(refs, one), plan_of(refs, two)
         reports, steps, ends = write_all(plan, refs, one), [], []
@@ -507,7 +583,10 @@ def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree
             ends.append(publish(gather_reports(reports), plan, SETTINGS, one))
         if len(steps) <= at:
             break
-        assert {(each.exit_code, each.status) for each in ends} <= {(0, "published"), (0, "kept")}, steps[at]
+        assert {(each.exit_code, each.status) for each in ends} <= {
+            (0, "published"),
+            (0, "kept"),
+        }, steps[at]
         assert without_run(tree(one.output)) == expected, steps[at]
         assert verify_dataset(open_dataset(one.output)).findings == ()
     assert at > 60
@@ -516,7 +595,9 @@ def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree
 def test_shards_of_an_earlier_run_are_reported(refs, run):
     plan = plan_of(refs[:8], run)
     reports = write_all(plan, refs[:8], run)
-    outcome = publish(gather_reports([replace(reports[0], reused=True), reports[1]]), plan, SETTINGS, run)
+    outcome = publish(
+        gather_reports([replace(reports[0], reused=True), reports[1]]), plan, SETTINGS, run
+    )
     assert outcome.status == "published"
     assert outcome.notes == (*plan.notes, "1 of 2 shards had been finished by an earlier run")
     marker = json.loads((Path(run.output) / "recordmill.json").read_bytes())
@@ -553,7 +634,9 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
         *DESCRIPTIONS,
         "report.html",
     }
-    rows = [json.loads(line) for line in tree(run.output)["sidecars/rejected-00000.jsonl"].splitlines()]
+    rows = [
+        json.loads(line) for line in tree(run.output)["sidecars/rejected-00000.jsonl"].splitlines()
+    ]
     assert {row["key"] for row in rows} == {ref.key for ref in first}
     assert all("rejected" in row for row in rows)
     files = json.loads(tree(run.output)["recordmill.json"])["files"]
@@ -561,7 +644,9 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
     assert files == [*beside, "sidecars/rejected-00000.jsonl", *DESCRIPTIONS]
     assert run_steps(tolerant, run)["status"] == "kept"
     (Path(run.output) / "sidecars/rejected-00000.jsonl").unlink()
-    assert run_steps(tolerant, run)["sentence"].startswith(f"{run.output} lacks sidecars/rejected-00000.jsonl, ")
+    assert run_steps(tolerant, run)["sentence"].startswith(
+        f"{run.output} lacks sidecars/rejected-00000.jsonl, "
+    )
     run_steps(tolerant, replace(run, overwrite=True))
     assert "sidecars/rejected-00000.jsonl" in tree(run.output)
     for ref in first:  # the next dataset has no such shard, and the old one's sidecar goes
@@ -571,9 +656,13 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_the_ledger_balances_where_fractions_leave_most_out_and_a_split_is_filled(pictures, run, run_steps, seed):
+def test_the_ledger_balances_where_fractions_leave_most_out_and_a_split_is_filled(
+    pictures, run, run_steps, seed
+):
     pictures(40)
-    settings = make_settings(splits=SplitSettings(fractions={"train": 0.4, "test": 0.0001}), seed=seed)
+    settings = make_settings(
+        splits=SplitSettings(fractions={"train": 0.4, "test": 0.0001}), seed=seed
+    )
     outcome = run_steps(settings, run)
     assert (outcome["status"], outcome["exit_code"]) == ("published", 0)
     ledger, images = outcome["numbers"]["ledger"], outcome["numbers"]["splits"]
@@ -600,12 +689,16 @@ def test_a_trial_run_has_the_full_runs_class_ids(run, run_steps, tmp_path, draw)
         "left_out": {"limit": 30},
     }
     run_steps(SETTINGS, run)
-    labels = [json.loads((tmp_path / name / "recordmill.json").read_bytes())["labels"] for name in ("trial", "out")]
+    labels = [
+        json.loads((tmp_path / name / "recordmill.json").read_bytes())["labels"]
+        for name in ("trial", "out")
+    ]
     assert labels[0] == labels[1] == {f"{number:02}": number for number in range(50)}
 
 
 @pytest.mark.parametrize(
-    ("action", "status", "code"), [("refuse", "refused", 1), ("fail", "failed", 1), ("preview", "planned", 0)]
+    ("action", "status", "code"),
+    [("refuse", "refused", 1), ("fail", "failed", 1), ("preview", "planned", 0)],
 )
 def test_other_actions_write_only_the_outcome(refs, run, tmp_path, action, status, code):
     plan = replace(plan_of(refs, replace(run, preview=True)), action=action, sentence="because")
@@ -624,4 +717,6 @@ def test_in_a_pipeline_there_is_one_outcome_even_without_shards(refs, run):
 
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))
-        assert_that(root | beam.Create([]) | PublishDataset(SETTINGS, run, side, write_report), check)
+        assert_that(
+            root | beam.Create([]) | PublishDataset(SETTINGS, run, side, write_report), check
+        )

@@ -19,7 +19,9 @@ from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.shards.resources import PROGRESS
 
-SETTINGS = make_settings(shards=ShardSettings(count=1), splits=SplitSettings(fractions={"train": 1.0}))
+SETTINGS = make_settings(
+    shards=ShardSettings(count=1), splits=SplitSettings(fractions={"train": 1.0})
+)
 
 
 def summary_of(refs):
@@ -30,7 +32,8 @@ def summary_of(refs):
 
 def sample_of(sizes, seconds):
     return [
-        (ImageRef("a", "/a", size), SimpleNamespace(seconds=each)) for size, each in zip(sizes, seconds, strict=True)
+        (ImageRef("a", "/a", size), SimpleNamespace(seconds=each))
+        for size, each in zip(sizes, seconds, strict=True)
     ]
 
 
@@ -72,7 +75,8 @@ def test_gzip_is_part_of_the_price(pictures):
     summary = summary_of(pictures(6))
     packed = make_settings(shards=SETTINGS.shards, splits=SETTINGS.splits, compression="gzip")
     plain, gzip = (
-        price_run(convert_sample(summary, each), summary, each, 1).bytes_written for each in (SETTINGS, packed)
+        price_run(convert_sample(summary, each), summary, each, 1).bytes_written
+        for each in (SETTINGS, packed)
     )
     assert gzip < plain
 

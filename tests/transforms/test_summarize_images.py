@@ -43,7 +43,9 @@ def test_a_shuffled_collection_gives_the_same_one_summary(seed):
     shuffled = random.Random(seed).sample(REFS, len(REFS))
     with new_pipeline() as root:
         selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([HALF]))
-        batches = root | beam.Create([ReferenceBatch.of([ref]) for ref in shuffled]) | beam.Reshuffle()
+        batches = (
+            root | beam.Create([ReferenceBatch.of([ref]) for ref in shuffled]) | beam.Reshuffle()
+        )
         assert_that(
             batches | summarize(ClassFolders(), selection),
             equal_to([summary_of(REFS)]),
@@ -52,7 +54,10 @@ def test_a_shuffled_collection_gives_the_same_one_summary(seed):
 
 @pytest.mark.runner
 def test_files_that_references_name_are_not_listed_besides():
-    files = [ImageRef(f"{n}.jpg", f"/x/{n}.jpg").notice("ignored", "taken_only_by_name") for n in range(9)]
+    files = [
+        ImageRef(f"{n}.jpg", f"/x/{n}.jpg").notice("ignored", "taken_only_by_name")
+        for n in range(9)
+    ]
     refs = [*(ImageRef(f"{n}.jpg", f"/x/{n}.jpg", label="cat") for n in range(6)), *files]
     with new_pipeline() as root:
         batches = root | beam.Create([ReferenceBatch.of([ref]) for ref in refs]) | beam.Reshuffle()
@@ -63,7 +68,9 @@ def test_files_that_references_name_are_not_listed_besides():
 @pytest.mark.parametrize("source", [ClassFolders(), Coco()])
 def test_nothing_listed_gives_an_empty_summary(source):
     with new_pipeline() as root:
-        batches = root | beam.Create([]) | beam.Map(lambda batch: batch).with_output_types(ReferenceBatch)
+        batches = (
+            root | beam.Create([]) | beam.Map(lambda batch: batch).with_output_types(ReferenceBatch)
+        )
         assert_that(
             batches | summarize(source, SplitCutoffs()),
             equal_to([Summary()]),

@@ -61,9 +61,17 @@ def test_files_that_references_name_are_used_wherever_both_were_met(cut):
 
 
 def test_rejected_and_excluded_images_are_named_and_notes_name_nothing():
-    refs = [named(f"/x/{n}.jpg").notice(status, "why") for n, status in enumerate(("rejected", "left_out"))]
-    notices = [named("/x/2.jpg").notice(status, "why") for status in ("warning", "fatal", "names_images")]
-    assert join([*FILES[:3], *refs, *notices]) == {"taken_only_by_name": -3, "without_annotation": 1}
+    refs = [
+        named(f"/x/{n}.jpg").notice(status, "why")
+        for n, status in enumerate(("rejected", "left_out"))
+    ]
+    notices = [
+        named("/x/2.jpg").notice(status, "why") for status in ("warning", "fatal", "names_images")
+    ]
+    assert join([*FILES[:3], *refs, *notices]) == {
+        "taken_only_by_name": -3,
+        "without_annotation": 1,
+    }
 
 
 def test_a_file_that_was_listed_twice_counts_twice():
@@ -74,13 +82,23 @@ def test_a_file_that_was_listed_twice_counts_twice():
 
 
 def test_only_images_that_should_have_been_named_are_without_annotation():
-    assert join([ignored("/x/a.jpg", "not_included"), ignored("/x/b.jpg", "ignored"), ignored("/x/c.txt")]) == {}
+    assert (
+        join(
+            [
+                ignored("/x/a.jpg", "not_included"),
+                ignored("/x/b.jpg", "ignored"),
+                ignored("/x/c.txt"),
+            ]
+        )
+        == {}
+    )
 
 
 def test_local_paths_are_one_however_they_are_spelt(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = join(
-        [ignored("data/a.jpg"), ignored("../b.jpg"), ignored("s3://x/../c.jpg")], [named(f"{tmp_path}/data/a.jpg")]
+        [ignored("data/a.jpg"), ignored("../b.jpg"), ignored("s3://x/../c.jpg")],
+        [named(f"{tmp_path}/data/a.jpg")],
     )
     assert found == {"taken_only_by_name": -3, "without_annotation": 2}
 
@@ -101,12 +119,17 @@ def test_few_digests_are_held():
     digests.start_bundle()
     for number in range(MOST_HELD - 1):
         assert not list(digests.process(ReferenceBatch.of([named(f"/x/{number}.jpg")])))
-    assert sum(len(packed) for _, (_, packed) in digests.process(ReferenceBatch.of([FILES[0]]))) == 16 * MOST_HELD
+    assert (
+        sum(len(packed) for _, (_, packed) in digests.process(ReferenceBatch.of([FILES[0]])))
+        == 16 * MOST_HELD
+    )
     assert not let_go(digests)
 
 
 def test_the_summary_counts_used_files_as_their_references_alone():
-    summary = Summary(listed=20, ignored=Counter(taken_only_by_name=9, hidden=2, system_file=1), naming_files=3)
+    summary = Summary(
+        listed=20, ignored=Counter(taken_only_by_name=9, hidden=2, system_file=1), naming_files=3
+    )
     changes = [
         Summary(listed=-5, ignored=Counter(taken_only_by_name=-5)),
         Summary(listed=-2, ignored=Counter(hidden=-2, taken_only_by_name=-3, without_annotation=3)),

@@ -26,7 +26,9 @@ def notice(path, *found):
 
 def write(folder, *names):
     for name in names:
-        path = os.path.join(os.fsencode(folder), name if isinstance(name, bytes) else os.fsencode(name))
+        path = os.path.join(
+            os.fsencode(folder), name if isinstance(name, bytes) else os.fsencode(name)
+        )
         os.makedirs(os.path.dirname(path), exist_ok=True)
         with open(path, "wb") as file:
             file.write(NO_JPEG)
@@ -70,7 +72,9 @@ def test_a_link_back_to_its_own_folders_is_fatal(tmp_path):
     (tmp_path / "a/b/back").symlink_to(tmp_path / "a")
     (tmp_path / "root").symlink_to(tmp_path)
     loop = "the link points back to a folder that contains it: remove it, or add it to ignore"
-    assert walk(tmp_path) == [notice(path, "fatal", "link_loop", loop) for path in ("a/b/back", "root")]
+    assert walk(tmp_path) == [
+        notice(path, "fatal", "link_loop", loop) for path in ("a/b/back", "root")
+    ]
 
 
 def test_a_link_to_itself_is_fatal(tmp_path):
@@ -147,7 +151,10 @@ def test_an_ignored_folder_is_one_entry_and_not_entered(tmp_path):
         asked.append((path, is_folder))
         return "ignored" if path == "skip" else ""
 
-    assert walk(tmp_path, ignore) == [entry_of(tmp_path, "keep/skip.jpg"), notice("skip", "ignored", "ignored")]
+    assert walk(tmp_path, ignore) == [
+        entry_of(tmp_path, "keep/skip.jpg"),
+        notice("skip", "ignored", "ignored"),
+    ]
     assert asked == [("keep", True), ("keep/skip.jpg", False), ("skip", True)]
 
 

@@ -55,7 +55,9 @@ class Member:
 
     def place_in(self, archive: ImageRef) -> ImageRef:
         """A reference to its contents, made from a reference to the archive."""
-        return archive.replace(offset=self.offset, length=self.length, packing=str(self.packing or ""))
+        return archive.replace(
+            offset=self.offset, length=self.length, packing=str(self.packing or "")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +93,9 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
         if shown != member.name:
             yield Member(shown, reason="bad_name", detail="the member's name is not UTF-8")
             continue
-        parts = [part for part in unicodedata.normalize("NFC", shown).split("/") if part not in ("", ".")]
+        parts = [
+            part for part in unicodedata.normalize("NFC", shown).split("/") if part not in ("", ".")
+        ]
         name = "/".join(parts)
         is_bad = not parts or ".." in parts or "\0" in name or bool(_ABSOLUTE.match(shown))
         if hash(name) in seen:
@@ -129,7 +133,9 @@ _TAR_DAMAGES = (tarfile.TarError, ValueError, OverflowError, RecursionError)
 """Errors that `tarfile` is known to raise on invalid headers; chained long names recurse."""
 
 
-def tar_members(stream: Any, size: int, limits: Limits, packing: Packing | None = None) -> Iterator[Member]:
+def tar_members(
+    stream: Any, size: int, limits: Limits, packing: Packing | None = None
+) -> Iterator[Member]:
     """Yields the members of a tar archive in its order, without folders.
 
     Args:
@@ -162,7 +168,11 @@ def tar_members(stream: Any, size: int, limits: Limits, packing: Packing | None 
         bounded.seek(tar.offset)  # `tarfile` accepts anything but a header there
         end = bounded.read(_BLOCK)
     except _TAR_DAMAGES as error:
-        where = f"the header after byte {last} cannot be read" if last >= 0 else "it is not a tar archive"
+        where = (
+            f"the header after byte {last} cannot be read"
+            if last >= 0
+            else "it is not a tar archive"
+        )
         raise bad_archive(f"{where} ({error})") from None
     if not end:
         raise bad_archive("it has no end mark: it may have been cut after its last member")
@@ -196,7 +206,9 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
         raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
     separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
-    for info in sorted(infos, key=lambda info: -info.header_offset):  # backwards: each must end before the next begins
+    for info in sorted(
+        infos, key=lambda info: -info.header_offset
+    ):  # backwards: each must end before the next begins
         name = _name_of(info).replace(separator, "/")
         if not name.endswith("/"):
             members.append(_zip_member(name, info, bounded, end, limits))
@@ -204,7 +216,9 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     yield from sorted(members, key=lambda member: member.name)
 
 
-def _zip_member(name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limits) -> Member:
+def _zip_member(
+    name: str, info: zipfile.ZipInfo, stream: BoundedStream, end: int, limits: Limits
+) -> Member:
     if detail := _refusal(info, limits):
         return Member(name, reason="bad_member", detail=detail)
     start = _data_start(info, stream) if 0 <= info.header_offset < end else -1

@@ -88,7 +88,9 @@ def parse_header(data: bytes) -> ArrayHeader:
         return _parse_npy_header(data)
     if len(data) < 4 or data[:3] != b"\0\0\x08" or len(data) < (header := 4 + 4 * data[3]):
         begins = data[:4].hex(" ") or "it is empty"
-        raise bad_array(f"it does not begin like a .npy file, or an IDX file of unsigned bytes: {begins}")
+        raise bad_array(
+            f"it does not begin like a .npy file, or an IDX file of unsigned bytes: {begins}"
+        )
     return ArrayHeader(struct.unpack_from(f">{data[3]}I", data, 4), np.dtype(np.uint8), header)
 
 
@@ -97,8 +99,18 @@ def _parse_npy_header(data: bytes) -> ArrayHeader:
     stream = io.BytesIO(data)
     try:
         shape, fortran_order, dtype = _NPY_READERS[npy.read_magic(stream)](stream)
-    except (LookupError, ValueError, TypeError, SyntaxError, TokenError, RecursionError, MemoryError):
-        raise bad_array("its .npy header is damaged, or not of version 1.0 or 2.0: save it again") from None
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        SyntaxError,
+        TokenError,
+        RecursionError,
+        MemoryError,
+    ):
+        raise bad_array(
+            "its .npy header is damaged, or not of version 1.0 or 2.0: save it again"
+        ) from None
     if dtype.hasobject:
         raise bad_array("it holds pickled Python objects, which are never loaded")
     if fortran_order and len(shape) > 1:
@@ -140,7 +152,9 @@ class Place:
                 return storage.read_range(self.uri, begin, length)
             return read_packed_range(self.uri, self.packing, begin, length, self.version)
         except FileNotFoundError:
-            raise Rejected("list", "vanished", "the file was listed, and was gone when its header was read") from None
+            raise Rejected(
+                "list", "vanished", "the file was listed, and was gone when its header was read"
+            ) from None
         except PermissionError as error:
             raise Rejected("list", "unreadable", explain_os_error(error)) from None
 
@@ -189,7 +203,9 @@ def find_labels(file: DataFile, name: str) -> Place | None:
             return place
         except Rejected as error:
             if error.reason != "vanished":
-                raise Rejected("list", "bad_labels", f"{posixpath.basename(candidate)}: {error.detail}") from None
+                raise Rejected(
+                    "list", "bad_labels", f"{posixpath.basename(candidate)}: {error.detail}"
+                ) from None
     return None
 
 
@@ -214,7 +230,9 @@ def find_members(file: ImageRef) -> dict[str, Place]:
         if not isinstance(member.packing, ZipMember):
             raise _bad_packing(f"{member.name}: {member.detail}")
         is_stored = member.packing.method == STORED
-        packing, offset = (None, member.packing.start) if is_stored else (NamedMember(member.name), 0)
+        packing, offset = (
+            (None, member.packing.start) if is_stored else (NamedMember(member.name), 0)
+        )
         places[name] = Place(file.uri, packing, offset, member.length, file.version, name)
     return places
 
@@ -229,7 +247,13 @@ LONGEST_LABEL = 4096
 
 
 def list_stack(
-    file: ImageRef, key: str, images: Place, labels: Place | None, word: str, order: Order, classes: Mapping[str, int]
+    file: ImageRef,
+    key: str,
+    images: Place,
+    labels: Place | None,
+    word: str,
+    order: Order,
+    classes: Mapping[str, int],
 ) -> Iterator[Listed]:
     """Yields a reference for each image of an array, after the classes that the labels number.
 
@@ -253,11 +277,19 @@ def list_stack(
     if labels is not None:
         found = read_labels(labels, count)
         names = name_labels(found, classes)
-        if not classes and found and isinstance(found[0], int):  # classes named 0, 1, ..., 10 keep that order
+        if (
+            not classes and found and isinstance(found[0], int)
+        ):  # classes named 0, 1, ..., 10 keep that order
             yield ClassNames.of(file, {str(number): number for number in sorted(set(found))})
     features = orjson.dumps({SHAPE_FIELD: shape}).decode()
-    common = {"packing": str(images.packing or ""), "split": file.split or word, "features": features}
-    yield from list_ranges(file, key, images.offset + header.bytes, math.prod(shape), count, names, **common)
+    common = {
+        "packing": str(images.packing or ""),
+        "split": file.split or word,
+        "features": features,
+    }
+    yield from list_ranges(
+        file, key, images.offset + header.bytes, math.prod(shape), count, names, **common
+    )
 
 
 def check_images(header: ArrayHeader, order: Order) -> None:
@@ -266,7 +298,9 @@ def check_images(header: ArrayHeader, order: Order) -> None:
     The shape is N x height x width, or has 1 or 3 channels too: last, or with `planar` before the height.
     """
     shape = header.shape
-    channels = 1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
+    channels = (
+        1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
+    )
     if header.dtype != np.uint8 or channels not in (1, 3) or min(shape) < 1:
         where = "channels x height x width" if order == "planar" else "height x width x channels"
         usual = f"uint8, N x height x width, or N x {where} (1 or 3)"
@@ -274,12 +308,24 @@ def check_images(header: ArrayHeader, order: Order) -> None:
 
 
 def list_ranges(
-    file: ImageRef, key: str, begin: int, length: int, count: int, labels: Sequence[str] | None = None, **common: Any
+    file: ImageRef,
+    key: str,
+    begin: int,
+    length: int,
+    count: int,
+    labels: Sequence[str] | None = None,
+    **common: Any,
 ) -> Iterator[ImageRef]:
     """Yields a reference for each of `count` consecutive ranges of one length, from `begin` on."""
-    refer = partial(ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, **common)
+    refer = partial(
+        ImageRef, uri=file.uri, size=file.size, version=file.version, length=length, **common
+    )
     for index in range(count):
-        yield refer(key=f"{key}#{index}", offset=begin + index * length, label="" if labels is None else labels[index])
+        yield refer(
+            key=f"{key}#{index}",
+            offset=begin + index * length,
+            label="" if labels is None else labels[index],
+        )
 
 
 def read_labels(place: Place, count: int) -> list[int] | list[str]:
@@ -293,7 +339,9 @@ def read_labels(place: Place, count: int) -> list[int] | list[str]:
         is_label = header.dtype.kind in "iuU" and header.dtype.itemsize <= LONGEST_LABEL
         if not is_label or header.shape not in ((count,), (count, 1)):
             wanted = f"an integer, or a text of at most {LONGEST_LABEL:,} bytes, for each of {count:,} images"
-            raise bad_array(f"{header.dtype}, {header.described} is not an array of labels: {wanted}")
+            raise bad_array(
+                f"{header.dtype}, {header.described} is not an array of labels: {wanted}"
+            )
         place.check_size(header, f"{count:,} labels")
         data = place.read(header.bytes, header.total_bytes - header.bytes)
     except Rejected as error:

@@ -14,7 +14,12 @@ from itertools import product
 from recordmill import storage
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.named_files import DataFile, NoFileError, read_sibling, resolve_inside
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    NoFileError,
+    read_sibling,
+    resolve_inside,
+)
 
 MOST_CLASSES = 1_000_000
 """The most classes that settings may count instead of naming."""
@@ -45,7 +50,9 @@ def number_classes(classes: Sequence[str] | int, key: str = "") -> dict[str, int
     """
     where = f"{key}: " if key else ""
     if isinstance(classes, int) and not 0 <= classes <= MOST_CLASSES:
-        raise ValueError(f"{where}there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}")
+        raise ValueError(
+            f"{where}there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}"
+        )
     names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):
@@ -75,7 +82,9 @@ def read_class_names(file: DataFile, folder: str, name: str, first: int = 0) -> 
             raise ValueError("write its classes to labels.txt, one id:name per line")
         return parse_class_names(text, first)
     except NoFileError:
-        raise NoClassNamesError(f"there is no {name} to name the classes (source.class_names_file)") from None
+        raise NoClassNamesError(
+            f"there is no {name} to name the classes (source.class_names_file)"
+        ) from None
     except (Rejected, ValueError) as error:
         raise ClassNamesError(f"{name} names no classes: {why_unread(error)}") from None
 
@@ -105,7 +114,9 @@ def split_names(text: str) -> list[str]:
     """
     names = [line.strip() for line in text.rstrip().splitlines()]
     if "" in names:
-        raise ValueError(f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class")
+        raise ValueError(
+            f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class"
+        )
     return names
 
 
@@ -130,7 +141,9 @@ class LabelFiles:
     file: DataFile
     name: str = "auto"
     listed: Sequence[str] = ()
-    _found: dict[tuple[tuple[str, ...], int], tuple[str, Mapping[int, str]]] = field(default_factory=dict)
+    _found: dict[tuple[tuple[str, ...], int], tuple[str, Mapping[int, str]]] = field(
+        default_factory=dict
+    )
 
     def names_for(self, convention: Convention, first: int) -> tuple[str, Mapping[int, str]]:
         """Where names were found, and the names by number; both empty if there are none.
@@ -144,8 +157,16 @@ class LabelFiles:
         """
         names: tuple[str, ...] = (self.name,)
         if self.name == "auto" and not self.listed:
-            keys = (each.key for each in convention.example_features if each.field in ("label", "box_labels"))
-            names = "labels.txt", "label_map.pbtxt", *(f"{key.replace('/', '.')}.labels.txt" for key in keys)
+            keys = (
+                each.key
+                for each in convention.example_features
+                if each.field in ("label", "box_labels")
+            )
+            names = (
+                "labels.txt",
+                "label_map.pbtxt",
+                *(f"{key.replace('/', '.')}.labels.txt" for key in keys),
+            )
         if (names, first) not in self._found:  # this is called for each Example
             self._found[names, first] = self._read(names, first)
         return self._found[names, first]

@@ -16,7 +16,9 @@ IMAGE_ENDINGS = (
 )
 """The extensions of images. Only recognition goes by names: a conversion looks at the bytes."""
 
-IMAGE_PATTERNS = tuple("*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) for ending in IMAGE_ENDINGS)
+IMAGE_PATTERNS = tuple(
+    "*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) for ending in IMAGE_ENDINGS
+)
 """The same as patterns in gitignore's syntax."""
 
 
@@ -61,7 +63,9 @@ class Names:
 
     def beside_images(self, ending: str) -> tuple[str, ...]:
         """The files with this extension that are named after an image in the same folder."""
-        return tuple(name for name in self.ending(ending) if posixpath.splitext(name)[0] in self._image_stems)
+        return tuple(
+            name for name in self.ending(ending) if posixpath.splitext(name)[0] in self._image_stems
+        )
 
 
 def stems_of(names: Iterable[str]) -> set[str]:
@@ -93,13 +97,17 @@ class FolderSketch:
     @staticmethod
     def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":
         """Makes the sketch of a list of paths."""
-        contents: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()), {"": (set(), set())})
+        contents: dict[str, tuple[set[str], set[str]]] = defaultdict(
+            lambda: (set(), set()), {"": (set(), set())}
+        )
         for path in paths:
             *above, name = path.split("/")
             for depth, folder in enumerate(above):
                 contents["/".join(above[:depth])][1].add(folder)
             contents["/".join(above)][0].add(name)
-        names = {at: Names(*(tuple(sorted(each)) for each in contents[at])) for at in sorted(contents)}
+        names = {
+            at: Names(*(tuple(sorted(each)) for each in contents[at])) for at in sorted(contents)
+        }
         return FolderSketch(names, heads or {})
 
     @property
@@ -124,7 +132,9 @@ class FolderSketch:
 
     def splits_by_folder(self, folders: Collection[str]) -> dict[str, Any]:
         """The settings that take splits from these folders; empty unless all are named after splits."""
-        return given_splits("from_folders", folders) if set(folders) <= set(self.split_folders) else {}
+        return (
+            given_splits("from_folders", folders) if set(folders) <= set(self.split_folders) else {}
+        )
 
     @property
     def image_folders(self) -> tuple[str, ...]:
@@ -138,22 +148,36 @@ class FolderSketch:
 
     def all_ending(self, *endings: str) -> tuple[str, ...]:
         """The paths of all files with one of these extensions."""
-        return tuple(posixpath.join(at, name) for at, names in self.names.items() for name in names.ending(*endings))
+        return tuple(
+            posixpath.join(at, name)
+            for at, names in self.names.items()
+            for name in names.ending(*endings)
+        )
 
     @property
     def archive_splits(self) -> dict[str, Any]:
         """The settings that take splits from the first split word in the name of each archive, if all have one."""
-        found = [re.search(_WORDS, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)]
+        found = [
+            re.search(_WORDS, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)
+        ]
         return given_splits("from_source", {match[0] if match else "" for match in found})
 
     def first_head(self, folder: str, *endings: str, sign: bytes = b"") -> bytes:
         """The first bytes of the first file in a folder with one of these extensions and with `sign` in these bytes."""
-        named = {path: head for path, head in self.heads.items() if path.lower().endswith(endings) and sign in head}
-        return next((head for path, head in named.items() if posixpath.dirname(path) == folder), b"")
+        named = {
+            path: head
+            for path, head in self.heads.items()
+            if path.lower().endswith(endings) and sign in head
+        }
+        return next(
+            (head for path, head in named.items() if posixpath.dirname(path) == folder), b""
+        )
 
     def below(self, folder: str) -> "FolderSketch":
         """The names in a folder of the input."""
-        inner = {path: names for path, names in self.names.items() if f"{path}/".startswith(f"{folder}/")}
+        inner = {
+            path: names for path, names in self.names.items() if f"{path}/".startswith(f"{folder}/")
+        }
         return FolderSketch({path[len(folder) + 1 :]: names for path, names in inner.items()})
 
 
@@ -220,7 +244,9 @@ def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
     return f"{re.escape(before)}(?P<split>{choices}){after}", found
 
 
-def given_splits(key: str, words: Iterable[str], known: Mapping[str, str] | None = None) -> dict[str, Any]:
+def given_splits(
+    key: str, words: Iterable[str], known: Mapping[str, str] | None = None
+) -> dict[str, Any]:
     """The settings that map words to splits; `key` is `from_source` or `from_folders`.
 
     Empty if no word is a split word, or a word is empty. Any other word becomes a split of its own name, unless `known`
@@ -228,7 +254,11 @@ def given_splits(key: str, words: Iterable[str], known: Mapping[str, str] | None
     """
     order = list(dict.fromkeys(SPLIT_NAMES.values()))
     splits = {word: split_of(word) or (known or {}).get(word, "") for word in set(words)}
-    found = sorted(splits, key=lambda word: (order.index(splits[word]) if splits[word] else 99, word))
+    found = sorted(
+        splits, key=lambda word: (order.index(splits[word]) if splits[word] else 99, word)
+    )
     if not any(splits.values()) or not all(found):
         return {}
-    return {"splits": {key: {word: splits[word] or re.sub(r"[^\w.-]", "_", word) for word in found}}}
+    return {
+        "splits": {key: {word: splits[word] or re.sub(r"[^\w.-]", "_", word) for word in found}}
+    }

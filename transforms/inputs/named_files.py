@@ -64,10 +64,15 @@ class DataFile:
         """Whether there is a file at a path below the root."""
         try:
             return storage.size_of(resolve_inside(self.root, below)) is not None
-        except (Rejected, PermissionError):  # without the right to list, S3 answers 403 for a missing file
+        except (
+            Rejected,
+            PermissionError,
+        ):  # without the right to list, S3 answers 403 for a missing file
             return False
 
-    def list_annotated(self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()) -> Iterator[Listed]:
+    def list_annotated(
+        self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()
+    ) -> Iterator[Listed]:
         """Yields an image that the file describes, after any classes to announce.
 
         The image gets the file's split. If it does not exist or is outside the input, a rejection is yielded instead.
@@ -82,11 +87,17 @@ class DataFile:
         try:
             uri, size, version = locate(self.root, below)
         except Rejected as error:
-            yield image.notice("rejected", error.reason, f"named by {posixpath.basename(self.path)}: {error.detail}")
+            yield image.notice(
+                "rejected",
+                error.reason,
+                f"named by {posixpath.basename(self.path)}: {error.detail}",
+            )
             return
         if classes:
             yield ClassNames.of(self.ref, classes)
-        yield image.replace(uri=uri, size=size, version=version, features=orjson.dumps(fields).decode())
+        yield image.replace(
+            uri=uri, size=size, version=version, features=orjson.dumps(fields).decode()
+        )
 
 
 def explain_os_error(error: OSError) -> str:
@@ -183,4 +194,6 @@ def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(map(str, first["loc"]))
-        raise bad_annotations(": ".join(filter(None, ("the JSON does not fit", where, first["msg"])))) from None
+        raise bad_annotations(
+            ": ".join(filter(None, ("the JSON does not fit", where, first["msg"])))
+        ) from None

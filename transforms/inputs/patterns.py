@@ -33,7 +33,9 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
         ValueError: it is not a regular expression, or lacks a group; one sentence that names the key.
     """
     if len(pattern) > MAX_LETTERS:
-        raise ValueError(f"{key} has {len(pattern):,} letters, and a pattern at most {MAX_LETTERS:,}: shorten it")
+        raise ValueError(
+            f"{key} has {len(pattern):,} letters, and a pattern at most {MAX_LETTERS:,}: shorten it"
+        )
     options = re2.Options()
     options.log_errors = False
     options.dot_nl = True  # a line break in a file's name is a character like any other
@@ -84,9 +86,13 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     name = path.rpartition("/")[2]
     if name in SYSTEM_NAMES:
         return "system_file"
-    if name.startswith(".") and name != "..":  # no folder lists `..`, and archive members with it are rejected
+    if (
+        name.startswith(".") and name != ".."
+    ):  # no folder lists `..`, and archive members with it are rejected
         return "hidden"
-    if settings.ignore and compile_globs(settings.ignore).match_file(f"{path}/" if is_folder else path):
+    if settings.ignore and compile_globs(settings.ignore).match_file(
+        f"{path}/" if is_folder else path
+    ):
         return "ignored"
     if settings.include and not is_folder and not compile_globs(settings.include).match_file(path):
         return settings.not_included

@@ -42,7 +42,11 @@ def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMa
 def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:
     """Notes that class ids differ from the source's numbers."""
     ids, layout = label_map.ids, ExampleLayout(settings)
-    moved = [(name, number) for name, number in label_map.numbers.items() if ids.get(name, number) != number]
+    moved = [
+        (name, number)
+        for name, number in label_map.numbers.items()
+        if ids.get(name, number) != number
+    ]
     for name, number in moved[:1] if settings.labels.ids == "raised" else ():
         what = f"class {name} has the id {ids[name]}, not {number}, and all others are higher, too"
         why = f"ids begin at {layout.label_offset} in the convention ({layout.convention.title})"
@@ -57,9 +61,13 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     below: defaultdict[str, set[str]] = defaultdict(set)
     for _, _, ref in summary.sample:
         _, label, rest = f"/{ref.key}".partition(f"/{ref.label}/")
-        if label and rest.lower().endswith(IMAGE_ENDINGS):  # other files are rejected when they are read
+        if label and rest.lower().endswith(
+            IMAGE_ENDINGS
+        ):  # other files are rejected when they are read
             below[ref.label].add(rest.rpartition("/")[0].partition("/")[0])
-    nested = {label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders}
+    nested = {
+        label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders
+    }
     for label, folders in sorted(nested.items())[:1]:
         advice = "if those are the classes, set source.class_from=last_folder"
         if all(map(split_of, folders)):
@@ -71,7 +79,11 @@ def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator
     """Notes that images are in folders named after splits, and that nothing gives their splits."""
     folders = {ref.key.split("/")[0] for _, _, ref in summary.sample if "/" in ref.key}
     splits = {split_of(folder) for folder in folders}
-    if len(splits) > 1 and all(splits) and not (settings.splits.given or settings.source.labels_from_folders):
+    if (
+        len(splits) > 1
+        and all(splits)
+        and not (settings.splits.given or settings.source.labels_from_folders)
+    ):
         shown = show_names(sorted(folders))
         yield f"images are in folders named {shown}, and their splits do not follow these folders"
 
@@ -88,7 +100,9 @@ def _note_numbers(label_map: LabelMap, settings: DatasetSettings) -> Iterator[st
 MOST_PER_SHARD = 1_000_000
 """References that one shard may hold: they are sorted in memory."""
 
-OUTSIDE_PLAN_ID = frozenset({"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))})
+OUTSIDE_PLAN_ID = frozenset(
+    {"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))}
+)
 """Settings that change no byte of a shard. So a run that exceeded a limit can continue with a higher one, and a
 description, or anything computed from the finished dataset, can be added later."""
 
@@ -173,11 +187,17 @@ class Plan:
 
     def at(self, output: str, version: str) -> Self:
         """The same for the folder of a version below an output; for the output itself if the version is empty."""
-        return replace(self, output=storage.join(output, version) if version else output, version=version)
+        return replace(
+            self, output=storage.join(output, version) if version else output, version=version
+        )
 
 
 def make_plan(
-    summary: Summary, selection: SplitCutoffs, settings: DatasetSettings, recipe: Recipe, growth: float
+    summary: Summary,
+    selection: SplitCutoffs,
+    settings: DatasetSettings,
+    recipe: Recipe,
+    growth: float,
 ) -> Plan:
     """Decides splits, shards, labels and the plan id from what was listed.
 
@@ -193,17 +213,28 @@ def make_plan(
     """
     numbers = class_numbers(summary, settings)
     used = {*summary.classes, *summary.box_labels}
-    label_map = build_label_map(summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used)
-    plan = Plan(selection=selection, label_map=label_map, config_text=recipe.config_text, about=settings.about)
+    label_map = build_label_map(
+        summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used
+    )
+    plan = Plan(
+        selection=selection,
+        label_map=label_map,
+        config_text=recipe.config_text,
+        about=settings.about,
+    )
     plan.notes += [*summary.warnings, *note_classes(summary, settings, label_map)]
-    plan.estimated_bytes = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
+    plan.estimated_bytes = {
+        name: round(split.bytes * growth) for name, split in summary.splits.items()
+    }
     problem = _find_problem(summary, settings) or _fill_splits(plan, summary, settings)
     if settings.splits.stratify and not problem:
         plan.notes += _note_deviations(summary, settings)
     plan.notes += _note_losses(summary, settings)
     if not problem:
         problem = _cut_splits(plan, summary, settings)
-    plan.recipe = describe_settings(settings, recipe, hash_json(label_map.ids), hash_json(plan.starts))
+    plan.recipe = describe_settings(
+        settings, recipe, hash_json(label_map.ids), hash_json(plan.starts)
+    )
     references = summary.references + summary.rejected.total() + summary.left_out.total()
     plan.recipe["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
     plan.plan_id, plan.summary = plan_id_of(plan.recipe), _without_histograms(summary)
@@ -214,14 +245,22 @@ def _cut_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
     """Sets the first hash of each shard; says why if a shard would hold too much, else nothing."""
     problem = ""
     # Given splits without images get no shard.
-    filled = [name for name in settings.splits.names if name in summary.splits or not settings.splits.given]
+    filled = [
+        name
+        for name in settings.splits.names
+        if name in summary.splits or not settings.splits.given
+    ]
     for name in filled:
-        split = summary.splits.get(name, SplitSummary())  # a split that was empty now holds one group
+        split = summary.splits.get(
+            name, SplitSummary()
+        )  # a split that was empty now holds one group
         _cut_split(plan, name, split, settings)
         if split.references > MOST_PER_SHARD * len(plan.starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(plan.starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
-    if not problem and not summary.references:  # only rejected things: they need a shard whose sidecar lists them
+    if (
+        not problem and not summary.references
+    ):  # only rejected things: they need a shard whose sidecar lists them
         plan.starts = {settings.splits.names[0]: [0]}
     return problem
 
@@ -237,7 +276,9 @@ def _cut_split(plan: Plan, name: str, split: SplitSummary, settings: DatasetSett
     starts = split.histogram.cut_equally(wanted) if is_fixed else split.histogram.cut(wanted)
     plan.starts[name] = starts
     if len(starts) < wanted and split.references:
-        plan.notes.append(f"split {name} is written in {len(starts)} shards, not {wanted}: the others would be empty")
+        plan.notes.append(
+            f"split {name} is written in {len(starts)} shards, not {wanted}: the others would be empty"
+        )
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
@@ -245,7 +286,9 @@ def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]
     return {**settings.source.classes(), **summary.numbers}
 
 
-def describe_settings(settings: DatasetSettings, recipe: Recipe, label_ids: str = "", cuts: str = "") -> dict[str, Any]:
+def describe_settings(
+    settings: DatasetSettings, recipe: Recipe, label_ids: str = "", cuts: str = ""
+) -> dict[str, Any]:
     """Everything that decides the dataset's bytes, except for the listing.
 
     Args:
@@ -255,8 +298,12 @@ def describe_settings(settings: DatasetSettings, recipe: Recipe, label_ids: str 
         cuts: the digest of the first hashes of all shards, once they are known.
     """
     kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE_PLAN_ID}
-    plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))  # lists for tuples, as in the marker to compare
-    plain.get("source", {}).pop("root", None)  # only a location: the same images are the same dataset anywhere
+    plain: dict[str, Any] = orjson.loads(
+        orjson.dumps(kept)
+    )  # lists for tuples, as in the marker to compare
+    plain.get("source", {}).pop(
+        "root", None
+    )  # only a location: the same images are the same dataset anywhere
     versions = imaging_versions(settings.images.formats)
     if settings.compression == "gzip":
         versions["zlib"] = zlib.ZLIB_RUNTIME_VERSION
@@ -287,7 +334,10 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     if count := summary.ignored["without_annotation"]:
         yield f"{say_count(count, 'image', 'has')} no usable annotation, and {'is' if count == 1 else 'are'} ignored"
     if unsplit := summary.left_out["fraction"]:
-        total, of = sum(settings.splits.fractions.values()), format_count(summary.references + unsplit, settings.unit)
+        total, of = (
+            sum(settings.splits.fractions.values()),
+            format_count(summary.references + unsplit, settings.unit),
+        )
         yield f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} {'is' if unsplit == 1 else 'are'} in no split"
 
 
@@ -302,10 +352,14 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
     if summary.references or summary.rejected:
         return ""
     if summary.left_out:
-        return f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
+        return (
+            f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
+        )
     problem = f"no {unit}s were found in the input"
     if summary.listed:
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items()))
+        reasons = ", ".join(
+            f"{count:,} {reason}" for reason, count in sorted(summary.ignored.items())
+        )
         problem += f": everything found ({summary.listed:,}) is ignored ({reasons})"
     if source.files and not settings.include:
         problem += f"; the source reads {', '.join(source.files)}"
@@ -323,7 +377,9 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
         if summary.rejected:  # images of the split may be among them
             rejected = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_examples.values())}"
             return f"no {unit} was found for split {empty[0]}, and {rejected}: correct that, or remove it from {key}"
-        plan.notes.extend(f"no {unit} was found for split {name}, which {key} names" for name in empty)
+        plan.notes.extend(
+            f"no {unit} was found for split {name}, which {key} names" for name in empty
+        )
         return ""
     counts = {name: split.references for name, split in summary.splits.items()}
     moved = fill_empty_splits(counts, summary.nearest, settings.splits)
@@ -331,7 +387,9 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
         if name not in moved.values():
             few = f"there are too few {unit}s ({summary.references:,})"
             return f"{few} for the splits {', '.join(names)}: {name} would be empty"
-    plan.notes.extend(f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty)
+    plan.notes.extend(
+        f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty
+    )
     plan.selection = replace(plan.selection, moved=moved)
     return ""
 
@@ -352,5 +410,7 @@ def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[st
 
 
 def _without_histograms(summary: Summary) -> Summary:
-    splits = {name: replace(split, histogram=HashHistogram()) for name, split in summary.splits.items()}
+    splits = {
+        name: replace(split, histogram=HashHistogram()) for name, split in summary.splits.items()
+    }
     return replace(summary, sample=[], nearest={}, splits=splits)

@@ -14,7 +14,12 @@ from typing import Any, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, OUTCOME, STAGING_PREFIX, staging_names
+from recordmill.schemas.dataset.file_names import (
+    CLAIM_PREFIX,
+    OUTCOME,
+    STAGING_PREFIX,
+    staging_names,
+)
 from recordmill.schemas.rejection import Exclusions
 from recordmill.storage.dataset_files import staging_folder, work_folders
 
@@ -62,7 +67,9 @@ class RunSettings:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
 
-def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, references: int = 0) -> None:
+def claim_output(
+    output: str, plan_id: str, run_id: str, shards: int = 0, references: int = 0
+) -> None:
     """Writes a run's claim to its plan's staging folder, and removes the outcome of the plan's last failed run.
 
     A run writes its claim before it looks for others: of two plans that start at once, at least one sees the other. The
@@ -73,14 +80,24 @@ def claim_output(output: str, plan_id: str, run_id: str, shards: int = 0, refere
     """
     staging = staging_folder(output, plan_id)
     since, process = datetime.now(UTC).isoformat(timespec="seconds"), os.getpid()
-    claim = {"plan": plan_id, "run": run_id, "host": socket.gethostname(), "process": process, "since": since}
-    content = orjson.dumps({**claim, "shards": shards, "references": references, "born": _start_time_of(process)})
+    claim = {
+        "plan": plan_id,
+        "run": run_id,
+        "host": socket.gethostname(),
+        "process": process,
+        "since": since,
+    }
+    content = orjson.dumps(
+        {**claim, "shards": shards, "references": references, "born": _start_time_of(process)}
+    )
     for tries_left in reversed(range(10)):
         try:
             storage.make_folder(staging)
             storage.write_file(_claim_path(staging, run_id), content)
             break
-        except FileNotFoundError:  # a run of the same plan has just published, and deletes the folder
+        except (
+            FileNotFoundError
+        ):  # a run of the same plan has just published, and deletes the folder
             if not tries_left:
                 raise
     storage.remove_files([storage.join(staging, OUTCOME)])
@@ -103,7 +120,9 @@ def release_claims(output: str, run_id: str) -> None:
 
     The files of `--writer=beam`, in a folder named after the run, are deleted, too: no run resumes them.
     """
-    with suppress(OSError):  # the run has failed already, and claims of processes that are gone do not count
+    with suppress(
+        OSError
+    ):  # the run has failed already, and claims of processes that are gone do not count
         storage.remove_folder(staging_folder(output, run_id))
         for folder in work_folders(output):
             for name in staging_names(storage.folder_names(folder)):
@@ -174,13 +193,17 @@ def _is_at_work(claim: dict[str, Any]) -> bool:
     except PermissionError:  # another user's
         pass
     started, claimed = _start_time_of(process), claim.get("born")
-    return not (started and claimed) or started == claimed  # otherwise another process has the number now
+    return (
+        not (started and claimed) or started == claimed
+    )  # otherwise another process has the number now
 
 
 def _start_time_of(process: int) -> str:
     """When a process started, in ticks of this machine's clock; the empty string if the system does not say."""
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
-            return file.read().rpartition(")")[2].split()[19]  # proc(5): the name, in brackets, may hold anything
+            return (
+                file.read().rpartition(")")[2].split()[19]
+            )  # proc(5): the name, in brackets, may hold anything
     except OSError:
         return ""

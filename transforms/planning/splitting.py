@@ -12,7 +12,10 @@ from recordmill.schemas.settings.dataset import SplitSettings
 
 def split_bounds(settings: SplitSettings) -> list[int]:
     """The exclusive upper ends of the splits' ranges of hashes, in the order of `settings.names`."""
-    return [min(HASH_RANGE, round(share * HASH_RANGE)) for share in accumulate(settings.fractions.values())]
+    return [
+        min(HASH_RANGE, round(share * HASH_RANGE))
+        for share in accumulate(settings.fractions.values())
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +54,10 @@ class ImageSplitter:
     def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
         self.seed = seed
         self._stratify = settings.stratify
-        self._names, self._bounds = (*settings.names, ""), split_bounds(settings)  # "": the fractions leave it out
+        self._names, self._bounds = (
+            (*settings.names, ""),
+            split_bounds(settings),
+        )  # "": the fractions leave it out
         self.selection = selection
         by_hash = not settings.given and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise([0, *self._bounds])]
@@ -93,7 +99,9 @@ def _bound_near(ranked: Sequence[int], end: int) -> int:
 
 
 def fill_empty_splits(
-    counts: Mapping[str, int], nearest: Mapping[str, Sequence[tuple[int, int]]], settings: SplitSettings
+    counts: Mapping[str, int],
+    nearest: Mapping[str, Sequence[tuple[int, int]]],
+    settings: SplitSettings,
 ) -> dict[int, str]:
     """Gives each empty split the group of images whose hash is nearest to its range.
 
@@ -109,7 +117,10 @@ def fill_empty_splits(
     """
     names, bounds = settings.names, split_bounds(settings)
     home = {number: bisect_right(bounds, number) for near in nearest.values() for _, number in near}
-    spare = {name: {number for number, at in home.items() if at == index} for index, name in enumerate(names)}
+    spare = {
+        name: {number for number, at in home.items() if at == index}
+        for index, name in enumerate(names)
+    }
     moved: dict[int, str] = {}
     for name in (name for name in names if not counts.get(name)):
         for _, number in nearest.get(name, ()):

@@ -11,7 +11,13 @@ from itertools import accumulate
 from typing import Any, Self
 
 from recordmill.schemas.dataset.totals import Totals
-from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, add_digests, digest_of, version_digest_of
+from recordmill.schemas.digests import (
+    HASH_BITS,
+    HASH_RANGE,
+    add_digests,
+    digest_of,
+    version_digest_of,
+)
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.transforms.planning.splitting import ImageSplitter
@@ -65,7 +71,10 @@ class HashHistogram(Totals):
         """
         places = sorted(self.bins)
         parts = max(1, min(parts, len(places)))
-        before = [0, *accumulate(self.bins[place] for place in places)]  # the weight below each place
+        before = [
+            0,
+            *accumulate(self.bins[place] for place in places),
+        ]  # the weight below each place
         starts, index = [0], 0
         for part in range(1, parts):
             # A range ends when its share of the weight is reached, or when each later range needs one of the bins left.
@@ -178,7 +187,11 @@ class Summary(Totals):
         """Counts the contents of a batch."""
         digests = self._count(batch.refs)
         self.labels.update(ref.label for ref in batch.refs)
-        planned = [digest for digest, ref in zip(digests, batch.refs, strict=True) if self._place(ref, splitter)]
+        planned = [
+            digest
+            for digest, ref in zip(digests, batch.refs, strict=True)
+            if self._place(ref, splitter)
+        ]
         self.planned_digest = add_digests(self.planned_digest, *planned)
         for notice in batch.notices:
             self._add_notice(notice)
@@ -191,7 +204,9 @@ class Summary(Totals):
         self.listed += len(digests)
         self.digest = add_digests(self.digest, *digests)
         self.versions = add_digests(self.versions, *map(version_digest_of, refs))
-        self.newest = max([self.newest, *(int(ref.version) for ref in refs if ref.version.isdigit())])
+        self.newest = max(
+            [self.newest, *(int(ref.version) for ref in refs if ref.version.isdigit())]
+        )
         return digests
 
     def _add_notice(self, notice: Notice) -> None:
@@ -208,7 +223,9 @@ class Summary(Totals):
                 self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
                 self.boxes += count_boxes(notice)
-                _keep_first(self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"})
+                _keep_first(
+                    self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"}
+                )
             case "names_images":
                 self.naming_files += notice.count
             case "not_stored":
@@ -217,18 +234,31 @@ class Summary(Totals):
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
             case "warning":  # warnings become part of the marker, which contains no locations
-                place = notice.key.rstrip("/")  # for a whole input, its name, or empty if there is only one
-                _keep_lowest(self.warnings, f"{place}: {notice.detail}".removeprefix(": "), most=MESSAGES_KEPT)
+                place = notice.key.rstrip(
+                    "/"
+                )  # for a whole input, its name, or empty if there is only one
+                _keep_lowest(
+                    self.warnings,
+                    f"{place}: {notice.detail}".removeprefix(": "),
+                    most=MESSAGES_KEPT,
+                )
 
     def _announce(self, classes: ClassNames) -> None:
         """Adds classes that a source names; a class with two numbers, or a number with two classes, is a problem."""
         self.labels.update(classes.names)
         names = {number: name for name, number in self.numbers.items()}
-        for name, number in zip(classes.names, classes.numbers, strict=False):  # labels may lack numbers
-            if self.numbers.setdefault(name, number) != number or names.setdefault(number, name) != name:
+        for name, number in zip(
+            classes.names, classes.numbers, strict=False
+        ):  # labels may lack numbers
+            if (
+                self.numbers.setdefault(name, number) != number
+                or names.setdefault(number, name) != name
+            ):
                 self.problems_found += 1
                 text = f"class {name!r} has number {number}, which contradicts what another file says of it"
-                _keep_lowest(self.problems, f"{classes.uri}: {text}".removeprefix(": "), most=MESSAGES_KEPT)
+                _keep_lowest(
+                    self.problems, f"{classes.uri}: {text}".removeprefix(": "), most=MESSAGES_KEPT
+                )
 
     def _place(self, ref: ImageRef, splitter: ImageSplitter) -> bool:
         """Counts an image in its split, or as left out; returns whether it has a split."""
@@ -274,12 +304,25 @@ class Summary(Totals):
             self.splits[split_name].merge(split)
         for split_name, near in other.nearest.items():
             _keep_lowest(self.nearest[split_name], *near, most=len(other.nearest) + 1)
-        for name, most in (("sample", SAMPLE_SIZE), ("warnings", MESSAGES_KEPT), ("problems", MESSAGES_KEPT)):
+        for name, most in (
+            ("sample", SAMPLE_SIZE),
+            ("warnings", MESSAGES_KEPT),
+            ("problems", MESSAGES_KEPT),
+        ):
             _keep_lowest(getattr(self, name), *getattr(other, name), most=most)
 
 
 _SUMS = (
-    *("listed", "ignored", "rejected", "left_out", "boxes", "box_labels", "naming_files", "problems_found"),
+    *(
+        "listed",
+        "ignored",
+        "rejected",
+        "left_out",
+        "boxes",
+        "box_labels",
+        "naming_files",
+        "problems_found",
+    ),
     "not_stored",
 )
 """The attributes that `merge` adds with `+`."""

@@ -94,13 +94,19 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[Pairs, bool]:
     """Finds pairs of places in an array of different hashes, and whether none are missing."""
     found, room = [np.zeros((0, 2), np.int64)], _MOST_FOUND
     if len(unique) <= min(_FEW, comparisons**0.5):
-        return np.argwhere(np.triu(np.bitwise_count(unique[:, None] ^ unique) <= MOST_BITS, 1)), True
+        return np.argwhere(
+            np.triu(np.bitwise_count(unique[:, None] ^ unique) <= MOST_BITS, 1)
+        ), True
     # A bit that all have in common, like those of a white margin, would tell none apart.
     varying = np.bitwise_or.reduce(unique ^ unique[0])
-    bits = np.flatnonzero(varying >> np.arange(64, dtype=np.uint64) & np.uint64(1)).astype(np.uint64)
+    bits = np.flatnonzero(varying >> np.arange(64, dtype=np.uint64) & np.uint64(1)).astype(
+        np.uint64
+    )
     for third in np.array_split(bits, 3):
         for left_out in third:
-            band = unique & np.bitwise_or.reduce(np.uint64(1) << third[third != left_out], initial=np.uint64(0))
+            band = unique & np.bitwise_or.reduce(
+                np.uint64(1) << third[third != left_out], initial=np.uint64(0)
+            )
             order = np.argsort(band)
             ordered = band[order]
             # Equal bands are neighbours: each place is compared with the next, then with the one after it, ...
@@ -127,7 +133,9 @@ def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: in
             parts are compared with all others.
     """
     sizes, best, least = np.bincount(parts), np.zeros((0, 2), np.int64), 65
-    order = np.lexsort((parts, sizes[parts]))[: len(parts) - max(sizes, default=0)]  # all but the largest part
+    order = np.lexsort((parts, sizes[parts]))[
+        : len(parts) - max(sizes, default=0)
+    ]  # all but the largest part
     for place in order[: comparisons // max(len(parts), 1)]:
         distances = np.where(parts == parts[place], 65, np.bitwise_count(hashes ^ hashes[place]))
         if distances.min() < least:
@@ -168,7 +176,8 @@ class FindCopies(beam.PTransform):
             | "GroupByDigest" >> beam.GroupByKey()
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
             | "GroupCopies" >> beam.GroupByKey()
-            | "FetchCopies" >> beam.Map(_fetch_copies, self.plan).with_output_types(tuple[Place, Any])
+            | "FetchCopies"
+            >> beam.Map(_fetch_copies, self.plan).with_output_types(tuple[Place, Any])
         )
 
 
@@ -178,12 +187,16 @@ def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies
     wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
     rows = _get_rows(shard_path(plan.staging, *place, "jsonl"), wanted)
     try:
-        return place, [(row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows]
+        return place, [
+            (row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows
+        ]
     except FileNotFoundError:
         return place, None
 
 
-def distribute_digests(report: ShardReport, plan: Plan) -> Iterator[tuple[int, tuple[Place, bytes]]]:
+def distribute_digests(
+    report: ShardReport, plan: Plan
+) -> Iterator[tuple[int, tuple[Place, bytes]]]:
     """Distributes a shard's digests over groups of bounded size; equal ones are in the same group."""
     contents = as_numbers(report.contents)
     groups = 1 + plan.summary.references // GROUP_IMAGES
@@ -242,7 +255,9 @@ def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[Duplicat
     rows = SortedRows()
     for (split, index), own in copies:
         if own is None:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), shard_path(staging, split, index, "jsonl"))
+            raise FileNotFoundError(
+                errno.ENOENT, os.strerror(errno.ENOENT), shard_path(staging, split, index, "jsonl")
+            )
         rows.add([(f"{sha256}{split}\0{index:06d}", value) for sha256, value in own])
     for sha256, same in groupby(rows, key=lambda row: row[0][:64]):
         images: list[Duplicate] = []
@@ -258,9 +273,15 @@ def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[Duplicat
             yield _group("same_bytes", images, splits, classes, sha256=sha256, count=count)
 
 
-def _group(kind: Kind, images: list[Duplicate], splits: set[str], classes: set[str], **more: Any) -> DuplicateGroup:
+def _group(
+    kind: Kind, images: list[Duplicate], splits: set[str], classes: set[str], **more: Any
+) -> DuplicateGroup:
     return DuplicateGroup(
-        kind=kind, splits=tuple(sorted(splits)), classes=tuple(sorted(classes)), images=tuple(images), **more
+        kind=kind,
+        splits=tuple(sorted(splits)),
+        classes=tuple(sorted(classes)),
+        images=tuple(images),
+        **more,
     )
 
 
@@ -289,11 +310,20 @@ def find_look_alikes(
         wanted = contents[np.unique(pairs)]
         found: dict[int, Duplicate] = {}
         for report in reports if len(wanted) else ():
-            for place, row in _get_rows(shard_path(staging, report.split, report.index, "jsonl"), wanted):
-                found.setdefault(int(wanted[place]), Duplicate(row.key, report.split, row.class_name, row.sha256))
-        for places, distance in zip(pairs.tolist(), count_differing(hashes, pairs).tolist(), strict=True):
+            for place, row in _get_rows(
+                shard_path(staging, report.split, report.index, "jsonl"), wanted
+            ):
+                found.setdefault(
+                    int(wanted[place]), Duplicate(row.key, report.split, row.class_name, row.sha256)
+                )
+        for places, distance in zip(
+            pairs.tolist(), count_differing(hashes, pairs).tolist(), strict=True
+        ):
             images = [found[int(contents[place])] for place in places]
-            splits, classes = {image.split for image in images}, {image.class_name or "" for image in images}
+            splits, classes = (
+                {image.split for image in images},
+                {image.class_name or "" for image in images},
+            )
             yield _group(kind, images, splits, classes, distance=distance)
 
     near, complete = find_near_pairs(hashes)
@@ -338,7 +368,9 @@ def compare_splits(
         reports: of the shards there.
         unit: what records are called.
     """
-    before, after = (sum(each.records for each in parts) for parts in (marker.splits.values(), reports))
+    before, after = (
+        sum(each.records for each in parts) for parts in (marker.splits.values(), reports)
+    )
     if before + after > MOST_COMPARED:
         yield f"whether {unit}s have moved between splits was not checked: they are more than {MOST_COMPARED:,}"
         return
@@ -347,20 +379,32 @@ def compare_splits(
             name: _contents(storage.join(output, shard.sidecar) for shard in split.shards)
             for name, split in marker.splits.items()
         }
-    except (OSError, AttributeError, KeyError, TypeError, ValueError):  # perhaps the reason for replacing it
+    except (
+        OSError,
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+    ):  # perhaps the reason for replacing it
         yield f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
         return
     by_split = groupby(sorted(reports, key=attrgetter("place")), attrgetter("split"))
-    moved = count_moved(old, {split: read_numbers(staging, shards, "contents") for split, shards in by_split})
+    moved = count_moved(
+        old, {split: read_numbers(staging, shards, "contents") for split, shards in by_split}
+    )
     if moved:
-        ways = ", ".join(f"{count:,} from {left} to {entered}" for (left, entered), count in moved.most_common())
+        ways = ", ".join(
+            f"{count:,} from {left} to {entered}" for (left, entered), count in moved.most_common()
+        )
         what = f"{say_count(moved.total(), unit, 'is')} in another split than in the dataset that is replaced"
         yield f"{what}: {ways}"
 
 
 def _contents(paths: Iterable[str]) -> Digests:
     """Reads the contents of some sidecars."""
-    return np.concatenate([np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))])
+    return np.concatenate(
+        [np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))]
+    )
 
 
 def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:

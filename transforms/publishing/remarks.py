@@ -9,7 +9,12 @@ from dataclasses import replace
 
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, ImageTotals, count_dropped, show_dropped
+from recordmill.schemas.dataset.totals import (
+    ImagesWithoutBoxes,
+    ImageTotals,
+    count_dropped,
+    show_dropped,
+)
 from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
@@ -41,10 +46,16 @@ def _find_duplicates(marker: Marker) -> Iterator[Remark]:
         (same, f"{unit} is", f"{unit}s are"),
         (alike, "pair of images that look alike is", "pairs of images that look alike are"),
     ):
-        where = {"class": numbers.conflicting, "split: scores will look too good": numbers.across_splits}
+        where = {
+            "class": numbers.conflicting,
+            "split: scores will look too good": numbers.across_splits,
+        }
         for place, count in where.items():
             if count:
-                yield Remark(f"{count:,} {one if count == 1 else many} in more than one {place}.", "duplicates")
+                yield Remark(
+                    f"{count:,} {one if count == 1 else many} in more than one {place}.",
+                    "duplicates",
+                )
 
 
 def _find_classes(marker: Marker) -> Iterator[Remark]:
@@ -56,26 +67,41 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
     for name, split in marker.splits.items():
         own = split.class_counts
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
-            yield Remark(f"{name} has no {of} of {lacking:,} of {len(filled):,} classes that have any.", "classes")
+            yield Remark(
+                f"{name} has no {of} of {lacking:,} of {len(filled):,} classes that have any.",
+                "classes",
+            )
     if unused := sorted(name for name, count in counts.items() if not count):
         what = f"{len(unused):,} of {format_count(classes, 'class')} {'has' if len(unused) == 1 else 'have'} no {of}"
         yield Remark(f"{what} at all: {show_names(unused)}.", "classes")
     if unlabelled:
         whole = format_count(sum(split.records for split in marker.splits.values()), marker.unit)
-        yield Remark(f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes")
+        yield Remark(
+            f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes"
+        )
     if len(filled) > 1 and max(filled) >= LARGE_IMBALANCE * min(filled):
-        what = f"The largest class has {format_count(max(filled), of)}, the smallest {min(filled):,}"
-        yield Remark(f"{what}: weigh the classes, or the small ones will not be learned.", "classes")
+        what = (
+            f"The largest class has {format_count(max(filled), of)}, the smallest {min(filled):,}"
+        )
+        yield Remark(
+            f"{what}: weigh the classes, or the small ones will not be learned.", "classes"
+        )
 
 
 def _find_boxes(marker: Marker) -> Iterator[Remark]:
-    boxes = {what: count for what, count in (marker.boxes or {}).items() if what != "with_left_out_images"}
+    boxes = {
+        what: count
+        for what, count in (marker.boxes or {}).items()
+        if what != "with_left_out_images"
+    }
     if dropped := sum(count_dropped(boxes).values()):
         reasons = show_dropped(marker.dropped_boxes or {})
         what = f"{dropped:,} of {format_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
-        lone = marker.ledger.ignored.get("read_only_with_images", 0)  # their names may differ from the images'
+        lone = marker.ledger.ignored.get(
+            "read_only_with_images", 0
+        )  # their names may differ from the images'
         extra = f"; {format_count(lone, 'annotation file')} without an image {'is' if lone == 1 else 'are'} ignored"
         yield Remark(f"{said}{extra if lone else ''}.", "boxes")
 
@@ -91,11 +117,16 @@ def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Rema
         return
     if count := images.lossless.images:
         named = f"{format_count(count, 'image')} with a lossless extension, such as .png,"
-        yield Remark(f"{named} became JPEG, which is lossy: set images.store=png to keep every pixel.", "changes")
+        yield Remark(
+            f"{named} became JPEG, which is lossy: set images.store=png to keep every pixel.",
+            "changes",
+        )
     changed = images.reencoded
     if changed.after > LARGE_GROWTH * changed.before > 0:
         what = f"{say_count(changed.images, 'image', 'was')} encoded again"
-        yield Remark(f"{what} and {changed.after / changed.before:.1f} times as large as before.", "changes")
+        yield Remark(
+            f"{what} and {changed.after / changed.before:.1f} times as large as before.", "changes"
+        )
 
 
 def _find_rejected(marker: Marker) -> Iterator[Remark]:
@@ -136,4 +167,6 @@ def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
         acted["duplicates"] = left_out["duplicate"]
     images = format_count(ledger["written"], settings.unit)
     idle = [key for key, count in acted.items() if not count and settings.differs(key)]
-    return replace(outcome, notes=(*outcome.notes, *(f"{key} acted on 0 of {images}" for key in idle)))
+    return replace(
+        outcome, notes=(*outcome.notes, *(f"{key} acted on 0 of {images}" for key in idle))
+    )

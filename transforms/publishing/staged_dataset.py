@@ -81,7 +81,9 @@ def name_shards(reports: Iterable[ShardReport], settings: DatasetSettings) -> li
         own = list(grouped)
         for number, each in enumerate(own):
             name = layout.file_name(split, number, len(own), each.records)
-            entry = ShardEntry(name, each.records, each.bytes, each.sha256, sidecar_name(name), each.sidecar_sha256)
+            entry = ShardEntry(
+                name, each.records, each.bytes, each.sha256, sidecar_name(name), each.sidecar_sha256
+            )
             shards.append(PublishedShard(entry, each))
     return shards
 
@@ -92,7 +94,16 @@ def check_names(marker: Marker) -> None:
     Raises:
         ValueError: two have; the sentence says which.
     """
-    names = Counter([MARKER, REPORT, SIDECARS, TRANSFORM_FN, *marker.files, *(shard.name for shard in marker.shards)])
+    names = Counter(
+        [
+            MARKER,
+            REPORT,
+            SIDECARS,
+            TRANSFORM_FN,
+            *marker.files,
+            *(shard.name for shard in marker.shards),
+        ]
+    )
     if clash := [name for name, times in names.items() if times > 1]:
         what = f"two files or folders of the dataset would be called {clash[0]}"
         raise ValueError(f"{what}: change shards.name or the splits' names")
@@ -101,7 +112,9 @@ def check_names(marker: Marker) -> None:
 def name_sidecars_without_records(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
     """Names the sidecars of shards without records, whose references were all rejected or left out."""
     empty = sorted((report for report in reports if not report.records), key=attrgetter("place"))
-    return {f"{SIDECARS}/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)}
+    return {
+        f"{SIDECARS}/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)
+    }
 
 
 def build_marker(
@@ -117,7 +130,9 @@ def build_marker(
     splits = {}
     for name in plan.starts:
         own = tuple(shard.entry for shard in shards if shard.report.split == name)
-        splits[name] = SplitEntry.of(finished.splits.get(name, RowTotals()), own, bool(rows.instances))
+        splits[name] = SplitEntry.of(
+            finished.splits.get(name, RowTotals()), own, bool(rows.instances)
+        )
     boxes = balance_boxes(plan.summary, finished)
     return Marker(
         name=settings.name,
@@ -127,7 +142,9 @@ def build_marker(
         features=feature_schema(layout.features),
         labels=plan.label_map.ids,
         splits=splits,
-        fingerprint=Fingerprint.of({name: finished.splits.get(name, RowTotals()) for name in splits}),
+        fingerprint=Fingerprint.of(
+            {name: finished.splits.get(name, RowTotals()) for name in splits}
+        ),
         ledger=ledger,
         named=_describe_names(plan.summary),
         boxes=boxes or None,
@@ -157,7 +174,10 @@ def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
         split = summary.splits.get(name, SplitSummary())
         size = plan.estimated_bytes.get(name, split.bytes)
         splits[name] = {"images": split.references, "shards": len(starts), "bytes": size}
-    fates = {fate: dict(sorted(getattr(summary, fate).items())) for fate in ("rejected", "ignored", "left_out")}
+    fates = {
+        fate: dict(sorted(getattr(summary, fate).items()))
+        for fate in ("rejected", "ignored", "left_out")
+    }
     return {
         "unit": settings.unit,
         "splits": splits,
@@ -206,7 +226,9 @@ class StagedDataset:
         features = self.layout.features
         missing = {key for report in self.reports for key in report.missing}
         return tuple(
-            each for each in features if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
+            each
+            for each in features
+            if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
         )
 
     def path_of(self, report: ShardReport, kind: str) -> str:
@@ -214,7 +236,9 @@ class StagedDataset:
         return dataset_files.shard_path(self.folder, report.split, report.index, kind)
 
 
-def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str, str]) -> dict[str, str]:
+def list_rejected(
+    reports: list[ShardReport], staging: str, inputs: Mapping[str, str]
+) -> dict[str, str]:
     """Writes `rejected.jsonl` in staging from the sidecars: one line per rejected thing, in the order of the shards.
 
     Args:
@@ -231,10 +255,14 @@ def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str,
         for report in sorted(reports, key=attrgetter("place")):
             if report.references == report.records:
                 continue
-            for row in dataset_files.read_rows(dataset_files.shard_path(staging, report.split, report.index, "jsonl")):
+            for row in dataset_files.read_rows(
+                dataset_files.shard_path(staging, report.split, report.index, "jsonl")
+            ):
                 if isinstance(row, RejectedRow) and row.rejected is not None:
                     first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
-                    yield orjson.dumps(to_json(_rejected_file(row, inputs)), option=orjson.OPT_APPEND_NEWLINE)
+                    yield orjson.dumps(
+                        to_json(_rejected_file(row, inputs)), option=orjson.OPT_APPEND_NEWLINE
+                    )
 
     storage.make_folder(staging)
     storage.write_file(storage.join(staging, REJECTED), lines())
@@ -244,11 +272,24 @@ def list_rejected(reports: list[ShardReport], staging: str, inputs: Mapping[str,
 def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
     name, path = ("", row.key) if "" in inputs else row.key.split("/", 1)
     uri = f"{inputs[name].rstrip('/')}/{row.spelling or path}"
-    return RejectedFile(uri, row.stage, str(row.rejected), row.detail, row.bytes, row.sha256, row.class_name, row.key)
+    return RejectedFile(
+        uri,
+        row.stage,
+        str(row.rejected),
+        row.detail,
+        row.bytes,
+        row.sha256,
+        row.class_name,
+        row.key,
+    )
 
 
 def stage_dataset(
-    dataset: StagedDataset, descriptions: Iterable[Description], plan: Plan, run: RunSettings, notes: tuple[str, ...]
+    dataset: StagedDataset,
+    descriptions: Iterable[Description],
+    plan: Plan,
+    run: RunSettings,
+    notes: tuple[str, ...],
 ) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
@@ -269,10 +310,19 @@ def stage_dataset(
     labels = plan.label_map.as_text(ExampleLayout(dataset.settings).convention.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
     storage.write_file(storage.join(staging, configuration), plan.config_text.encode())
-    moves = [[LABELS, LABELS], [configuration, CONFIGURATION], [REJECTED, REJECTED], [DUPLICATES, DUPLICATES]]
+    moves = [
+        [LABELS, LABELS],
+        [configuration, CONFIGURATION],
+        [REJECTED, REJECTED],
+        [DUPLICATES, DUPLICATES],
+    ]
     for shard in dataset.shards:
-        moves.append([shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.entry.name])
-        moves.append([shard_name(shard.report.split, shard.report.index, "jsonl"), shard.entry.sidecar])
+        moves.append(
+            [shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.entry.name]
+        )
+        moves.append(
+            [shard_name(shard.report.split, shard.report.index, "jsonl"), shard.entry.sidecar]
+        )
     for sidecar, report in name_sidecars_without_records(dataset.reports).items():
         moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
     files = list(dataset.marker.files)
@@ -283,7 +333,9 @@ def stage_dataset(
         files.append(name)
     marker = replace(dataset.marker, files=tuple(files))
     check_names(marker)
-    storage.check_targets(storage.join(plan.output, target) for _, target in moves if "/" not in target)
+    storage.check_targets(
+        storage.join(plan.output, target) for _, target in moves if "/" not in target
+    )
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = storage.map_each(storage.digest_of, (staged[name] for name in marker.files))
     entry = _describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
@@ -295,7 +347,11 @@ def stage_dataset(
 
 
 def _describe_run(
-    dataset: StagedDataset, plan: Plan, run: RunSettings, notes: tuple[str, ...], digests: Mapping[str, str]
+    dataset: StagedDataset,
+    plan: Plan,
+    run: RunSettings,
+    notes: tuple[str, ...],
+    digests: Mapping[str, str],
 ) -> RunEntry:
     cost = PROGRESS.price(dataset.marker.input_bytes, dataset.marker.output_bytes)
     return RunEntry(
@@ -346,12 +402,16 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     storage.check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
     storage.check_targets(storage.join(output, target) for target in sorted(sidecars))
-    if dataset_files.find_marker(output) != marker:  # else this very switch was interrupted in its last step
+    if (
+        dataset_files.find_marker(output) != marker
+    ):  # else this very switch was interrupted in its last step
         storage.remove_files([storage.join(output, MARKER)])
     try:
         _replace_files(output, plan_id, marker, switch)
     except OSError:
-        with suppress(OSError):  # in an outage nothing is taken back, and the next run finishes the switch
+        with suppress(
+            OSError
+        ):  # in an outage nothing is taken back, and the next run finishes the switch
             roll_back(output, plan_id)
         raise
     storage.remove_files([storage.join(dataset_files.staging_folder(output, plan_id), MARKER)])
@@ -361,7 +421,9 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
 
 def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) -> None:
     staging, targets = dataset_files.staging_folder(output, plan_id), switch.targets
-    storage.remove_files(storage.join(output, name) for name in switch.removes if name not in targets)
+    storage.remove_files(
+        storage.join(output, name) for name in switch.removes if name not in targets
+    )
     dataset_files.remove_stale_analysis(output, marker)
     waiting = set(storage.folder_names(staging))
     storage.move_files(
@@ -369,10 +431,14 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
         for source, target in switch.moves
         if source in waiting
     )
-    sidecars = (f"sidecars/{name}" for name in storage.folder_names(storage.join(output, "sidecars")))
+    sidecars = (
+        f"sidecars/{name}" for name in storage.folder_names(storage.join(output, "sidecars"))
+    )
     there = {*storage.folder_names(output), *sidecars}
     if missing := sorted(targets.keys() - there):  # another run is taking its files back
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), storage.join(output, missing[0]))
+        raise FileNotFoundError(
+            errno.ENOENT, os.strerror(errno.ENOENT), storage.join(output, missing[0])
+        )
     storage.force_to_disk([storage.join(output, "sidecars"), output])
     # Written in staging, so that an interruption leaves no stray temporary file.
     published = storage.join(staging, f"published.{MARKER}")
@@ -394,7 +460,9 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
         marker, value = dataset_files.read_marker_json(staging)
         return marker, from_json(Switch, value.get("switch"))
     except (dataset_files.DamagedMarkerError, MisfitError) as error:
-        problem = f"{staging} holds a dataset whose publishing was cut and cannot be completed ({error})"
+        problem = (
+            f"{staging} holds a dataset whose publishing was cut and cannot be completed ({error})"
+        )
         raise LoadError(f"{problem}: delete it with --discard, or choose another output") from None
 
 
@@ -413,13 +481,19 @@ def roll_back(output: str, plan_id: str) -> None:
     _, switch = read_pending(output, plan_id)
     if storage.exists(storage.join(output, MARKER)):
         return
-    staging, sidecars = dataset_files.staging_folder(output, plan_id), storage.join(output, "sidecars")
+    staging, sidecars = (
+        dataset_files.staging_folder(output, plan_id),
+        storage.join(output, "sidecars"),
+    )
     waiting = set(storage.folder_names(staging))
     moved = {target: source for target, source in switch.targets.items() if source not in waiting}
     names = sorted({*moved, *switch.removes})
     sizes = storage.map_each(storage.size_of, (storage.join(output, name) for name in names))
     there = {name for name, size in zip(names, sizes, strict=True) if size is not None}
-    back = ((storage.join(output, name), storage.join(staging, moved[name])) for name in there & moved.keys())
+    back = (
+        (storage.join(output, name), storage.join(staging, moved[name]))
+        for name in there & moved.keys()
+    )
     storage.move_files(back)
     storage.remove_files(storage.join(output, name) for name in there - moved.keys())
     if not storage.folder_names(sidecars):

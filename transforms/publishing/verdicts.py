@@ -22,7 +22,13 @@ from recordmill.schemas.features import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.formatting import format_count, most_frequent, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
-from recordmill.schemas.settings.dataset import Contract, DatasetSettings, ExampleLayout, ImageLimits, LossLimits
+from recordmill.schemas.settings.dataset import (
+    Contract,
+    DatasetSettings,
+    ExampleLayout,
+    ImageLimits,
+    LossLimits,
+)
 from recordmill.transforms.planning.summary import Summary
 
 _REMEDIES = {
@@ -47,14 +53,20 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
     rows = finished.rows
     ledger = _ledger(summary, rows.records, rows.rejected, summary.left_out + rows.left_out)
     if ledger.accounted != summary.listed:
-        problem = f"{summary.listed} references were listed and {ledger.accounted} are accounted for"
+        problem = (
+            f"{summary.listed} references were listed and {ledger.accounted} are accounted for"
+        )
         raise LedgerError(f"{problem}: {to_json(ledger)}")
     if int(finished.digest, 16) != summary.planned_digest:
-        raise LedgerError("the references that were written are not those that were listed, though they are as many")
+        raise LedgerError(
+            "the references that were written are not those that were listed, though they are as many"
+        )
     return ledger
 
 
-def _ledger(summary: Summary, written: int, rejected: Mapping[str, int], left_out: Mapping[str, int]) -> Ledger:
+def _ledger(
+    summary: Summary, written: int, rejected: Mapping[str, int], left_out: Mapping[str, int]
+) -> Ledger:
     """Makes a ledger with sorted reasons."""
     fates = (dict(sorted(counts.items())) for counts in (rejected, summary.ignored, left_out))
     return Ledger(summary.listed, written, *fates)
@@ -81,8 +93,14 @@ def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
         LedgerError: they do not add up.
     """
     boxes = finished.rows.boxes
-    if not summary.boxes == boxes["listed"] == boxes["written"] + sum(count_dropped(boxes).values()):
-        raise LedgerError(f"{summary.boxes} boxes were listed, and their outcomes are {dict(sorted(boxes.items()))}")
+    if (
+        not summary.boxes
+        == boxes["listed"]
+        == boxes["written"] + sum(count_dropped(boxes).values())
+    ):
+        raise LedgerError(
+            f"{summary.boxes} boxes were listed, and their outcomes are {dict(sorted(boxes.items()))}"
+        )
     return dict(sorted(boxes.items()))
 
 
@@ -96,7 +114,9 @@ def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap
 def lost_splits(summary: Summary, finished: FinishedShards) -> list[str]:
     """The splits with listed images and without written ones, sorted."""
     written = {name for name, rows in finished.splits.items() if rows.records}
-    return sorted(name for name, split in summary.splits.items() if split.references and name not in written)
+    return sorted(
+        name for name, split in summary.splits.items() if split.references and name not in written
+    )
 
 
 def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[str]) -> int:
@@ -135,27 +155,37 @@ def check_limits(
         unit = "file"
     first = ordered[0] if ordered else ""
     example, remedy = examples.get(first), {**_REMEDIES, **source.remedies}.get(first, "")
-    kept_out = {reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED}
+    kept_out = {
+        reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED
+    }
     gone = {**ledger.rejected, **kept_out}
     count, fate = sum(gone.values()), "rejected or left out" if kept_out else "rejected"
     reasons = ", ".join(f"{gone[reason]} {reason}" for reason in most_frequent(gone))
     such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
     if ledger.written == 0:
         all_of_them = f"all {count:,} {unit}s were" if count != 1 else f"the only {unit} was"
-        return f"nothing is left: {all_of_them} {fate} ({reasons}){such_as}" + (f": {remedy}" if remedy else "")
+        return f"nothing is left: {all_of_them} {fate} ({reasons}){such_as}" + (
+            f": {remedy}" if remedy else ""
+        )
     ignore = "" if source.files else "name such files in ignore"  # otherwise each file is one image
     reasons = ", ".join(f"{ledger.rejected[reason]} {reason}" for reason in ordered)
     why = f"rejected ({reasons}){such_as}"
-    if problem := _check_loss(f"{unit}s", "max_rejected", limits, rejected, ledger.written, why, remedy, ignore):
+    if problem := _check_loss(
+        f"{unit}s", "max_rejected", limits, rejected, ledger.written, why, remedy, ignore
+    ):
         return problem
     for kind, names in (("class", lost), ("split", emptied if kept_out else ())):
         if len(names) > limits.lost_classes:
-            what = f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
+            what = (
+                f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
+            )
             return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {_join_advice(ignore, 'raise it')}"
     return ""
 
 
-def _check_loss(what: str, setting: str, limits: LossLimits, lost: int, kept: int, why: str, *remedies: str) -> str:
+def _check_loss(
+    what: str, setting: str, limits: LossLimits, lost: int, kept: int, why: str, *remedies: str
+) -> str:
     """Why the loss of `lost` things exceeds the limits; the empty string if it does not."""
     if lost <= limits.count or lost / (lost + kept) <= limits.share:
         return ""
@@ -212,22 +242,36 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
         settings: what the dataset is.
     """
     totals, written = finished.annotations, finished.rows.instances
-    faulty, dropped = (sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped))
+    faulty, dropped = (
+        sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped)
+    )
     if not faulty or not _stores(BOX_FIELDS, settings):
         return ""
     first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
     such_as = f", such as {totals.examples[first].text}" if first in totals.examples else ""
     why = f"dropped ({show_dropped(totals.faulty, counted=True)}){such_as}"
-    lost = sorted(name for name in faulty if not written.get(name) and faulty[name] == dropped[name])
+    lost = sorted(
+        name for name in faulty if not written.get(name) and faulty[name] == dropped[name]
+    )
     if lost:
         unnamed = any(name.isdecimal() for name in totals.faulty.get("unknown_class", ()))
-        remedy = f"name such classes in {settings.source.classes_from}" if unnamed else "correct such boxes"
+        remedy = (
+            f"name such classes in {settings.source.classes_from}"
+            if unnamed
+            else "correct such boxes"
+        )
         of = f"all boxes of {format_count(len(lost), 'class')} ({show_names(lost)})"
         advice = _join_advice(remedy, "list the classes to keep in labels.classes")
         return f"{of} were {why}, which no limit allows: {advice}"
     limits = settings.max_rejected.boxes
     return _check_loss(
-        "boxes", "max_rejected.boxes", limits, faulty.total(), written.total(), why, "correct such boxes"
+        "boxes",
+        "max_rejected.boxes",
+        limits,
+        faulty.total(),
+        written.total(),
+        why,
+        "correct such boxes",
     )
 
 
@@ -244,8 +288,12 @@ def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: s
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
     integers = settings.labels.ids != "names"
-    remedy = "set labels.ids=names" if integers else "add such labels to the source's names of classes"
-    return _check_loss("labels", "max_rejected.labels", settings.max_rejected.labels, lost, kept, why, remedy)
+    remedy = (
+        "set labels.ids=names" if integers else "add such labels to the source's names of classes"
+    )
+    return _check_loss(
+        "labels", "max_rejected.labels", settings.max_rejected.labels, lost, kept, why, remedy
+    )
 
 
 def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
@@ -266,11 +314,19 @@ def find_breaches(marker: Marker, before: Marker | None, contract: Contract) -> 
     """
     found = [
         *_check_classes(marker, before, contract),
-        *(each for name, limits in contract.images.items() for each in _check_images(name, limits, marker, before)),
+        *(
+            each
+            for name, limits in contract.images.items()
+            for each in _check_images(name, limits, marker, before)
+        ),
         *_check_shares(marker, contract),
         *_check_drift(marker, before, contract),
     ]
-    more = [f"{format_count(len(found) - MOST_BREACHES, 'further breach')} of expect"] if found[MOST_BREACHES:] else []
+    more = (
+        [f"{format_count(len(found) - MOST_BREACHES, 'further breach')} of expect"]
+        if found[MOST_BREACHES:]
+        else []
+    )
     return found[:MOST_BREACHES] + more
 
 
@@ -278,7 +334,10 @@ def _check_classes(marker: Marker, before: Marker | None, contract: Contract) ->
     as_before = contract.classes == "as_before"
     if not contract.classes or (as_before and before is None):
         return
-    expected, found = _filled_classes(before) if before and as_before else {*contract.classes}, _filled_classes(marker)
+    expected, found = (
+        _filled_classes(before) if before and as_before else {*contract.classes},
+        _filled_classes(marker),
+    )
     setting = "expect.classes (as_before)" if as_before else "expect.classes"
     if missing := sorted(expected - found):
         yield f"no {marker.counted_unit} is of the {_show(missing)}, which {setting} requires"
@@ -294,13 +353,21 @@ def _filled_classes(marker: Marker) -> set[str]:
     return {name for name, count in marker.class_counts.items() if name and count}
 
 
-def _check_images(key: str, limits: ImageLimits, marker: Marker, before: Marker | None) -> Iterator[str]:
+def _check_images(
+    key: str, limits: ImageLimits, marker: Marker, before: Marker | None
+) -> Iterator[str]:
     """Checks the counts that a key of `expect.images` selects."""
     split_key, slash, class_key = key.partition("/")
     unit = marker.counted_unit if slash else marker.unit
     old_counts, counts = (_count(each, bool(slash)) for each in (before, marker))
-    places = {(split, name) for split, name in counts.keys() | old_counts.keys() if split_key in ("*", split)}
-    places = {(split, name) for split, name in places if class_key in ("*", name)} or {(split_key, class_key)}
+    places = {
+        (split, name)
+        for split, name in counts.keys() | old_counts.keys()
+        if split_key in ("*", split)
+    }
+    places = {(split, name) for split, name in places if class_key in ("*", name)} or {
+        (split_key, class_key)
+    }
     for split, name in sorted(places):
         count, old = counts[split, name], old_counts[split, name]
         has = f"{f'class {name} of ' if slash else ''}split {split} has {format_count(count, unit)}"
@@ -327,7 +394,14 @@ def _check_shares(marker: Marker, contract: Contract) -> Iterator[str]:
     lost_boxes = sum(count_dropped(boxes).values()) - boxes.get("with_left_out_images", 0)
     lost_labels = labels["unknown_label"] + labels["with_rejected_images"]
     for key, limit, lost, listed, what, why in (
-        ("rejected", contract.rejected, rejected, rejected + marker.ledger.written, marker.unit, "rejected"),
+        (
+            "rejected",
+            contract.rejected,
+            rejected,
+            rejected + marker.ledger.written,
+            marker.unit,
+            "rejected",
+        ),
         ("lost_boxes", contract.lost_boxes, lost_boxes, boxes.get("listed", 0), "box", "lost"),
         ("lost_labels", contract.lost_labels, lost_labels, labels["listed"], "label", "lost"),
     ):
@@ -345,7 +419,12 @@ def _check_drift(marker: Marker, before: Marker | None, contract: Contract) -> I
     if contract.class_drift is None or before is None:
         return
     old, new = _shares(before), _shares(marker)
-    drift = sum(abs(new.get(name, 0.0) - old.get(name, 0.0)) for name in sorted(old.keys() | new.keys())) / 2
+    drift = (
+        sum(
+            abs(new.get(name, 0.0) - old.get(name, 0.0)) for name in sorted(old.keys() | new.keys())
+        )
+        / 2
+    )
     if drift > contract.class_drift:
         what = f"class shares differ from the previous dataset by {drift:.2%}"
         yield f"{what}, and expect.class_drift is {contract.class_drift:.2%}"

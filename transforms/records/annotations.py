@@ -67,15 +67,21 @@ def place_boxes(
         size = (1, 1)
     names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
-    counts: Counter[str] = Counter(shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0))
+    counts: Counter[str] = Counter(
+        shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0)
+    )
     for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
         whole = _as_fractions(box, size)
         name = label_map.name_for(label)
         fault = "unknown_class" if name is None else _find_fault(whole)
         if fault and settings.invalid == "reject":
-            raise Rejected("encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}")
+            raise Rejected(
+                "encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}"
+            )
         if name is None or fault in _UNUSABLE or (fault and settings.invalid == "drop"):
-            is_faulty = fault != "sticking_out" and not (name is None and label_map.leaves_out(label))
+            is_faulty = fault != "sticking_out" and not (
+                name is None and label_map.leaves_out(label)
+            )
             dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
             continue
         inside, cut = _clip(geometry.place(_clip(whole)[0], drawn_on))
@@ -98,7 +104,9 @@ def place_boxes(
     return fields, +counts, dropped
 
 
-def _place_areas(given: Sequence[float | None], most: Sequence[float], geometry: Geometry) -> list[float]:
+def _place_areas(
+    given: Sequence[float | None], most: Sequence[float], geometry: Geometry
+) -> list[float]:
     """Scales annotated areas to the stored image; no area exceeds that of its clipped box."""
     areas = (math.nan if area is None else area * geometry.area_scale for area in given)
     return list(map(min, areas, most))
@@ -154,13 +162,17 @@ def _find_fault(box: Sequence[float]) -> str:
         return "empty"
     if left >= 1 or top >= 1 or right <= 0 or bottom <= 0:
         return "outside"
-    return "sticking_out" if min(left, top) < -TOLERANCE or max(right, bottom) > 1 + TOLERANCE else ""
+    return (
+        "sticking_out" if min(left, top) < -TOLERANCE or max(right, bottom) > 1 + TOLERANCE else ""
+    )
 
 
 def _clip(box: Sequence[float]) -> tuple[Box, bool]:
     """The part of a box that is on the image, and whether more than a rounding error was cut off."""
     left, top, right, bottom = (min(1.0, max(0.0, side)) for side in box)
-    cut = any(abs(new - old) > TOLERANCE for new, old in zip((left, top, right, bottom), box, strict=True))
+    cut = any(
+        abs(new - old) > TOLERANCE for new, old in zip((left, top, right, bottom), box, strict=True)
+    )
     return (left, top, right, bottom), cut
 
 
@@ -196,7 +208,11 @@ class AnnotationCounts:
 
 
 def resolve_annotations(
-    fields: dict[str, Any], data: bytes, image: PreparedImage, settings: DatasetSettings, label_map: LabelMap
+    fields: dict[str, Any],
+    data: bytes,
+    image: PreparedImage,
+    settings: DatasetSettings,
+    label_map: LabelMap,
 ) -> AnnotationCounts | None:
     """Completes a record's fields in place.
 
@@ -227,14 +243,18 @@ def resolve_annotations(
     if "boxes" not in fields:
         return counts
     given = {key: fields.pop(key) for key in CARRIED & fields.keys()}
-    given["boxes_labels"] = [each.decode() if isinstance(each, bytes) else each for each in given["boxes_labels"]]
+    given["boxes_labels"] = [
+        each.decode() if isinstance(each, bytes) else each for each in given["boxes_labels"]
+    ]
     geometry = read_geometry(data, image, settings.images)
     placed, counts.boxes, counts.dropped = place_boxes(given, geometry, settings.boxes, label_map)
     fields.update(placed)
     return counts
 
 
-def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap, outcome: str) -> Counter[str]:
+def count_rejected_labels(
+    ref: ImageRef, reason: str, label_map: LabelMap, outcome: str
+) -> Counter[str]:
     """Counts the labels of an image that may have several and was rejected or left out.
 
     Args:
@@ -243,8 +263,12 @@ def count_rejected_labels(ref: ImageRef, reason: str, label_map: LabelMap, outco
         label_map: class ids.
         outcome: the name under which labels with an id are counted.
     """
-    texts = orjson.loads(ref.features).get("label_texts", ()) if '"label_texts"' in ref.features else ()
-    unknown = [text for text in texts if reason == "unknown_label" and label_map.name_for(text) is None]
+    texts = (
+        orjson.loads(ref.features).get("label_texts", ()) if '"label_texts"' in ref.features else ()
+    )
+    unknown = [
+        text for text in texts if reason == "unknown_label" and label_map.name_for(text) is None
+    ]
     left_out = sum(map(label_map.leaves_out, unknown))
     counts = Counter(listed=len(texts), not_chosen=left_out, unknown_label=len(unknown) - left_out)
     counts[outcome] = len(texts) - len(unknown)
@@ -259,7 +283,9 @@ def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> N
     listed, is_empty = counts.boxes["listed"], not counts.boxes["written"]
     ledgers = [totals.dropped]
     if is_empty:
-        totals.without_boxes["all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"] += 1
+        totals.without_boxes[
+            "all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"
+        ] += 1
         ledgers.append(totals.emptied)
     if shapes := counts.boxes["other_shape"]:  # their class is not known: the source dropped them
         for ledger in ledgers:
@@ -271,5 +297,7 @@ def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> N
         for ledger in [*ledgers, totals.faulty] if box.is_faulty else ledgers:
             ledger.setdefault(reason, Counter())[name] += 1
         if box.is_faulty:
-            example = BoxExample(key, box.place, f"box {box.place} of {listed} of {key} (class {name})")
+            example = BoxExample(
+                key, box.place, f"box {box.place} of {listed} of {key} (class {name})"
+            )
             totals.examples[reason] = min(example, totals.examples.get(reason, example))

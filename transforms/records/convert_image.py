@@ -20,7 +20,11 @@ from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.transforms.records.annotations import AnnotationCounts, count_rejected_labels, resolve_annotations
+from recordmill.transforms.records.annotations import (
+    AnnotationCounts,
+    count_rejected_labels,
+    resolve_annotations,
+)
 from recordmill.transforms.records.earlier_datasets import EarlierRecord
 from recordmill.transforms.records.image_functions import check_kept, compute_features, make_hooks
 
@@ -46,7 +50,9 @@ def image_record(image: PreparedImage, convention: Convention, sha256: str) -> d
     return fields
 
 
-def reference_record(ref: ImageRef, class_name: str | None, class_id: int | None, split: str = "") -> dict[str, Any]:
+def reference_record(
+    ref: ImageRef, class_name: str | None, class_id: int | None, split: str = ""
+) -> dict[str, Any]:
     """The fields that need no image: `schemas.features.REFERENCE_FIELDS` and the reference's own features.
 
     Returns:
@@ -120,7 +126,11 @@ class ConvertedImage:
         """What a later run needs besides the row in order to copy the record."""
         if self.record is None or not (self.missing or self.has_position or self.annotations):
             return self.made_from
-        counts = {"missing": self.missing, "has_position": self.has_position, "annotations": self.annotations}
+        counts = {
+            "missing": self.missing,
+            "has_position": self.has_position,
+            "annotations": self.annotations,
+        }
         return self.made_from._replace(counts={key: each for key, each in counts.items() if each})
 
 
@@ -208,19 +218,31 @@ def convert_image(
     return converted
 
 
-def copy_earlier(ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, source: int) -> ConvertedImage:
+def copy_earlier(
+    ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, source: int
+) -> ConvertedImage:
     """The outcome for an image whose source, reference and settings have not changed; `source` is its new digest."""
     row, counts = earlier.row, earlier.origin.counts or {}
     if isinstance(row, RejectedRow):
-        why = LeftOut(row.left_out, row.detail) if row.left_out else Rejected(row.stage, str(row.rejected), row.detail)
+        why = (
+            LeftOut(row.left_out, row.detail)
+            if row.left_out
+            else Rejected(row.stage, str(row.rejected), row.detail)
+        )
         why.sha256 = row.sha256 or ""
         copied = reject_image(ref, why, label_map)
     else:
         copied = ConvertedImage(earlier.record, row, is_reused=True)
-        copied.missing, copied.has_position = tuple(counts.get("missing", ())), counts.get("has_position", False)
+        copied.missing, copied.has_position = (
+            tuple(counts.get("missing", ())),
+            counts.get("has_position", False),
+        )
         if annotations := counts.get("annotations"):
             copied.annotations = AnnotationCounts.from_json(annotations)
-    copied.made_from, copied.is_disputed = RowOrigin(source, earlier.origin.reference), earlier.is_disputed
+    copied.made_from, copied.is_disputed = (
+        RowOrigin(source, earlier.origin.reference),
+        earlier.is_disputed,
+    )
     return copied
 
 
@@ -233,7 +255,10 @@ def reject_image(
         size = UNKNOWN_SIZE
     left_out = rejected.reason if isinstance(rejected, LeftOut) else None
     outcome = "with_left_out_images" if left_out else "with_rejected_images"
-    labels, listed = count_rejected_labels(ref, rejected.reason, label_map, outcome), count_boxes(ref)
+    labels, listed = (
+        count_rejected_labels(ref, rejected.reason, label_map, outcome),
+        count_boxes(ref),
+    )
     row = RejectedRow(
         key=ref.key,
         spelling=ref.spelling or None,
@@ -249,12 +274,17 @@ def reject_image(
     return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
 
 
-def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap) -> ConvertedImage:
+def exclude_image(
+    ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap
+) -> ConvertedImage:
     """Leaves an image out, written or rejected, if `exclude` names it; its row then has neither key nor digest."""
     lines = exclusions.find(ref.key, image.row.sha256)
     if not lines:
         return image
-    nameless, why = ref.replace(key="", spelling="", label="", size=UNKNOWN_SIZE, length=-1), LeftOut("excluded", "")
+    nameless, why = (
+        ref.replace(key="", spelling="", label="", size=UNKNOWN_SIZE, length=-1),
+        LeftOut("excluded", ""),
+    )
     why.stage = "list" if isinstance(ref, Notice) else "encode"
     left_out = reject_image(nameless, why, label_map)
     left_out.excluded = lines
@@ -262,7 +292,11 @@ def exclude_image(ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, 
 
 
 def load_image(
-    ref: ImageRef, settings: DatasetSettings, label_map: LabelMap, split: str = "", earlier: EarlierRecord | None = None
+    ref: ImageRef,
+    settings: DatasetSettings,
+    label_map: LabelMap,
+    split: str = "",
+    earlier: EarlierRecord | None = None,
 ) -> LoadedImage:
     """Reads an image, and checks its class and its digest.
 
@@ -281,7 +315,9 @@ def load_image(
         content, digest, size = Content(data, data), row.sha256, row.bytes
     else:
         content = settings.source.read(ref, settings.images.max_bytes)
-        digest = hashlib.sha256(content.data).hexdigest() if ref.sha256 or earlier is not None else ""
+        digest = (
+            hashlib.sha256(content.data).hexdigest() if ref.sha256 or earlier is not None else ""
+        )
         size = len(content.data)
     if ref.sha256 and digest != ref.sha256.lower():
         raise Rejected("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
@@ -317,7 +353,9 @@ def prepare_loaded(
     if raster is not None:
         check_kept(raster, settings.keep, ref.key, twice)
     features = settings.features
-    return image, compute_features(features, raster, content.data, ref.key, ref.uri) if features else {}
+    return image, compute_features(
+        features, raster, content.data, ref.key, ref.uri
+    ) if features else {}
 
 
 def build_record(
@@ -350,7 +388,9 @@ def build_record(
         row.record = hashlib.sha256(record).hexdigest()
         return ConvertedImage(record, row, missing=_find_missing(layout, fields))
     untouched = image.encoded is data or image.encoded == data
-    stored_digest = image.sha256 or (digest if untouched else hashlib.sha256(image.encoded).hexdigest())
+    stored_digest = image.sha256 or (
+        digest if untouched else hashlib.sha256(image.encoded).hexdigest()
+    )
     fields = image_record(image, layout.convention, stored_digest)
     fields |= {**own, **content.fields, **computed, "file_sha256": digest.encode()}
     row.height, row.width, row.channels = image.height, image.width, image.channels
@@ -370,7 +410,9 @@ def build_record(
     else:
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels = image.pixels
-    return ConvertedImage(record, row, annotations, _find_missing(layout, fields), image.has_position)
+    return ConvertedImage(
+        record, row, annotations, _find_missing(layout, fields), image.has_position
+    )
 
 
 def _find_missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

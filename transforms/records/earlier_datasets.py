@@ -54,7 +54,10 @@ def find_decisive(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a recipe that decide the contents of a record; its version of zlib does not."""
     decisive = {key: value for key, value in recipe.items() if key not in _PLACING}
     versions = decisive.get("versions", {})
-    return {**decisive, "versions": {key: value for key, value in versions.items() if key != "zlib"}}
+    return {
+        **decisive,
+        "versions": {key: value for key, value in versions.items() if key != "zlib"},
+    }
 
 
 class ReferenceDigests:
@@ -66,7 +69,9 @@ class ReferenceDigests:
         label_map: class ids.
     """
 
-    def __init__(self, recipe: Mapping[str, Any], layout: ExampleLayout, label_map: LabelMap) -> None:
+    def __init__(
+        self, recipe: Mapping[str, Any], layout: ExampleLayout, label_map: LabelMap
+    ) -> None:
         self._label_map = label_map
         self._settings = hash_json(find_decisive(recipe))
         self._classes = hash_json([label_map.ids, label_map.catch_all, label_map.numbers])
@@ -86,7 +91,11 @@ class ReferenceDigests:
             f"{self._settings}\0{split if self._stores_split else ''}\0{own}\0{ref.key}\0{ref.label!r}\0{ref.features}"
             f"\0{classes}\0{ref.spelling}\0{ref.sha256}\0{ref.offset}\0{ref.length}\0{ref.packing}\0{ref.lacks_file}"
         )
-        return 0 if isinstance(ref, Notice) else int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+        return (
+            0
+            if isinstance(ref, Notice)
+            else int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+        )
 
 
 class EarlierRecord(NamedTuple):
@@ -116,7 +125,9 @@ class EarlierRecord(NamedTuple):
         """Whether both claim the same source, but their digests differ."""
         if (self.is_current, self.is_same) != (other.is_current, other.is_same):
             return False
-        one, two = (each.row.record if isinstance(each.row, SidecarRow) else None for each in (self, other))
+        one, two = (
+            each.row.record if isinstance(each.row, SidecarRow) else None for each in (self, other)
+        )
         return self.row.sha256 != other.row.sha256 or (self.is_same and one != two)
 
     def replaces_source(self, ref: ImageRef) -> bool:
@@ -149,7 +160,9 @@ class EarlierRecord(NamedTuple):
         )
 
 
-def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tuple[ReusableDataset, ...], list[str]]:
+def find_reusable(
+    folders: Iterable[str], recipe: Mapping[str, Any]
+) -> tuple[tuple[ReusableDataset, ...], list[str]]:
     """Finds the datasets whose records or images can be reused; also returns a note on each that cannot.
 
     Args:
@@ -166,9 +179,14 @@ def find_reusable(folders: Iterable[str], recipe: Mapping[str, Any]) -> tuple[tu
         if marker.index is None or (obstacle and differences(old, new)):
             notes.append(f"no image of {folder} could be reused: {obstacle}")
         else:
-            same_files = all(marker.plan.recipe.get(key) == recipe.get(key) for key in ("compression", "versions"))
+            same_files = all(
+                marker.plan.recipe.get(key) == recipe.get(key)
+                for key in ("compression", "versions")
+            )
             same_source = old.get("source") == new["source"]
-            usable.append(ReusableDataset(folder, marker.run.id, same_source, not obstacle, same_files))
+            usable.append(
+                ReusableDataset(folder, marker.run.id, same_source, not obstacle, same_files)
+            )
     return tuple(usable), notes
 
 
@@ -178,7 +196,11 @@ def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any
         return "it has format 1; the dataset that this run makes can be reused"
     if new["features"] or new.get("functions") or new.get("hooks"):
         return "the settings call functions"
-    changed = [each for key in _DECISIVE for each in differences(old.get(key) or {}, new.get(key) or {}, key)]
+    changed = [
+        each
+        for key in _DECISIVE
+        for each in differences(old.get(key) or {}, new.get(key) or {}, key)
+    ]
     return ", ".join(changed) or ("" if marker.images else "its records have no images")
 
 
@@ -254,14 +276,18 @@ def find_untouched(
         digest: gives the digest of a reference, see `ReferenceDigests`.
     """
     first, last = (order_of(seed, each.key) for each in (refs[0], refs[-1]))
-    for shard in (each for each in _open_dataset(dataset)[0] if each.first <= first and last <= each.last):
+    for shard in (
+        each for each in _open_dataset(dataset)[0] if each.first <= first and last <= each.last
+    ):
         found = _OpenShard(shard, []).rows(0, _MOST_HASH, seed)
         rows = []
         for ref, (row, origin) in zip(refs, found, strict=False):
             if not origin.source == source_digest_of(ref) != 0:
                 break
             rows.append(EarlierRecord(row, origin, is_current=True, is_same=True))
-        same = (each.origin.reference == digest(ref) != 0 for each, ref in zip(rows, refs, strict=False))
+        same = (
+            each.origin.reference == digest(ref) != 0 for each, ref in zip(rows, refs, strict=False)
+        )
         if len(rows) == len(refs) and next(found, None) is None and all(same):
             return shard.entry, rows
     return None
@@ -271,7 +297,9 @@ _reading = Lock()
 
 
 @lru_cache(1)
-def _read_known_digests(datasets: tuple[ReusableDataset, ...], seed: int) -> dict[tuple[int, int], str]:
+def _read_known_digests(
+    datasets: tuple[ReusableDataset, ...], seed: int
+) -> dict[tuple[int, int], str]:
     shards = (shard for each in datasets if each.same_source for shard in _open_dataset(each)[0])
     rows = (row for shard in shards for row in _OpenShard(shard, []).rows(0, _MOST_HASH, seed))
     known = ((row, origin.source) for row, origin in rows if origin.source)
@@ -311,7 +339,9 @@ class _EarlierShard(NamedTuple):
 
     def may_hold(self, orders: Sequence[int]) -> bool:
         """Whether any of these ascending hashes is in its range."""
-        return self.first <= orders[-1] and bisect_left(orders, self.first) < bisect_right(orders, self.last)
+        return self.first <= orders[-1] and bisect_left(orders, self.first) < bisect_right(
+            orders, self.last
+        )
 
 
 @contextmanager
@@ -332,22 +362,38 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
         marker = read_marker(folder)
         if marker.run.id != dataset.run:
             return (), ()
-        entries, compression, images = record_index.list_shards(marker), marker.plan.settings.compression, marker.images
+        entries, compression, images = (
+            record_index.list_shards(marker),
+            marker.plan.settings.compression,
+            marker.images,
+        )
         head, index = record_index.pack_head(entries), marker.index or ""
         with _noting_damage(damaged, folder, index) as path, storage.open_to_read(path) as file:
             is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
             for entry in entries:  # all places of a large dataset at once would take gigabytes
                 digest.update(places := file.read(record_index.PLACE_BYTES * entry.records))
-                edges.append((int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little")))
+                edges.append(
+                    (int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little"))
+                )
             found = digest.hexdigest()  # which the markers of older datasets lack
-            if not is_whole or file.read(1) or (marker.run.digests or {}).get(index, found) != found:
+            if (
+                not is_whole
+                or file.read(1)
+                or (marker.run.digests or {}).get(index, found) != found
+            ):
                 raise ValueError(index)
-            borders = {entries.index(split.shards[0]) for split in marker.splits.values() if split.shards}
+            borders = {
+                entries.index(split.shards[0]) for split in marker.splits.values() if split.shards
+            }
             for number, entry in enumerate(entries):
                 # Hashes of rejected images may be between those of two shards' records.
                 first = 0 if number in borders else edges[number - 1][1]
-                last = _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
-                shards.append(_EarlierShard(dataset, entry, compression, images, first, last, number))
+                last = (
+                    _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
+                )
+                shards.append(
+                    _EarlierShard(dataset, entry, compression, images, first, last, number)
+                )
     return tuple(shards), tuple(damaged)
 
 
@@ -401,7 +447,9 @@ class _OpenShard:
         origins: Iterator[RowOrigin] = repeat(UNKNOWN)
         place = record_index.SECTION_BYTES * self._shard.number
         with self._noting_damage(VERSIONS) as path:
-            (section,) = record_index.parse_table(storage.read_range(path, place, record_index.SECTION_BYTES))
+            (section,) = record_index.parse_table(
+                storage.read_range(path, place, record_index.SECTION_BYTES)
+            )
             lines = _read_lines(path, section.sha256.hex(), section.offset, section.length)
             origins = record_index.parse_origins(lines[first:])
         return origins
@@ -421,10 +469,15 @@ class _OpenShard:
             return earlier
         whole = None
         with self._noting_damage(self._shard.entry.name) as path:
-            record, images = self._read(path, row.offset + HEADER_BYTES, row.length), self._shard.images
+            record, images = (
+                self._read(path, row.offset + HEADER_BYTES, row.length),
+                self._shard.images,
+            )
             image, rest = take_image(record, images) if images else (b"", b"")
             digest = hashlib.sha256(image).hexdigest()
-            if row.record != (digest_parts(rest, digest)[0] if images else hashlib.sha256(record).hexdigest()):
+            if row.record != (
+                digest_parts(rest, digest)[0] if images else hashlib.sha256(record).hexdigest()
+            ):
                 raise ValueError(row.key)
             whole = earlier._replace(record=record, encoded=image, sha256=digest)
         return whole
@@ -434,7 +487,9 @@ class _OpenShard:
         if at < 0 or at + length > len(self._block):
             if self._source is None:
                 self._stored = StoredFile(path)
-                self._source = self._stored if self._shard.compression == "none" else GzipBytes(self._stored)
+                self._source = (
+                    self._stored if self._shard.compression == "none" else GzipBytes(self._stored)
+                )
             self._block, self._start, at = self._source.read(offset, max(length, _BLOCK)), offset, 0
         return bytes(self._block[at : at + length])
 

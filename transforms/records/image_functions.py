@@ -30,7 +30,9 @@ BINS = 8
 
 def mean_std(image: Pixels) -> list[float]:
     """Means of red, green and blue, then their standard deviations, 0 to 255; gray counts as three equal channels."""
-    taken = np.array(moments(np.ascontiguousarray(image)), dtype=np.float64) / (image.shape[0] * image.shape[1])
+    taken = np.array(moments(np.ascontiguousarray(image)), dtype=np.float64) / (
+        image.shape[0] * image.shape[1]
+    )
     means, squares = np.broadcast_to(taken, (3, 2)).T
     return [*map(float, means), *map(float, np.sqrt(np.maximum(squares - means**2, 0)))]
 
@@ -58,7 +60,8 @@ def file_sha256(data: bytes, uri: str) -> bytes:
 
 
 FUNCTIONS: dict[str, Callable[..., Any]] = {
-    each.__name__: each for each in (mean_std, color_histogram, difference_hash, pixels_sha256, file_sha256)
+    each.__name__: each
+    for each in (mean_std, color_histogram, difference_hash, pixels_sha256, file_sha256)
 }
 """The built-in functions by their names in YAML. They take pixels (height, width, 1 or 3 channels, or 4 with an unused
 last one), or a file's bytes and uri."""
@@ -95,7 +98,9 @@ def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
         why = " ".join(str(rejected).split())[:MOST_OF_DETAIL]
         raise Rejected("encode", "function", why or f"{name} gives no reason") from None
     except (Exception, SystemExit) as error:  # a user's function may raise whatever it likes
-        raise FunctionError(f"{setting}: {name} failed on {key}: {describe_error(error)}") from error
+        raise FunctionError(
+            f"{setting}: {name} failed on {key}: {describe_error(error)}"
+        ) from error
 
 
 @cache
@@ -112,13 +117,17 @@ def find_function(name: str) -> Callable[..., Any]:
         found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
         why = f"the module cannot be imported ({describe_error(error)})"
-        raise ValueError(f"function {name!r}: {why}: correct it, or add its folder to PYTHONPATH") from None
+        raise ValueError(
+            f"function {name!r}: {why}: correct it, or add its folder to PYTHONPATH"
+        ) from None
     for part in path.split("."):
         found = getattr(found, part, None)
     if not callable(found):
         raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
     if _is_built_into_python(module_name):
-        raise ValueError(f"function {name!r} is Python's own: name a function in a module of your own")
+        raise ValueError(
+            f"function {name!r} is Python's own: name a function in a module of your own"
+        )
     return found
 
 
@@ -135,12 +144,17 @@ def digest_code(name: str) -> str:
     if ":" not in name:
         return ""
     function = find_function(name)
-    modules = {name.partition(":")[0], getattr(function, "__module__", None) or type(function).__module__}
+    modules = {
+        name.partition(":")[0],
+        getattr(function, "__module__", None) or type(function).__module__,
+    }
     digest = hashlib.sha256()
     for module in sorted(modules):
         found = sys.modules.get(module)
         path = getattr(found, "__file__", None)
-        if path and not _is_built_into_python(module):  # from a folder or an archive, source or compiled
+        if path and not _is_built_into_python(
+            module
+        ):  # from a folder or an archive, source or compiled
             digest.update(found.__loader__.get_data(path))  # type: ignore[union-attr]
     return digest.hexdigest()
 
@@ -186,7 +200,9 @@ def _coerce(given: Any, feature: Feature) -> Value | list[Value]:
     return [coerce(each) for each in given]
 
 
-def make_hooks(ref: ImageRef, images: ImageSettings, keep: KeepSettings, twice: bool = False) -> Hooks:
+def make_hooks(
+    ref: ImageRef, images: ImageSettings, keep: KeepSettings, twice: bool = False
+) -> Hooks:
     """Makes the hooks that are called while an image is prepared.
 
     Args:
@@ -225,8 +241,14 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
 
 def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: bool) -> Any:
     """Calls a function that decides what is stored; if `twice`, it must give the same answer again."""
-    answer = call_function(setting, name, key, pixels.copy() if twice else pixels)  # which it may change
-    if twice and np.asarray(answer).tobytes() != np.asarray(call_function(setting, name, key, pixels)).tobytes():
+    answer = call_function(
+        setting, name, key, pixels.copy() if twice else pixels
+    )  # which it may change
+    if (
+        twice
+        and np.asarray(answer).tobytes()
+        != np.asarray(call_function(setting, name, key, pixels)).tobytes()
+    ):
         what = f"{name} gave two answers for {key}"
         raise FunctionError(f"{setting}: {what}: its answer must depend on the image alone")
     return answer
@@ -263,13 +285,18 @@ def check_kept(raster: Raster, keep: KeepSettings, key: str, twice: bool = False
         gray = np.asarray(to_image(raster).convert("L"))
         if keep.min_brightness is not None and (mean := float(gray.mean())) < keep.min_brightness:
             raise LeftOut("too_dark", f"brightness {mean:.1f}")
-        if keep.min_sharpness is not None and (variance := measure_sharpness(gray)) < keep.min_sharpness:
+        if (
+            keep.min_sharpness is not None
+            and (variance := measure_sharpness(gray)) < keep.min_sharpness
+        ):
             raise LeftOut("too_blurred", f"sharpness {variance:.1f}")
     if keep.function:
         answer = _call_with_pixels("keep.function", keep.function, key, copy_pixels(raster), twice)
         if not isinstance(answer, bool | np.bool_):
             what = f"a value of the type {type(answer).__name__}"
-            raise FunctionError(f"keep.function: {keep.function} returned, for {key}, {what}: return True or False")
+            raise FunctionError(
+                f"keep.function: {keep.function} returned, for {key}, {what}: return True or False"
+            )
         if not answer:
             raise LeftOut("unwanted", keep.function)
 
@@ -282,5 +309,8 @@ def measure_sharpness(gray: Raster) -> float:
     if not edges.size:
         return 0.0
     # In integers, so that every machine computes the same.
-    total, squares = int(edges.sum(dtype=np.int64)), int(np.square(edges, dtype=np.int32).sum(dtype=np.int64))
+    total, squares = (
+        int(edges.sum(dtype=np.int64)),
+        int(np.square(edges, dtype=np.int32).sum(dtype=np.int64)),
+    )
     return (squares * edges.size - total * total) / edges.size**2

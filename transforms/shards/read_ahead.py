@@ -42,7 +42,9 @@ class ReadAhead:
     1.14 times as fast as two processes of plain Pillow.
     """
 
-    def __init__(self, threads: int, batch_items: int = BATCH_ITEMS, batch_bytes: int = BATCH_BYTES) -> None:
+    def __init__(
+        self, threads: int, batch_items: int = BATCH_ITEMS, batch_bytes: int = BATCH_BYTES
+    ) -> None:
         self._threads = threads
         self._most = (batch_items, batch_bytes)
         self._pool = ThreadPoolExecutor(threads, thread_name_prefix="recordmill")
@@ -56,7 +58,10 @@ class ReadAhead:
     ) -> Generator[Result, None, None]:
         """Yields the function's results in the order of the items; see `map_batches`."""
         return self.map_batches(
-            lambda some: take_first(map(function, some), size_of_result), items, size_of, size_of_result
+            lambda some: take_first(map(function, some), size_of_result),
+            items,
+            size_of,
+            size_of_result,
         )
 
     def map_batches(
@@ -100,7 +105,10 @@ class ReadAhead:
                 batch.future.cancel()
 
     def _has_room(self, waiting: "deque[_Batch[Item, Result]]", size: int) -> bool:
-        return len(waiting) <= 2 * self._threads and sum(batch.size for batch in waiting) + size <= WINDOW_BYTES
+        return (
+            len(waiting) <= 2 * self._threads
+            and sum(batch.size for batch in waiting) + size <= WINDOW_BYTES
+        )
 
     def close(self) -> None:
         """Ends the threads."""

@@ -112,7 +112,10 @@ class Progress:
         """How long each stage took, the last one until now; empty if this process did not do all of them."""
         with self._lock:
             ends = [*list(self.entered.values())[1:], time.monotonic()]
-            return {name: end - began for (name, began), end in zip(self.entered.items(), ends, strict=False)}
+            return {
+                name: end - began
+                for (name, began), end in zip(self.entered.items(), ends, strict=False)
+            }
 
     def cpu_seconds(self) -> float:
         """Processor time of the run so far: of this process and its workers."""
@@ -153,4 +156,6 @@ def _cpu_seconds() -> float:
 
 def peak_memory() -> int:
     """The peak memory of this process, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
+        1 if sys.platform == "darwin" else 1024
+    )

@@ -98,7 +98,9 @@ class Fingerprint(NamedTuple):
 def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
     """The fingerprint of a shard's references."""
     # Summed without a list of digests: a shard may have a million references.
-    digest, versions = (add_digests(sum(map(each, refs))) for each in (digest_of, version_digest_of))
+    digest, versions = (
+        add_digests(sum(map(each, refs))) for each in (digest_of, version_digest_of)
+    )
     return Fingerprint(f"{digest:064x}", f"{versions:064x}")
 
 
@@ -113,7 +115,9 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     except (FileNotFoundError, MisfitError):  # there is no note, or one of another version
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
-    there = there and all(storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS)
+    there = there and all(
+        storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS
+    )
     is_transient = not TRANSIENT.isdisjoint(report.rows.rejected)
     is_same = (done.get("format"), done["fingerprint"]) == (MARKER_FORMAT, list(mark))
     if not (there and is_same) or is_transient:
@@ -138,10 +142,15 @@ class WrittenShard:
         changed: for each change of pixels, the key of the first image; for `reencoded`, the first without others.
     """
 
-    def __init__(self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int) -> None:
+    def __init__(
+        self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int
+    ) -> None:
         self.report = ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), mark.digest)
         self._path = partial(shard_path, staging, split, index)
-        self.temporary = (storage.temporary_name(self._path("tfrecord")), storage.temporary_name(self._path("jsonl")))
+        self.temporary = (
+            storage.temporary_name(self._path("tfrecord")),
+            storage.temporary_name(self._path("jsonl")),
+        )
         self._kept: FileContents | None = None
         self.changed: dict[str, str] = {}
         self._mark, self._compression = mark, compression
@@ -208,12 +217,19 @@ class WrittenShard:
             if isinstance(row, SidecarRow):
                 add_to_columns(self._columns, row, self._seed)
                 for change in row.changes:
-                    if change != "metadata_stripped" and (change != "reencoded" or len(row.changes) == 1):
+                    if change != "metadata_stripped" and (
+                        change != "reencoded" or len(row.changes) == 1
+                    ):
                         self.changed.setdefault(change, row.key)
             if image.annotations is not None:
                 add_image(report.annotations, row.key, image.annotations)
         self._origins += b"".join([image.origin().as_line() for image in images])
-        lines = b"".join([orjson.dumps(row_to_json(each.row), option=orjson.OPT_APPEND_NEWLINE) for each in images])
+        lines = b"".join(
+            [
+                orjson.dumps(row_to_json(each.row), option=orjson.OPT_APPEND_NEWLINE)
+                for each in images
+            ]
+        )
         self._sidecar_digest.update(lines)
         return lines
 
@@ -233,24 +249,38 @@ class WrittenShard:
         with self.removed_on_failure():
             contents = self._kept or read_back(self.temporary[0], self._compression)
             if contents.records != report.rows.records:
-                there = f"{report.rows.records} records were written and {contents.records} are there"
+                there = (
+                    f"{report.rows.records} records were written and {contents.records} are there"
+                )
                 raise DamagedFileError(f"{report.split}-{report.index}: {there}")
             if not self._kept and (path := previous.get(contents.sha256)):
                 storage.keep_file(path, contents.sha256, self.temporary[0])
             storage.force_to_disk(self.temporary)
-            storage.remove_files([self._path("done.json")])  # an old note must never describe new files
+            storage.remove_files(
+                [self._path("done.json")]
+            )  # an old note must never describe new files
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
                 storage.move_file(temporary, self._path(kind))
             storage.write_file(self._path("versions"), bytes(self._origins))
             storage.write_file(self._path("columns"), b"".join(self._columns.values()))
-            report.references, report.sidecar_sha256 = report.rows.references, self._sidecar_digest.hexdigest()
-            report.records, report.bytes, report.sha256 = contents.records, contents.bytes, contents.sha256
+            report.references, report.sidecar_sha256 = (
+                report.rows.references,
+                self._sidecar_digest.hexdigest(),
+            )
+            report.records, report.bytes, report.sha256 = (
+                contents.records,
+                contents.bytes,
+                contents.sha256,
+            )
             report.damaged = tuple(sorted(self._damaged))
             kept = to_json(report)
             del kept["contents"]  # they are a column
             note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": kept}
             storage.write_file(self._path("done.json"), orjson.dumps(note))
-        report.contents, report.milliseconds = bytes(self._columns["contents"]), round(1000 * self._seconds)
+        report.contents, report.milliseconds = (
+            bytes(self._columns["contents"]),
+            round(1000 * self._seconds),
+        )
         return report
 
     @contextmanager
@@ -277,7 +307,9 @@ def failed_report(split: str, index: int, references: int, problem: str) -> Shar
     return ShardReport(split, index, references, RowTotals(), AnnotationTotals(), problem=problem)
 
 
-def write_examples(path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings) -> None:
+def write_examples(
+    path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings
+) -> None:
     """Makes the examples and writes them as JSON; an image that cannot be shown is left out.
 
     Args:
@@ -322,4 +354,6 @@ def _make_example(ref: ImageRef, change: str, settings: DatasetSettings) -> Chan
     if pictures is None:
         return None
     before, after = (base64.b64encode(picture).decode() for picture in pictures)
-    return ChangeExample(change, ref.key, stored.changes, len(content.image), len(stored.encoded), before, after)
+    return ChangeExample(
+        change, ref.key, stored.changes, len(content.image), len(stored.encoded), before, after
+    )

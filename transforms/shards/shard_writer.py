@@ -18,7 +18,12 @@ from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.dataset_files import find_marker, shard_path
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings
-from recordmill.transforms.records.convert_image import ConvertedImage, convert_image, copy_earlier, exclude_image
+from recordmill.transforms.records.convert_image import (
+    ConvertedImage,
+    convert_image,
+    copy_earlier,
+    exclude_image,
+)
 from recordmill.transforms.records.earlier_datasets import (
     JoinedReference,
     ReferenceDigests,
@@ -42,11 +47,15 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     for one, other in pairwise(refs):
         if one.key == other.key and one.uri == other.uri:
             by = "by two rows, files or inputs: remove one, or give each row a key of its own"
-            leave_out = "to leave a file out, add --set 'ignore=[/NAME]' or choose others with include"
+            leave_out = (
+                "to leave a file out, add --set 'ignore=[/NAME]' or choose others with include"
+            )
             return f"the {unit} {one.key!r} is listed twice ({one.uri}), {by}; {leave_out}"
         if one.key == other.key:
             is_same_name = normalize("NFC", one.uri) == normalize("NFC", other.uri)
-            places = [ascii(ref.uri) if is_same_name else ref.uri for ref in (one, other)]  # it may differ in spelling
+            places = [
+                ascii(ref.uri) if is_same_name else ref.uri for ref in (one, other)
+            ]  # it may differ in spelling
             remedy = "rename one, or give inputs names"
             return f"two {unit}s have the key {one.key!r}: {places[0]} and {places[1]}; {remedy}"
     return ""
@@ -111,7 +120,11 @@ class ShardWriter:
         """Paths of the previous dataset's shards by digest; empty in a store, where copying them would save nothing."""
         previous = self.plan.previous
         marker = find_marker(previous) if storage.is_local(previous) else None
-        return {each.sha256: storage.join(previous, each.name) for each in marker.shards} if marker else {}
+        return (
+            {each.sha256: storage.join(previous, each.name) for each in marker.shards}
+            if marker
+            else {}
+        )
 
     def write(
         self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
@@ -132,7 +145,9 @@ class ShardWriter:
         if finished := shard_files.find_finished(staging, split, index, mark):
             self.count_done(len(refs))
             return finished
-        shard = WrittenShard(staging, split, index, mark, self.settings.compression, self.settings.seed)
+        shard = WrittenShard(
+            staging, split, index, mark, self.settings.compression, self.settings.seed
+        )
         try:
             if not self._keep_untouched(shard, refs, split):
                 with closing((convert or self.convert)(refs, split)) as images:
@@ -149,15 +164,23 @@ class ShardWriter:
 
     def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
         """Keeps a shard's file in the previous dataset if the same would be written again; returns whether it did."""
-        previous, reuse, digest = self.plan.previous, self.plan.reuse, partial(self._digests.digest, split=split)
+        previous, reuse, digest = (
+            self.plan.previous,
+            self.plan.reuse,
+            partial(self._digests.digest, split=split),
+        )
         if [(each.folder, each.same_files) for each in reuse] != [(previous, True)]:
             return False
         found = find_untouched(reuse[0], refs, self.settings.seed, digest)
         file, rows = found or (None, [])
-        if file is None or any(self.run.exclusions.find(each.row.key, each.row.sha256) for each in rows):
+        if file is None or any(
+            self.run.exclusions.find(each.row.key, each.row.sha256) for each in rows
+        ):
             return False
         pairs = zip(refs, rows, strict=True)
-        images = (copy_earlier(ref, each, self.plan.label_map, each.origin.source) for ref, each in pairs)
+        images = (
+            copy_earlier(ref, each, self.plan.label_map, each.origin.source) for ref, each in pairs
+        )
         return shard.keep(self._count(images), storage.join(previous, file.name), file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
@@ -170,7 +193,9 @@ class ShardWriter:
             report, problem = shard.report, storage.explain_output_error(error, self.plan.output)
             return failed_report(report.split, report.index, report.rows.references, problem)
 
-    def convert(self, refs: Sequence[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
+    def convert(
+        self, refs: Sequence[ImageRef], split: str
+    ) -> Generator[ConvertedImage, None, None]:
         """Yields the records of references in their order.
 
         Raises:
@@ -179,7 +204,11 @@ class ShardWriter:
         is_local = storage.is_local(refs[0].uri)
         in_line = self.in_line and is_local
         decoding = nullcontext() if in_line else decoding_limit(self.threads)
-        layout, label_map, exclusions = self._layout, self.plan.label_map, self.run.exclusions or None
+        layout, label_map, exclusions = (
+            self._layout,
+            self.plan.label_map,
+            self.run.exclusions or None,
+        )
 
         def convert(joined: JoinedReference) -> ConvertedImage:
             ref, origin, earlier, damaged = joined
@@ -196,11 +225,15 @@ class ShardWriter:
             images = (convert(each) for each in joined)
         else:
             pool = pool_for(self.threads, is_local)
-            images = pool.map(convert, joined, lambda each: each.ref.expected_bytes, ConvertedImage.size)
+            images = pool.map(
+                convert, joined, lambda each: each.ref.expected_bytes, ConvertedImage.size
+            )
         with closing(joined), closing(images):
             yield from images
 
-    def _find_origins(self, refs: Iterable[ImageRef], split: str) -> Iterator[tuple[ImageRef, RowOrigin]]:
+    def _find_origins(
+        self, refs: Iterable[ImageRef], split: str
+    ) -> Iterator[tuple[ImageRef, RowOrigin]]:
         """Yields references with digests, many at a time: one by one, between images, takes three times as long."""
         if self.settings.source.late_labels:  # then no record is copied, see `convert_image`
             yield from ((ref, UNKNOWN) for ref in refs)
@@ -208,7 +241,8 @@ class ShardWriter:
         newest, rest = time.time_ns() - UNSURE_NANOSECONDS, iter(refs)
         while some := list(islice(rest, _DIGESTS_AT_ONCE)):
             sources = [
-                0 if ref.version.isdigit() and int(ref.version) > newest else source_digest_of(ref) for ref in some
+                0 if ref.version.isdigit() and int(ref.version) > newest else source_digest_of(ref)
+                for ref in some
             ]
             references = [self._digests.digest(ref, split) for ref in some]
             yield from zip(some, map(RowOrigin, sources, references), strict=True)

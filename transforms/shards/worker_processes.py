@@ -160,7 +160,9 @@ def _do_task(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardRep
     refs = [*batch.refs, *batch.notices]
     try:
         if task.shard is None:
-            with closing(writer.convert(order_references(refs, writer.settings.seed), task.split)) as images:
+            with closing(
+                writer.convert(order_references(refs, writer.settings.seed), task.split)
+            ) as images:
                 return take_first(images, ConvertedImage.size)
         return writer.finish(writer.write(task.split, task.shard, refs))
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
@@ -215,7 +217,9 @@ class WorkerProcesses:
             self._waiting += 1
         return self._writing.submit(self._write, Task(split, index, _encode(refs)), len(refs))
 
-    def convert(self, refs: Sequence[ImageRef], split: str) -> Generator[ConvertedImage, None, None]:
+    def convert(
+        self, refs: Sequence[ImageRef], split: str
+    ) -> Generator[ConvertedImage, None, None]:
         """Converts references in order, in this process, and in workers as soon as one has no shard to write."""
 
         def run(some: Sequence[ImageRef]) -> list[ConvertedImage]:
@@ -225,7 +229,9 @@ class WorkerProcesses:
                         return take_first(images, ConvertedImage.size)
                 return self._ask(worker, Task(split, None, _encode(some)))
 
-        yield from self._ahead.map_batches(run, refs, attrgetter("expected_bytes"), ConvertedImage.size)
+        yield from self._ahead.map_batches(
+            run, refs, attrgetter("expected_bytes"), ConvertedImage.size
+        )
 
     def close(self) -> None:
         """Ends the workers when they have written their shards."""
@@ -254,7 +260,9 @@ class WorkerProcesses:
         """Waits for an idle worker or, for images, until this process (None) is free; shards come first."""
 
         def is_ready() -> bool:
-            return (bool(self._idle) and (for_shard or not self._waiting)) or (not for_shard and self._is_free_here)
+            return (bool(self._idle) and (for_shard or not self._waiting)) or (
+                not for_shard and self._is_free_here
+            )
 
         with self._turn:
             self._turn.wait_for(is_ready)

@@ -103,16 +103,25 @@ def gather_statistics(
         while rows := list(islice(every, _CHUNK)):
             _choose_samples(found.samples, wanted, shard, rows)
             found.boxes.update(
-                min(row.boxes.get("written", 0), MOST_BOXES_COUNTED) for row in rows if row.boxes is not None
+                min(row.boxes.get("written", 0), MOST_BOXES_COUNTED)
+                for row in rows
+                if row.boxes is not None
             )
             _count_sizes(found, [row for row in rows if row.height and row.width])
             if named:
-                found.named |= {(shard.split, row.key): (shard, row) for row in rows if (shard.split, row.key) in named}
+                found.named |= {
+                    (shard.split, row.key): (shard, row)
+                    for row in rows
+                    if (shard.split, row.key) in named
+                }
     return found
 
 
 def _choose_samples(
-    samples: Mapping[str, list[Place]], wanted: Mapping[str, int], shard: Shard, rows: Iterable[SidecarRow]
+    samples: Mapping[str, list[Place]],
+    wanted: Mapping[str, int],
+    shard: Shard,
+    rows: Iterable[SidecarRow],
 ) -> None:
     missing = {name for name, places in samples.items() if len(places) < wanted[name]}
     for row in rows if missing else ():
@@ -220,7 +229,9 @@ def gather_values(dataset: Dataset) -> StoredValues:
         LoadError: a record is damaged.
         OSError: a shard cannot be read.
     """
-    columns = [Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS]
+    columns = [
+        Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS
+    ]
     keys = {each.field: each.key for each in dataset.features}
     has_boxes = bool(dataset.marker and dataset.marker.boxes) and not BOX_FIELDS.isdisjoint(keys)
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
@@ -238,9 +249,15 @@ def gather_values(dataset: Dataset) -> StoredValues:
 
 
 def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview]:
-    records, size = sum(shard.records or 0 for shard in shards), sum(shard.bytes or 0 for shard in shards)
+    records, size = (
+        sum(shard.records or 0 for shard in shards),
+        sum(shard.bytes or 0 for shard in shards),
+    )
     chosen = choose_evenly(shards, MOST_SHARDS)
-    found.shards, found.whole = len(chosen), records <= MOST_RECORDS and size <= MOST_BYTES and chosen is shards
+    found.shards, found.whole = (
+        len(chosen),
+        records <= MOST_RECORDS and size <= MOST_BYTES and chosen is shards,
+    )
     parts = 1 if found.whole else len(chosen)
     for shard in chosen:
         left = MOST_BYTES // parts
@@ -266,7 +283,9 @@ def read_boxes(example: ParsedExample, keys: Mapping[str, str]) -> NDArray[np.fl
         keys: the keys of its features by their fields.
     """
     if "bbox" in keys:
-        return np.array(example.values(keys["bbox"]) or (), np.float64).reshape(-1, 4)[:, [1, 0, 3, 2]]
+        return np.array(example.values(keys["bbox"]) or (), np.float64).reshape(-1, 4)[
+            :, [1, 0, 3, 2]
+        ]
     sides = [example.values(keys.get(side, "")) or () for side in ("xmin", "ymin", "xmax", "ymax")]
     return np.array(sides if all(sides) else [()] * 4, np.float64).T
 
@@ -305,7 +324,9 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
         classes: images, or boxes, by class name.
         with_boxes: whether boxes are drawn on them.
     """
-    most, of_class = (MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES) if with_boxes else (MOST_IMAGES, MOST_OF_CLASS)
+    most, of_class = (
+        (MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES) if with_boxes else (MOST_IMAGES, MOST_OF_CLASS)
+    )
     chosen = choose_evenly(most_frequent(classes), MOST_CLASSES)
     return dict.fromkeys(chosen, min(most // max(len(chosen), 1), of_class))
 
@@ -347,14 +368,21 @@ def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes
 
 
 def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: int) -> str:
-    settings = ImageSettings(reencode="always", resize=Resize(longest=side), quality=80, subsampling="4:2:0")
+    settings = ImageSettings(
+        reencode="always", resize=Resize(longest=side), quality=80, subsampling="4:2:0"
+    )
     shape = (row.height or 0, row.width or 0, row.channels or 0)
     try:
         example = ParsedExample(record)
         (stored,) = example.values(keys["encoded"]) or (b"",)
         is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
-        prepared = prepare_image(np.frombuffer(stored, np.uint8).reshape(shape) if is_raw else stored, settings)
-    except (Rejected, DamagedExampleError):  # stored without decoding (`check: header`), or an Example without an image
+        prepared = prepare_image(
+            np.frombuffer(stored, np.uint8).reshape(shape) if is_raw else stored, settings
+        )
+    except (
+        Rejected,
+        DamagedExampleError,
+    ):  # stored without decoding (`check: header`), or an Example without an image
         return ""
     boxes = read_boxes(example, keys).tolist()
     encoded = draw_boxes(prepared.encoded, boxes) if boxes else prepared.encoded

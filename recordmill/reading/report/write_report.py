@@ -22,7 +22,13 @@ from recordmill import storage
 from recordmill.imaging.pixels import CHANGES
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.report import image_statistics
-from recordmill.schemas.dataset.file_names import CONFIGURATION, DUPLICATES, REJECTED, REPORT, REPORT_DATA
+from recordmill.schemas.dataset.file_names import (
+    CONFIGURATION,
+    DUPLICATES,
+    REJECTED,
+    REPORT,
+    REPORT_DATA,
+)
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import DuplicateGroup, RejectedFile, Remark, ReportData
@@ -108,7 +114,9 @@ class Contents:
     marker: Marker
     configuration: str = ""
     data: ReportData = field(default_factory=ReportData)
-    statistics: image_statistics.ImageStatistics = field(default_factory=image_statistics.ImageStatistics)
+    statistics: image_statistics.ImageStatistics = field(
+        default_factory=image_statistics.ImageStatistics
+    )
     stored: image_statistics.StoredValues = field(default_factory=image_statistics.StoredValues)
     groups: Sequence[DuplicateGroup] = ()
     rejected: Mapping[str, Sequence[RejectedFile]] = field(default_factory=dict)
@@ -142,14 +150,20 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
         groups=_worst_groups(dataset),
         rejected=_first_rejected(dataset),
     )
-    named = {(image.split, image.key) for group in found.groups for image in group.images[:MOST_OF_GROUP]}
+    named = {
+        (image.split, image.key) for group in found.groups for image in group.images[:MOST_OF_GROUP]
+    }
     wanted = image_statistics.choose_samples(+marker.class_counts, found.has_boxes)
-    return replace(found, statistics=image_statistics.gather_statistics(dataset.shards, wanted, named))
+    return replace(
+        found, statistics=image_statistics.gather_statistics(dataset.shards, wanted, named)
+    )
 
 
 def _read_data(folder: str, marker: Marker) -> ReportData:
     if REPORT_DATA in marker.files:
-        return from_json(ReportData, orjson.loads(storage.read_range(storage.join(folder, REPORT_DATA))))
+        return from_json(
+            ReportData, orjson.loads(storage.read_range(storage.join(folder, REPORT_DATA)))
+        )
     return ReportData(tuple(map(Remark, marker.remarks or ())))
 
 
@@ -157,7 +171,11 @@ def _worst_groups(dataset: Dataset) -> list[DuplicateGroup]:
     """Some groups of the same bytes, then some pairs that look alike: those with several classes or splits first."""
     worst: list[dict[str, Any]] = []
     for _, group in groupby(dataset.lines(DUPLICATES), itemgetter("kind")):
-        worst += nlargest(MOST_OF_GROUP, group, key=lambda line: (len(line["classes"]) > 1, len(line["splits"]) > 1))
+        worst += nlargest(
+            MOST_OF_GROUP,
+            group,
+            key=lambda line: (len(line["classes"]) > 1, len(line["splits"]) > 1),
+        )
     return [from_json(DuplicateGroup, line) for line in worst]
 
 
@@ -211,12 +229,18 @@ def render_report(contents: Contents) -> bytes:
         OSError: a shard cannot be read.
     """
     filters = {"name": show_name, "percent": show_percent, "value": show_value}
-    return load_template(__package__, "report.html.jinja", **filters).render(build_view(contents)).encode()
+    return (
+        load_template(__package__, "report.html.jinja", **filters)
+        .render(build_view(contents))
+        .encode()
+    )
 
 
 def show_name(name: str | None) -> str:
     """A name cut to fit, with control characters made visible: they cannot disturb the text around it."""
-    text = "".join(chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or "")
+    text = "".join(
+        chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or ""
+    )
     if len(text) > LONGEST_NAME:
         half = LONGEST_NAME // 2
         text = f"{text[:half]}…{text[-half + 1 :]}"
@@ -261,18 +285,30 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
     pictures = image_statistics.make_thumbnails(dataset, samples, side)
     left = zip(pictures, samples, strict=True)
     sheet = {
-        name: [{"picture": picture, "key": row.key} for picture, (_, row) in islice(left, len(places))]
+        name: [
+            {"picture": picture, "key": row.key} for picture, (_, row) in islice(left, len(places))
+        ]
         for name, places in statistics.samples.items()
         if places
     }
     named = dict(
-        zip(statistics.named, image_statistics.make_thumbnails(dataset, [*statistics.named.values()]), strict=True)
+        zip(
+            statistics.named,
+            image_statistics.make_thumbnails(dataset, [*statistics.named.values()]),
+            strict=True,
+        )
     )
     return {
         "sheet": sheet if any(pictures) else {},  # nothing to show: raw observations, or any files
         "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),
         "groups": [
-            (group, [(image, named.get((image.split, image.key), "")) for image in group.images[:MOST_OF_GROUP]])
+            (
+                group,
+                [
+                    (image, named.get((image.split, image.key), ""))
+                    for image in group.images[:MOST_OF_GROUP]
+                ],
+            )
             for group in contents.groups
         ],
     }
@@ -286,10 +322,15 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
     total = marker.class_counts
     names = most_frequent(total)
     are_many = len(names) > MOST_BARS
-    largest, smallest = (names[: MOST_BARS - SMALLEST_BARS], names[-SMALLEST_BARS:]) if are_many else (names, [])
+    largest, smallest = (
+        (names[: MOST_BARS - SMALLEST_BARS], names[-SMALLEST_BARS:]) if are_many else (names, [])
+    )
 
     def bars(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-        return [(name, [split.class_counts.get(name, 0) for split in marker.splits.values()]) for name in names]
+        return [
+            (name, [split.class_counts.get(name, 0) for split in marker.splits.values()])
+            for name in names
+        ]
 
     return {
         "most": max(total.values(), default=0),
@@ -302,7 +343,9 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
 def describe_sizes(statistics: image_statistics.ImageStatistics) -> dict[str, Any]:
     """Sizes, shapes and bytes of images."""
     return {
-        "common": sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[:MOST_SIZES_SHOWN],
+        "common": sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[
+            :MOST_SIZES_SHOWN
+        ],
         "widths": draw_sizes(statistics.widths, "{:,.0f}".format),
         "heights": draw_sizes(statistics.heights, "{:,.0f}".format),
         "aspects": draw_histogram(statistics.aspects, _show_ratio),

@@ -12,13 +12,20 @@ from apache_beam.options.pipeline_options import PipelineOptions, S3Options
 from boto3.s3.transfer import TransferConfig
 from boto3.session import Session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError, NoCredentialsError, PartialCredentialsError
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    NoCredentialsError,
+    PartialCredentialsError,
+)
 
 from recordmill.storage.stores.find_store import VersionedObject
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, split_uri, system_error
 
 _MOST_KEYS = 1000  # the most that one request deletes
-_IN_PARTS = TransferConfig(multipart_threshold=BLOCK_BYTES, multipart_chunksize=BLOCK_BYTES, use_threads=False)
+_IN_PARTS = TransferConfig(
+    multipart_threshold=BLOCK_BYTES, multipart_chunksize=BLOCK_BYTES, use_threads=False
+)
 
 
 class AmazonStore(Store):
@@ -42,7 +49,9 @@ class AmazonStore(Store):
             aws_access_key_id=s3.s3_access_key_id,
             aws_secret_access_key=s3.s3_secret_access_key,
             aws_session_token=s3.s3_session_token,
-            config=Config(max_pool_connections=CONNECTIONS),  # by default it keeps ten and discards the others
+            config=Config(
+                max_pool_connections=CONNECTIONS
+            ),  # by default it keeps ten and discards the others
         )
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
@@ -75,18 +84,24 @@ class AmazonStore(Store):
         # S3 also leaves out the name itself. Without the last letter, it lists a few more, which the caller skips.
         more = {"StartAfter": below + start[:-1]} if start else {}
         with _os_errors(prefix):
-            for page in self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=below, **more):
+            for page in self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=bucket, Prefix=below, **more
+            ):
                 for found in page.get("Contents", ()):
                     yield _describe(f"s3://{bucket}/{found['Key']}", found["Size"], found)
 
     def names(self, prefix: str) -> Iterator[str]:
         """The next part of each URL with this prefix; folders end with a slash."""
         bucket, start = split_uri(prefix)
-        pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=start, Delimiter="/")
+        pages = self._client.get_paginator("list_objects_v2").paginate(
+            Bucket=bucket, Prefix=start, Delimiter="/"
+        )
         with _os_errors(prefix):
             for page in pages:
                 yield from (found["Key"][len(start) :] for found in page.get("Contents", ()))
-                yield from (found["Prefix"][len(start) :] for found in page.get("CommonPrefixes", ()))
+                yield from (
+                    found["Prefix"][len(start) :] for found in page.get("CommonPrefixes", ())
+                )
 
     def open_to_write(self, uri: str) -> BinaryIO:
         """A stream that becomes an object when it is closed."""
@@ -107,7 +122,9 @@ class AmazonStore(Store):
                     answer = self._client.delete_objects(Bucket=bucket, Delete=batch)
                 for refused in answer.get("Errors", ()):
                     status = 403 if refused["Code"] == "AccessDenied" else None
-                    raise system_error(status, refused["Message"], f"s3://{bucket}/{refused['Key']}")
+                    raise system_error(
+                        status, refused["Message"], f"s3://{bucket}/{refused['Key']}"
+                    )
 
 
 class _Upload(io.RawIOBase):

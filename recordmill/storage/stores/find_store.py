@@ -27,7 +27,9 @@ class VersionedObject(FileMetadata):
             store has none.
     """
 
-    def __init__(self, path: str, size_in_bytes: int, last_updated_in_seconds: float, version: str) -> None:
+    def __init__(
+        self, path: str, size_in_bytes: int, last_updated_in_seconds: float, version: str
+    ) -> None:
         super().__init__(path, size_in_bytes, last_updated_in_seconds)
         self.version = version
 
@@ -91,7 +93,12 @@ class BeamStore(Store):
     def delete(self, uris: list[str]) -> None:
         """Deletes files."""
         there = [uri for uri in uris if self.describe(uri)]
-        FileSystems.delete(["".join(f"[{letter}]" if letter in "*?[" else letter for letter in uri) for uri in there])
+        FileSystems.delete(
+            [
+                "".join(f"[{letter}]" if letter in "*?[" else letter for letter in uri)
+                for uri in there
+            ]
+        )
 
 
 def _make_pattern(path: str) -> str:

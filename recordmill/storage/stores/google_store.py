@@ -14,7 +14,14 @@ from google.cloud.storage.retry import DEFAULT_RETRY
 from requests.adapters import HTTPAdapter
 
 from recordmill.storage.stores.find_store import VersionedObject
-from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, in_parallel, split_uri, system_error
+from recordmill.storage.stores.store import (
+    BLOCK_BYTES,
+    CONNECTIONS,
+    Store,
+    in_parallel,
+    split_uri,
+    system_error,
+)
 
 _TYPE = "application/octet-stream"
 
@@ -30,7 +37,9 @@ class GoogleStore(Store):
 
     def __init__(self, options: PipelineOptions) -> None:
         self._client = create_storage_client(options)
-        adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)  # by default it keeps ten and discards the others
+        adapter = HTTPAdapter(
+            pool_maxsize=CONNECTIONS
+        )  # by default it keeps ten and discards the others
         for scheme in ("https://", "http://"):
             self._client._http.mount(scheme, adapter)
 
@@ -45,7 +54,10 @@ class GoogleStore(Store):
             try:
                 # As stored: Google would unpack objects with Content-Encoding gzip, and then ignore ranges.
                 data: bytes = self._blob(uri).download_as_bytes(
-                    start=offset or None if last is None else offset, end=last, raw_download=True, retry=DEFAULT_RETRY
+                    start=offset or None if last is None else offset,
+                    end=last,
+                    raw_download=True,
+                    retry=DEFAULT_RETRY,
                 )
             except RequestRangeNotSatisfiable:
                 return b""
@@ -66,7 +78,9 @@ class GoogleStore(Store):
         more: dict[str, Any] = {"start_offset": below + start} if start else {}
         fields = "items(name,size,updated,generation),nextPageToken"
         with _os_errors(prefix):
-            for blob in self._client.list_blobs(bucket, prefix=below, fields=fields, retry=DEFAULT_RETRY, **more):
+            for blob in self._client.list_blobs(
+                bucket, prefix=below, fields=fields, retry=DEFAULT_RETRY, **more
+            ):
                 yield _describe(f"gs://{bucket}/{blob.name}", blob)
 
     def names(self, prefix: str) -> Iterator[str]:
@@ -74,7 +88,9 @@ class GoogleStore(Store):
         bucket, start = split_uri(prefix)
         fields = "items(name),prefixes,nextPageToken"
         with _os_errors(prefix):
-            found = self._client.list_blobs(bucket, prefix=start, delimiter="/", fields=fields, retry=DEFAULT_RETRY)
+            found = self._client.list_blobs(
+                bucket, prefix=start, delimiter="/", fields=fields, retry=DEFAULT_RETRY
+            )
             yield from (blob.name[len(start) :] for blob in found)
             yield from (folder[len(start) :] for folder in found.prefixes)
 

@@ -4,7 +4,11 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.pipeline.configuration.resolve_settings import check_features, check_fields, find_unstored_boxes
+from recordmill.pipeline.configuration.resolve_settings import (
+    check_features,
+    check_fields,
+    find_unstored_boxes,
+)
 from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
 from recordmill.schemas.features import RECORD_FIELDS, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef, boxes_of
@@ -31,14 +35,22 @@ def functions(**named):
 
 def test_a_function_adds_a_feature_or_fills_the_conventions():
     added = make_settings(features=functions(colour="mean_std"))
-    assert [each.key for each in ExampleLayout(added).features][-2:] == ["image/key/sha256", "colour"]
+    assert [each.key for each in ExampleLayout(added).features][-2:] == [
+        "image/key/sha256",
+        "colour",
+    ]
     assert ExampleLayout(added).needs_pixels
     filled = make_settings(
         features=functions(feature="mean_std", digest="file_sha256"),
         convention="feature_vector",
         shards=ShardSettings(name="{split}{index}"),
     )
-    assert [each.key for each in ExampleLayout(filled).features] == ["sha256", "feature", "label", "digest"]
+    assert [each.key for each in ExampleLayout(filled).features] == [
+        "sha256",
+        "feature",
+        "label",
+        "digest",
+    ]
     assert not ExampleLayout(make_settings(features=functions(digest="file_sha256"))).needs_pixels
 
 
@@ -53,8 +65,14 @@ def test_a_function_adds_a_feature_or_fills_the_conventions():
             {"features": functions(x="math:floor"), "decode": "none", "convention": "plain"},
             "features.x: math:floor takes images, and none is decoded: set its of: file",
         ),
-        ({"features": functions(label="mean_std")}, "features.label: the name is taken: choose another, such as x/lab"),
-        ({"features": functions(image__format="mean_std")}, "features.image/format: the name is taken"),
+        (
+            {"features": functions(label="mean_std")},
+            "features.label: the name is taken: choose another, such as x/lab",
+        ),
+        (
+            {"features": functions(image__format="mean_std")},
+            "features.image/format: the name is taken",
+        ),
         (
             {"features": functions(feature="file_sha256"), "convention": "feature_vector"},
             "features.feature: the convention (feature extraction scripts') wants float[]",
@@ -103,9 +121,13 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
         for shape in ((), (None,)):
             if (kind, bool(shape)) == (field.kind, field.many):
                 continue
-            wrong = {"x": ConventionFeature(field=name, type=kind, shape=shape), "y": right("labels")}
+            wrong = {
+                "x": ConventionFeature(field=name, type=kind, shape=shape),
+                "y": right("labels"),
+            }
             with pytest.raises(
-                ValueError, match=rf"^convention\.features\.x does not have the type of the field '{name}'"
+                ValueError,
+                match=rf"^convention\.features\.x does not have the type of the field '{name}'",
             ):
                 check(own(**wrong), EVERYTHING)
 
@@ -156,12 +178,16 @@ def test_a_field_of_the_sources_own_or_of_a_function_counts():
 )
 @pytest.mark.parametrize("name", ["default", "keras", "tf_object_detection"])
 def test_several_labels_need_a_place(source, key, name):
-    with pytest.raises(ValueError, match="^" + re.escape(f"{key} gives several labels, and the convention (")):
+    with pytest.raises(
+        ValueError, match="^" + re.escape(f"{key} gives several labels, and the convention (")
+    ):
         check(name, source)
     check(name, Manifest(preset="automl"))  # whose rows may have one each
     check(name, Coco())
     check(own(x=right("label_texts")), source)
-    with pytest.raises(ValueError, match="stores one: name a column of one, or store the field labels"):
+    with pytest.raises(
+        ValueError, match="stores one: name a column of one, or store the field labels"
+    ):
         check(own(x=right("label")), source)
 
 
@@ -197,12 +223,17 @@ def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
     assert find_unstored_boxes(layout("tfds", source)) == ""
 
 
-@pytest.mark.parametrize("source", [ClassFolders(), SEVERAL, Manifest(preset="automl"), Tfrecords()])
+@pytest.mark.parametrize(
+    "source", [ClassFolders(), SEVERAL, Manifest(preset="automl"), Tfrecords()]
+)
 def test_boxes_that_may_be_there_need_none(source):
     assert find_unstored_boxes(layout("default", source)) == ""
 
 
 def test_a_taken_name():
     source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={"image/height": "x"})
-    with pytest.raises(ValueError, match=r"the feature name 'image/height' is taken: choose another, such as x/image/"):
+    with pytest.raises(
+        ValueError,
+        match=r"the feature name 'image/height' is taken: choose another, such as x/image/",
+    ):
         check_features(layout("tf_object_detection", source))

@@ -28,7 +28,9 @@ def test_without_a_file_the_defaults_hold():
 
 
 def test_plain_values_give_the_same_settings_again(tmp_path):
-    settings = load_settings("configs/filename_labels.yaml", ["images.resize.longest=64", "limit=5"]).settings
+    settings = load_settings(
+        "configs/filename_labels.yaml", ["images.resize.longest=64", "limit=5"]
+    ).settings
     (tmp_path / "stored.yaml").write_text(make_recipe(settings, "# Recognised this\n").config_text)
     stored = load_settings(str(tmp_path / "stored.yaml"), [])
     assert (stored.settings, stored.comment) == (settings, "# Recognised this\n")
@@ -44,7 +46,11 @@ def test_shipped_configurations_are_found_from_anywhere(tmp_path, monkeypatch, p
 @pytest.mark.parametrize("name", convention_names())
 def test_a_shipped_convention_is_a_configuration_to_copy(name):
     convention = load_convention(name)
-    given = ["features.feature=mean_std"] if BOX_FIELDS.isdisjoint(convention.fields) else ["source.kind=voc"]
+    given = (
+        ["features.feature=mean_std"]
+        if BOX_FIELDS.isdisjoint(convention.fields)
+        else ["source.kind=voc"]
+    )
     assert load_settings(str(CONVENTIONS / f"{name}.yaml"), given).settings.convention == convention
 
 
@@ -60,15 +66,25 @@ def test_an_empty_file_is_the_defaults(tmp_path):
 
 
 def test_overrides_reach_any_depth_and_the_last_wins():
-    overrides = ["images.resize.exact=[32, 48]", "images.quality=1", "images.quality=2", "labels.classes=[a, b]"]
+    overrides = [
+        "images.resize.exact=[32, 48]",
+        "images.quality=1",
+        "images.quality=2",
+        "labels.classes=[a, b]",
+    ]
     settings = load_settings(None, overrides).settings
     assert (settings.images.resize.exact, settings.images.quality) == ((32, 48), 2)
     assert settings.labels.classes == ("a", "b")
 
 
 def test_an_override_of_one_entry_keeps_the_others():
-    assert load_settings(None, ["splits.fractions.train=0.8"]).settings.splits.fractions == {"train": 0.8, "test": 0.1}
-    assert load_settings(None, ["source.kind=arrays", "source.images.train=x"]).settings.source.images == {
+    assert load_settings(None, ["splits.fractions.train=0.8"]).settings.splits.fractions == {
+        "train": 0.8,
+        "test": 0.1,
+    }
+    assert load_settings(
+        None, ["source.kind=arrays", "source.images.train=x"]
+    ).settings.source.images == {
         "train": "x",
         "test": "x_test",
     }
@@ -78,17 +94,25 @@ def test_an_override_of_one_entry_keeps_the_others():
 
 def test_an_override_of_one_entry_keeps_the_others_of_the_file(tmp_path):
     (tmp_path / "own.yaml").write_text("splits: {fractions: {a: 0.5, b: 0.5}}\nimages:\n")
-    settings = load_settings(str(tmp_path / "own.yaml"), ["splits.fractions.a=0.25", "images.quality=9"]).settings
+    settings = load_settings(
+        str(tmp_path / "own.yaml"), ["splits.fractions.a=0.25", "images.quality=9"]
+    ).settings
     assert (settings.splits.fractions, settings.images.quality) == ({"a": 0.25, "b": 0.5}, 9)
 
 
-@pytest.mark.parametrize(("value", "word"), [("yes", "yes"), ("no", "no"), ("true", "yes"), ('"yes"', "yes")])
+@pytest.mark.parametrize(
+    ("value", "word"), [("yes", "yes"), ("no", "no"), ("true", "yes"), ('"yes"', "yes")]
+)
 def test_yes_and_no_may_be_written_without_quotes(tmp_path, value, word):
     (tmp_path / "own.yaml").write_text(
         f"source: {{kind: table, columns: {{a: int}}, infer: {value}}}\nconvention: plain"
     )
     assert load_settings(str(tmp_path / "own.yaml"), []).settings.source.infer == word
-    override = ["source={kind: table, columns: {a: int}}", "convention=plain", f"source.infer={value}"]
+    override = [
+        "source={kind: table, columns: {a: int}}",
+        "convention=plain",
+        f"source.infer={value}",
+    ]
     assert load_settings(None, override).settings.source.infer == word
 
 
@@ -138,7 +162,9 @@ def test_a_value_beyond_all_bounds_is_one_sentence(override, error):
 
 
 def test_an_override_may_hold_equals_signs():
-    settings = load_settings(None, ["source={kind: filename_labels, pattern: '(?P<label>a=b)'}"]).settings
+    settings = load_settings(
+        None, ["source={kind: filename_labels, pattern: '(?P<label>a=b)'}"]
+    ).settings
     assert settings.source.pattern == "(?P<label>a=b)"
 
 
@@ -150,16 +176,28 @@ def test_an_override_may_hold_equals_signs():
             "images.resize={longest: 5, widest: 3}",
             "unknown setting images.resize.widest: write one of images.resize.",
         ),
-        ("splits.fraction.train=1", "unknown setting splits.fraction: did you mean splits.fractions?"),
-        ("source.kind=zip", "there is no source 'zip': choose one of archives, arrays, class_folders, coco"),
+        (
+            "splits.fraction.train=1",
+            "unknown setting splits.fraction: did you mean splits.fractions?",
+        ),
+        (
+            "source.kind=zip",
+            "there is no source 'zip': choose one of archives, arrays, class_folders, coco",
+        ),
         ("source=zip", "source is 'zip': write source: {kind: class_folders} and its settings"),
         ("source.class_from=middle", "source.class_from is 'middle': "),
         ("images=5", "images is 5: "),
         ("images.quality=high", "images.quality is 'high': "),
         ("images.quality=101", "images.quality is 101: it should be less than or equal to 100"),
         ("images.formats=[JPG]", "images.formats.0 is 'JPG': it should be 'JPEG', 'PNG', "),
-        ("images.resize.longest=0", "images.resize.longest is 0: it should be greater than or equal to 1"),
-        ("splits.fractions={train: 0.9, test: 0.2}", "splits.fractions sum to 1.1, which is over 1: lower them"),
+        (
+            "images.resize.longest=0",
+            "images.resize.longest is 0: it should be greater than or equal to 1",
+        ),
+        (
+            "splits.fractions={train: 0.9, test: 0.2}",
+            "splits.fractions sum to 1.1, which is over 1: lower them",
+        ),
         ("splits.fractions={train: 0}", "splits.fractions.train is 0"),
         ("splits.fractions={a/b: 1}", "'a/b' cannot be a split's name"),
         ("splits.group=(", "splits.group '(' is not a regular expression"),
@@ -174,8 +212,14 @@ def test_an_override_may_hold_equals_signs():
             "convention is not set: source.kind gives boxes, and the default convention stores none: "
             "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out",
         ),
-        ("max_rejected.boxes.share=2", "max_rejected.boxes.share is 2: it should be less than or equal to 1"),
-        ("max_rejected.labels.count=-1", "max_rejected.labels.count is -1: it should be greater than or equal to 0"),
+        (
+            "max_rejected.boxes.share=2",
+            "max_rejected.boxes.share is 2: it should be less than or equal to 1",
+        ),
+        (
+            "max_rejected.labels.count=-1",
+            "max_rejected.labels.count is -1: it should be greater than or equal to 0",
+        ),
         ("max_rejected.share=2", "max_rejected.share is 2: it should be less than or equal to 1"),
         ("labels={ids: integers, offset: 1}", "labels.ids: integers takes each label as its id"),
         ("name=a/b", "name 'a/b' cannot name files"),
@@ -189,7 +233,10 @@ def test_a_wrong_value_is_named_with_its_path(override, error):
 
 
 def test_all_errors_are_reported_at_once():
-    assert len(errors_of(["imagez=1", "seeed=2", "source.class_form=path", "images.quality=high"])) == 4
+    assert (
+        len(errors_of(["imagez=1", "seeed=2", "source.class_form=path", "images.quality=high"]))
+        == 4
+    )
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "words", "5"])
@@ -220,7 +267,11 @@ def test_a_number_as_a_key(tmp_path):
     ("text", "key", "place"),
     [
         ("seed: 1\nlimit: 5\nseed: 2\n", "seed", "line 3, column 1"),
-        ("splits:\n  fractions: {train: 0.9,\n    test: 0.1, train: 1}\n", "train", "line 3, column 16"),
+        (
+            "splits:\n  fractions: {train: 0.9,\n    test: 0.1, train: 1}\n",
+            "train",
+            "line 3, column 16",
+        ),
         ("source:\n  kind: idx\nseed: 3\n'source': {kind: arrays}\n", "source", "line 4, column 1"),
         ("features:\n  - {caf\u00e9: 1, cafe\u0301: 2}\n", "caf\u00e9", "line 2, column 15"),
     ],
@@ -234,13 +285,19 @@ def test_a_key_that_is_given_twice(tmp_path, text, key, place):
 
 
 def test_an_override_below_a_value(tmp_path):
-    assert errors_of(["seed=1", "seed.x=2"]) == ["--set seed.x=2: seed is 1, which has no keys below it"]
+    assert errors_of(["seed=1", "seed.x=2"]) == [
+        "--set seed.x=2: seed is 1, which has no keys below it"
+    ]
 
 
 def test_settings_are_plain_values_in_the_shape_of_the_yaml():
     source = FilenameLabels(features_from={})
     plain = as_yaml_dict(make_settings(source=source))
-    assert plain["source"] == {"kind": "filename_labels", "pattern": source.pattern, "features_from": {}}
+    assert plain["source"] == {
+        "kind": "filename_labels",
+        "pattern": source.pattern,
+        "features_from": {},
+    }
     assert plain["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
     assert orjson.loads(orjson.dumps(plain))["images"]["quality"] == 95
 
@@ -253,7 +310,9 @@ def test_the_default_source_goes_by_its_name():
 def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
-    assert errors_of(["source.x=1"]) == ["--set: unknown setting source.x: write one of source.class_from"]
+    assert errors_of(["source.x=1"]) == [
+        "--set: unknown setting source.x: write one of source.class_from"
+    ]
     assert type(load_settings(None, ["source.class_from=path"]).settings.source) is kind
     assert set(vars(kind)) == before
 
@@ -265,9 +324,13 @@ CAFE = unicodedata.normalize("NFD", "café")
 def test_text_is_in_nfc_as_keys_are(tmp_path, where):
     word = CAFE.encode("unicode_escape").decode() if where == "escape" else CAFE
     classes, folders = f'["{word}", dog]', f'{{"{word}": train}}'
-    (tmp_path / "own.yaml").write_text(f"labels: {{classes: {classes}}}\nsplits: {{from_folders: {folders}}}")
+    (tmp_path / "own.yaml").write_text(
+        f"labels: {{classes: {classes}}}\nsplits: {{from_folders: {folders}}}"
+    )
     overrides = [f"labels.classes={classes}", f"splits.from_folders={folders}"]
-    settings = load_settings(str(tmp_path / "own.yaml") if where == "file" else None, overrides).settings
+    settings = load_settings(
+        str(tmp_path / "own.yaml") if where == "file" else None, overrides
+    ).settings
     assert settings.labels.classes == ("caf\u00e9", "dog")
     assert settings.splits.from_folders == {"caf\u00e9": "train"}
 
@@ -280,7 +343,9 @@ def test_a_key_in_an_override_is_text_too():
 GIVEN = "splits.from_folders={train: train, val: validation}"
 
 
-@pytest.mark.parametrize("config", [None, "configs/class_folders.yaml", "configs/filename_labels.yaml"])
+@pytest.mark.parametrize(
+    "config", [None, "configs/class_folders.yaml", "configs/filename_labels.yaml"]
+)
 def test_given_splits_need_no_fractions(config, tmp_path):
     settings = load_settings(config, [GIVEN]).settings
     assert settings.splits.names == ("train", "validation")
@@ -296,5 +361,7 @@ def test_given_splits_and_fractions_contradict_each_other(tmp_path):
         "splits.from_folders and splits.fractions contradict each other: remove one of them "
         "(--set 'splits={from_folders: {...}}' replaces both)"
     )
-    advised = load_settings(str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"]).settings
+    advised = load_settings(
+        str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"]
+    ).settings
     assert advised.splits.names == ("train",)

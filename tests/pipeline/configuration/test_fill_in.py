@@ -40,7 +40,9 @@ def fill_in(tmp_path):
         places = [Input(str(tmp_path / each)) for each in inputs]
         filled, found = recognise_layout.fill_in(places, said.append, written or {})
         if found:
-            assert said == [f"recognised {found.kind}: {found.why}; to set it explicitly: {found.flags}"]
+            assert said == [
+                f"recognised {found.kind}: {found.why}; to set it explicitly: {found.flags}"
+            ]
         else:
             assert not said
         return filled, found
@@ -86,7 +88,11 @@ def test_an_include_hides_what_it_does_not_name(fill_in):
 
 
 def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
-    files = {"in/Pets/images/1.jpg": b"", "in/Pets/labels/1.txt": BOX, "in/Pets/data.yaml": b"names: [cat]"}
+    files = {
+        "in/Pets/images/1.jpg": b"",
+        "in/Pets/labels/1.txt": BOX,
+        "in/Pets/data.yaml": b"names: [cat]",
+    }
     with pytest.raises(
         UsageError,
         match=r"in/Pets looks like yolo \(YOLO's folders .*\), which .* would lose: let --input end in /Pets$",
@@ -106,8 +112,14 @@ def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
             [f"{each}/{path}" for each in "ab" for path in ("images/1.jpg", "labels/1.txt")],
             r"in/a looks like yolo \(.*\), which --input in would lose: let --input end in /a$",
         ),
-        (["a/b/c/1.jpg", "a/b/c/1.xml", "d/e/1.jpg"], "in/a/b looks like voc .*: let --input end in /a/b$"),
-        (["a/x/_annotations.coco.json", "a/x/1.jpg", "b/1.jpg"], "in/a looks like coco .*: let --input end in /a$"),
+        (
+            ["a/b/c/1.jpg", "a/b/c/1.xml", "d/e/1.jpg"],
+            "in/a/b looks like voc .*: let --input end in /a/b$",
+        ),
+        (
+            ["a/x/_annotations.coco.json", "a/x/1.jpg", "b/1.jpg"],
+            "in/a looks like coco .*: let --input end in /a$",
+        ),
     ],
 )
 def test_annotations_further_down_are_refused(fill_in, files, sentence):
@@ -118,19 +130,30 @@ def test_annotations_further_down_are_refused(fill_in, files, sentence):
     written = {"source": {"kind": "class_folders"}}
     assert fill_in(paths, written)[0] == written
     named = sentence.partition(" looks")[0]
-    assert fill_in({}, {"source": {"names": ["cat"]}} if "yolo" in sentence else {}, inputs=(named,))[1]
+    assert fill_in(
+        {}, {"source": {"names": ["cat"]}} if "yolo" in sentence else {}, inputs=(named,)
+    )[1]
 
 
 def test_class_folders_may_hold_folders_of_images(fill_in):
-    files = {f"in/{path}": b"" for path in ("a/b/c/1.jpg", "a/b/d/2.jpg", "e/images/3.jpg", "e/more/3.png")}
+    files = {
+        f"in/{path}": b""
+        for path in ("a/b/c/1.jpg", "a/b/d/2.jpg", "e/images/3.jpg", "e/more/3.png")
+    }
     assert fill_in(files)[0] == {"source": {"kind": "class_folders"}}
 
 
 @pytest.mark.parametrize("word", ["two", "val"])
 def test_a_data_yaml_with_splits_of_other_names_is_refused(fill_in, word):
-    files = {f"in/{each}/{path}": BOX for each in ("one", word) for path in ("images/1.jpg", "labels/1.txt")}
+    files = {
+        f"in/{each}/{path}": BOX
+        for each in ("one", word)
+        for path in ("images/1.jpg", "labels/1.txt")
+    }
     data_yaml = f"names: [cat]\ntrain: one/images\nval: {word}/images\n".encode()
-    with pytest.raises(UsageError, match=r"the splits of data\.yaml are not those of folders: add --set"):
+    with pytest.raises(
+        UsageError, match=r"the splits of data\.yaml are not those of folders: add --set"
+    ):
         fill_in({**files, "in/data.yaml": data_yaml})
 
 
@@ -143,12 +166,21 @@ NOTES = b'{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024, "con
 
 
 def test_label_studios_notes_are_not_cocos_annotations(fill_in):
-    files = {"in/images/1.jpg": b"", "in/labels/1.txt": BOX, "in/classes.txt": b"cat\n", "in/notes.json": NOTES}
+    files = {
+        "in/images/1.jpg": b"",
+        "in/labels/1.txt": BOX,
+        "in/classes.txt": b"cat\n",
+        "in/notes.json": NOTES,
+    }
     assert fill_in(files)[0]["source"] == {"kind": "yolo"}
 
 
 def test_folders_called_images_of_a_split_are_not_classes(fill_in):
-    files = {"in/train.csv": b"image_id,label\n1.jpg,0\n", "in/train_images/1.jpg": b"", "in/test_images/2.jpg": b""}
+    files = {
+        "in/train.csv": b"image_id,label\n1.jpg,0\n",
+        "in/train_images/1.jpg": b"",
+        "in/test_images/2.jpg": b"",
+    }
     assert fill_in(files)[0]["source"]["kind"] == "manifest"
 
 
@@ -157,7 +189,10 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
     [
         ("flink.md", "let --input name what is to be converted, or --config what it is"),
         ("g.npz", "let --input name what is to be converted, or --config what it is"),
-        ("a.csv", "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images"),
+        (
+            "a.csv",
+            "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images",
+        ),
     ],
 )
 def test_files_that_are_not_images_are_refused(fill_in, name, advice):
@@ -213,10 +248,15 @@ def test_a_table_that_is_not_understood_is_refused_where_it_is_all_that_can_give
     ("name", "data"),
     [
         ("import.csv", b"TRAIN,cat/1.jpg,x0\nTEST,dog/1.jpg,x1\n"),
-        ("import.jsonl", b'{"imageGcsUri": "gs://b/cat/1.jpg", "classificationAnnotation": {"displayName": "x0"}}\n'),
+        (
+            "import.jsonl",
+            b'{"imageGcsUri": "gs://b/cat/1.jpg", "classificationAnnotation": {"displayName": "x0"}}\n',
+        ),
     ],
 )
-def test_an_import_file_of_vertex_or_automl_is_refused_next_to_classes_too(fill_in, tmp_path, name, data):
+def test_an_import_file_of_vertex_or_automl_is_refused_next_to_classes_too(
+    fill_in, tmp_path, name, data
+):
     with pytest.raises(UsageError) as error:
         fill_in({"in/cat/1.jpg": b"", "in/dog/1.jpg": b"", f"in/{name}": data})
     assert str(error.value).startswith(f"{tmp_path}/in/{name} {UNREAD} (")
@@ -252,20 +292,31 @@ def test_an_unrelated_table_next_to_several_classes_is_not_refused(fill_in, file
     else:
         with pytest.raises(UsageError, match=r"in/about\.csv is not understood"):
             fill_in(paths)
-    assert fill_in({}, {"source": {"kind": "class_folders"}})[0]["source"]["kind"] == "class_folders"
+    assert (
+        fill_in({}, {"source": {"kind": "class_folders"}})[0]["source"]["kind"] == "class_folders"
+    )
 
 
 def test_inputs_are_of_one_layout(fill_in):
     files = {"a/cat/1.jpg": b"", "b/dog/1.jpg": b"", "c/1.jpg": b""}
     assert fill_in(files, inputs=("a", "b"))[0] == {"source": {"kind": "class_folders"}}
-    with pytest.raises(UsageError, match=r"inputs have different layouts \(.*/a looks like class_folders, .*/c looks"):
+    with pytest.raises(
+        UsageError,
+        match=r"inputs have different layouts \(.*/a looks like class_folders, .*/c looks",
+    ):
         fill_in(files, inputs=("a", "c"))
 
 
 def test_a_kind_that_is_not_found_in_names_has_the_usual_words(fill_in):
     files = {"in/a/b/images/train/1.jpg": b""}
     filled, layout = fill_in(files, {"source": {"kind": "yolo"}})
-    words = {"train": "train", "val": "validation", "valid": "validation", "validation": "validation", "test": "test"}
+    words = {
+        "train": "train",
+        "val": "validation",
+        "valid": "validation",
+        "validation": "validation",
+        "test": "test",
+    }
     assert filled == {"source": {"kind": "yolo"}, "splits": {"from_source": words}}
     assert layout is None
 
@@ -284,7 +335,8 @@ def test_a_first_xml_file_that_says_nothing_hides_no_others(fill_in, first):
 
 OLD = {
     "coco": (
-        [f"annotations/instances_{word}2017.json" for word in ("train", "val")] + ["train/1.jpg", "val/1.jpg"],
+        [f"annotations/instances_{word}2017.json" for word in ("train", "val")]
+        + ["train/1.jpg", "val/1.jpg"],
         {},
         {
             "source": {"split": r"instances_(?P<split>[a-z]+)[0-9]*\.json", "images": "{split}"},
@@ -292,19 +344,35 @@ OLD = {
         },
     ),
     "voc": (
-        ["Annotations/1.xml", "JPEGImages/1.jpg", "ImageSets/Main/train.txt", "ImageSets/Main/val.txt"],
+        [
+            "Annotations/1.xml",
+            "JPEGImages/1.jpg",
+            "ImageSets/Main/train.txt",
+            "ImageSets/Main/val.txt",
+        ],
         {"Annotations/1.xml": XML},
         {"source": {"images": "JPEGImages"}},
     ),
     "yolo": (
-        [f"{kind}/{word}/1.{end}" for kind, end in (("images", "jpg"), ("labels", "txt")) for word in ("train", "val")]
+        [
+            f"{kind}/{word}/1.{end}"
+            for kind, end in (("images", "jpg"), ("labels", "txt"))
+            for word in ("train", "val")
+        ]
         + ["data.yaml"],
         {"labels/train/1.txt": BOX, "data.yaml": b"names: [cat]"},
         splits(**TRAIN_VAL),
     ),
     "imagefolder": (
-        [f"{word}/{name}" for word in ("train", "validation", "test") for name in ("metadata.csv", "1.jpg")],
-        {f"{word}/metadata.csv": b"file_name,label,text\n1.jpg,cat,x\n" for word in ("train", "validation", "test")},
+        [
+            f"{word}/{name}"
+            for word in ("train", "validation", "test")
+            for name in ("metadata.csv", "1.jpg")
+        ],
+        {
+            f"{word}/metadata.csv": b"file_name,label,text\n1.jpg,cat,x\n"
+            for word in ("train", "validation", "test")
+        },
         {
             "source": {"label": "label", "features_from": {"image/caption": {"column": "text"}}},
             **splits("from_folders", train="train", validation="validation", test="test"),
@@ -356,20 +424,32 @@ def test_an_input_that_cannot_be_looked_at_is_left_to_the_job(monkeypatch, fill_
 
 
 def test_one_folder_around_split_folders_is_named(fill_in):
-    files = {f"in/data/{split}/{label}/1.jpg": b"" for split in ("train", "val") for label in ("cat", "dog")}
-    with pytest.raises(UsageError, match=r"in/data looks like class_folders .*: let --input end in /data$"):
+    files = {
+        f"in/data/{split}/{label}/1.jpg": b""
+        for split in ("train", "val")
+        for label in ("cat", "dog")
+    }
+    with pytest.raises(
+        UsageError, match=r"in/data looks like class_folders .*: let --input end in /data$"
+    ):
         fill_in(files)
 
 
 IMAGE_OF_LISTS = {"in/images/1.jpg": b""}
 
 
-@pytest.mark.parametrize("others", [(), ("annotators.txt", "classes.txt", "notes.txt", "readme.txt")], ids=str)
+@pytest.mark.parametrize(
+    "others", [(), ("annotators.txt", "classes.txt", "notes.txt", "readme.txt")], ids=str
+)
 def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
     lists = {f"in/{split}.txt": b"images/1.jpg 0\n" for split in ("train", "val", "test")}
-    filled, _ = fill_in({**IMAGE_OF_LISTS, **lists, **{f"in/{name}": b"some words\n" for name in others}})
+    filled, _ = fill_in(
+        {**IMAGE_OF_LISTS, **lists, **{f"in/{name}": b"some words\n" for name in others}}
+    )
     assert filled["source"]["split"] == r"(?P<split>train|val|test)\.txt"
-    assert filled["splits"] == {"from_source": {"train": "train", "val": "validation", "test": "test"}}
+    assert filled["splits"] == {
+        "from_source": {"train": "train", "val": "validation", "test": "test"}
+    }
 
 
 def test_no_table_is_lost_that_was_not_looked_into(fill_in):

@@ -11,7 +11,11 @@ CONFIGS = sorted(path.name for path in (Path(__file__).parents[3] / "configs").g
 NEVER = "images.reencode=never"
 TABLE = "source={kind: table, columns: {a: int}}"
 ROWS = (TABLE, "convention=plain")
-FILES = ("decode=none", "features={feature: file_sha256}", "convention={features: {a: {field: feature, type: bytes}}}")
+FILES = (
+    "decode=none",
+    "features={feature: file_sha256}",
+    "convention={features: {a: {field: feature, type: bytes}}}",
+)
 KEYS = ("decode=none", "convention={features: {a: {field: filename, type: bytes}}}")
 IDX = "source.kind=idx"
 MANIFEST = "source={kind: manifest, columns: {uri: a}}"
@@ -153,7 +157,10 @@ def test_a_setting_that_cannot_act(overrides, sentence):
 
 
 def test_each_is_named_once():
-    assert [line.split(" ", 1)[0] for line in idle(NEVER, "images.quality=9", "images.background=[0, 0, 0]")] == [
+    assert [
+        line.split(" ", 1)[0]
+        for line in idle(NEVER, "images.quality=9", "images.background=[0, 0, 0]")
+    ] == [
         "images.quality",
         "images.background",
     ]
@@ -166,10 +173,17 @@ def test_each_is_named_once():
         (NEVER, "images.check=header"),
         (NEVER, "images.background=[0, 0, 0]", "images.near_duplicates=true"),
         (NEVER, "images.background=[0, 0, 0]", "features={a: mean_std}"),
-        ("images.formats=[JPEG]", "images={background: [0, 0, 0], resize: {exact: [8, 8], fit: pad}}"),
+        (
+            "images.formats=[JPEG]",
+            "images={background: [0, 0, 0], resize: {exact: [8, 8], fit: pad}}",
+        ),
         ("images.resize={exact: [8, 8], fit: pad}",),
         ("images.check=header", "images.reencode=always"),
-        ("source.kind=tfrecords", NEVER, "images.quality=50"),  # Examples may hold raw pixels, which are encoded
+        (
+            "source.kind=tfrecords",
+            NEVER,
+            "images.quality=50",
+        ),  # Examples may hold raw pixels, which are encoded
         (IDX, "images.quality=50"),
         (IDX, "images.reencode=always"),
         (*KEYS, "images.max_bytes=50"),
@@ -183,10 +197,22 @@ def test_each_is_named_once():
         ("source={kind: manifest, preset: automl}", "boxes.invalid=drop"),
         ("labels.offset=0",),
         *[
-            (f"source={source}", SEVERAL, "labels.classes=[a]", "max_rejected={lost_classes: 2, labels: {count: 3}}")
-            for source in ("{kind: manifest, preset: automl}", "{kind: imagefolder, label: b, labels: a}")
+            (
+                f"source={source}",
+                SEVERAL,
+                "labels.classes=[a]",
+                "max_rejected={lost_classes: 2, labels: {count: 3}}",
+            )
+            for source in (
+                "{kind: manifest, preset: automl}",
+                "{kind: imagefolder, label: b, labels: a}",
+            )
         ],
-        ("source={kind: manifest, columns: {uri: a, objects: b}}", "convention=default", "labels.classes=[a]"),
+        (
+            "source={kind: manifest, columns: {uri: a, objects: b}}",
+            "convention=default",
+            "labels.classes=[a]",
+        ),
         (
             "source={kind: manifest, columns: {uri: a, group: b}}",
             "splits.fractions={train: 0.5}",

@@ -23,7 +23,9 @@ def look(tmp_path):
         for path, data in files.items():
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(data if isinstance(data, bytes) else data.encode())
-        return look_at_input(str(tmp_path / name), partial(why_ignored, ListingSettings(**settings)))
+        return look_at_input(
+            str(tmp_path / name), partial(why_ignored, ListingSettings(**settings))
+        )
 
     return write_and_look
 
@@ -43,19 +45,40 @@ def test_two_levels_of_names_and_folders_of_annotations_below_them(look):
 
 
 def test_what_the_user_leaves_alone_is_not_seen(look):
-    sketch = look({"cat/1.jpg": "", "cat/1.xml": "", "old/2.jpg": ""}, include=("*.jpg",), ignore=("old/",))
+    sketch = look(
+        {"cat/1.jpg": "", "cat/1.xml": "", "old/2.jpg": ""}, include=("*.jpg",), ignore=("old/",)
+    )
     assert sketch.names == {"": Names((), ("cat",)), "cat": Names(("1.jpg",))}
 
 
 def test_a_few_files_are_read_a_little(look):
     texts = {f"labels/{number:02}.txt": "0 " * 999 for number in range(99)}
     packed = gzip.compress(b"uri,label\n1.jpg,cat\n")
-    columns = {"image": {"bytes": b"x", "path": "1.jpg"}, "raw": b"x", "label": 3, "text": 'a, "b"', "several": [b"x"]}
-    boxes = {"objects": {"bbox": [[1.0, 2.0, 3.0, 4.0]], "category": [0]}, "parts": [{"bbox": [1.0], "category": 0}]}
+    columns = {
+        "image": {"bytes": b"x", "path": "1.jpg"},
+        "raw": b"x",
+        "label": 3,
+        "text": 'a, "b"',
+        "several": [b"x"],
+    }
+    boxes = {
+        "objects": {"bbox": [[1.0, 2.0, 3.0, 4.0]], "category": [0]},
+        "parts": [{"bbox": [1.0], "category": 0}],
+    }
     table = pa.table({name: [value] for name, value in (columns | boxes).items()})
-    table = table.append_column("large", pa.array([b"x"], pa.large_binary())).append_column("label", [["twice"]])
+    table = table.append_column("large", pa.array([b"x"], pa.large_binary())).append_column(
+        "label", [["twice"]]
+    )
     pq.write_table(table, stream := io.BytesIO())
-    sketch = look({**texts, "a.json": "{}", "b.csv.gz": packed, "c.parquet": stream.getvalue(), "1.jpg": "jpeg"})
+    sketch = look(
+        {
+            **texts,
+            "a.json": "{}",
+            "b.csv.gz": packed,
+            "c.parquet": stream.getvalue(),
+            "1.jpg": "jpeg",
+        }
+    )
     assert sketch.heads == {
         "a.json": b"{}",
         "b.csv.gz": b"uri,label\n1.jpg,cat\n",
@@ -77,7 +100,13 @@ def test_every_file_that_is_a_table_by_its_name_is_looked_into(ending, look):
 def test_no_more_than_ten_files_are_read(look, monkeypatch):
     read = []
     monkeypatch.setattr(module, "_read_head", lambda uri: read.append(uri) or b"")
-    look({f"{folder:02}/{name}": "" for folder in range(40) for name in ("1.json", "1.xml", "1.txt", "1.csv")})
+    look(
+        {
+            f"{folder:02}/{name}": ""
+            for folder in range(40)
+            for name in ("1.json", "1.xml", "1.txt", "1.csv")
+        }
+    )
     assert len(read) == 10
 
 
@@ -96,7 +125,9 @@ def test_an_input_that_is_a_file(look, tmp_path):
 
 
 def test_an_input_that_is_not_there_has_no_names(tmp_path):
-    assert look_at_input(str(tmp_path / "no"), partial(why_ignored, ListingSettings())).names == {"": Names()}
+    assert look_at_input(str(tmp_path / "no"), partial(why_ignored, ListingSettings())).names == {
+        "": Names()
+    }
 
 
 def test_names_that_are_not_utf_8_are_passed_over(look, tmp_path):
@@ -117,7 +148,12 @@ def tar(names, mode):
 
 @pytest.mark.parametrize("ending", ["zip", "tar", "tar.gz"])
 def test_the_members_of_an_archive(look, ending):
-    names = {"shards/000.jpg": b"jpeg", "shards/000.cls": b"7\n", "__MACOSX/x": b"", "shards/001.cls": b"8"}
+    names = {
+        "shards/000.jpg": b"jpeg",
+        "shards/000.cls": b"7\n",
+        "__MACOSX/x": b"",
+        "shards/001.cls": b"8",
+    }
     if ending == "zip":
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w") as archive:
@@ -127,7 +163,9 @@ def test_the_members_of_an_archive(look, ending):
     else:
         data = tar(names, {"tar": "w", "tar.gz": "w:gz"}[ending])
     sketch = look({f"a.{ending}": data})
-    assert sketch.archives == {f"a.{ending}": FolderSketch.of(["shards/000.jpg", "shards/000.cls", "shards/001.cls"])}
+    assert sketch.archives == {
+        f"a.{ending}": FolderSketch.of(["shards/000.jpg", "shards/000.cls", "shards/001.cls"])
+    }
     assert sketch.heads == {f"a.{ending}/.cls": b"7\n"}
 
 
@@ -144,7 +182,11 @@ class Bucket:
 
     def names(self, prefix):
         self.asked.append(prefix)
-        below = [path[len(prefix) :].partition("/") for path in sorted(self.files) if path.startswith(prefix)]
+        below = [
+            path[len(prefix) :].partition("/")
+            for path in sorted(self.files)
+            if path.startswith(prefix)
+        ]
         yield from dict.fromkeys(name + slash for name, slash, _ in below)
 
     def read(self, uri, offset, length):
@@ -157,7 +199,10 @@ class Bucket:
 
 def test_a_store_is_asked_for_each_folder_and_each_head_once(monkeypatch):
     files = {f"gs://pets/in/train/images/{number:04}.jpg": b"" for number in range(3000)}
-    files |= {"gs://pets/in/train/labels/0000.txt": b"0 .5 .5 1 1", "gs://pets/in/data.yaml": b"names: [cat]"}
+    files |= {
+        "gs://pets/in/train/labels/0000.txt": b"0 .5 .5 1 1",
+        "gs://pets/in/data.yaml": b"names: [cat]",
+    }
     bucket = Bucket(files)
     monkeypatch.setattr(module.storage, "_find_store", lambda _: bucket)
     sketch = look_at_input("gs://pets/in", partial(why_ignored, ListingSettings()))
@@ -182,4 +227,6 @@ def test_of_a_stores_large_folder_the_first_names_and_telling_ones_are_seen(monk
     sketch = look_at_input("gs://pets/in", partial(why_ignored, ListingSettings()))
     assert (len(sketch.top.images), sketch.heads) == (1000, {"metadata.csv": b"file_name"})
     listed = [asked for asked in bucket.asked if not asked.endswith(".csv")]
-    assert sorted(listed) == sorted(["gs://pets/in/", *(f"gs://pets/in/{each}" for each in module.REVEALING_PREFIXES)])
+    assert sorted(listed) == sorted(
+        ["gs://pets/in/", *(f"gs://pets/in/{each}" for each in module.REVEALING_PREFIXES)]
+    )

@@ -25,7 +25,13 @@ def parse(*arguments):
 
 def test_the_defaults_of_the_flags_are_those_of_the_options():
     assert parse_options([]) == LaunchOptions()
-    assert [getattr(LaunchOptions(), name) for name in BOOLEANS] == [False, False, False, True, False]
+    assert [getattr(LaunchOptions(), name) for name in BOOLEANS] == [
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 @pytest.mark.parametrize("name", BOOLEANS)
@@ -39,7 +45,9 @@ def test_every_boolean_takes_a_value(name):
     # A flex template of Dataflow gives each parameter as --name=value.
     assert getattr(parse(f"--no_{name}", f"--{name}=true")[0], name) is True
     assert getattr(parse(f"--{name}", f"--{name}=False")[0], name) is False
-    with pytest.raises(UsageError, match=f"argument --{name}: yes is neither true nor false: see --help"):
+    with pytest.raises(
+        UsageError, match=f"argument --{name}: yes is neither true nor false: see --help"
+    ):
         parse(f"--{name}=yes")
 
 
@@ -49,14 +57,18 @@ def test_an_abbreviation_matches_nothing():
 
 
 def test_inputs_and_settings_may_be_repeated():
-    options = parse_options(["--input=a=1", "--input=b=2", "--set=x=1", "--set=y=2", "--temp_location=z"])
+    options = parse_options(
+        ["--input=a=1", "--input=b=2", "--set=x=1", "--set=y=2", "--temp_location=z"]
+    )
     assert (options.input, options.set) == (("a=1", "b=2"), ("x=1", "y=2"))
     assert options.beam_arguments == ("--temp_location=z",)
 
 
 @pytest.mark.parametrize("text", ["0", "-1", "many", "1.5", ""])
 def test_threads_must_be_a_number(text):
-    with pytest.raises(UsageError, match=r"--threads: .* ?is not a number of 1 or more: see --help"):
+    with pytest.raises(
+        UsageError, match=r"--threads: .* ?is not a number of 1 or more: see --help"
+    ):
         parse(f"--threads={text}")
 
 
@@ -82,8 +94,13 @@ def test_help_says_what_discard_does():
 
 def test_help_says_how_to_reencode_every_image():
     text = build_parser().format_help()
-    _, _, example = text.partition("other splits, every image re-encoded, no side over 512 pixels:\n")
-    assert "--set images.reencode=always --set images.resize.longest=512\n" in example.partition("labels in file")[0]
+    _, _, example = text.partition(
+        "other splits, every image re-encoded, no side over 512 pixels:\n"
+    )
+    assert (
+        "--set images.reencode=always --set images.resize.longest=512\n"
+        in example.partition("labels in file")[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -107,8 +124,14 @@ def test_find_unknown_flag(arguments, sentence):
     ("arguments", "sentence"),
     [
         (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
-        (["--objectReuse=true", "--overwrit"], "there is no flag --overwrit: did you mean --overwrite?"),
-        (["--objectReuse=true", "--numberOfExecutionRetries=3", "--executionRetryDelay", "1000"], ""),
+        (
+            ["--objectReuse=true", "--overwrit"],
+            "there is no flag --overwrit: did you mean --overwrite?",
+        ),
+        (
+            ["--objectReuse=true", "--numberOfExecutionRetries=3", "--executionRetryDelay", "1000"],
+            "",
+        ),
         (["--planner=x", "--outputFormat=y", "--tempLocation=z"], ""),
     ],
 )
@@ -151,12 +174,32 @@ def test_the_sample_is_converted_on_request_and_by_the_module_without_places(fla
 @pytest.mark.parametrize(
     ("flags", "prog", "sentence"),
     [
-        ([], "recordmill run", "--input is missing: name the folder with the images, or try --sample"),
-        (["--no_sample"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
-        (["--output=x"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
-        (["--config=x"], MODULE, "--input is missing: name the folder with the images, or try --sample"),
+        (
+            [],
+            "recordmill run",
+            "--input is missing: name the folder with the images, or try --sample",
+        ),
+        (
+            ["--no_sample"],
+            MODULE,
+            "--input is missing: name the folder with the images, or try --sample",
+        ),
+        (
+            ["--output=x"],
+            MODULE,
+            "--input is missing: name the folder with the images, or try --sample",
+        ),
+        (
+            ["--config=x"],
+            MODULE,
+            "--input is missing: name the folder with the images, or try --sample",
+        ),
         (["--input=x"], MODULE, "--output is missing: name the folder for the dataset"),
-        (["--input=x", "--sample"], MODULE, "--sample and --input both name what to convert: remove one of them"),
+        (
+            ["--input=x", "--sample"],
+            MODULE,
+            "--sample and --input both name what to convert: remove one of them",
+        ),
     ],
 )
 def test_places_that_are_missing(flags, prog, sentence):
@@ -177,5 +220,11 @@ def test_json_is_written_unless_stdout_is_a_terminal(asked, terminal, wanted, mo
 
 
 def test_help_shows_what_was_typed():
-    assert "    recordmill run --input photos --output dataset\n" in build_parser("recordmill run").format_help()
-    assert "    python -m pipeline.run --input photos --output dataset\n" in build_parser().format_help()
+    assert (
+        "    recordmill run --input photos --output dataset\n"
+        in build_parser("recordmill run").format_help()
+    )
+    assert (
+        "    python -m pipeline.run --input photos --output dataset\n"
+        in build_parser().format_help()
+    )

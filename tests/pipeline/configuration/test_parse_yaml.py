@@ -30,7 +30,10 @@ def test_what_a_text_says(text, value):
         ),
         ("[" * 51 + "]" * 51, "it nests more than 50 deep: write it flatter (line 1, column 51)"),
         ("{a: " * 400 + "1" + "}" * 400, "it nests more than 50 deep: write it flatter (line 1, "),
-        (f"limit: {2**63}", f"a number is outside \u00b1{2**63 - 1}: give one nearer to zero (line 1, column 8)"),
+        (
+            f"limit: {2**63}",
+            f"a number is outside \u00b1{2**63 - 1}: give one nearer to zero (line 1, column 8)",
+        ),
         ("0x" + "f" * 5000, "a number is outside "),
         ("9" * 5000, "Exceeds the limit"),
         ('"\\uD800"', r"'utf-8' codec can't encode character '\ud800'"),

@@ -41,7 +41,10 @@ def test_a_folder_whose_name_has_an_equals_sign_is_a_folder(tmp_path, monkeypatc
 def test_a_tilde_is_the_home_folder(monkeypatch):
     monkeypatch.setenv("HOME", "/home/me")
     assert parse_inputs(["~/photos/"]) == (Input("/home/me/photos"),)
-    assert parse_inputs(["a=~/x", "b=gs://bucket/~"]) == (Input("/home/me/x", "a"), Input("gs://bucket/~", "b"))
+    assert parse_inputs(["a=~/x", "b=gs://bucket/~"]) == (
+        Input("/home/me/x", "a"),
+        Input("gs://bucket/~", "b"),
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,7 +71,10 @@ def test_the_folder_of_a_local_input(tmp_path, monkeypatch):
     (tmp_path / "in").mkdir()
     (tmp_path / "in/a.jpg").touch()
     (tmp_path / "b.jpg").touch()
-    folders = [find_folder(path, path, here=True) for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))]
+    folders = [
+        find_folder(path, path, here=True)
+        for path in ("in", "in/a.jpg", "b.jpg", str(tmp_path / "in/a.jpg"))
+    ]
     assert folders == ["in", "in", ".", str(tmp_path / "in")]
 
 
@@ -120,11 +126,15 @@ def test_a_store_that_does_not_answer(monkeypatch, error, why):
 
 
 @pytest.mark.parametrize(
-    ("path", "client", "extra"), [("gs://b/x", "google.cloud.storage", "gcp"), ("s3://b/x", "boto3", "aws")]
+    ("path", "client", "extra"),
+    [("gs://b/x", "google.cloud.storage", "gcp"), ("s3://b/x", "boto3", "aws")],
 )
 def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, client, extra):
     monkeypatch.setitem(sys.modules, client, None)
-    for what, inputs, output in (("input", [Input(path)], tmp_path / "out"), ("output", [Input(str(tmp_path))], path)):
+    for what, inputs, output in (
+        ("input", [Input(path)], tmp_path / "out"),
+        ("output", [Input(str(tmp_path))], path),
+    ):
         with pytest.raises(RecordmillError) as raised:
             check_places(inputs, str(output))
         assert str(raised.value) == (
@@ -133,18 +143,25 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
 
 
 def test_an_unknown_store():
-    with pytest.raises(RecordmillError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"):
+    with pytest.raises(
+        RecordmillError, match="the input nowhere://b/a cannot be read: Unable to get filesystem"
+    ):
         find_folder("nowhere://b/a", "nowhere://b/a", here=True)
 
 
-@pytest.mark.parametrize(("source", "output"), [("data/few", "data"), ("data/few", "."), ("data/few/a.jpg", "data")])
+@pytest.mark.parametrize(
+    ("source", "output"), [("data/few", "data"), ("data/few", "."), ("data/few/a.jpg", "data")]
+)
 def test_an_output_that_holds_the_input_is_refused(tmp_path, monkeypatch, source, output):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data/few").mkdir(parents=True)
     (tmp_path / "data/few/a.jpg").touch()
     with pytest.raises(RecordmillError) as raised:
         check_places([Input(source)], output)
-    assert str(raised.value) == f"the output {output} contains the input {source}: choose a folder of its own"
+    assert (
+        str(raised.value)
+        == f"the output {output} contains the input {source}: choose a folder of its own"
+    )
 
 
 def test_places_that_are_fine(tmp_path):
@@ -170,7 +187,9 @@ def test_buckets_hold_buckets():
     check_places([Input("gs://bucket/raw")], "gs://bucket/raw2")
 
 
-@pytest.mark.parametrize("flag", ["--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token"])
+@pytest.mark.parametrize(
+    "flag", ["--s3_access_key_id", "--s3_secret_access_key", "--s3_session_token"]
+)
 @pytest.mark.parametrize("written", [["{}=hush"], ["{}", "hush"]])
 def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
     with pytest.raises(UsageError, match=f"^{flag} .*environment ") as caught:
@@ -179,14 +198,19 @@ def test_a_flag_that_holds_a_secret_is_refused_and_not_repeated(flag, written):
 
 
 def test_a_stores_address_is_not_a_secret():
-    check_secrets(["--s3_endpoint_url=http://localhost", "--s3_region_name=us-east-1", "--s3_verify=true"])
+    check_secrets(
+        ["--s3_endpoint_url=http://localhost", "--s3_region_name=us-east-1", "--s3_verify=true"]
+    )
 
 
 def test_a_store_that_does_not_answer_is_not_waited_for(monkeypatch):
     late = threading.Event()
     monkeypatch.setattr("recordmill.storage.describe", lambda path: late.wait(60))
     monkeypatch.setattr(module, "SECONDS_TO_ANSWER", 0.05)
-    with pytest.raises(RecordmillError, match=r"^the store of the input gs://b/x cannot be reached: no answer in 0 s$"):
+    with pytest.raises(
+        RecordmillError,
+        match=r"^the store of the input gs://b/x cannot be reached: no answer in 0 s$",
+    ):
         find_folder("gs://b/x", "gs://b/x", here=True)
     late.set()
 
@@ -199,4 +223,6 @@ def test_a_client_in_a_package_that_is_not_installed(monkeypatch, tmp_path):
 
 def test_a_client_that_is_installed_and_stores_that_need_none(monkeypatch, tmp_path):
     monkeypatch.setitem(module._CLIENTS, "s3", ("aws", "json"))
-    check_places([Input("s3://b/x"), Input("hdfs://b/x"), Input("file.gs://x")], str(tmp_path / "out"))
+    check_places(
+        [Input("s3://b/x"), Input("hdfs://b/x"), Input("file.gs://x")], str(tmp_path / "out")
+    )

@@ -6,7 +6,9 @@ from recordmill.schemas.rejection import Exclusions
 
 
 def test_a_list_is_read(tmp_path, monkeypatch):
-    (tmp_path / "removed.txt").write_bytes(b"\xef\xbb\xbf\n# on request\nkey:a\x0cb.jpg\r\nkey:c.jpg")
+    (tmp_path / "removed.txt").write_bytes(
+        b"\xef\xbb\xbf\n# on request\nkey:a\x0cb.jpg\r\nkey:c.jpg"
+    )
     monkeypatch.setenv("HOME", str(tmp_path))
     assert read_exclusions("~/removed.txt") == Exclusions(frozenset({"a\x0cb.jpg", "c.jpg"}))
     assert read_exclusions("") == Exclusions()
@@ -19,7 +21,10 @@ def test_a_list_is_read(tmp_path, monkeypatch):
             b"key:a\n\nphotos/b.jpg\n",
             "{} cannot be used: line 3 is 'photos/b.jpg': write key:KEY, or sha256: and 64 hex digits",
         ),
-        (b"\xff\n", "{} cannot be used: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte"),
+        (
+            b"\xff\n",
+            "{} cannot be used: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+        ),
         (None, "{} cannot be used: No such file or directory"),
     ],
 )

@@ -13,12 +13,16 @@ from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources.source import source_names
 
 LAYOUTS = yaml.safe_load(Path(__file__).with_name("layouts.yaml").read_text(encoding="utf-8"))
-UNCLEAR = yaml.safe_load(Path(__file__).with_name("unclear_layouts.yaml").read_text(encoding="utf-8"))
+UNCLEAR = yaml.safe_load(
+    Path(__file__).with_name("unclear_layouts.yaml").read_text(encoding="utf-8")
+)
 ALL = [pytest.param(each, id=name) for name, each in LAYOUTS.items()]
 
 
 def sketch_of(layout):
-    return FolderSketch.of(layout["files"], {path: text.encode() for path, text in layout.get("heads", {}).items()})
+    return FolderSketch.of(
+        layout["files"], {path: text.encode() for path, text in layout.get("heads", {}).items()}
+    )
 
 
 @pytest.mark.parametrize("layout", ALL)
@@ -30,7 +34,10 @@ def test_layouts_are_recognised_by_names_and_beginnings(layout):
 def test_the_suggested_flags_mean_the_same(layout):
     words = shlex.split(flags_of(recognise(sketch_of(layout), source_names(), "in", {}).settings))
     assert set(words[::2]) == {"--set"}
-    written = [f"{k}={yaml.safe_dump(v, default_flow_style=True, width=9999)}" for k, v in layout["settings"].items()]
+    written = [
+        f"{k}={yaml.safe_dump(v, default_flow_style=True, width=9999)}"
+        for k, v in layout["settings"].items()
+    ]
     assert load_settings(None, words[1::2]) == load_settings(None, written)
 
 
@@ -57,9 +64,14 @@ def test_nothing_is_recognised_where_names_say_nothing(paths):
 def test_what_the_user_says_is_the_choice():
     unlabelled = FolderSketch.of(["train/1.jpg", "test/1.jpg"])
     given = {"source": {"class_from": "none"}}
-    assert recognise(unlabelled, ["class_folders"], "in", given).settings["source"]["class_from"] == "none"
+    assert (
+        recognise(unlabelled, ["class_folders"], "in", given).settings["source"]["class_from"]
+        == "none"
+    )
     given = {"labels": {"classes": ["test", "train"]}}
-    assert recognise(unlabelled, ["class_folders"], "in", given).settings["labels"] == given["labels"]
+    assert (
+        recognise(unlabelled, ["class_folders"], "in", given).settings["labels"] == given["labels"]
+    )
     yolo = FolderSketch.of(["images/1.jpg", "labels/1.txt"], {"labels/1.txt": b"0 0.5 0.5 1 1\n"})
     assert recognise(yolo, ["yolo"], "in", {"source": {"names": ["cat"]}}).kind == "yolo"
 

@@ -34,23 +34,40 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: make_settings(shards=ShardSettings(name="{split}.tfrecord")),
             "shards.name '{split}.tfrecord' gives several files one name: add {split} and {index}",
         ),
-        (lambda: make_settings(shards=ShardSettings(name="{index}.tfrecord")), "gives several files one name"),
-        (lambda: make_settings(shards=ShardSettings(name="data.record", count=1)), "gives several files one name"),
         (
-            lambda: make_settings(splits=ONE_SPLIT, shards=ShardSettings(name="data.record", count=2)),
+            lambda: make_settings(shards=ShardSettings(name="{index}.tfrecord")),
             "gives several files one name",
         ),
-        (lambda: make_settings(splits=ONE_SPLIT, shards=ShardSettings(name="data")), "gives several files one name"),
         (
-            lambda: make_settings(splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record")),
+            lambda: make_settings(shards=ShardSettings(name="data.record", count=1)),
+            "gives several files one name",
+        ),
+        (
+            lambda: make_settings(
+                splits=ONE_SPLIT, shards=ShardSettings(name="data.record", count=2)
+            ),
+            "gives several files one name",
+        ),
+        (
+            lambda: make_settings(splits=ONE_SPLIT, shards=ShardSettings(name="data")),
+            "gives several files one name",
+        ),
+        (
+            lambda: make_settings(
+                splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record")
+            ),
             "shards.name '{split}{index}.record' gives several files one name: add {split} and {index}",
         ),
         (
-            lambda: make_settings(splits=FOLDERS_A_AND_A1, shards=ShardSettings(name="{split}{index}.record")),
+            lambda: make_settings(
+                splits=FOLDERS_A_AND_A1, shards=ShardSettings(name="{split}{index}.record")
+            ),
             "gives several files one name",
         ),
         (
-            lambda: make_settings(convention=Convention(features=OWN_IMAGE, shard_name="{split}.tfrec")),
+            lambda: make_settings(
+                convention=Convention(features=OWN_IMAGE, shard_name="{split}.tfrec")
+            ),
             "convention.shard_name '{split}.tfrec' gives several files one name: add {split} and {index}",
         ),
         (
@@ -61,7 +78,10 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: make_settings(splits=SplitSettings(group="(?P<patient>x)")),
             "splits.group '(?P<patient>x)' has no group (?P<group>...): add it",
         ),
-        (lambda: make_settings(splits=SplitSettings(group="(")), "splits.group '(' is not a regular expression"),
+        (
+            lambda: make_settings(splits=SplitSettings(group="(")),
+            "splits.group '(' is not a regular expression",
+        ),
         (lambda: make_settings(name="a/b"), "name 'a/b' cannot name files"),
         (
             lambda: make_settings(convention="plain"),
@@ -82,7 +102,9 @@ def test_a_format_that_cannot_be_decoded_here_is_refused(monkeypatch):
         make_settings(images=ImageSettings(formats=("JPEG", "HEIC")))
 
 
-@pytest.mark.parametrize("key", ["image/filename", "label", "encoded", "format", "sha256", "boxes", "labels"])
+@pytest.mark.parametrize(
+    "key", ["image/filename", "label", "encoded", "format", "sha256", "boxes", "labels"]
+)
 def test_a_sources_feature_cannot_take_the_name_of_another(key):
     # It would be filled from the wrong field, or written twice.
     source = FilenameLabels(pattern=r"(?P<x>\w)_(?P<label>\d)", features_from={key: "x"})
@@ -101,7 +123,9 @@ def test_a_convention_fills_its_feature_from_a_sources_field_of_the_same_kind():
     settings = make_settings(source=source, convention=own)
     assert [feature.key for feature in ExampleLayout(settings).features] == ["image", "person"]
     own = Convention(features={"person": ConventionFeature(field="who", type="int64")})
-    with pytest.raises(ValueError, match="convention: person is int64, and the source's 'who' is bytes"):
+    with pytest.raises(
+        ValueError, match="convention: person is int64, and the source's 'who' is bytes"
+    ):
         make_settings(source=source, convention=own)
 
 
@@ -130,13 +154,22 @@ def test_the_word_for_auto_is_written_out(images, word):
 @pytest.mark.parametrize(
     ("settings", "problem"),
     [
-        ({"images": ImageSettings(check="header")}, "analyze needs every image's pixels: remove images.check: header"),
+        (
+            {"images": ImageSettings(check="header")},
+            "analyze needs every image's pixels: remove images.check: header",
+        ),
         (
             {"images": ImageSettings(reencode="never")},
             "remove images.reencode: never, or set images.formats: .JPEG, PNG.",
         ),
-        ({"decode": "none", "convention": NO_IMAGE}, "analyze needs encoded images: set decode: images"),
-        ({"convention": NO_IMAGE}, "analyze needs encoded images: set decode: images, and a convention that stores"),
+        (
+            {"decode": "none", "convention": NO_IMAGE},
+            "analyze needs encoded images: set decode: images",
+        ),
+        (
+            {"convention": NO_IMAGE},
+            "analyze needs encoded images: set decode: images, and a convention that stores",
+        ),
         ({"splits": SplitSettings(fractions={"a": 1.0})}, "analyze needs a split train"),
     ],
 )
@@ -161,8 +194,13 @@ def test_images_stored_as_they_are_can_be_analysed_where_tensorflow_decodes_them
         ("tfrecorder", "auto", "raw"),
     ],
 )
-def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(convention, store, expected):
-    assert make_settings(convention=convention, images=ImageSettings(store=store)).images.store == expected
+def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(
+    convention, store, expected
+):
+    assert (
+        make_settings(convention=convention, images=ImageSettings(store=store)).images.store
+        == expected
+    )
 
 
 @pytest.mark.parametrize(
@@ -177,7 +215,11 @@ def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(conve
             "images.store is png, and the convention (TensorFlow Recorder) holds pixels: set it to raw",
         ),
         (
-            {"convention": Convention(features={"x": ConventionFeature(field="pixels_base64", type="bytes")})},
+            {
+                "convention": Convention(
+                    features={"x": ConventionFeature(field="pixels_base64", type="bytes")}
+                )
+            },
             "images.store is auto, and the convention (the user's own) holds pixels: set it to raw",
         ),
         ({"convention": "raw_pixels", "analyze": True}, "analyze needs encoded images"),
@@ -192,16 +234,25 @@ DIGEST = {"digest": FeatureFunction(function="file_sha256")}
 
 
 def test_files_are_compressed_as_the_convention_has_it_unless_the_user_says():
-    assert (make_settings().compression, make_settings(convention="tfrecorder").compression) == ("none", "gzip")
-    assert make_settings(convention="tfrecorder", compression="none").compression == "none"
-    assert ExampleLayout(make_settings(convention="tfrecorder", name="x")).file_name("train", 0, 1, 1) == (
-        "train-00000-of-00001.tfrecord.gz"
+    assert (make_settings().compression, make_settings(convention="tfrecorder").compression) == (
+        "none",
+        "gzip",
     )
+    assert make_settings(convention="tfrecorder", compression="none").compression == "none"
+    assert ExampleLayout(make_settings(convention="tfrecorder", name="x")).file_name(
+        "train", 0, 1, 1
+    ) == ("train-00000-of-00001.tfrecord.gz")
 
 
 @pytest.mark.parametrize(
     ("output", "name"),
-    [("out/photos", "photos"), ("gs://b/my set/", "my_set"), ("/", "dataset"), ("...", "dataset"), ("é", "dataset")],
+    [
+        ("out/photos", "photos"),
+        ("gs://b/my set/", "my_set"),
+        ("/", "dataset"),
+        ("...", "dataset"),
+        ("é", "dataset"),
+    ],
 )
 def test_a_dataset_takes_its_folders_name_where_file_names_need_one(output, name):
     settings = make_settings(convention="image_tfrecord_builder")
@@ -254,7 +305,9 @@ def test_a_source_sees_each_file_that_is_not_left_out(folders):
 
 
 def test_nothing_is_listed_for_a_source_that_needs_nothing():
-    assert resolve_settings(make_settings(), [Input("/nowhere")], "out", [].append) == make_settings()
+    assert (
+        resolve_settings(make_settings(), [Input("/nowhere")], "out", [].append) == make_settings()
+    )
 
 
 def test_what_the_files_contradict_is_an_error_of_the_configuration(folders, tmp_path):
@@ -264,8 +317,12 @@ def test_what_the_files_contradict_is_an_error_of_the_configuration(folders, tmp
 
 
 def test_a_setting_that_cannot_act_is_refused_and_an_unused_one_is_a_note():
-    with pytest.raises(UsageError, match=r"^splits.stratify has no effect, since there is one split"):
-        resolve_settings(make_settings(splits=replace(ONE_SPLIT, stratify=True)), [], "out", [].append)
+    with pytest.raises(
+        UsageError, match=r"^splits.stratify has no effect, since there is one split"
+    ):
+        resolve_settings(
+            make_settings(splits=replace(ONE_SPLIT, stratify=True)), [], "out", [].append
+        )
     notes = []
     source = Table(columns={"a": ColumnSettings(type="int")}, infer="no", split="b")
     resolve_settings(make_settings(source=source, convention="plain"), [], "out", notes.append)
@@ -281,5 +338,12 @@ def test_the_recipe_and_the_text_hold_the_settings_as_they_are_written():
 
 def test_a_function_has_the_digest_of_its_code_in_the_recipe():
     settings = make_settings(features={"colour": FeatureFunction(function="mean_std")})
-    function = {"function": "mean_std", "type": None, "shape": None, "of": None, "meaning": "", "code": ""}
+    function = {
+        "function": "mean_std",
+        "type": None,
+        "shape": None,
+        "of": None,
+        "meaning": "",
+        "code": "",
+    }
     assert make_recipe(settings).values["functions"] == {"colour": function}

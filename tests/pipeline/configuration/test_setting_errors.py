@@ -17,18 +17,27 @@ def errors_of(override):
     [
         ("images.resize=224", "images.resize is 224: it should be a mapping, {KEY: VALUE}"),
         ("features={x: 3}", "features.x is 3: it should be a mapping, {KEY: VALUE}"),
-        ("images.resize.exact=224x192", "images.resize.exact is '224x192': it should be a list, such as [1, 2]"),
+        (
+            "images.resize.exact=224x192",
+            "images.resize.exact is '224x192': it should be a list, such as [1, 2]",
+        ),
         ("images.resize.exact=[224]", "images.resize.exact.1 is missing: add it"),
         (
             "images.resize.exact=[1, 2, 3]",
             "images.resize.exact is [1, 2, 3]: it should have at most 2 items after validation, not 3",
         ),
         ("images.resize.exact=[1, b]", "images.resize.exact.1 is 'b': it should be a whole number"),
-        ("labels.classes=cat, dog", "labels.classes is 'cat, dog': it should be a list, such as [1, 2]"),
+        (
+            "labels.classes=cat, dog",
+            "labels.classes is 'cat, dog': it should be a list, such as [1, 2]",
+        ),
         ("splits.stratify=ture", "splits.stratify is 'ture': it should be true or false"),
         ("images.quality=1.5", "images.quality is 1.5: it should be a whole number"),
         ("images.quality=", "images.quality is empty: it should be a whole number"),
-        ("images.near_duplicates=5", "images.near_duplicates is 5: it should be true or false or be 'together'"),
+        (
+            "images.near_duplicates=5",
+            "images.near_duplicates is 5: it should be true or false or be 'together'",
+        ),
         ("max_rejected.share=much", "max_rejected.share is 'much': it should be a number"),
         ("splits.fractions.train=[]", "splits.fractions.train is []: it should be a number"),
         ("labels.classes=[yes]", "labels.classes.0 is True: it should be text, in quotes"),

@@ -22,7 +22,9 @@ WORKER_POOL = (
 
 
 def scripts_flink(*words: str) -> None:
-    done = subprocess.run([flink_packages.ROOT / "scripts/flink", *words], env=ENVIRONMENT, check=False)
+    done = subprocess.run(
+        [flink_packages.ROOT / "scripts/flink", *words], env=ENVIRONMENT, check=False
+    )
     assert done.returncode == 0
 
 
@@ -62,8 +64,16 @@ def bring_up(cluster: None) -> Callable[[], None]:
 @pytest.fixture(scope="session")
 def through() -> Callable[[str], tuple[str, ...]]:
     """The flags that send a job to the cluster: through its job server, or one that the launcher starts."""
-    jar = flink_packages.CACHE / f"beam-flink-job-server-{flink_packages.BEAM_JOB_SERVER}" / "job-server-1.jar"
-    own = ("--runner=FlinkRunner", f"--flink_master=localhost:{PORTS['rest']}", f"--flink_job_server_jar={jar}")
+    jar = (
+        flink_packages.CACHE
+        / f"beam-flink-job-server-{flink_packages.BEAM_JOB_SERVER}"
+        / "job-server-1.jar"
+    )
+    own = (
+        "--runner=FlinkRunner",
+        f"--flink_master=localhost:{PORTS['rest']}",
+        f"--flink_job_server_jar={jar}",
+    )
     return {"PortableRunner": JOB_SERVER, "FlinkRunner": own}.__getitem__
 
 

@@ -14,13 +14,19 @@ from scripts import flink_cluster
 from scripts.flink_job import newest_job, shuffled_bytes
 from tests.pipeline.conftest import OWN_CODE
 
-SETTINGS = {"shards.count": 6, "splits.fractions": {"train": 0.6, "test": 0.4}, "images.reencode": "always"}
+SETTINGS = {
+    "shards.count": 6,
+    "splits.fractions": {"train": 0.6, "test": 0.4},
+    "images.reencode": "always",
+}
 
 
 @pytest.fixture(scope="module")
 def collection(class_folders, picture, tmp_path_factory):
     """Enough to be busy for some seconds; re-encoded, rejected and ignored things."""
-    root = class_folders(tmp_path_factory.mktemp("collection") / "photos", {"cat": 150, "dog": 150}, size=(900, 700))
+    root = class_folders(
+        tmp_path_factory.mktemp("collection") / "photos", {"cat": 150, "dog": 150}, size=(900, 700)
+    )
     (root / "cat/alpha.png").write_bytes(picture("alpha", kind="PNG", mode="RGBA"))
     (root / "dog/text.jpg").write_bytes(b"no picture")
     (root / ".DS_Store").write_bytes(b"x")
@@ -86,14 +92,27 @@ def finished_shards(output):
     [
         ("PortableRunner", "LOOPBACK", 1),
         ("PortableRunner", "LOOPBACK", 2),
-        ("PortableRunner", "EXTERNAL", 2),  # 1: where nobody waits; 2 on FlinkRunner: where a task manager is killed
+        (
+            "PortableRunner",
+            "EXTERNAL",
+            2,
+        ),  # 1: where nobody waits; 2 on FlinkRunner: where a task manager is killed
         ("FlinkRunner", "EXTERNAL", 1),
         ("FlinkRunner", "LOOPBACK", 1),
         ("FlinkRunner", "LOOPBACK", 2),
     ],
 )
 def test_the_bytes_of_direct_runner(
-    flink, on_flink, reference, collection, through, in_workers, tmp_path, runner, workers, parallelism
+    flink,
+    on_flink,
+    reference,
+    collection,
+    through,
+    in_workers,
+    tmp_path,
+    runner,
+    workers,
+    parallelism,
 ):
     flags = [*through(runner), *in_workers[workers], f"--parallelism={parallelism}"]
     code, line, stderr = on_flink(collection, tmp_path / "flink", *flags)
@@ -105,8 +124,13 @@ def test_the_bytes_of_direct_runner(
     assert 0 < shuffled_bytes(job, "GroupByShard") <= 500 * 302
 
 
-def test_an_update(flink, on_flink, convert, reference, collection, picture, through, in_workers, tmp_path):
-    root, output = shutil.copytree(collection, tmp_path / "photos"), shutil.copytree(reference.output, tmp_path / "old")
+def test_an_update(
+    flink, on_flink, convert, reference, collection, picture, through, in_workers, tmp_path
+):
+    root, output = (
+        shutil.copytree(collection, tmp_path / "photos"),
+        shutil.copytree(reference.output, tmp_path / "old"),
+    )
     (root / "cat" / "new.jpg").write_bytes(picture("new"))
     os.utime(root / "cat" / "new.jpg", (1_700_000_000, 1_700_000_000))
     rebuilt = convert(root, settings=SETTINGS, output=tmp_path / "rebuilt")
@@ -118,11 +142,21 @@ def test_an_update(flink, on_flink, convert, reference, collection, picture, thr
 
 
 def test_workers_have_what_setup_file_ships(flink):
-    script = "import recordmill.pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
+    script = (
+        "import recordmill.pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
+    )
     python = flink_cluster.RUN / "workers/bin/python"
-    environment = {**os.environ, "PYTHONPATH": ""}  # as the cluster starts it: this checkout may be on the path
+    environment = {
+        **os.environ,
+        "PYTHONPATH": "",
+    }  # as the cluster starts it: this checkout may be on the path
     done = subprocess.run(
-        [python, "-c", script], cwd=flink_cluster.RUN, env=environment, capture_output=True, text=True, check=True
+        [python, "-c", script],
+        cwd=flink_cluster.RUN,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.startswith(f"{flink_cluster.RUN}/workers/lib/")
 
@@ -141,7 +175,9 @@ def test_a_task_manager_that_is_killed(
     assert process.returncode == 0, stderr
     assert json.loads(stdout)["status"] == "published"
     assert "Traceback" not in stderr
-    assert newest_job()["jid"] == job["jid"]  # Flink did its part again; nobody had to start another run
+    assert (
+        newest_job()["jid"] == job["jid"]
+    )  # Flink did its part again; nobody had to start another run
     assert assert_same(output, reference)["run"]["shards_reused"] >= 2
 
 
@@ -152,7 +188,10 @@ def test_each_shard_has_one_note_and_one_report_though_an_image_is_huge_and_a_wo
     (source / "cat/huge.jpg").write_bytes(picture("huge", size=(7_000, 5_000)))
     (source / "dog/text.jpg").write_bytes(b"no picture")
     output = tmp_path / "flink"
-    strict = ("--set=max_rejected.count=0", "--set=max_rejected.share=0")  # what is finished stays in staging
+    strict = (
+        "--set=max_rejected.count=0",
+        "--set=max_rejected.share=0",
+    )  # what is finished stays in staging
     flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=4", *strict]
     process = spawn(*flags_for(source, output, *flags))
     wait_until(lambda: finished_shards(output) >= 2)
@@ -160,9 +199,14 @@ def test_each_shard_has_one_note_and_one_report_though_an_image_is_huge_and_a_wo
     four_slots()  # as a supervisor would
     stdout, stderr = process.communicate(timeout=600)
     # The ledger balances only if each shard is reported once; then the limit fails the run.
-    assert (process.returncode, json.loads(stdout)["ledger"]["rejected"]) == (3, {"unknown_format": 1}), stderr
+    assert (process.returncode, json.loads(stdout)["ledger"]["rejected"]) == (
+        3,
+        {"unknown_format": 1},
+    ), stderr
     notes = sorted(path.name for path in output.glob(".staging-*/*.done.json"))
-    assert notes == [f"{split}-{index:05d}.done.json" for split in ("test", "train") for index in range(6)]
+    assert notes == [
+        f"{split}-{index:05d}.done.json" for split in ("test", "train") for index in range(6)
+    ]
     direct = convert(source, settings=SETTINGS, output=tmp_path / "direct")
     resumed = convert(source, settings=SETTINGS, output=output)
     assert resumed.deterministic_files == direct.deterministic_files
@@ -170,7 +214,16 @@ def test_each_shard_has_one_note_and_one_report_though_an_image_is_huge_and_a_wo
 
 
 def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(
-    flink, bring_up, spawn, on_flink, reference, collection, through, in_workers, wait_until, tmp_path
+    flink,
+    bring_up,
+    spawn,
+    on_flink,
+    reference,
+    collection,
+    through,
+    in_workers,
+    wait_until,
+    tmp_path,
 ):
     output = tmp_path / "flink"
     flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1"]
@@ -189,20 +242,31 @@ def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(
     assert assert_same(output, reference)["run"]["shards_reused"] >= survived >= 2
 
 
-def test_ctrl_c_cancels_the_job(flink, spawn, collection, through, in_workers, wait_until, tmp_path):
+def test_ctrl_c_cancels_the_job(
+    flink, spawn, collection, through, in_workers, wait_until, tmp_path
+):
     output = tmp_path / "flink"
-    process = spawn(*flags_for(collection, output, *through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=1"))
+    process = spawn(
+        *flags_for(
+            collection, output, *through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=1"
+        )
+    )
     wait_until(lambda: finished_shards(output) >= 1)
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 130
     again = "run the same command again to continue from its finished shards"
-    assert json.loads(stdout)["sentence"] == f"interrupted: the job on FlinkRunner was cancelled; {again}"
+    assert (
+        json.loads(stdout)["sentence"]
+        == f"interrupted: the job on FlinkRunner was cancelled; {again}"
+    )
     assert "Traceback" not in stderr
     wait_until(lambda: newest_job()["state"] == "CANCELED", 60)
 
 
-def test_no_one_waits(flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path):
+def test_no_one_waits(
+    flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path
+):
     summary = tmp_path / "outcome.json"
     flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1", "--no_wait"]
     code, line, _ = on_flink(collection, tmp_path / "flink", *flags, f"--outcome_file={summary}")
@@ -212,20 +276,28 @@ def test_no_one_waits(flink, on_flink, reference, collection, through, in_worker
     assert_same(tmp_path / "flink", reference)
 
 
-@pytest.mark.parametrize(("runner", "workers"), [("PortableRunner", "EXTERNAL"), ("FlinkRunner", "LOOPBACK")])
+@pytest.mark.parametrize(
+    ("runner", "workers"), [("PortableRunner", "EXTERNAL"), ("FlinkRunner", "LOOPBACK")]
+)
 def test_beams_writer_writes_the_same_examples(
     flink, spawn, reference, collection, through, in_workers, tmp_path, runner, workers
 ):
     output = tmp_path / "flink"
     flags = [each for each in flags_for(collection, output) if not each.startswith("--threads")]
-    process = spawn(*flags, *through(runner), *in_workers[workers], "--parallelism=2", "--writer=beam")
+    process = spawn(
+        *flags, *through(runner), *in_workers[workers], "--parallelism=2", "--writer=beam"
+    )
     stdout, stderr = process.communicate(timeout=600)
     assert process.returncode == 0, stderr
     line = json.loads(stdout)
     assert (line["status"], line["ledger"]) == ("written", reference.line["ledger"])
     for split in ("train", "test"):
         ours, theirs = (
-            sorted(bytes(record) for path in folder.glob(f"{split}-*") for record in read_records(str(path)))
+            sorted(
+                bytes(record)
+                for path in folder.glob(f"{split}-*")
+                for record in read_records(str(path))
+            )
             for folder in (reference.output, output)
         )
         assert theirs == ours

@@ -19,7 +19,11 @@ def pillow_warnings_stay_ignored() -> Iterator[None]:
 def photo() -> Image.Image:
     """A smooth colour picture, 96 wide and 64 high."""
     y, x = np.mgrid[0:64, 0:96]
-    channels = [128 + 100 * np.sin(x / 17), 128 + 100 * np.cos(y / 13), 128 + 90 * np.sin((x + y) / 23)]
+    channels = [
+        128 + 100 * np.sin(x / 17),
+        128 + 100 * np.cos(y / 13),
+        128 + 90 * np.sin((x + y) / 23),
+    ]
     return Image.fromarray(np.stack(channels, axis=-1).astype(np.uint8))
 
 

@@ -25,13 +25,22 @@ def test_what_pillow_writes_is_recognised(photo, save, file_format):
 
 @pytest.mark.parametrize(
     ("start", "file_format"),
-    [(b"GIF87a", "GIF"), (b"MM\0*", "TIFF"), (b"II+\0", "TIFF"), (b"P1\n", "PPM"), (b"P4#", "PPM"), (b"Pf\n", "PPM")],
+    [
+        (b"GIF87a", "GIF"),
+        (b"MM\0*", "TIFF"),
+        (b"II+\0", "TIFF"),
+        (b"P1\n", "PPM"),
+        (b"P4#", "PPM"),
+        (b"Pf\n", "PPM"),
+    ],
 )
 def test_rarer_beginnings(start, file_format):
     assert sniff(start + bytes(40)) == file_format
 
 
-@pytest.mark.parametrize("start", [b"", b"\xff\xd8", b"RIFF____WAVE", b"Please", b"P7\n", b"GIF88a", b"\x89PNG\n"])
+@pytest.mark.parametrize(
+    "start", [b"", b"\xff\xd8", b"RIFF____WAVE", b"Please", b"P7\n", b"GIF88a", b"\x89PNG\n"]
+)
 def test_other_beginnings_are_not(start):
     assert sniff(start) is None
 
@@ -97,7 +106,10 @@ def test_files(data, code):
     ("data", "shown"),
     [
         (b"<html>\n<body>", "3c 68 74 6d 6c 3e 0a 3c ('<html>')"),
-        (b"version https://git-lfs.github.com/spec/v1", "76 65 72 73 69 6f 6e 20 ('version https://git-lfs.')"),
+        (
+            b"version https://git-lfs.github.com/spec/v1",
+            "76 65 72 73 69 6f 6e 20 ('version https://git-lfs.')",
+        ),
         (b"abc\0", "61 62 63 00"),
         (b"\0abcdefgh", "00 61 62 63 64 65 66 67"),
     ],
@@ -109,12 +121,16 @@ def test_what_begins_as_text_is_shown_as_text_too(data, shown):
 
 
 @pytest.mark.parametrize(
-    ("data", "name"), [(b"....ftypavif", "AVIF"), (b"....ftypheic", "HEIC"), (b"\xff\x4f\xff\x51", "JPEG2000")]
+    ("data", "name"),
+    [(b"....ftypavif", "AVIF"), (b"....ftypheic", "HEIC"), (b"\xff\x4f\xff\x51", "JPEG2000")],
 )
 def test_the_setting_that_accepts_a_file_is_named(data, name):
     with pytest.raises(Rejected) as caught:
         accepted_format(data, ImageSettings(formats=("JPEG", "PNG")))
-    assert caught.value.detail == f"{name}; accepted are JPEG, PNG; to accept it, add {name} to images.formats"
+    assert (
+        caught.value.detail
+        == f"{name}; accepted are JPEG, PNG; to accept it, add {name} to images.formats"
+    )
     assert accepted_format(data, ImageSettings(formats=(name,))) == name
 
 
@@ -123,7 +139,8 @@ def test_allowed_files():
 
 
 @pytest.mark.parametrize(
-    ("size", "code"), [((0, 5), "bad_header"), ((101, 1), "side_too_long"), ((100, 21), "too_many_pixels")]
+    ("size", "code"),
+    [((0, 5), "bad_header"), ((101, 1), "side_too_long"), ((100, 21), "too_many_pixels")],
 )
 def test_sizes(size, code):
     settings = ImageSettings(max_side=100, max_pixels=2_000)
@@ -138,7 +155,10 @@ def chunk(kind, body=b""):
 
 
 def header(width=8, height=8, depth=8, colour=0, compression=0, filtering=0, interlace=0):
-    return chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, depth, colour, compression, filtering, interlace))
+    return chunk(
+        b"IHDR",
+        struct.pack(">IIBBBBB", width, height, depth, colour, compression, filtering, interlace),
+    )
 
 
 ROWS = zlib.compress(bytes(8 * 9))
@@ -203,7 +223,13 @@ def test_not_sound(chunks):
 @pytest.mark.parametrize("size", [(1, 1), (2, 3), (5, 1), (8, 8), (9, 17)])
 @pytest.mark.parametrize("bits", [1, 4, 24])
 def test_interlaced_rows_are_those_of_seven_pictures(size, bits):
-    passes = [(np.s_[0::8, 0::8]), (np.s_[0::8, 4::8]), (np.s_[4::8, 0::4]), (np.s_[0::4, 2::4]), (np.s_[2::4, 0::2])]
+    passes = [
+        (np.s_[0::8, 0::8]),
+        (np.s_[0::8, 4::8]),
+        (np.s_[4::8, 0::4]),
+        (np.s_[0::4, 2::4]),
+        (np.s_[2::4, 0::2]),
+    ]
     passes += [np.s_[0::2, 1::2], np.s_[1::2, 0::1]]
     width, height = size
     parts = [np.zeros((height, width))[part].shape for part in passes]

@@ -59,7 +59,9 @@ def test_small_images_are_enlarged_whole():
     assert before.size == after.size == (60, 30)
 
 
-@pytest.mark.parametrize(("mode", "kind"), [("CMYK", "JPEG"), ("P", "GIF"), ("L", "PNG"), ("1", "PNG"), ("LA", "PNG")])
+@pytest.mark.parametrize(
+    ("mode", "kind"), [("CMYK", "JPEG"), ("P", "GIF"), ("L", "PNG"), ("1", "PNG"), ("LA", "PNG")]
+)
 def test_every_common_kind_can_be_shown(mode, kind):
     before, after = drawn(encoded(Image.new("RGB", (300, 200), GRAY).convert(mode), kind))
     assert before.size == after.size
@@ -68,7 +70,9 @@ def test_every_common_kind_can_be_shown(mode, kind):
 
 
 def test_raw_pixels_are_shown_as_they_are_stored():
-    before, after = drawn(encoded(Image.new("RGB", (300, 200), GRAY), "PNG"), store="raw", resize=Resize(longest=100))
+    before, after = drawn(
+        encoded(Image.new("RGB", (300, 200), GRAY), "PNG"), store="raw", resize=Resize(longest=100)
+    )
     assert (before.size, after.size) == ((SIDE, 128), (100, 67))
     assert near(after.getpixel((9, 9)), GRAY)
 

@@ -34,8 +34,15 @@ def heif():
 @pytest.mark.parametrize("kind", ["AVIF", "JPEG2000"])
 @pytest.mark.parametrize("store", ["jpeg", "png"])
 def test_an_image_is_reencoded(photo, save, kind, store):
-    image = prepare_image(save(photo, kind, **({"quality": 100} if kind == "AVIF" else {})), replace(ALL, store=store))
-    assert (image.format, image.width, image.height, image.changes) == (store.upper(), 96, 64, ("reencoded",))
+    image = prepare_image(
+        save(photo, kind, **({"quality": 100} if kind == "AVIF" else {})), replace(ALL, store=store)
+    )
+    assert (image.format, image.width, image.height, image.changes) == (
+        store.upper(),
+        96,
+        64,
+        ("reencoded",),
+    )
     assert np.abs(pixels_of(image.encoded) - np.asarray(photo)).mean() < 3
 
 
@@ -46,7 +53,13 @@ def test_an_image_is_stored_as_it_is_where_nothing_is_reencoded(photo, save, kin
     clear.putalpha(9)
     data = save(clear, kind)
     image = prepare_image(data, replace(ALL, reencode="never", check=check))
-    assert (image.encoded, image.format, image.height, image.width, image.channels) == (data, kind, 64, 96, 4)
+    assert (image.encoded, image.format, image.height, image.width, image.channels) == (
+        data,
+        kind,
+        64,
+        96,
+        4,
+    )
 
 
 @pytest.mark.parametrize("kind", ["AVIF", "JPEG2000"])
@@ -101,17 +114,26 @@ def test_the_profile_of_a_jpeg_2000_is_in_its_header(photo, save):
 
 
 def codestream(width, height, block, precincts=b""):
-    size = struct.pack(">HIIIIIIIIH", 0, width, height, 0, 0, width, height, 0, 0, 3) + b"\7\1\1" * 3
-    style = bytes([bool(precincts), 0, 0, 1, 0, max(len(precincts) - 1, 0), block, block, 0, 0]) + precincts
+    size = (
+        struct.pack(">HIIIIIIIIH", 0, width, height, 0, 0, width, height, 0, 0, 3) + b"\7\1\1" * 3
+    )
+    style = (
+        bytes([bool(precincts), 0, 0, 1, 0, max(len(precincts) - 1, 0), block, block, 0, 0])
+        + precincts
+    )
     segments = ((0x51, size), (0x52, style), (0x90, b""))
-    return b"\xff\x4f" + b"".join(struct.pack(">BBH", 0xFF, kind, len(body) + 2) + body for kind, body in segments)
+    return b"\xff\x4f" + b"".join(
+        struct.pack(">BBH", 0xFF, kind, len(body) + 2) + body for kind, body in segments
+    )
 
 
 def test_far_too_many_pieces_are_too_much_work():
     check_codestream(codestream(9_000, 9_000, 4, b"\x88" * 6))
     check_codestream(b"\xff\x4f\xff\x51")
     for data in (codestream(9_000, 9_000, 0), codestream(9_000, 9_000, 4, b"\x88" * 5 + b"\x11")):
-        with pytest.raises(Rejected, match="too_much_work: JPEG2000: over 1,048,576 code-blocks or precincts"):
+        with pytest.raises(
+            Rejected, match="too_much_work: JPEG2000: over 1,048,576 code-blocks or precincts"
+        ):
             prepare_image(data, ALL)
 
 
@@ -125,7 +147,11 @@ def test_a_codestream_that_ends_early_is_rejected(photo, save):
 
 def test_mutants_are_rejected_or_stored(photo, save):
     small = photo.resize((24, 16))
-    files = [save(small, "AVIF"), save(small, "JPEG2000"), save(small.convert("RGBA"), "JPEG2000", no_jp2=True)]
+    files = [
+        save(small, "AVIF"),
+        save(small, "JPEG2000"),
+        save(small.convert("RGBA"), "JPEG2000", no_jp2=True),
+    ]
     random = Random(0)
     for _ in range(200):
         data = bytearray(random.choice(files))

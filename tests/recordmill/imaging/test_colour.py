@@ -36,7 +36,10 @@ def test_modes(mode, pixel, expected):
 
 @pytest.mark.parametrize(
     ("transparency", "colour", "changes"),
-    [(None, (9, 8, 7), {"palette_expanded"}), (1, (255, 255, 255), {"palette_expanded", "flattened"})],
+    [
+        (None, (9, 8, 7), {"palette_expanded"}),
+        (1, (255, 255, 255), {"palette_expanded", "flattened"}),
+    ],
 )
 def test_palettes(transparency, colour, changes):
     image = Image.new("P", (2, 2), 1)
@@ -61,6 +64,10 @@ def test_gray_on_a_coloured_background_becomes_colour():
 
 def test_profiles():
     lab = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
-    assert convert(Image.new("RGBA", (1, 1), (9, 8, 7, 255)), profile=lab) == ("RGB", (9, 8, 7), {"icc_ignored"})
+    assert convert(Image.new("RGBA", (1, 1), (9, 8, 7, 255)), profile=lab) == (
+        "RGB",
+        (9, 8, 7),
+        {"icc_ignored"},
+    )
     mode, _, changes = convert(Image.new("LAB", (1, 1), (128, 128, 128)), profile=lab)
     assert (mode, changes) == ("RGB", {"lab_converted", "icc_converted"})

@@ -69,7 +69,9 @@ def read_back(prepared):
         assert len(image.getbands()) == prepared.channels
     if prepared.format == "JPEG" and prepared.channels < 4:
         try:
-            pixels = simplejpeg.decode_jpeg(prepared.encoded, "GRAY" if prepared.channels == 1 else "RGB")
+            pixels = simplejpeg.decode_jpeg(
+                prepared.encoded, "GRAY" if prepared.channels == 1 else "RGB"
+            )
         except ValueError as error:
             assert "premature" not in str(error)  # noqa: PT017
         else:
@@ -110,7 +112,9 @@ def files(photo, save) -> list[bytes]:
         save(small.convert("CMYK"), "JPEG"),
         save(small.convert("RGBA"), "PNG", exif=exif),
         save(small.convert("P"), "PNG", transparency=3),
-        save(Image.fromarray(np.arange(384, dtype=np.uint16).reshape(16, 24)), "PNG", transparency=3),
+        save(
+            Image.fromarray(np.arange(384, dtype=np.uint16).reshape(16, 24)), "PNG", transparency=3
+        ),
         save(small, "GIF", **frames),
         save(small, "WEBP", exif=exif, **frames),
         save(small, "BMP"),
@@ -140,14 +144,18 @@ def test_tensorflow_decodes_what_is_stored_of_mutants(files, tmp_path):
             mutant = mutate(random.choice(files), random)
             stored.append(prepare_image(mutant, random.choice(SETTINGS_OF_JPEG_AND_PNG)))
     (tmp_path / "stored").write_bytes(
-        pickle.dumps([(image.encoded, (image.height, image.width, image.channels)) for image in stored])
+        pickle.dumps(
+            [(image.encoded, (image.height, image.width, image.channels)) for image in stored]
+        )
     )
     code = """
 import pickle, sys, tensorflow
 for number, (encoded, shape) in enumerate(pickle.load(open(sys.argv[1], "rb"))):
     assert tensorflow.io.decode_image(encoded).shape == shape, number
 """
-    child = subprocess.run([sys.executable, "-c", code, str(tmp_path / "stored")], capture_output=True, text=True)
+    child = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "stored")], capture_output=True, text=True
+    )
     assert child.returncode == 0, child.stderr[-1_000:]
 
 
@@ -164,7 +172,10 @@ def test_a_truncated_jpeg_with_an_appended_end_marker_is_found(photo, save, shar
     baseline, progressive = save(photo, "JPEG"), save(photo, "JPEG", progressive=True)
     assert outcome(baseline[: int(len(baseline) * share)] + b"\xff\xd9") == "truncated"
     # Between a progressive JPEG's scans there are tables, and half a table is an error of its own.
-    assert outcome(progressive[: int(len(progressive) * share)] + b"\xff\xd9") in {"truncated", "decode_error"}
+    assert outcome(progressive[: int(len(progressive) * share)] + b"\xff\xd9") in {
+        "truncated",
+        "decode_error",
+    }
 
 
 def test_cut_photographs_are_found_and_whole_ones_pass(shared_data):
@@ -194,7 +205,13 @@ def gif_header(width, height):
 
 def webp_header(width, height):
     body = b"\x2f" + struct.pack("<I", (width - 1) | (height - 1) << 14) + bytes(9)
-    return b"RIFF" + struct.pack("<I", len(body) + 12) + b"WEBPVP8L" + struct.pack("<I", len(body)) + body
+    return (
+        b"RIFF"
+        + struct.pack("<I", len(body) + 12)
+        + b"WEBPVP8L"
+        + struct.pack("<I", len(body))
+        + body
+    )
 
 
 def jpeg_header(width, height):
@@ -220,13 +237,17 @@ def jpeg_header(width, height):
 def test_sizes_are_checked_before_memory_is_taken(data, code):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert outcome(data) == code
-    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB; decoded they take 430,000
+    assert (
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
+    )  # KiB; decoded they take 430,000
 
 
 def test_every_reason_is_reached(jpeg, photo, save):
     png = save(photo, "PNG")
     scrambled = png[:60] + bytes(value ^ 0x55 for value in png[60:-20]) + png[-20:]
-    given_as = partial(outcome, settings=ImageSettings(max_bytes=2_000_000, max_side=1_000, max_pixels=10_000))
+    given_as = partial(
+        outcome, settings=ImageSettings(max_bytes=2_000_000, max_side=1_000, max_pixels=10_000)
+    )
     assert {
         given_as(data)
         for data in (

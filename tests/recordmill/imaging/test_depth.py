@@ -43,5 +43,9 @@ def test_eight_bits_are_not_deep(mode):
 
 
 def test_a_signalling_nan_is_one_like_any_other():
-    signalling = np.array([0x7FA00000, 0, 0x43480000], dtype=np.uint32).view(np.float32)  # NaN, 0, 200
-    assert np.asarray(reduce_depth(Image.frombytes("F", (3, 1), signalling.tobytes()))).tolist() == [[0, 0, 200]]
+    signalling = np.array([0x7FA00000, 0, 0x43480000], dtype=np.uint32).view(
+        np.float32
+    )  # NaN, 0, 200
+    assert np.asarray(
+        reduce_depth(Image.frombytes("F", (3, 1), signalling.tobytes()))
+    ).tolist() == [[0, 0, 200]]

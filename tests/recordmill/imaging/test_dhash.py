@@ -28,12 +28,15 @@ def test_colour_counts_by_its_brightness():
     gray = raster([range(0, 90, 10)] * 8)
     coloured = np.concatenate([gray, gray, gray, np.full_like(gray, 255)], axis=2)
     assert difference_hash(coloured) == difference_hash(gray) == 2**64 - 1
-    coloured[..., 3] = np.random.default_rng(0).integers(0, 256, coloured.shape[:2])  # a byte without meaning
+    coloured[..., 3] = np.random.default_rng(0).integers(
+        0, 256, coloured.shape[:2]
+    )  # a byte without meaning
     assert difference_hash(coloured) == 2**64 - 1
 
 
 @pytest.mark.parametrize(
-    ("size", "reduction"), [((32, 32), 1), ((143, 500), 1), ((144, 128), 2), ((500, 375), 4), ((4000, 3000), 8)]
+    ("size", "reduction"),
+    [((32, 32), 1), ((143, 500), 1), ((144, 128), 2), ((500, 375), 4), ((4000, 3000), 8)],
 )
 def test_at_least_four_pixels_a_side_are_left_to_each_cell(size, reduction):
     assert hash_reduction(size) == reduction
@@ -58,7 +61,9 @@ def test_every_way_through_takes_it(photo, save, kind, reencode):
     assert (hashed ^ hash_of(save(photo, "PNG"))).bit_count() <= 5
 
 
-@pytest.mark.parametrize("settings", [{}, {"store": "png"}, {"reencode": "always"}, {"reencode": "never"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"store": "png"}, {"reencode": "always"}, {"reencode": "never"}]
+)
 @pytest.mark.parametrize("kind", ["JPEG", "PNG", "WEBP"])
 @pytest.mark.parametrize("keep_pixels", [False, True])
 def test_it_is_the_same_without_encoding(photo, save, kind, settings, keep_pixels):
@@ -67,7 +72,11 @@ def test_it_is_the_same_without_encoding(photo, save, kind, settings, keep_pixel
     hashed = prepare_image(data, settings, keep_pixels, encode=False)
     assert hashed.difference_hash == whole.difference_hash
     assert hashed.encoded == (b"" if "reencoded" in whole.changes else data)
-    assert (hashed.format, hashed.height, hashed.changes) == (whole.format, whole.height, whole.changes)
+    assert (hashed.format, hashed.height, hashed.changes) == (
+        whole.format,
+        whole.height,
+        whole.changes,
+    )
 
 
 def variants(photo):
@@ -92,4 +101,6 @@ def test_copies_of_photographs_are_near_and_strangers_are_far(shared_data):
             distance = (hash_of(stream.getvalue()) ^ hashes[-1]).bit_count()
             near, far = near + (distance <= 5), far + (distance > 5)
     assert near / (near + far) >= 0.97
-    assert min((one ^ other).bit_count() for at, one in enumerate(hashes) for other in hashes[:at]) > 5
+    assert (
+        min((one ^ other).bit_count() for at, one in enumerate(hashes) for other in hashes[:at]) > 5
+    )

@@ -52,7 +52,9 @@ def test_xmp_with_a_latitude_is_a_position():
     assert has_position(b'<rdf:Description exif:GPSLatitude="48,8.5N"/>')
 
 
-@pytest.mark.parametrize("data", [b"", b"II*\0", b"MM\0*\xff\xff\xff\xff", b"Exif\0\0", b"II*\0\x08\0\0\0"])
+@pytest.mark.parametrize(
+    "data", [b"", b"II*\0", b"MM\0*\xff\xff\xff\xff", b"Exif\0\0", b"II*\0\x08\0\0\0"]
+)
 def test_data_without_a_directory_have_nothing(data):
     assert find_orientation(data, b"") == 1
     assert not has_position(data)

@@ -21,7 +21,9 @@ def draw(orientation, kind):
     exif = Image.Exif()
     exif[0x0112] = orientation
     file = io.BytesIO()
-    Image.fromarray(picture).save(file, kind, exif=exif, **({"quality": 95} if kind == "JPEG" else {}))
+    Image.fromarray(picture).save(
+        file, kind, exif=exif, **({"quality": 95} if kind == "JPEG" else {})
+    )
     return file.getvalue()
 
 
@@ -55,9 +57,13 @@ def test_a_box_is_where_its_pixels_are(kind, orientation, settings):
     geometry = read_geometry(data, image, settings)
     assert (geometry.source_size, geometry.orientation) == ((WIDTH, HEIGHT), orientation)
     sides = (WIDTH, HEIGHT) * 2
-    placed = geometry.place(tuple(side / whole for side, whole in zip(BOX, sides, strict=True)), "stored")
+    placed = geometry.place(
+        tuple(side / whole for side, whole in zip(BOX, sides, strict=True)), "stored"
+    )
     clipped = tuple(min(1.0, max(0.0, side)) for side in placed)
-    assert find_red(image.encoded) == pytest.approx(clipped, abs=1.6 / min(image.width, image.height))
+    assert find_red(image.encoded) == pytest.approx(
+        clipped, abs=1.6 / min(image.width, image.height)
+    )
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
@@ -68,7 +74,9 @@ def test_boxes_drawn_on_the_displayed_image_are_the_same_boxes(orientation, reen
     geometry = read_geometry(data, prepare_image(data, settings), settings)
     displayed = replace(geometry, turned=True)  # where it is seen once it is turned
     box = tuple(side / whole for side, whole in zip(BOX, (WIDTH, HEIGHT) * 2, strict=True))
-    assert geometry.place(displayed.place(box, "stored"), "displayed") == pytest.approx(geometry.place(box, "stored"))
+    assert geometry.place(displayed.place(box, "stored"), "displayed") == pytest.approx(
+        geometry.place(box, "stored")
+    )
 
 
 @pytest.mark.parametrize(
@@ -85,7 +93,9 @@ def test_boxes_drawn_on_the_displayed_image_are_the_same_boxes(orientation, reen
 def test_an_area_shrinks_as_the_pixels_do(resize, scale):
     data = draw(1, "JPEG")
     settings = ImageSettings(resize=resize)
-    assert read_geometry(data, prepare_image(data, settings), settings).area_scale == pytest.approx(scale)
+    assert read_geometry(data, prepare_image(data, settings), settings).area_scale == pytest.approx(
+        scale
+    )
 
 
 @pytest.mark.parametrize("reencode", ["when_needed", "never"])

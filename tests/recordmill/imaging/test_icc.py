@@ -5,7 +5,9 @@ from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_s
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # Red and green change places in the tag table.
-SWAPPED = SRGB.replace(b"rXYZ", b"####", 1).replace(b"gXYZ", b"rXYZ", 1).replace(b"####", b"gXYZ", 1)
+SWAPPED = (
+    SRGB.replace(b"rXYZ", b"####", 1).replace(b"gXYZ", b"rXYZ", 1).replace(b"####", b"gXYZ", 1)
+)
 LAB = ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")).tobytes()
 
 
@@ -30,7 +32,9 @@ def test_verdicts(profile, mode, verdict):
 def test_colours_follow_the_profile():
     converted, changes = apply_profile(Image.new("RGB", (2, 1), (255, 0, 0)), SWAPPED)
     assert changes == {"icc_converted"}
-    assert max(abs(a - b) for a, b in zip(converted.getpixel((0, 0)), (0, 255, 0), strict=True)) <= 2
+    assert (
+        max(abs(a - b) for a, b in zip(converted.getpixel((0, 0)), (0, 255, 0), strict=True)) <= 2
+    )
 
 
 def test_lab():

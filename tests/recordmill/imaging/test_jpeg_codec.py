@@ -28,7 +28,9 @@ def test_pixels_equal_pillows(photo, save, mode, progressive):
     assert (decoded.mode, decoded.tobytes()) == (mode, Image.open(io.BytesIO(data)).tobytes())
 
 
-@pytest.mark.parametrize(("reduction", "shape"), [(1, (64, 95)), (2, (32, 48)), (4, (16, 24)), (8, (8, 12))])
+@pytest.mark.parametrize(
+    ("reduction", "shape"), [(1, (64, 95)), (2, (32, 48)), (4, (16, 24)), (8, (8, 12))]
+)
 def test_reductions_round_up(photo, save, reduction, shape):
     data = save(photo.crop((0, 0, 95, 64)), "JPEG")
     assert decode_jpeg(data, read_jpeg_header(data), reduction).shape[:2] == shape
@@ -89,8 +91,14 @@ def test_what_follows_the_only_scan_of_a_sequential_jpeg_does_not_count(jpeg):
 
 
 def test_encoding_keeps_size_mode_and_nearly_the_pixels(photo):
-    for mode, subsampling, layout in [("L", "4:2:0", (1, 1)), ("RGB", "4:4:4", (1, 1)), ("RGB", "4:2:0", (2, 2))]:
+    for mode, subsampling, layout in [
+        ("L", "4:2:0", (1, 1)),
+        ("RGB", "4:4:4", (1, 1)),
+        ("RGB", "4:2:0", (2, 2)),
+    ]:
         image = photo.convert(mode)
-        decoded = Image.open(io.BytesIO(encode_raster(to_raster(image), ImageSettings(subsampling=subsampling))))
+        decoded = Image.open(
+            io.BytesIO(encode_raster(to_raster(image), ImageSettings(subsampling=subsampling)))
+        )
         assert (decoded.mode, decoded.size, decoded.layer[0][1:3]) == (mode, image.size, layout)
         assert np.abs(np.asarray(decoded).astype(int) - np.asarray(image)).mean() < 1.5

@@ -29,7 +29,13 @@ def icc(number, count, body):
 
 def test_what_pillow_wrote(photo, save):
     header = read_jpeg_header(save(photo, "JPEG", progressive=True, icc_profile=b"x" * 70_000))
-    assert (header.process, header.precision, header.height, header.width, header.components) == (0xC2, 8, 64, 96, 3)
+    assert (header.process, header.precision, header.height, header.width, header.components) == (
+        0xC2,
+        8,
+        64,
+        96,
+        3,
+    )
     assert header.icc_profile == b"x" * 70_000
     assert header.is_widely_readable
     assert header.process == 0xC2
@@ -72,17 +78,22 @@ def test_neither_are_lossless_and_arithmetic_coding(marker):
 
 
 def test_stray_bytes_and_fill_bytes_are_skipped_as_libjpeg_does():
-    header = read_jpeg_header(b"\xff\xd8junk\xff\0\xff\xff\xff" + FRAME[1:] + b"more" + b"\xff\xd0" + SCAN)
+    header = read_jpeg_header(
+        b"\xff\xd8junk\xff\0\xff\xff\xff" + FRAME[1:] + b"more" + b"\xff\xd0" + SCAN
+    )
     assert (header.height, header.width, header.orientation, header.icc_profile) == (5, 7, 1, None)
 
 
 def test_profile_chunks_are_joined_by_number():
-    header = read_jpeg_header(b"\xff\xd8" + icc(2, 2, b"world") + icc(1, 2, b"hello ") + FRAME + SCAN)
+    header = read_jpeg_header(
+        b"\xff\xd8" + icc(2, 2, b"world") + icc(1, 2, b"hello ") + FRAME + SCAN
+    )
     assert header.icc_profile == b"hello world"
 
 
 @pytest.mark.parametrize(
-    "chunks", [icc(1, 2, b"half"), icc(0, 1, b"zero"), segment(0xE2, b"ICC_PROFILE\0"), icc(1, 1, b"")]
+    "chunks",
+    [icc(1, 2, b"half"), icc(0, 1, b"zero"), segment(0xE2, b"ICC_PROFILE\0"), icc(1, 1, b"")],
 )
 def test_an_incomplete_profile_is_none(chunks):
     assert read_jpeg_header(b"\xff\xd8" + chunks + FRAME + SCAN).icc_profile is None
@@ -124,7 +135,10 @@ def test_damage(data, code):
         (segment(0xED, b"Photoshop 3.0\x008BIM\4\4"), Soundness.UNUSUAL),
         (segment(0xED, b"Photoshop 3.0\x008BIM\4\4\0\0\0\0\0\0"), Soundness.PLAIN),
         (JFIF_OF_72_DPI + segment(0xE1, b"Exif\0\0II*\0"), Soundness.PLAIN),
-        (JFIF_OF_72_DPI.replace(b"\1\0\x48", b"\0\0\x48", 1) + segment(0xE1, b"Exif\0\0II*\0"), Soundness.UNUSUAL),
+        (
+            JFIF_OF_72_DPI.replace(b"\1\0\x48", b"\0\0\x48", 1) + segment(0xE1, b"Exif\0\0II*\0"),
+            Soundness.UNUSUAL,
+        ),
         (segment(0xEE, b"Adobe\0"), Soundness.UNUSUAL),
         (b"\xff\x01", Soundness.UNUSUAL),
         (b"\xff", Soundness.UNUSUAL),
@@ -158,6 +172,10 @@ def test_exif_whose_values_share_bytes_is_refused_where_it_may_be_long():
     many = 50_000
     values = b"".join(struct.pack("<HHII", tag, 7, 500_000, 8) for tag in range(many))
     exif = b"II*\0\x08\0\0\0" + struct.pack("<H", many) + values + bytes(4)
-    parts = b"".join(segment(0xE1, b"Exif\0\0" + exif[at : at + 60_000]) for at in range(0, len(exif), 60_000))
-    with pytest.raises(Rejected, match=r"too_much_work: directories \(TIFF, Exif\) of more values than bytes"):
+    parts = b"".join(
+        segment(0xE1, b"Exif\0\0" + exif[at : at + 60_000]) for at in range(0, len(exif), 60_000)
+    )
+    with pytest.raises(
+        Rejected, match=r"too_much_work: directories \(TIFF, Exif\) of more values than bytes"
+    ):
         read_jpeg_header(b"\xff\xd8" + parts + FRAME + SCAN)

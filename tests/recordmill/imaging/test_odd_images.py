@@ -24,7 +24,9 @@ def test_odd_images_are_accepted_and_rejected_as_expected(shared_data, step):
     with (folder / "expected.tsv").open(encoding="utf-8", newline="") as table:
         rows = list(csv.DictReader(table, delimiter="\t"))
     assert len(rows) == 2_403
-    found = {row["path"]: difference(row, (folder / row["path"]).read_bytes()) for row in rows[::step]}
+    found = {
+        row["path"]: difference(row, (folder / row["path"]).read_bytes()) for row in rows[::step]
+    }
     expected = {path: known for path, known in KNOWN_DIFFERENCES.items() if path in found}
     assert {path: found[path] for path in found if found[path]} == expected
 

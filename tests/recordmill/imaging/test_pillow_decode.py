@@ -1,7 +1,12 @@
 import pytest
 from PIL import Image
 
-from recordmill.imaging.pillow_decode import count_encoded_channels, has_more_frames, load_image, open_image
+from recordmill.imaging.pillow_decode import (
+    count_encoded_channels,
+    has_more_frames,
+    load_image,
+    open_image,
+)
 from recordmill.schemas.rejection import Rejected
 
 
@@ -24,9 +29,17 @@ def test_orientations_are_found_or_applied(photo, save, file_format):
     exif[0x0112] = 6
     loaded = load_image(open_image(save(photo, file_format, exif=exif), file_format), file_format)
     if file_format == "TIFF":
-        assert (loaded.orientation, loaded.image.size, loaded.changes) == (1, photo.size[::-1], {"rotated"})
+        assert (loaded.orientation, loaded.image.size, loaded.changes) == (
+            1,
+            photo.size[::-1],
+            {"rotated"},
+        )
     else:
-        assert (loaded.orientation, loaded.image.size, loaded.changes) == (6, photo.size, frozenset())
+        assert (loaded.orientation, loaded.image.size, loaded.changes) == (
+            6,
+            photo.size,
+            frozenset(),
+        )
 
 
 @pytest.mark.parametrize(
@@ -64,19 +77,31 @@ def test_a_damaged_frame_of_a_gif_does_not_count(save, after):
 
 
 @pytest.mark.parametrize(
-    ("mode", "channels"), [("1", 1), ("L", 1), ("I;16", 1), ("P", 3), ("RGB", 3), ("LA", 2), ("RGBA", 4)]
+    ("mode", "channels"),
+    [("1", 1), ("L", 1), ("I;16", 1), ("P", 3), ("RGB", 3), ("LA", 2), ("RGBA", 4)],
 )
 def test_channels_of_the_file(save, mode, channels):
-    assert count_encoded_channels(open_image(save(Image.new(mode, (3, 3)), "PNG"), "PNG")) == channels
+    assert (
+        count_encoded_channels(open_image(save(Image.new(mode, (3, 3)), "PNG"), "PNG")) == channels
+    )
 
 
-@pytest.mark.parametrize(("mode", "key", "channels"), [("P", 0, 4), ("L", 0, 2), ("RGB", (0, 0, 0), 4)])
+@pytest.mark.parametrize(
+    ("mode", "key", "channels"), [("P", 0, 4), ("L", 0, 2), ("RGB", (0, 0, 0), 4)]
+)
 def test_a_transparent_colour_is_a_channel(save, mode, key, channels):
-    assert count_encoded_channels(open_image(save(Image.new(mode, (3, 3)), "PNG", transparency=key), "PNG")) == channels
+    assert (
+        count_encoded_channels(
+            open_image(save(Image.new(mode, (3, 3)), "PNG", transparency=key), "PNG")
+        )
+        == channels
+    )
 
 
 def test_pixels_of_another_mode_than_announced_are_refused(save, monkeypatch):
     opened = open_image(save(Image.new("L", (3, 3)), "PNG"), "PNG")
     monkeypatch.setattr(opened, "load", lambda: setattr(opened, "im", Image.core.new("P", (3, 3))))
-    with pytest.raises(Rejected, match="decode_error: PNG: ValueError: P pixels in an image of mode L"):
+    with pytest.raises(
+        Rejected, match="decode_error: PNG: ValueError: P pixels in an image of mode L"
+    ):
         load_image(opened, "PNG")

@@ -35,13 +35,18 @@ def test_images_and_rasters_hold_the_same_pixels(photo, mode, channels):
     copy[:] = 0  # whoever is given it may write into it
     assert to_image(raster) == image
     values = np.asarray(image).reshape(-1, channels).astype(int)
-    assert moments(raster) == tuple(zip(values.sum(0).tolist(), (values**2).sum(0).tolist(), strict=True))
+    assert moments(raster) == tuple(
+        zip(values.sum(0).tolist(), (values**2).sum(0).tolist(), strict=True)
+    )
 
 
 def test_the_digest_of_pixels_is_as_documented():
     image = Image.new("RGB", (200, 100), (1, 2, 3))
     block = bytes((1, 2, 3, 255)) * 2**14
-    sums = (crc32c(block).to_bytes(4, "little"), crc32c(block[: 4 * 20_000 - 2**16]).to_bytes(4, "little"))
+    sums = (
+        crc32c(block).to_bytes(4, "little"),
+        crc32c(block[: 4 * 20_000 - 2**16]).to_bytes(4, "little"),
+    )
     expected = hashlib.sha256(b"RGB 200 100 6\n" + b"".join(sums)).hexdigest()
     assert digest_pixels(image, 6) == digest_pixels(to_raster(image), 6) == expected
     palette = image.quantize(4)
@@ -64,7 +69,9 @@ def test_images_that_look_different_have_other_digests(photo, kind):
 @pytest.mark.parametrize("shape", [(66_000, 1, 1), (1, 66_000, 1), (66_000, 3, 4)])
 def test_moments_of_long_sides(shape):
     count = shape[0] * shape[1]
-    assert moments(np.full(shape, 255, np.uint8)) == ((count * 255, count * 255**2),) * (3 if shape[2] == 4 else 1)
+    assert moments(np.full(shape, 255, np.uint8)) == ((count * 255, count * 255**2),) * (
+        3 if shape[2] == 4 else 1
+    )
 
 
 def test_moments_are_exact_beyond_32_bits():
@@ -92,17 +99,24 @@ def test_pixels_stay_what_they_are(store, moments, pixels):
     prepared = prepare_image(pixels, ImageSettings(store=store, moments=moments))
     assert shown(prepared).tolist() == pixels.tolist()
     assert (prepared.format, prepared.changes) == (store.upper(), ("reencoded",))
-    expected = tuple((int(plane.sum()), int((plane**2).sum())) for plane in np.moveaxis(pixels.astype(int), 2, 0))
+    expected = tuple(
+        (int(plane.sum()), int((plane**2).sum())) for plane in np.moveaxis(pixels.astype(int), 2, 0)
+    )
     assert prepared.moments == (expected if moments else None)
 
 
 @given(pixels=pictures)
 def test_consecutive_planes_are_interleaved(pixels):
     planes = np.ascontiguousarray(pixels.transpose(2, 0, 1))
-    assert prepare_image(planes.transpose(1, 2, 0), ImageSettings(store="raw")).encoded == pixels.tobytes()
+    assert (
+        prepare_image(planes.transpose(1, 2, 0), ImageSettings(store="raw")).encoded
+        == pixels.tobytes()
+    )
 
 
-@pytest.mark.parametrize(("store", "expected"), [("auto", "JPEG"), ("jpeg", "JPEG"), ("png", "PNG"), ("raw", "RAW")])
+@pytest.mark.parametrize(
+    ("store", "expected"), [("auto", "JPEG"), ("jpeg", "JPEG"), ("png", "PNG"), ("raw", "RAW")]
+)
 @pytest.mark.parametrize("mode", ["L", "RGB"])
 def test_each_form_of_a_picture(photo, store, expected, mode):
     settings = ImageSettings(store=store)
@@ -110,7 +124,9 @@ def test_each_form_of_a_picture(photo, store, expected, mode):
     encoded = encode_raster(raster, settings)
     assert stored_format(settings) == expected
     assert encoded == encode_raster(raster.copy(), settings)
-    prepared = prepare_image(np.array(to_image(raster)).reshape(64, 96, -1), ImageSettings(store=store, moments=True))
+    prepared = prepare_image(
+        np.array(to_image(raster)).reshape(64, 96, -1), ImageSettings(store=store, moments=True)
+    )
     pixels = photo.convert(mode) if expected in ("PNG", "RAW") else Image.open(io.BytesIO(encoded))
     assert (prepared.encoded, prepared.moments) == (encoded, moments(to_raster(pixels)))
 
@@ -121,7 +137,9 @@ def test_other_formats_keep_the_pixels_that_they_decode_to(photo, save, store, f
     data = save(photo, file_format)
     prepared = prepare_image(data, ImageSettings(store=store, check="header"))
     assert prepared.format == store.upper()
-    assert shown(prepared).tolist() == np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).tolist()
+    assert (
+        shown(prepared).tolist() == np.asarray(Image.open(io.BytesIO(data)).convert("RGB")).tolist()
+    )
     assert "reencoded" in prepared.changes
 
 
@@ -136,22 +154,31 @@ def test_pictures_are_turned_resized_and_expanded_first(photo, save, store):
     assert prepared.changes == ("grayscale_expanded", "reencoded", "resized", "rotated")
     assert shown(prepared).shape == (48, 32, 3)
     small = prepare_image(np.asarray(photo.convert("L"))[:, :, None], settings)
-    assert (small.changes, shown(small).shape) == (("grayscale_expanded", "reencoded", "resized"), (32, 48, 3))
+    assert (small.changes, shown(small).shape) == (
+        ("grayscale_expanded", "reencoded", "resized"),
+        (32, 48, 3),
+    )
 
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
-SWAPPED = SRGB.replace(b"rXYZ", b"####", 1).replace(b"gXYZ", b"rXYZ", 1).replace(b"####", b"gXYZ", 1)
+SWAPPED = (
+    SRGB.replace(b"rXYZ", b"####", 1).replace(b"gXYZ", b"rXYZ", 1).replace(b"####", b"gXYZ", 1)
+)
 
 
 @pytest.mark.parametrize("mode", ["L", "RGB"])
-@pytest.mark.parametrize("options", [{}, {"icc_profile": SRGB}, {"pnginfo": None, "optimize": True}])
+@pytest.mark.parametrize(
+    "options", [{}, {"icc_profile": SRGB}, {"pnginfo": None, "optimize": True}]
+)
 def test_a_png_that_all_readers_show_correctly_is_stored_unchanged(photo, save, mode, options):
     options = {**options, "icc_profile": None} if mode == "L" else options
     data = save(photo.convert(mode), "PNG", **options)
     prepared = prepare_image(data, ImageSettings(store="png", moments=True))
     assert (prepared.encoded, prepared.changes) == (data, ())
     assert prepared.moments == moments(to_raster(photo.convert(mode)))
-    assert prepare_image(data, ImageSettings(store="png", reencode="always")).changes == ("reencoded",)
+    assert prepare_image(data, ImageSettings(store="png", reencode="always")).changes == (
+        "reencoded",
+    )
     assert prepare_image(data, ImageSettings(store="jpeg")).format == "JPEG"
 
 
@@ -182,4 +209,7 @@ def test_a_png_that_readers_show_differently_is_reencoded(photo, save, make):
 
 def test_an_unusual_jpeg_does_not_pass_where_pngs_do(photo, save):
     data = save(photo.convert("CMYK"), "JPEG")
-    assert prepare_image(data, ImageSettings(store="png")).changes == ("cmyk_converted", "reencoded")
+    assert prepare_image(data, ImageSettings(store="png")).changes == (
+        "cmyk_converted",
+        "reencoded",
+    )

@@ -31,7 +31,11 @@ def ppm(kind, width, height, largest, values, between=b" "):
 @pytest.mark.parametrize("kind", [2, 3, 5, 6])
 @pytest.mark.parametrize("largest", [1, 7, 100, 254, 255, 256, 1_000, 4_095, 65_534, 65_535])
 def test_samples_of_every_depth_are_scaled_as_pillow_scales_them(kind, largest):
-    values = np.linspace(0, largest, 4_096 * 3).astype(int) if kind in (3, 6) else np.arange(65_536) % (largest + 1)
+    values = (
+        np.linspace(0, largest, 4_096 * 3).astype(int)
+        if kind in (3, 6)
+        else np.arange(65_536) % (largest + 1)
+    )
     data = ppm(kind, 64, len(values) // (192 if kind in (3, 6) else 64), largest, values)
     assert loaded(data) == of_pillow(data)
 
@@ -53,7 +57,9 @@ def test_bits_need_no_space_and_comments_are_left_out(bits, between, after):
     assert loaded(data) == of_pillow(data)
 
 
-@pytest.mark.parametrize("between", [b" ", b"\n", b"\r\n", b" #a comment\n", b"\t#\r ", b"\n#12 13\n"])
+@pytest.mark.parametrize(
+    "between", [b" ", b"\n", b"\r\n", b" #a comment\n", b"\t#\r ", b"\n#12 13\n"]
+)
 @pytest.mark.parametrize("after", [b"", b"7 8 9", b" junk", b"#comment without an end"])
 def test_numbers_may_have_anything_between_and_after_them(between, after):
     data = ppm(2, 2, 2, 300, [0, 17, 299, 300], between) + after
@@ -85,5 +91,7 @@ def test_damage(data, code):
 
 @pytest.mark.parametrize("text", [b"P2 4096 4097 9 7", b"P2 1 1 9 " + b"#\n" * 2**18 + b" 7"])
 def test_long_texts_are_too_much_work(text):
-    with pytest.raises(Rejected, match="too_much_work: PPM: more than 16,777,216 numbers or comments as text"):
+    with pytest.raises(
+        Rejected, match="too_much_work: PPM: more than 16,777,216 numbers or comments as text"
+    ):
         loaded(text)

@@ -5,7 +5,9 @@ from recordmill import imaging
 from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.rejection import REASONS
 
-SOURCE = "".join(path.read_text(encoding="utf-8") for path in sorted(Path(imaging.__file__).parent.glob("*.py")))
+SOURCE = "".join(
+    path.read_text(encoding="utf-8") for path in sorted(Path(imaging.__file__).parent.glob("*.py"))
+)
 
 
 def test_every_change_and_reason_in_the_tables_is_used_and_sorted():

@@ -40,7 +40,9 @@ def test_jpeg_reductions_leave_twice_the_target(size, target, reduction):
     assert jpeg_reduction(size, target) == reduction
 
 
-STRIPES = Image.fromarray(np.repeat(np.array([[10] * 40 + [100] * 40 + [200] * 40], np.uint8), 40, axis=0))  # 120 x 40
+STRIPES = Image.fromarray(
+    np.repeat(np.array([[10] * 40 + [100] * 40 + [200] * 40], np.uint8), 40, axis=0)
+)  # 120 x 40
 
 
 def test_crop_shows_the_middle():
@@ -50,7 +52,9 @@ def test_crop_shows_the_middle():
 
 
 def test_pad_shows_all_on_the_background():
-    padded = np.asarray(resize_image(STRIPES, (60, 60), Resize(exact=(60, 60), fit="pad"), (77, 77, 77)))
+    padded = np.asarray(
+        resize_image(STRIPES, (60, 60), Resize(exact=(60, 60), fit="pad"), (77, 77, 77))
+    )
     assert padded.shape == (60, 60)
     assert set(padded[:20].ravel()) == set(padded[40:].ravel()) == {77}
     assert [int(padded[30, x]) for x in (5, 30, 55)] == [10, 100, 200]
@@ -64,4 +68,6 @@ def test_a_coloured_background_makes_gray_colour():
 @pytest.mark.parametrize("size", [(1, 1), (1, 999), (999, 1), (3, 7)])
 @pytest.mark.parametrize("fit", ["crop", "pad"])
 def test_extreme_shapes_fit_exactly(size, fit):
-    assert resize_image(Image.new("RGB", size), (5, 4), Resize(exact=(4, 5), fit=fit), (0, 0, 0)).size == (5, 4)
+    assert resize_image(
+        Image.new("RGB", size), (5, 4), Resize(exact=(4, 5), fit=fit), (0, 0, 0)
+    ).size == (5, 4)

@@ -47,7 +47,12 @@ def shown(data):
     for frame in range(getattr(image, "n_frames", 1) if image.format != "MPO" else 1):
         image.seek(frame)
         frames.append((image.mode, image.size, image.tobytes()))
-    return frames, image.info.get("icc_profile"), image.info.get("transparency"), image.info.get("gamma")
+    return (
+        frames,
+        image.info.get("icc_profile"),
+        image.info.get("transparency"),
+        image.info.get("gamma"),
+    )
 
 
 @pytest.fixture(scope="module")
@@ -127,7 +132,9 @@ def test_more_than_the_colour_transform_in_an_adobe_segment_is_removed(plain):
     assert strip_metadata(marked, "JPEG") == data
 
 
-@pytest.mark.parametrize("tail", [b"\0", b"\xff\xd8\xff\xe0 another \xff\xd9", b"....ftypmp42 a motion photo"])
+@pytest.mark.parametrize(
+    "tail", [b"\0", b"\xff\xd8\xff\xe0 another \xff\xd9", b"....ftypmp42 a motion photo"]
+)
 @pytest.mark.parametrize("kind", ["baseline", "restarts", "png", "webp"])
 def test_data_after_the_end_are_removed(plain, kind, tail):
     data = plain[kind]
@@ -193,7 +200,11 @@ def test_a_chunk_of_a_png_is_found_and_removed(plain, kind, before, name):
 def test_the_colours_of_a_png_stay(plain):
     kinds = {b"gAMA": 4, b"cHRM": 32, b"sRGB": 1, b"sBIT": 3, b"cICP": 4, b"mDCV": 24, b"cLLI": 8}
     data = plain["png"]
-    coloured = data[:33] + b"".join(chunk(kind, bytes([1] * size)) for kind, size in kinds.items()) + data[33:]
+    coloured = (
+        data[:33]
+        + b"".join(chunk(kind, bytes([1] * size)) for kind, size in kinds.items())
+        + data[33:]
+    )
     assert strip_metadata(coloured, "PNG") is coloured
 
 
@@ -227,7 +238,9 @@ def test_the_orientation_alone_stays_where_asked(photo, save, orientation):
     small = photo.resize((24, 16))
     settings = replace(NEVER, metadata="orientation")
     for file_format in ("JPEG", "PNG", "WEBP"):
-        data = save(small, file_format, exif=exif, **({"comment": b"x"} if file_format == "JPEG" else {}))
+        data = save(
+            small, file_format, exif=exif, **({"comment": b"x"} if file_format == "JPEG" else {})
+        )
         image = prepare_image(data, settings)
         header_only = prepare_image(data, replace(settings, check="header"))
         assert image == header_only
@@ -242,7 +255,11 @@ def test_the_orientation_alone_stays_where_asked(photo, save, orientation):
 
 def test_an_orientation_in_xmp_or_after_the_pixels_of_a_png_stays(plain):
     xmp = b'<x tiff:Orientation="8"/>'
-    jpeg = plain["baseline"][:2] + segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp) + plain["baseline"][2:]
+    jpeg = (
+        plain["baseline"][:2]
+        + segment(0xE1, b"http://ns.adobe.com/xap/1.0/\0" + xmp)
+        + plain["baseline"][2:]
+    )
     at = plain["png"].index(b"IEND") - 4
     png = plain["png"][:at] + chunk(b"eXIf", orientation_only(8)) + plain["png"][at:]
     for data in (jpeg, png):
@@ -264,10 +281,15 @@ def test_rotated_images_are_reencoded_upright_without_metadata(photo, save):
 
 def test_a_position_is_reported_where_it_is_stored(photo, save, plain):
     jpeg, png = save(photo, "JPEG", exif=GPS), save(photo, "PNG", exif=GPS)
-    webp_file, tiff = save(photo, "WEBP", exif=GPS), save(photo, "TIFF", tiffinfo={0x8825: {2: (48.0, 8.0, 0.0)}})
+    webp_file, tiff = (
+        save(photo, "WEBP", exif=GPS),
+        save(photo, "TIFF", tiffinfo={0x8825: {2: (48.0, 8.0, 0.0)}}),
+    )
     for check in ("decode", "header"):
         keep = ImageSettings(reencode="never", check=check)
-        assert [prepare_image(data, keep).has_position for data in (jpeg, png, webp_file, tiff)] == [True] * 4
+        assert [
+            prepare_image(data, keep).has_position for data in (jpeg, png, webp_file, tiff)
+        ] == [True] * 4
         assert not any(prepare_image(data, keep).has_position for data in plain.values())
     assert prepare_image(jpeg, ImageSettings(check="header")).has_position
     assert not prepare_image(jpeg, STRIP).has_position
@@ -287,16 +309,22 @@ def test_a_segment_that_pillow_cannot_read_does_not_matter_where_it_is_removed(p
 
 def test_a_file_with_unreadable_parts_is_reencoded_or_rejected(plain):
     at = plain["progressive"].rindex(b"\xff\xda")
-    odd = plain["progressive"][:at] + segment(0xFE, b"comment") + b"stray" + plain["progressive"][at:]
+    odd = (
+        plain["progressive"][:at] + segment(0xFE, b"comment") + b"stray" + plain["progressive"][at:]
+    )
     for keep in (ImageSettings(), HEADER):
         assert prepare_image(odd, keep).encoded == odd
         image = prepare_image(odd, replace(keep, metadata="strip"))
         assert (image.changes, leftovers(image.encoded)) == (("reencoded",), [])
-    with pytest.raises(Rejected, match=r"bad_header: JPEG: no marker can be read at byte .*, and reencode is never"):
+    with pytest.raises(
+        Rejected, match=r"bad_header: JPEG: no marker can be read at byte .*, and reencode is never"
+    ):
         prepare_image(odd, replace(NEVER, metadata="orientation", check="header"))
 
 
-@pytest.mark.parametrize(("kind", "at"), [("baseline", 4), ("baseline", 400), ("png", 30), ("webp", 30), ("webp", 10)])
+@pytest.mark.parametrize(
+    ("kind", "at"), [("baseline", 4), ("baseline", 400), ("png", 30), ("webp", 30), ("webp", 10)]
+)
 def test_a_truncated_file_cannot_be_stripped(plain, kind, at):
     file_format = "JPEG" if kind == "baseline" else kind.upper()
     with pytest.raises(UnstrippableError):
@@ -305,7 +333,9 @@ def test_a_truncated_file_cannot_be_stripped(plain, kind, at):
         find_metadata(plain[kind][:at], file_format)
 
 
-EXTRAS = st.lists(st.tuples(st.sampled_from([*range(0xE0, 0xF0), 0xFE]), st.binary(max_size=40)), max_size=6)
+EXTRAS = st.lists(
+    st.tuples(st.sampled_from([*range(0xE0, 0xF0), 0xFE]), st.binary(max_size=40)), max_size=6
+)
 
 
 @given(EXTRAS, EXTRAS, st.binary(max_size=20), st.data())
@@ -313,7 +343,10 @@ def test_drawn_segments_are_removed_wherever_they_are(plain, first, second, tail
     data = plain[draw.draw(st.sampled_from(["progressive", "restarts", "profile", "cmyk"]))]
     # What a decoder heeds would change the image itself, and is not metadata.
     heeded = (b"JFIF\0", b"Adobe", b"ICC_PROFILE\0")
-    before, between = ([segment(*each) for each in some if not each[1].startswith(heeded)] for some in (first, second))
+    before, between = (
+        [segment(*each) for each in some if not each[1].startswith(heeded)]
+        for some in (first, second)
+    )
     scans = [at for at in range(len(data)) if data.startswith(b"\xff\xda", at)]
     at = draw.draw(st.sampled_from([2, *scans]))
     marked = data[:2] + b"".join(before) + data[2:at] + b"".join(between) + data[at:] + tail
@@ -323,11 +356,17 @@ def test_drawn_segments_are_removed_wherever_they_are(plain, first, second, tail
     assert bool(find_metadata(marked, "JPEG")) == (marked != data)
 
 
-@given(st.lists(st.tuples(st.from_regex(rb"\A[a-z]{4}\Z"), st.binary(max_size=40)), max_size=5), st.data())
+@given(
+    st.lists(st.tuples(st.from_regex(rb"\A[a-z]{4}\Z"), st.binary(max_size=40)), max_size=5),
+    st.data(),
+)
 def test_drawn_chunks_are_removed_wherever_they_are(plain, extras, draw):
     png, animation = plain["png"], plain["animation"]
     at = draw.draw(st.sampled_from([33, png.index(b"IDAT") - 4, png.index(b"IEND") - 4]))
-    assert strip_metadata(png[:at] + b"".join(chunk(*each) for each in extras) + png[at:], "PNG") == png
+    assert (
+        strip_metadata(png[:at] + b"".join(chunk(*each) for each in extras) + png[at:], "PNG")
+        == png
+    )
     at = draw.draw(st.sampled_from([30, animation.index(b"ANMF"), len(animation)]))
     marked = webp(animation[12:at], *(riff(*each) for each in extras), animation[at:])
     assert strip_metadata(marked, "WEBP") == animation
@@ -336,9 +375,13 @@ def test_drawn_chunks_are_removed_wherever_they_are(plain, extras, draw):
 @given(st.sampled_from(["baseline", "progressive", "png", "apng", "webp", "animation"]), st.data())
 def test_nothing_but_unstrippable_is_raised(plain, kind, draw):
     data = bytearray(plain[kind])
-    for at, value in draw.draw(st.lists(st.tuples(st.integers(0, len(data) - 1), st.integers(0, 255)), max_size=4)):
+    for at, value in draw.draw(
+        st.lists(st.tuples(st.integers(0, len(data) - 1), st.integers(0, 255)), max_size=4)
+    ):
         data[at] = value
-    file_format = "JPEG" if kind in ("baseline", "progressive") else "PNG" if "png" in kind else "WEBP"
+    file_format = (
+        "JPEG" if kind in ("baseline", "progressive") else "PNG" if "png" in kind else "WEBP"
+    )
     for orientation in (1, 6):
         try:
             stripped = strip_metadata(bytes(data), file_format, orientation)
@@ -409,7 +452,10 @@ def look_without_metadata(name, data):
     changed = 0
     for metadata, keep in (("strip", HEADER), ("orientation", replace(NEVER, check="header"))):
         try:
-            before, after = prepare_image(data, keep), prepare_image(data, replace(keep, metadata=metadata))
+            before, after = (
+                prepare_image(data, keep),
+                prepare_image(data, replace(keep, metadata=metadata)),
+            )
         except Rejected:
             continue
         if after.encoded is data or before.changes:
@@ -429,4 +475,10 @@ def shown_first(data):
         image.load()
     except (OSError, SyntaxError) as error:  # with `check: header`
         return type(error)
-    return image.mode, image.size, image.tobytes(), image.info.get("icc_profile"), image.info.get("transparency")
+    return (
+        image.mode,
+        image.size,
+        image.tobytes(),
+        image.info.get("icc_profile"),
+        image.info.get("transparency"),
+    )

@@ -11,13 +11,18 @@ def test_everything_that_decides_on_pixels_has_a_version():
     versions = imaging_versions()
     assert versions["pillow"] == PIL.__version__
     assert versions["simplejpeg"] == simplejpeg.__version__
-    assert {"pillow.libjpeg_turbo", "pillow.libtiff", "pillow.libwebp", "pillow.littlecms2"} <= set(versions)
+    assert {"pillow.libjpeg_turbo", "pillow.libtiff", "pillow.libwebp", "pillow.littlecms2"} <= set(
+        versions
+    )
     assert all(versions.values())
 
 
 def test_the_decoders_of_optional_formats_have_a_version_where_they_are_used():
     added = imaging_versions(("JPEG", "AVIF", "JPEG2000")).items() - imaging_versions().items()
-    assert dict(added) == {"pillow.libavif": features.version("avif"), "pillow.openjpeg": features.version("jpg_2000")}
+    assert dict(added) == {
+        "pillow.libavif": features.version("avif"),
+        "pillow.openjpeg": features.version("jpg_2000"),
+    }
 
 
 def test_a_missing_decoder_is_named(monkeypatch):

@@ -23,18 +23,44 @@ def png(*chunks):
 
 
 def gif(extensions, pixels=b"\2\2\x84\x51\0"):
-    return b"GIF89a\1\0\1\0\x80\0\0" + bytes(6) + extensions + b"," + bytes(4) + b"\1\0\1\0\0" + pixels + b";"
+    return (
+        b"GIF89a\1\0\1\0\x80\0\0"
+        + bytes(6)
+        + extensions
+        + b","
+        + bytes(4)
+        + b"\1\0\1\0\0"
+        + pixels
+        + b";"
+    )
 
 
 def bmp(side, runs):
     palette = bytes(4 * 256)
     info = struct.pack("<IiiHHIIiiII", 40, side, side, 1, 8, 1, len(runs), 0, 0, 256, 0)
-    return b"BM" + struct.pack("<IHHI", 54 + len(palette) + len(runs), 0, 0, 54 + len(palette)) + info + palette + runs
+    return (
+        b"BM"
+        + struct.pack("<IHHI", 54 + len(palette) + len(runs), 0, 0, 54 + len(palette))
+        + info
+        + palette
+        + runs
+    )
 
 
 def tiff(*entries, side=8, rest=b""):
-    known = [(256, 4, 1, side), (257, 4, 1, side), (258, 3, 1, 8), (259, 3, 1, 1), (262, 3, 1, 1), (277, 3, 1, 1)]
-    strips = [] if any(entry[0] == 324 for entry in entries) else [(273, 4, 1, 8), (278, 4, 1, side), (279, 4, 1, 64)]
+    known = [
+        (256, 4, 1, side),
+        (257, 4, 1, side),
+        (258, 3, 1, 8),
+        (259, 3, 1, 1),
+        (262, 3, 1, 1),
+        (277, 3, 1, 1),
+    ]
+    strips = (
+        []
+        if any(entry[0] == 324 for entry in entries)
+        else [(273, 4, 1, 8), (278, 4, 1, side), (279, 4, 1, 64)]
+    )
     packed = b"".join(struct.pack("<HHII", *entry) for entry in sorted([*known, *strips, *entries]))
     return b"II*\0\x08\0\0\0" + struct.pack("<H", len(packed) // 12) + packed + bytes(4) + rest
 
@@ -68,7 +94,9 @@ FILES = {
         "too_much_work: PNG: more than 5,000 pieces",
     ),
     "profiles of a PNG": (
-        lambda count: png(chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(300_000), 9) + bytes(800)) * count),
+        lambda count: png(
+            chunk(b"iCCP", b"a\0\0" + zlib.compress(bytes(300_000), 9) + bytes(800)) * count
+        ),
         (1_000, 1_001),
         ("icc_ignored", "reencoded"),
         "too_much_work: PNG: 1,001 profiles",
@@ -98,7 +126,9 @@ FILES = {
         "too_much_work: BMP: more than 5,000 pieces",
     ),
     "values of a TIFF that share their bytes": (
-        lambda count: tiff(*((1_000 + tag, 7, len(SHARED), 8) for tag in range(count)), rest=SHARED),
+        lambda count: tiff(
+            *((1_000 + tag, 7, len(SHARED), 8) for tag in range(count)), rest=SHARED
+        ),
         (66, 67),
         ("reencoded",),
         "too_much_work: directories (TIFF, Exif) of more values than bytes",
@@ -111,7 +141,11 @@ FILES = {
     ),
     "tiles of a TIFF": (
         lambda count: tiff(
-            (322, 4, 1, 1), (323, 4, 1, 1), (324, 4, count, 134), (325, 4, count, 134), rest=bytes(4 * MANY)
+            (322, 4, 1, 1),
+            (323, 4, 1, 1),
+            (324, 4, count, 134),
+            (325, 4, count, 134),
+            rest=bytes(4 * MANY),
         ),
         (64, MANY + 1),
         ("reencoded",),
@@ -159,7 +193,9 @@ def test_reads_are_counted_and_the_last_one_is_refused(monkeypatch):
 
 def test_a_bmp_of_runs_is_smaller_than_others():
     check_runs(8_192, 4_096)
-    with pytest.raises(Rejected, match="too_much_work: BMP: 8192 x 4097 pixels, run-length encoded"):
+    with pytest.raises(
+        Rejected, match="too_much_work: BMP: 8192 x 4097 pixels, run-length encoded"
+    ):
         check_runs(8_192, 4_097)
     assert outcome(bmp(6_000, b"")) == "too_much_work: BMP: 6000 x 6000 pixels, run-length encoded"
 
@@ -168,13 +204,17 @@ def test_a_bmp_of_runs_is_smaller_than_others():
 @pytest.mark.parametrize("big", [False, True])
 def test_directories_of_both_orders_and_sizes_are_walked_with_those_below(order, big):
     many = 100
-    mark = (b"II" if order == "<" else b"MM") + (b"+\0" if big else b"*\0" if order == "<" else b"\0*")
+    mark = (b"II" if order == "<" else b"MM") + (
+        b"+\0" if big else b"*\0" if order == "<" else b"\0*"
+    )
     entry, count, start = (("HHQQ", "Q", "Q"), ("HHII", "H", "I"))[not big]
     first = 16 if big else 8
     size = struct.calcsize(order + entry)
     below = first + struct.calcsize(order + count) + size
     values = b"".join(struct.pack(order + entry, tag, 2, 2**20, 0) for tag in range(many))
-    data = mark + (struct.pack(order + "HHQ", 8, 0, first) if big else struct.pack(order + start, first))
+    data = mark + (
+        struct.pack(order + "HHQ", 8, 0, first) if big else struct.pack(order + start, first)
+    )
     data += struct.pack(order + count, 1) + struct.pack(order + entry, 34665, 4, 1, below)
     data += struct.pack(order + count, many) + values + bytes(2**20)
     with pytest.raises(Rejected, match="of more values than bytes"):
@@ -183,7 +223,8 @@ def test_directories_of_both_orders_and_sizes_are_walked_with_those_below(order,
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"II*\0", b"II*\0\xff\xff\xff\xff", b"II*\0\x08\0\0\0\xff\xff", b"MM\0+" + bytes(9)]
+    "data",
+    [b"", b"II*\0", b"II*\0\xff\xff\xff\xff", b"II*\0\x08\0\0\0\xff\xff", b"MM\0+" + bytes(9)],
 )
 def test_damaged_directories_are_left_to_pillow(data):
     check_directories(data)
@@ -195,7 +236,9 @@ def test_a_directory_that_names_itself_is_walked_once():
 
 def test_memory_is_a_file(save):
     data = save(Image.new("L", (8, 8)), "TIFF")
-    assert Image.open(CountedReads(data, "TIFF")).tobytes() == Image.open(io.BytesIO(data)).tobytes()
+    assert (
+        Image.open(CountedReads(data, "TIFF")).tobytes() == Image.open(io.BytesIO(data)).tobytes()
+    )
 
 
 @pytest.mark.parametrize(("blocks", "is_refused"), [(100, False), (1000, True)])
@@ -208,7 +251,13 @@ def test_a_png_of_empty_blocks_is_refused(save, monkeypatch, blocks, is_refused)
     packed = body[:2] + b"\0\0\0\xff\xff" * blocks + body[2:]  # stored blocks of no bytes
     chunk = b"IDAT" + packed
     end = small.index(b"IEND") - 4
-    data = small[: at - 4] + struct.pack(">I", len(packed)) + chunk + struct.pack(">I", zlib.crc32(chunk)) + small[end:]
+    data = (
+        small[: at - 4]
+        + struct.pack(">I", len(packed))
+        + chunk
+        + struct.pack(">I", zlib.crc32(chunk))
+        + small[end:]
+    )
     if is_refused:
         with pytest.raises(Rejected, match=r"too_much_work: PNG: .* bytes of 2 x 2 pixels"):
             prepare_image(data, ImageSettings())

@@ -55,10 +55,21 @@ def run_python():
     """
 
     def run(code, *arguments, timeout=300):
-        environment = {**os.environ, "PYTHONPATH": str(REPO), "TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(REPO),
+            "TF_CPP_MIN_LOG_LEVEL": "3",
+            "CUDA_VISIBLE_DEVICES": "-1",
+        }
         command = [sys.executable, "-c", code, *map(str, arguments)]
         return subprocess.run(
-            command, env=environment, cwd=REPO, capture_output=True, text=True, timeout=timeout, check=False
+            command,
+            env=environment,
+            cwd=REPO,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
         )
 
     return run
@@ -116,7 +127,14 @@ def convert_pictures(folder: Path, *more: str) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(draw_picture(number))
     output = folder / "dataset"
-    arguments = ["--input", str(folder / "photos"), "--output", str(output), "--set", "shards.count=2"]
+    arguments = [
+        "--input",
+        str(folder / "photos"),
+        "--output",
+        str(output),
+        "--set",
+        "shards.count=2",
+    ]
     assert launch([*arguments, *more], build) == 0
     return output
 
@@ -171,8 +189,15 @@ def publish(tmp_path: Path) -> Callable[..., Path]:
             lines = "".join(f"{json.dumps(row)}\n" for row in rows).encode()
             (folder / sidecar).write_bytes(lines)
             found = read_back(str(folder / name), compression)
-            stated = {"name": name, "records": len(own), "bytes": found.bytes, "sha256": found.sha256}
-            files.append({**stated, "sidecar": sidecar, "sidecar_sha256": hashlib.sha256(lines).hexdigest()})
+            stated = {
+                "name": name,
+                "records": len(own),
+                "bytes": found.bytes,
+                "sha256": found.sha256,
+            }
+            files.append(
+                {**stated, "sidecar": sidecar, "sidecar_sha256": hashlib.sha256(lines).hexdigest()}
+            )
         several = {"instances": instances} if instances else {}
         split = {"records": len(records), "classes": classes or {}, "shards": files, **several}
         marker = marker_json(
@@ -192,7 +217,9 @@ ANIMALS = {"cat": 13, "dog": 7, "eel": 4}
 
 def draw_animal(seed: object, size: tuple[int, int], mode: str = "RGB") -> bytes:
     noise = random.Random(f"{seed}").randbytes(6 * 4 * 3)
-    image = Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    image = (
+        Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
+    )
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=90)
     return stream.getvalue()
@@ -209,7 +236,9 @@ def convert_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
 
     def run(source: Path, **settings: Any) -> Path:
         output = tmp_path_factory.mktemp("dataset") / "out"
-        flags = [f"--set={key.replace('__', '.')}={json.dumps(value)}" for key, value in settings.items()]
+        flags = [
+            f"--set={key.replace('__', '.')}={json.dumps(value)}" for key, value in settings.items()
+        ]
         assert launch([f"--input={source}", f"--output={output}", *flags], build) == 0
         return output
 
@@ -224,7 +253,9 @@ def animals(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).mkdir()
         for number in range(count):
             mode = "L" if (name, number) == ("eel", 0) else "RGB"
-            (folder / name / f"{number:02}.jpg").write_bytes(draw_animal((name, number), (24, 16), mode))
+            (folder / name / f"{number:02}.jpg").write_bytes(
+                draw_animal((name, number), (24, 16), mode)
+            )
     return folder
 
 
@@ -235,12 +266,16 @@ def animal_dataset(animals: Path, convert_with: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def uneven_dataset(tmp_path_factory: pytest.TempPathFactory, convert_with: Callable[..., Path]) -> Path:
+def uneven_dataset(
+    tmp_path_factory: pytest.TempPathFactory, convert_with: Callable[..., Path]
+) -> Path:
     """Six pictures of six sizes, from 20x10 to 25x15 (width by height)."""
     folder = tmp_path_factory.mktemp("uneven")
     (folder / "thing").mkdir()
     for number in range(6):
-        (folder / "thing" / f"{number}.jpg").write_bytes(draw_animal(number, (20 + number, 10 + number)))
+        (folder / "thing" / f"{number}.jpg").write_bytes(
+            draw_animal(number, (20 + number, 10 + number))
+        )
     return convert_with(folder, splits__fractions={"train": 1.0})
 
 

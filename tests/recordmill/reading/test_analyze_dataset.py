@@ -43,7 +43,11 @@ def write_photographs(root, shared):
 def dataset(tmp_path_factory, convert_images, with_tensorflow):
     root, shared = tmp_path_factory.mktemp("analysis"), REPO.parent / "shared" / "data"
     photographs = write_photographs(root / "photographs", shared)
-    settings = {"analyze": False, "images.moments": True, "splits.fractions": {"train": 0.8, "test": 0.2}}
+    settings = {
+        "analyze": False,
+        "images.moments": True,
+        "splits.fractions": {"train": 0.8, "test": 0.2},
+    }
     return convert_images(photographs, root / "dataset", {**settings, "shards.count": 3})
 
 
@@ -51,7 +55,9 @@ def dataset(tmp_path_factory, convert_images, with_tensorflow):
 def analysed(dataset):
     """What the command said, and how it ended."""
     command = [sys.executable, "-m", "pipeline.analyze", str(dataset), "--size", "48x64"]
-    ended = subprocess.run(command, cwd=REPO, capture_output=True, text=True, timeout=300, check=False)
+    ended = subprocess.run(
+        command, cwd=REPO, capture_output=True, text=True, timeout=300, check=False
+    )
     return ended.returncode, ended.stdout, ended.stderr
 
 
@@ -76,9 +82,9 @@ def test_the_process_ends_well(analysed, dataset):
     line = json.loads(stdout)
     assert (line["status"], line["exit_code"], line["size"]) == ("analyzed", 0, [48, 64])
     assert stderr.splitlines()[-1] == line["sentence"]
-    assert sorted(path.name for path in dataset.iterdir() if path.name.startswith((".", "transform"))) == [
-        "transform_fn"
-    ]
+    assert sorted(
+        path.name for path in dataset.iterdir() if path.name.startswith((".", "transform"))
+    ) == ["transform_fn"]
 
 
 @pytest.mark.slow
@@ -156,11 +162,15 @@ print(json.dumps({"mean": (sums / pixels).tolist(), "variance": (squares / pixel
 
 
 @pytest.mark.slow
-def test_a_network_is_trained_through_it_and_served_with_it(analysed, dataset, run_python, tmp_path):
+def test_a_network_is_trained_through_it_and_served_with_it(
+    analysed, dataset, run_python, tmp_path
+):
     ended = run_python(TRAIN_AND_SERVE, dataset, tmp_path / "served")
     assert ended.returncode == 0, ended.stderr[-3000:]
     found, note = json.loads(ended.stdout), note_of(dataset)
-    np.testing.assert_allclose(note["mean"], found["mean"], rtol=1e-9)  # of the pixels that TensorFlow decodes
+    np.testing.assert_allclose(
+        note["mean"], found["mean"], rtol=1e-9
+    )  # of the pixels that TensorFlow decodes
     np.testing.assert_allclose(note["variance"], found["variance"], rtol=1e-9)
     assert found["wrong"] == 0
     assert np.isfinite(found["losses"]).all()
@@ -170,7 +180,9 @@ def test_a_network_is_trained_through_it_and_served_with_it(analysed, dataset, r
 
 @pytest.mark.slow
 def test_what_fits_is_kept_and_tensorflow_stays_out(analysed, dataset, monkeypatch):
-    monkeypatch.setattr(module, "_import_tensorflow", lambda: pytest.fail("TensorFlow is not needed"))
+    monkeypatch.setattr(
+        module, "_import_tensorflow", lambda: pytest.fail("TensorFlow is not needed")
+    )
     before = note_of(dataset)
     for split, size in [(None, None), ("train", (48, 64))]:
         kept = analyze_dataset(str(dataset), split, size)
@@ -193,7 +205,9 @@ def test_another_size_or_split_is_analysed_again(analysed, dataset, monkeypatch,
 
 
 def test_without_the_extra_one_sentence_says_what_to_install(dataset, monkeypatch):
-    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "tensorflow_transform" else name)
+    monkeypatch.setattr(
+        module, "find_spec", lambda name: None if name == "tensorflow_transform" else name
+    )
     sentence = "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
     with pytest.raises(LoadError) as error:
         check_tensorflow()

@@ -16,7 +16,9 @@ from recordmill.storage.dataset_files import read_marker
 def gradient(width, height, mode="RGB", turned=False):
     """A picture that is another one in each channel and row, as a JPEG, perhaps with an orientation to be applied."""
     values = np.add.outer(np.arange(height) * 3, np.arange(width)) % 200
-    image = Image.fromarray(np.stack([values, 255 - values, values // 2], axis=2).astype(np.uint8)).convert(mode)
+    image = Image.fromarray(
+        np.stack([values, 255 - values, values // 2], axis=2).astype(np.uint8)
+    ).convert(mode)
     exif = Image.Exif()
     exif[0x0112] = 6 if turned else 1
     stream = io.BytesIO()
@@ -32,7 +34,12 @@ def dataset(tmp_path_factory, convert_images):
     (root / "photos" / "cat" / "gray.jpg").write_bytes(gradient(9, 7, "L"))
     (root / "photos" / "cat" / "turned.jpg").write_bytes(gradient(16, 10, turned=True))
     (root / "photos" / "cat" / "broken.jpg").write_bytes(gradient(9, 7)[:300])
-    settings = {"analyze": False, "images.moments": True, "splits.fractions": {"train": 1.0}, "shards.count": 2}
+    settings = {
+        "analyze": False,
+        "images.moments": True,
+        "splits.fractions": {"train": 1.0},
+        "shards.count": 2,
+    }
     return convert_images(root / "photos", root / "out", settings)
 
 
@@ -53,7 +60,10 @@ def stored_images(dataset):
 
 def test_rows_say_what_is_stored_however_it_came_about(dataset):
     numbers = read_moments(open_dataset(str(dataset)), "train")
-    expected = [[*pixels.shape[:2], *pixels.sum((0, 1)), *(pixels**2).sum((0, 1))] for pixels in stored_images(dataset)]
+    expected = [
+        [*pixels.shape[:2], *pixels.sum((0, 1)), *(pixels**2).sum((0, 1))]
+        for pixels in stored_images(dataset)
+    ]
     assert numbers.tolist() == [list(map(int, row)) for row in expected]
     assert numbers.dtype == np.int64
     assert numbers.shape == (3, len(COLUMNS))
@@ -102,7 +112,11 @@ def test_sidecars_that_the_marker_does_not_list_are_refused(dataset):
 def test_an_image_that_tensorflow_would_see_otherwise_is_named(tmp_path, convert_images):
     (tmp_path / "photos" / "cat").mkdir(parents=True)
     Image.new("RGBA", (8, 8), (255, 0, 0, 9)).save(tmp_path / "photos" / "cat" / "clear.png")
-    settings = {"images.reencode": "never", "images.moments": True, "splits.fractions": {"train": 1.0}}
+    settings = {
+        "images.reencode": "never",
+        "images.moments": True,
+        "splits.fractions": {"train": 1.0},
+    }
     output = str(convert_images(tmp_path / "photos", tmp_path / "out", settings))
     with pytest.raises(LoadError) as error:
         read_moments(open_dataset(output), "train")

@@ -6,7 +6,15 @@ JUDGE = RowJudge(compares_rest=True, stores_split=False)
 
 
 def row(sha256="a", label="cat", **more):
-    return {"sha256": sha256, "class": label, "label": 0, "record": "r", "rest": "s", "pixels": "p", **more}
+    return {
+        "sha256": sha256,
+        "class": label,
+        "label": 0,
+        "record": "r",
+        "rest": "s",
+        "pixels": "p",
+        **more,
+    }
 
 
 def compare(one, other, judge=JUDGE, splits=("train", "train")):
@@ -32,7 +40,10 @@ def test_equal_rows():
         (row(record="x", boxes={"listed": 2}), {"annotations": ["k"]}),
         (row(record="x", label="dog", rest="t"), {"relabelled": ["k: cat -> dog"]}),
         (row(record="x", label=None, rest="t"), {"relabelled": ["k: cat -> none"]}),
-        (row("b", record="x", label="dog", pixels="q"), {"other_pixels": ["k"], "relabelled": ["k: cat -> dog"]}),
+        (
+            row("b", record="x", label="dog", pixels="q"),
+            {"other_pixels": ["k"], "relabelled": ["k: cat -> dog"]},
+        ),
         # Other pixels may change what is stored of an image's size: that is not an annotation.
         (row("b", record="x", pixels="q", rest="t"), {"other_pixels": ["k"]}),
         # What a folder's files tell: neither Examples nor boxes.
@@ -62,7 +73,11 @@ def test_rows_without_a_digest_of_the_rest_are_compared_whole():
 
 
 def test_rows_without_a_partner():
-    before = [(1, "a", "train", row("1")), (3, "c", "train", row("3")), (5, "e", "test", row("5", "dog"))]
+    before = [
+        (1, "a", "train", row("1")),
+        (3, "c", "train", row("3")),
+        (5, "e", "test", row("5", "dog")),
+    ]
     after = [
         (2, "b", "train", row("2")),
         (3, "c", "train", row("3")),
@@ -91,7 +106,9 @@ def test_copies_are_not_renamed_files():
     after = [(number, f"new-{number}", "train", row("1")) for number in range(20)]
     found = compare_rows(before, after, JUDGE)
     assert found.counts == {"removed": 30, "added": 20}
-    assert {kind: len(each) for kind, each in found.examples.items()} == dict.fromkeys(found.counts, MOST_EXAMPLES)
+    assert {kind: len(each) for kind, each in found.examples.items()} == dict.fromkeys(
+        found.counts, MOST_EXAMPLES
+    )
 
 
 def test_every_kind_has_words():

@@ -35,7 +35,12 @@ class Victim:
 
     def __init__(self, folder: Path, compression: str) -> None:
         self.path = sorted(folder.glob("train-*"))[0]
-        self.rows = list(map(json.loads, (folder / "sidecars" / f"{self.path.name}.jsonl").read_text().splitlines()))
+        self.rows = list(
+            map(
+                json.loads,
+                (folder / "sidecars" / f"{self.path.name}.jsonl").read_text().splitlines(),
+            )
+        )
         self.compression = compression
         stored = self.path.read_bytes()
         self.content = gzip.decompress(stored) if compression == "gzip" else stored
@@ -44,14 +49,25 @@ class Victim:
         self.length = len(self.frames[2]) - 16
 
     def write(self, content: bytes) -> None:
-        self.path.write_bytes(gzip.compress(content, mtime=0) if self.compression == "gzip" else content)
+        self.path.write_bytes(
+            gzip.compress(content, mtime=0) if self.compression == "gzip" else content
+        )
 
 
 # Each gives the file's unpacked bytes, and the start of what is to be said of its third record.
 RECORD_DAMAGES = {
-    "flip in length": (lambda v: flip(v.content, v.offset), "the length does not match its checksum"),
-    "flip in length checksum": (lambda v: flip(v.content, v.offset + 9), "the length does not match its checksum"),
-    "flip in data": (lambda v: flip(v.content, v.offset + 40), "the data do not match their checksum"),
+    "flip in length": (
+        lambda v: flip(v.content, v.offset),
+        "the length does not match its checksum",
+    ),
+    "flip in length checksum": (
+        lambda v: flip(v.content, v.offset + 9),
+        "the length does not match its checksum",
+    ),
+    "flip in data": (
+        lambda v: flip(v.content, v.offset + 40),
+        "the data do not match their checksum",
+    ),
     "flip in data checksum": (
         lambda v: flip(v.content, v.offset + 12 + v.length + 1),
         "the data do not match their checksum",
@@ -60,13 +76,22 @@ RECORD_DAMAGES = {
         lambda v: v.content[: v.offset + 7],
         "the file ends inside the record's length: 7 bytes of its 12",
     ),
-    "cut in data": (lambda v: v.content[: v.offset + 100], "the file ends inside the record's data: "),
+    "cut in data": (
+        lambda v: v.content[: v.offset + 100],
+        "the file ends inside the record's data: ",
+    ),
     "cut in checksum": (
         lambda v: v.content[: v.offset + 12 + v.length + 2],
         "the file ends inside the record's checksum: ",
     ),
-    "trailing zeros": (lambda v: v.content[: v.offset] + bytes(100), "100 zeros instead of a record"),
-    "few trailing zeros": (lambda v: v.content[: v.offset] + bytes(5), "5 zeros instead of a record"),
+    "trailing zeros": (
+        lambda v: v.content[: v.offset] + bytes(100),
+        "100 zeros instead of a record",
+    ),
+    "few trailing zeros": (
+        lambda v: v.content[: v.offset] + bytes(5),
+        "5 zeros instead of a record",
+    ),
     "forged length": (
         lambda v: v.content[: v.offset] + forge(2**40) + v.content[v.offset + 12 :],
         "the file ends inside the record's data: 1,099,511,627,776 bytes are claimed, by a length that matches",
@@ -141,7 +166,10 @@ def test_an_empty_file(victim):
     victim.path.write_bytes(b"")
     name, count = victim.path.name, len(victim.rows)
     first = f"{name}, record 0 at byte 0 ({victim.rows[0]['key']})"
-    expected = [f"{name}: the file is empty: 0 bytes", f"{first}: expected {count} records, found 0"]
+    expected = [
+        f"{name}: the file is empty: 0 bytes",
+        f"{first}: expected {count} records, found 0",
+    ]
     assert lines(victim.path.parent) == expected
 
 
@@ -164,7 +192,16 @@ def test_every_flip_in_a_gzip_file_is_found(victim):
 @packed
 def test_every_cut_of_a_gzip_file_is_found(victim):
     stored = victim.path.read_bytes()
-    for at in [0, 1, 2, 5, 10, 11, *range(20, len(stored), 397), *range(len(stored) - 10, len(stored))]:
+    for at in [
+        0,
+        1,
+        2,
+        5,
+        10,
+        11,
+        *range(20, len(stored), 397),
+        *range(len(stored) - 10, len(stored)),
+    ]:
         victim.path.write_bytes(stored[:at])
         assert lines(victim.path), at
 
@@ -175,7 +212,10 @@ def test_a_gzip_file_cut_at_a_boundary(victim):
     whole = packer.compress(victim.content[: victim.offset]) + packer.flush(zlib.Z_SYNC_FLUSH)
     victim.path.write_bytes(whole)
     place = f"{victim.path.name}, record 2 at byte {victim.offset:,} ({victim.rows[2]['key']})"
-    assert lines(victim.path.parent)[0] == f"{place}: the gzip stream ends early: the file was truncated"
+    assert (
+        lines(victim.path.parent)[0]
+        == f"{place}: the gzip stream ends early: the file was truncated"
+    )
 
 
 @packed
@@ -184,13 +224,17 @@ def test_a_missing_trailer(victim, missing):
     victim.path.write_bytes(victim.path.read_bytes()[:-missing])
     end = len(victim.content)
     place = f"{victim.path.name}, record {len(victim.rows)} at byte {end:,}"
-    assert lines(victim.path.parent) == [f"{place}: the gzip stream ends early: the file was truncated"]
+    assert lines(victim.path.parent) == [
+        f"{place}: the gzip stream ends early: the file was truncated"
+    ]
 
 
 @packed
 def test_joined_members_are_all_read_and_reported(victim):
     count = len(victim.rows)
-    halves = gzip.compress(victim.content[: victim.offset]) + gzip.compress(victim.content[victim.offset :])
+    halves = gzip.compress(victim.content[: victim.offset]) + gzip.compress(
+        victim.content[victim.offset :]
+    )
     victim.path.write_bytes(halves)
     note = f"{victim.path.name}: 2 concatenated gzip streams, all read"
     assert lines(victim.path.parent) == [note]
@@ -201,7 +245,9 @@ def test_joined_members_are_all_read_and_reported(victim):
 
 
 @packed
-@pytest.mark.parametrize(("tail", "what"), [(bytes(30), "zeros"), (b"no gzip at all", "bytes that are not gzip")])
+@pytest.mark.parametrize(
+    ("tail", "what"), [(bytes(30), "zeros"), (b"no gzip at all", "bytes that are not gzip")]
+)
 def test_other_data_after_a_gzip_stream(victim, tail, what):
     victim.path.write_bytes(victim.path.read_bytes() + tail)
     place = f"{victim.path.name}, record {len(victim.rows)} at byte {len(victim.content):,}"

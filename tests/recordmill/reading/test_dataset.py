@@ -13,7 +13,11 @@ def test_one_of_ours_is_what_its_marker_says(published):
     folder = published["none"]
     marker = json.loads((folder / "recordmill.json").read_bytes())
     dataset = open_dataset(f"{folder}/")
-    assert (dataset.folder, dataset.kind, to_json(dataset.marker)) == (str(folder), "recordmill", marker)
+    assert (dataset.folder, dataset.kind, to_json(dataset.marker)) == (
+        str(folder),
+        "recordmill",
+        marker,
+    )
     assert dataset.labels == {"cat": 0, "dog": 1, "owl": 2}
     assert dataset.features == tuple(
         sorted(load_convention("default").example_features, key=lambda feature: feature.key)
@@ -25,7 +29,9 @@ def test_one_of_ours_is_what_its_marker_says(published):
     assert shard.path == f"{folder}/test-00001-of-00002.tfrecord"
     assert shard.sidecar == f"{folder}/sidecars/test-00001-of-00002.tfrecord.jsonl"
     stated = marker["splits"]["test"]["shards"][1]
-    assert [shard.records, shard.bytes, shard.sha256] == [stated[key] for key in ("records", "bytes", "sha256")]
+    assert [shard.records, shard.bytes, shard.sha256] == [
+        stated[key] for key in ("records", "bytes", "sha256")
+    ]
     assert sorted(row.key for _, row in dataset.rows()) == sorted(
         f"{('cat', 'dog', 'owl')[number % 3]}/{number:02}.jpg" for number in range(24)
     )
@@ -50,7 +56,11 @@ def test_a_name_with_a_plus_in_it_is_that_of_one_split(tmp_path, frame):
 def test_one_file_of_a_dataset_has_its_metadata(published):
     path = published["none"] / "train-00000-of-00002.tfrecord"
     dataset = open_dataset(str(path))
-    assert (dataset.kind, dataset.whole, [shard.path for shard in dataset.shards]) == ("recordmill", False, [str(path)])
+    assert (dataset.kind, dataset.whole, [shard.path for shard in dataset.shards]) == (
+        "recordmill",
+        False,
+        [str(path)],
+    )
     assert list(dataset.splits) == ["train"]
     assert dataset.count("train") == dataset.shards[0].records > 0
 
@@ -59,14 +69,18 @@ def test_a_file_alone(tmp_path, frame, monkeypatch):
     (tmp_path / "numbers").write_bytes(frame(b""))
     monkeypatch.chdir(tmp_path)
     dataset = open_dataset("numbers")
-    assert [(shard.split, shard.name, shard.path) for shard in dataset.shards] == [("numbers", "numbers", "numbers")]
+    assert [(shard.split, shard.name, shard.path) for shard in dataset.shards] == [
+        ("numbers", "numbers", "numbers")
+    ]
     assert (dataset.kind, dataset.count("numbers")) == ("files", None)
 
 
 def test_a_pattern_in_a_dataset_has_its_files_metadata(published):
     dataset = open_dataset(f"{published['none']}/train-*")
     assert (dataset.kind, dataset.whole, list(dataset.splits)) == ("recordmill", False, ["train"])
-    assert [shard.name for shard in dataset.shards] == [f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)]
+    assert [shard.name for shard in dataset.shards] == [
+        f"train-0000{number}-of-00002.tfrecord" for number in (0, 1)
+    ]
     assert dataset.count("train") == sum(shard.records for shard in dataset.shards) > 0
     with pytest.raises(LoadError, match=r"split is 'test', and .* has train: name one of them"):
         dataset.count("test")
@@ -78,8 +92,13 @@ def test_a_pattern_of_anybodys_files_takes_all_of_them(tmp_path, published):
         (tmp_path / folder / "train-0.tfrecord").write_bytes(b"")
     dataset = open_dataset(f"{tmp_path}/*/train-*")
     assert (dataset.kind, dataset.whole, dataset.folder) == ("files", False, str(tmp_path))
-    assert [shard.name for shard in dataset.splits["train"]] == ["a/train-0.tfrecord", "b/train-0.tfrecord"]
-    assert open_dataset(f"{published['none']}/*").kind == "files"  # among them are some that the marker does not list
+    assert [shard.name for shard in dataset.splits["train"]] == [
+        "a/train-0.tfrecord",
+        "b/train-0.tfrecord",
+    ]
+    assert (
+        open_dataset(f"{published['none']}/*").kind == "files"
+    )  # among them are some that the marker does not list
 
 
 def test_a_folder_with_brackets_in_its_name_is_not_a_pattern(tmp_path):
@@ -87,7 +106,9 @@ def test_a_folder_with_brackets_in_its_name_is_not_a_pattern(tmp_path):
     odd.mkdir()
     (odd / "x[1].tfrecord").write_bytes(b"")
     for path in (odd, odd / "x[1].tfrecord"):
-        assert [shard.path for shard in open_dataset(str(path)).shards] == [str(odd / "x[1].tfrecord")]
+        assert [shard.path for shard in open_dataset(str(path)).shards] == [
+            str(odd / "x[1].tfrecord")
+        ]
 
 
 def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
@@ -101,8 +122,16 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
 @pytest.mark.parametrize(
     ("name", "content", "sentence"),
     [
-        (None, b"", "does not exist or is empty: name a dataset's folder, a TFRecord file, or a pattern that"),
-        ("notes.txt", b"x", "holds no TFRecord file and no recordmill.json: name a dataset's folder, a TFRecord"),
+        (
+            None,
+            b"",
+            "does not exist or is empty: name a dataset's folder, a TFRecord file, or a pattern that",
+        ),
+        (
+            "notes.txt",
+            b"x",
+            "holds no TFRecord file and no recordmill.json: name a dataset's folder, a TFRecord",
+        ),
         ("recordmill.json", b"{", "recordmill.json cannot be understood: it is not JSON: "),
         (
             "recordmill.json",

@@ -39,7 +39,9 @@ def test_pairs_are_image_and_label_in_every_convention(name, keys):
 
 
 def test_without_an_image_or_a_label_there_are_dicts():
-    layout = choose_elements(split([Feature("b", "int64", "b", ""), Feature("a", "float", "a", "")]), None, decode=True)
+    layout = choose_elements(
+        split([Feature("b", "int64", "b", ""), Feature("a", "float", "a", "")]), None, decode=True
+    )
     assert (layout.shape, layout.keys, layout.image) == ("dict", ("b", "a"), None)
     assert choose_elements(split(MANY[:1]), None, decode=True).shape == "dict"
 
@@ -51,9 +53,14 @@ def test_features_are_chosen_by_key():
     assert choose_elements(convention("tutorial"), "all", decode=True).shape == "dict"
 
 
-@pytest.mark.parametrize(("wrong", "named"), [(("label", "depht"), "'depht'"), ("depht", "'depht'"), ((), "''")])
+@pytest.mark.parametrize(
+    ("wrong", "named"), [(("label", "depht"), "'depht'"), ("depht", "'depht'"), ((), "''")]
+)
 def test_an_unknown_feature_is_one_sentence(wrong, named):
-    with pytest.raises(LoadError, match=f"has no feature {named}: choose from height, width, depth, label, image_raw$"):
+    with pytest.raises(
+        LoadError,
+        match=f"has no feature {named}: choose from height, width, depth, label, image_raw$",
+    ):
         choose_elements(convention("tutorial"), wrong, decode=True)
 
 
@@ -73,21 +80,31 @@ def test_only_the_needed_features_are_parsed(tf):
 
 def test_class_names_become_ids_and_unknown_ones_minus_one(tf):
     records = [{"encoded": b"x", "label_text": name} for name in (b"dog", b"cat", b"emu")]
-    assert parsed(tf, convention("image_tfrecord_builder"), records)["train/label"].numpy().tolist() == [2, 1, -1]
+    assert parsed(tf, convention("image_tfrecord_builder"), records)[
+        "train/label"
+    ].numpy().tolist() == [2, 1, -1]
     alone = parsed(tf, convention("image_tfrecord_builder"), records, "all")
     assert alone["train/label"].numpy().tolist() == [b"dog", b"cat", b"emu"]
 
 
 def test_many_values_are_ragged(tf):
-    records = [{"encoded": b"", "label": [1], "boxes": [0.5, 0.25]}, {"encoded": b"", "label": [], "boxes": []}]
+    records = [
+        {"encoded": b"", "label": [1], "boxes": [0.5, 0.25]},
+        {"encoded": b"", "label": [], "boxes": []},
+    ]
     assert parsed(tf, split(MANY), records, "all")["boxes"].to_list() == [[0.5, 0.25], []]
 
 
-@pytest.mark.parametrize(("ids", "hot"), [([1], [0, 1, 0]), ([2, 1, 2], [0, 1, 1]), ([], [0, 0, 0])])
+@pytest.mark.parametrize(
+    ("ids", "hot"), [([1], [0, 1, 0]), ([2, 1, 2], [0, 1, 1]), ([], [0, 0, 0])]
+)
 def test_many_labels_of_an_image_become_multi_hot(tf, ids, hot):
     info = split(MANY)
     layout = choose_elements(info, None, decode=True)
-    values = {"image": tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)), "labels": tf.constant(ids, tf.int64)}
+    values = {
+        "image": tf.io.encode_png(tf.zeros((2, 3, 3), tf.uint8)),
+        "labels": tf.constant(ids, tf.int64),
+    }
     image, label = finish_function(info, layout)(values)
     assert image.shape == (2, 3, 3)
     assert label.numpy().tolist() == hot

@@ -13,13 +13,16 @@ from recordmill.schemas.errors import LoadError
 def read(records, ranks, batch_size, state=None, steps=None, **more):
     """The numbers that all ranks read, step by step and in the order within a step, and the position after it."""
     orders = [
-        EpochOrder(records=records, rank=rank, ranks=ranks, batch_size=batch_size, **more) for rank in range(ranks)
+        EpochOrder(records=records, rank=rank, ranks=ranks, batch_size=batch_size, **more)
+        for rank in range(ranks)
     ]
     for order in orders:
         if state:
             order.resume(state)
     batches = [list(itertools.islice(order, steps)) for order in orders]
-    assert [len(each) for each in batches] == [min(len(order), steps or len(order)) for order in orders]
+    assert [len(each) for each in batches] == [
+        min(len(order), steps or len(order)) for order in orders
+    ]
     read = [
         number
         for step in itertools.zip_longest(*batches, fillvalue=[])
@@ -42,7 +45,9 @@ def test_an_order_never_changes():
 
 
 def test_seeds_and_epochs_give_other_orders():
-    orders = {tuple(shuffle(100, seed, epoch).tolist()) for seed in range(20) for epoch in range(20)}
+    orders = {
+        tuple(shuffle(100, seed, epoch).tolist()) for seed in range(20) for epoch in range(20)
+    }
     assert len(orders) == 400
 
 
@@ -64,14 +69,30 @@ def test_going_on_gives_the_rest_of_the_epoch_for_other_ranks_and_batches(data):
 
 def test_without_shuffling_the_order_is_that_of_the_records():
     assert list(EpochOrder(records=7, batch_size=3, shuffle=False)) == [[0, 1, 2], [3, 4, 5], [6]]
-    assert list(EpochOrder(records=7, batch_size=2, shuffle=False, rank=1, ranks=2)) == [[1, 3], [5]]
+    assert list(EpochOrder(records=7, batch_size=2, shuffle=False, rank=1, ranks=2)) == [
+        [1, 3],
+        [5],
+    ]
 
 
 def test_without_a_last_step_that_is_not_full_ranks_take_the_same_number():
-    orders = [EpochOrder(records=23, batch_size=3, rank=rank, ranks=2, drop_last=True) for rank in range(2)]
+    orders = [
+        EpochOrder(records=23, batch_size=3, rank=rank, ranks=2, drop_last=True)
+        for rank in range(2)
+    ]
     assert [len(list(order)) for order in orders] == [len(order) for order in orders] == [3, 3]
-    assert orders[0].position(3) == {"format": 2, "records": 23, "shuffle": 1, "seed": 0, "epoch": 1, "start": 0}
-    assert [len(EpochOrder(records=23, batch_size=3, rank=rank, ranks=7)) for rank in (1, 2)] == [2, 1]
+    assert orders[0].position(3) == {
+        "format": 2,
+        "records": 23,
+        "shuffle": 1,
+        "seed": 0,
+        "epoch": 1,
+        "start": 0,
+    }
+    assert [len(EpochOrder(records=23, batch_size=3, rank=rank, ranks=7)) for rank in (1, 2)] == [
+        2,
+        1,
+    ]
 
 
 def test_workers_share_the_batches():
@@ -109,7 +130,13 @@ def test_wrong_numbers_are_one_sentence(wrong):
 def test_a_position_in_another_split_is_refused():
     state = EpochOrder(records=10).position(3)
     earlier = {key: number for key, number in state.items() if key != "format"}
-    for wrong in ({**state, "start": -1}, {**state, "more": 1}, {**state, "format": 1}, earlier, {}):
+    for wrong in (
+        {**state, "start": -1},
+        {**state, "more": 1},
+        {**state, "format": 1},
+        earlier,
+        {},
+    ):
         with pytest.raises(LoadError):
             EpochOrder(records=10).resume(wrong)
     with pytest.raises(LoadError) as caught:

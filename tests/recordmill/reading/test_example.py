@@ -12,7 +12,9 @@ VALUES = st.one_of(
     st.tuples(st.just("float"), st.lists(st.floats(width=32, allow_nan=False), max_size=20)),
     st.just(("empty", [])),
 )
-FEATURES = st.dictionaries(st.text(st.characters(exclude_categories=["Cs"]), max_size=150), VALUES, max_size=6)
+FEATURES = st.dictionaries(
+    st.text(st.characters(exclude_categories=["Cs"]), max_size=150), VALUES, max_size=6
+)
 
 
 def encode(features):
@@ -26,7 +28,10 @@ def encode(features):
 
 
 def profile_of(features):
-    return sorted((key, None if kind == "empty" else kind, len(values)) for key, (kind, values) in features.items())
+    return sorted(
+        (key, None if kind == "empty" else kind, len(values))
+        for key, (kind, values) in features.items()
+    )
 
 
 @given(FEATURES)
@@ -66,5 +71,7 @@ def test_unknown_fields_are_not_damage(example):
 
 
 def test_a_record_that_is_none_says_so():
-    with pytest.raises(DamagedExampleError, match=r"the data cannot be parsed as a tf\.train\.Example"):
+    with pytest.raises(
+        DamagedExampleError, match=r"the data cannot be parsed as a tf\.train\.Example"
+    ):
         ParsedExample(b"\xff\xff\xff")

@@ -80,7 +80,13 @@ def test_gzip_is_recognised_by_its_bytes_not_by_its_name(tmp_path):
     packed = write(tmp_path / "packed.tfrecord", records, "gzip")
     misnamed = write(tmp_path / "plain.gz", records)
     for path in (packed, misnamed):
-        assert [int(example["feature1"][0]) for example in examples_as_numpy(path)] == [0, 1, 2, 3, 4]
+        assert [int(example["feature1"][0]) for example in examples_as_numpy(path)] == [
+            0,
+            1,
+            2,
+            3,
+            4,
+        ]
 
 
 def test_a_first_record_whose_length_looks_like_gzip_is_read(tmp_path):
@@ -114,7 +120,8 @@ def test_damage_names_the_file_and_the_record(tmp_path):
     examples = examples_as_numpy(path)
     assert [plain(next(examples)) for _ in range(2)]
     with pytest.raises(
-        LoadError, match=rf"^{path} is damaged: record 2 at byte \d+: the data do not match their checksum"
+        LoadError,
+        match=rf"^{path} is damaged: record 2 at byte \d+: the data do not match their checksum",
     ):
         next(examples)
 
@@ -141,15 +148,24 @@ def test_nothing_to_read_is_an_error_at_once(tmp_path):
 
 def test_a_split_is_asked_of_anybodys_files(tmp_path):
     for split, number in (("train", 1), ("test", 2)):
-        write(tmp_path / f"{split}-00000-of-00001", [encode_example(OBSERVATION, {**ROW, "feature1": number})])
-    assert [int(example["feature1"][0]) for example in examples_as_numpy(str(tmp_path), "test")] == [2]
-    with pytest.raises(LoadError, match=r"split is 'val', and .* has test, train: name one of them"):
+        write(
+            tmp_path / f"{split}-00000-of-00001",
+            [encode_example(OBSERVATION, {**ROW, "feature1": number})],
+        )
+    assert [
+        int(example["feature1"][0]) for example in examples_as_numpy(str(tmp_path), "test")
+    ] == [2]
+    with pytest.raises(
+        LoadError, match=r"split is 'val', and .* has test, train: name one of them"
+    ):
         examples_as_numpy(str(tmp_path), "val")
 
 
 def test_order_is_that_of_the_file(tmp_path):
     records = [encode_example(OBSERVATION, {**ROW, "feature1": n}) for n in range(1000)]
-    numbers = [int(example["feature1"][0]) for example in examples_as_numpy(write(tmp_path / "x", records))]
+    numbers = [
+        int(example["feature1"][0]) for example in examples_as_numpy(write(tmp_path / "x", records))
+    ]
     assert all(after == before + 1 for before, after in pairwise(numbers))
     assert len(numbers) == 1000
 

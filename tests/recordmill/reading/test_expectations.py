@@ -4,12 +4,18 @@ from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.reading.example import expect
 from recordmill.schemas.conventions import load_convention
 
-WHOLE = {feature.key: (feature.key, feature.kind, 1) for feature in load_convention("default").example_features}
+WHOLE = {
+    feature.key: (feature.key, feature.kind, 1)
+    for feature in load_convention("default").example_features
+}
 
 
 def test_the_expectations_of_a_recordmill_dataset(published):
     expected = expect(open_dataset(str(published["none"])))
-    assert (expected.label_keys, expected.label_ids) == (("image/class/label",), frozenset({0, 1, 2}))
+    assert (expected.label_keys, expected.label_ids) == (
+        ("image/class/label",),
+        frozenset({0, 1, 2}),
+    )
     assert (expected.image_keys, expected.images_are_declared) == (("image/encoded",), True)
 
 
@@ -19,9 +25,18 @@ def test_the_expectations_of_a_recordmill_dataset(published):
         ({}, ""),
         ({"image/class/label": None}, ""),
         ({"image/encoded": None}, "feature image/encoded is missing"),
-        ({"image/height": ("image/height", "bytes", 1)}, "feature image/height is bytes and should be int64"),
-        ({"image/height": ("image/height", None, 0)}, "feature image/height is empty and should be int64"),
-        ({"image/height": ("image/height", "int64", 2)}, "feature image/height holds 2 values and should hold one"),
+        (
+            {"image/height": ("image/height", "bytes", 1)},
+            "feature image/height is bytes and should be int64",
+        ),
+        (
+            {"image/height": ("image/height", None, 0)},
+            "feature image/height is empty and should be int64",
+        ),
+        (
+            {"image/height": ("image/height", "int64", 2)},
+            "feature image/height holds 2 values and should hold one",
+        ),
         ({"more": ("more", "int64", 1)}, "feature more is not one of the dataset's"),
     ],
 )

@@ -37,7 +37,10 @@ def dataset(tmp_path_factory):
 
 
 def places(folder, exclusions):
-    return {(each.kind, each.shard, each.detail) for each in find_excluded(open_dataset(str(folder)), exclusions)}
+    return {
+        (each.kind, each.shard, each.detail)
+        for each in find_excluded(open_dataset(str(folder)), exclusions)
+    }
 
 
 SHARD = "all-00000-of-00001.tfrecord"
@@ -46,15 +49,29 @@ SHARD = "all-00000-of-00001.tfrecord"
 def test_a_key_is_found_wherever_it_is(dataset):
     found = places(dataset, KEYS)
     assert {kind for kind, _, _ in found} == {"excluded"}
-    assert {name for _, name, _ in found} >= {f"sidecars/{SHARD}.jsonl", "duplicates.jsonl", "records.index"}
-    assert ("excluded", "records.index", f"the index holds the hash of key:{NAME}, which must not be there") in found
+    assert {name for _, name, _ in found} >= {
+        f"sidecars/{SHARD}.jsonl",
+        "duplicates.jsonl",
+        "records.index",
+    }
+    assert (
+        "excluded",
+        "records.index",
+        f"the index holds the hash of key:{NAME}, which must not be there",
+    ) in found
 
 
 def test_a_digest_is_found_in_records_and_lists(dataset):
     found = places(dataset, DIGESTS)
-    assert ("excluded", SHARD, f"the record holds the image sha256:{DIGEST}, which must not be there") in found
+    assert (
+        "excluded",
+        SHARD,
+        f"the record holds the image sha256:{DIGEST}, which must not be there",
+    ) in found
     assert {name for _, name, _ in found} >= {SHARD, f"sidecars/{SHARD}.jsonl", "duplicates.jsonl"}
-    records = [each for each in find_excluded(open_dataset(str(dataset)), DIGESTS) if each.shard == SHARD]
+    records = [
+        each for each in find_excluded(open_dataset(str(dataset)), DIGESTS) if each.shard == SHARD
+    ]
     assert len({each.record for each in records}) == 2
 
 
@@ -75,9 +92,13 @@ def test_pages_and_texts_are_searched(dataset, tmp_path):
     shutil.copytree(dataset, copy)
     (copy / "report.html").write_text("<p>cat/removed &amp; gone.jpg</p>", encoding="utf-8")
     (copy / "README.md").write_text("- such as cat/removed & gone\\.jpg, which", encoding="utf-8")
-    found = {name for _, name, _ in places(copy, KEYS)} - {name for _, name, _ in places(dataset, KEYS)}
+    found = {name for _, name, _ in places(copy, KEYS)} - {
+        name for _, name, _ in places(dataset, KEYS)
+    }
     assert found | {"report.html"} == {"report.html", "README.md"}
-    (copy / "report.html").write_text("<p>cat/removed &amp; gone.jpg.jpg and 1cat/removed &amp; gone.jpg</p>")
+    (copy / "report.html").write_text(
+        "<p>cat/removed &amp; gone.jpg.jpg and 1cat/removed &amp; gone.jpg</p>"
+    )
     assert "report.html" not in {name for _, name, _ in places(copy, KEYS)}
 
 
@@ -99,8 +120,16 @@ def test_more_places_than_can_be_read_are_counted(dataset, tmp_path):
     copy = tmp_path / "copy"
     shutil.copytree(dataset, copy)
     (copy / "rejected.jsonl").write_text((json.dumps({"key": NAME}) + "\n") * (MOST_FINDINGS + 5))
-    found = [each for each in find_excluded(open_dataset(str(copy)), KEYS) if each.shard == "rejected.jsonl"]
-    assert (len(found), found[-1].kind, found[-1].detail) == (MOST_FINDINGS + 1, "more", "5 further places")
+    found = [
+        each
+        for each in find_excluded(open_dataset(str(copy)), KEYS)
+        if each.shard == "rejected.jsonl"
+    ]
+    assert (len(found), found[-1].kind, found[-1].detail) == (
+        MOST_FINDINGS + 1,
+        "more",
+        "5 further places",
+    )
 
 
 def test_the_command_fails_while_anything_is_there(dataset, tmp_path, capsys):

@@ -3,7 +3,13 @@ from pathlib import Path
 
 import pytest
 
-from recordmill.reading.dataset import find_shards, match_files, name_shards, read_label_lines, split_of
+from recordmill.reading.dataset import (
+    find_shards,
+    match_files,
+    name_shards,
+    read_label_lines,
+    split_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -34,7 +40,12 @@ def test_files_are_found_by_name_or_by_their_first_bytes(tmp_path, frame):
         "packed": gzip.compress(frame(b"any")),
         "deeper/test.tfrecord": b"",
     }
-    others = {"notes": b"text", "labels.txt": frame(b""), ".hidden.tfrecord": b"", ".staging-1/a.tfrecord": b""}
+    others = {
+        "notes": b"text",
+        "labels.txt": frame(b""),
+        ".hidden.tfrecord": b"",
+        ".staging-1/a.tfrecord": b"",
+    }
     others["model/variables.data-00000-of-00001"] = b"numbers"
     for name, content in {**files, **others}.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -57,7 +68,13 @@ NAMES = [
 
 @pytest.fixture
 def folder(tmp_path):
-    for name in [*NAMES, "labels.txt", ".hidden.tfrecord", "train-00000-of-00001.tfrecord.idx", "photo.jpg"]:
+    for name in [
+        *NAMES,
+        "labels.txt",
+        ".hidden.tfrecord",
+        "train-00000-of-00001.tfrecord.idx",
+        "photo.jpg",
+    ]:
         (tmp_path / name).write_bytes(b"")
     return tmp_path
 
@@ -106,6 +123,10 @@ def test_files_are_named_below_the_folder_that_holds_all(paths, folder, names):
 
 def test_label_lines(tmp_path):
     (tmp_path / "labels.txt").write_text("0:daisy\n1:rose: red\n-1:none\n")
-    assert read_label_lines(str(tmp_path / "labels.txt")) == {"daisy": 0, "rose: red": 1, "none": -1}
+    assert read_label_lines(str(tmp_path / "labels.txt")) == {
+        "daisy": 0,
+        "rose: red": 1,
+        "none": -1,
+    }
     (tmp_path / "labels.txt").write_text("daisy\nrose\n")
     assert read_label_lines(str(tmp_path / "labels.txt")) == {}

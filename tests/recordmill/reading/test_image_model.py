@@ -66,7 +66,9 @@ def normalised(encoded):
 
 def test_images_of_the_models_size_are_normalised_and_otherwise_untouched(tf, load):
     batch = list(IMAGES.values())
-    given = load()(encoded=tf.constant(batch), label_text=tf.constant(["cat"] * len(batch)))["image"].numpy()
+    given = load()(encoded=tf.constant(batch), label_text=tf.constant(["cat"] * len(batch)))[
+        "image"
+    ].numpy()
     assert given.dtype == np.float32
     assert given.shape == (len(batch), 30, 40, 3)
     for name, image, encoded in zip(IMAGES, given, batch, strict=True):
@@ -75,7 +77,9 @@ def test_images_of_the_models_size_are_normalised_and_otherwise_untouched(tf, lo
 
 def test_other_images_are_resized_with_antialiasing(tf, load):
     batch = [encode(size=(100, 60)), encode(size=(7, 9))]
-    given = load()(encoded=tf.constant(batch), label_text=tf.constant(["cat", "cat"]))["image"].numpy()
+    given = load()(encoded=tf.constant(batch), label_text=tf.constant(["cat", "cat"]))[
+        "image"
+    ].numpy()
     for image, encoded in zip(given, batch, strict=True):
         # Resizing after normalising is the same, but for rounding.
         np.testing.assert_allclose(
@@ -84,14 +88,20 @@ def test_other_images_are_resized_with_antialiasing(tf, load):
     even = Image.new("RGB", (90, 50), (200, 100, 50))
     stream = io.BytesIO()
     even.save(stream, "PNG")
-    shown = load()(encoded=tf.constant([stream.getvalue()]), label_text=tf.constant([""]))["image"].numpy()
-    np.testing.assert_allclose(shown[0], np.broadcast_to(normalised(stream.getvalue())[0, 0], (30, 40, 3)), atol=1e-3)
+    shown = load()(encoded=tf.constant([stream.getvalue()]), label_text=tf.constant([""]))[
+        "image"
+    ].numpy()
+    np.testing.assert_allclose(
+        shown[0], np.broadcast_to(normalised(stream.getvalue())[0, 0], (30, 40, 3)), atol=1e-3
+    )
 
 
 @pytest.mark.parametrize(("catch_all", "unknown"), [(None, -1), ("dog", 0), ("Öl", 7)])
 def test_labels_are_the_datasets(tf, load, catch_all, unknown):
     texts = ["dog", "Öl", "cat", "cow", ""]
-    given = load(catch_all=catch_all)(encoded=tf.constant([IMAGES["gray"]] * 5), label_text=tf.constant(texts))["label"]
+    given = load(catch_all=catch_all)(
+        encoded=tf.constant([IMAGES["gray"]] * 5), label_text=tf.constant(texts)
+    )["label"]
     assert given.dtype == tf.int64
     assert given.numpy().tolist() == [0, 7, 1, unknown, -1]
 
@@ -102,7 +112,9 @@ def test_a_dataset_without_labels_has_a_model_too(tf, load):
 
 
 def test_a_channel_without_variance_is_not_divided(tf, load):
-    given = load(variance=(0.0, 0.0, 0.0))(encoded=tf.constant([IMAGES["4:4:4"]]), label_text=tf.constant(["cat"]))
+    given = load(variance=(0.0, 0.0, 0.0))(
+        encoded=tf.constant([IMAGES["4:4:4"]]), label_text=tf.constant(["cat"])
+    )
     pixels = np.asarray(Image.open(io.BytesIO(IMAGES["4:4:4"]))).astype(np.float64)
     np.testing.assert_allclose(given["image"].numpy()[0], pixels - MEAN, atol=1e-4)
 

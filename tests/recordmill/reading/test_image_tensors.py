@@ -32,7 +32,9 @@ def test_pixels_are_those_of_the_file(tf, png, pixels):
 
 def test_jpegs_are_decoded_as_decode_jpeg_does(tf, pixels):
     encoded = tf.io.encode_jpeg(pixels)
-    assert np.array_equal(image_from({"image": encoded}, split(), "image"), tf.io.decode_jpeg(encoded))
+    assert np.array_equal(
+        image_from({"image": encoded}, split(), "image"), tf.io.decode_jpeg(encoded)
+    )
 
 
 def test_grayscale_has_three_channels(tf, pixels):
@@ -53,7 +55,11 @@ def test_another_size_than_all_others_is_an_error(tf, png):
 
 
 def test_raw_pixels_take_their_shape_from_their_record(tf, pixels):
-    values = {"image": tf.constant(pixels.tobytes()), "h": tf.constant(8, tf.int64), "w": tf.constant(12, tf.int64)}
+    values = {
+        "image": tf.constant(pixels.tobytes()),
+        "h": tf.constant(8, tf.int64),
+        "w": tf.constant(12, tf.int64),
+    }
     info = split((ENCODED, *SIDES), raw=True)
     assert np.array_equal(image_from(values, info, "image"), pixels)
     assert image_from(values, info, "image", (4, 6)).shape == (4, 6, 3)
@@ -61,7 +67,11 @@ def test_raw_pixels_take_their_shape_from_their_record(tf, pixels):
 
 def test_raw_grayscale_becomes_three_channels(tf, pixels):
     gray = pixels[:, :, :1]
-    values = {"image": tf.constant(gray.tobytes()), "h": tf.constant(8, tf.int64), "w": tf.constant(12, tf.int64)}
+    values = {
+        "image": tf.constant(gray.tobytes()),
+        "h": tf.constant(8, tf.int64),
+        "w": tf.constant(12, tf.int64),
+    }
     info = split((ENCODED, *SIDES), raw=True)
     assert np.array_equal(image_from(values, info, "image"), np.repeat(gray, 3, axis=2))
 

@@ -23,7 +23,10 @@ def test_records_are_numbered_through_the_files_of_a_split(dataset):
         assert [each.number for each in found] == list(range(dataset.count(split)))
         for each in found:
             assert read_record(dataset, split, each.number) == each
-            assert each.values()["image/filename"] == ("bytes", [each.row.key.rpartition("/")[2].encode()])
+            assert each.values()["image/filename"] == (
+                "bytes",
+                [each.row.key.rpartition("/")[2].encode()],
+            )
             assert read_record(dataset, each.shard.name, each.place).data == each.data
 
 
@@ -90,7 +93,9 @@ def test_a_rejected_file_says_why(published, tmp_path):
         sidecar.writelines(f"{json.dumps(row)}\n" for row in rows)
     with pytest.raises(LoadError, match=r"cat/bad\.jpg was rejected: empty \(nothing there\)"):
         find_source(open_dataset(str(folder)), "photos/cat/bad.jpg")
-    with pytest.raises(LoadError, match=r"cat/small\.jpg was left out: too_small \(nothing there\)"):
+    with pytest.raises(
+        LoadError, match=r"cat/small\.jpg was left out: too_small \(nothing there\)"
+    ):
         find_source(open_dataset(str(folder)), "photos/cat/small.jpg")
     with pytest.raises(LoadError, match=r"no record of .* comes from nothing\.jpg"):
         find_source(open_dataset(str(folder)), "nothing.jpg")
@@ -101,6 +106,9 @@ def test_a_damaged_sidecar_is_one_sentence(published, tmp_path):
     sidecar = folder / "sidecars" / "train-00000-of-00002.tfrecord.jsonl"
     sidecar.write_text('{"key"')
     dataset = open_dataset(str(folder))
-    for look in (lambda: read_record(dataset, "train", 0), lambda: find_source(dataset, "owl/05.jpg")):
+    for look in (
+        lambda: read_record(dataset, "train", 0),
+        lambda: find_source(dataset, "owl/05.jpg"),
+    ):
         with pytest.raises(LoadError, match=f"^the sidecar {sidecar} cannot be understood "):
             look()

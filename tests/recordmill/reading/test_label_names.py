@@ -17,13 +17,23 @@ BOXES = (
 def judge_all(features, records, labels=IDS, kind="recordmill"):
     marker = make_marker() if kind == "recordmill" else None
     expected = expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))
-    return [problem for record in records for problem in expected.judge_names(ParsedExample(record)) if problem]
+    return [
+        problem
+        for record in records
+        for problem in expected.judge_names(ParsedExample(record))
+        if problem
+    ]
 
 
 def test_a_class_has_the_id_that_the_marker_gives_it(example):
     right = [example(id=1, text=b"cat"), example(id=2, text="dög".encode()), example(x=1)]
     assert judge_all(ONE, right) == []
-    wrong = [*right, example(id=1, text="dög".encode()), example(id=2, text=b"cat"), example(id=2, text=b"cat")]
+    wrong = [
+        *right,
+        example(id=1, text="dög".encode()),
+        example(id=2, text=b"cat"),
+        example(id=2, text=b"cat"),
+    ]
     assert judge_all(ONE, wrong) == [
         "class 'dög' has the id 1 here and 2 in recordmill.json",
         *["class 'cat' has the id 2 here and 1 in recordmill.json"] * 2,
@@ -43,7 +53,9 @@ def test_an_unknown_id_is_reported_once(example):
 
 
 def test_every_box_is_checked(example):
-    assert judge_all(BOXES, [example(ids=[1, 2], texts=[b"cat", "dög".encode()]), example(x=1)]) == []
+    assert (
+        judge_all(BOXES, [example(ids=[1, 2], texts=[b"cat", "dög".encode()]), example(x=1)]) == []
+    )
     (line,) = judge_all(BOXES, [example(ids=[1, 1], texts=[b"cat", "dög".encode()])])
     assert line == "class 'dög' has the id 1 here and 2 in recordmill.json"
     (line,) = judge_all(BOXES, [example(ids=[1], texts=[b"cat", b"cat"])])
@@ -75,7 +87,9 @@ def test_rows(row, problem):
 
 
 def judge(record, labels, features=()):
-    return expect(Dataset("/x", "files", (), features, labels=labels)).judge_labels(ParsedExample(record))
+    return expect(Dataset("/x", "files", (), features, labels=labels)).judge_labels(
+        ParsedExample(record)
+    )
 
 
 def test_labels_are_among_the_ids(example):
@@ -91,9 +105,14 @@ def test_labels_are_among_the_ids(example):
 
 def test_all_labels_of_boxes_and_multi_label_images_are_checked(example):
     labels = {"cat": 1, "dog": 2}
-    features = [Feature("one", "int64", "label", ""), Feature("some", "int64", "labels", "", many=True)]
+    features = [
+        Feature("one", "int64", "label", ""),
+        Feature("some", "int64", "labels", "", many=True),
+    ]
     features.append(Feature("boxes", "int64", "box_labels", "", many=True))
     assert judge(example(one=1, some=[2, 1], boxes=[1, 1]), labels, features) == ""
     problem = "the label is {}, not one of the 2 ids from 1 to 2 ({})"
     assert judge(example(one=1, some=[2, 3]), labels, features) == problem.format(3, "some")
-    assert judge(example(one=1, some=[2], boxes=[1, 9]), labels, features) == problem.format(9, "boxes")
+    assert judge(example(one=1, some=[2], boxes=[1, 9]), labels, features) == problem.format(
+        9, "boxes"
+    )

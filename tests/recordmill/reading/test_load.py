@@ -16,7 +16,10 @@ from recordmill.schemas.features import Feature
 
 pytestmark = pytest.mark.usefixtures("tf")
 IDS = {"cat": 0, "dog": 1, "eel": 2}
-ROWS = [{"feature0": n % 2, "feature1": n % 5, "feature2": b"goat" * (n % 3), "feature3": n / 7} for n in range(10_000)]
+ROWS = [
+    {"feature0": n % 2, "feature1": n % 5, "feature2": b"goat" * (n % 3), "feature3": n / 7}
+    for n in range(10_000)
+]
 OBSERVATION = (
     Feature("feature0", "int64", "feature0", "true or false", default=0),
     Feature("feature1", "int64", "feature1", "0 to 4", default=0),
@@ -32,7 +35,11 @@ PIXELS = np.random.default_rng(0).integers(0, 256, (6, 4, 5, 3), np.uint8)
 
 
 def rows_of(folder):
-    lines = [line for path in sorted((folder / "sidecars").iterdir()) for line in path.read_text().splitlines()]
+    lines = [
+        line
+        for path in sorted((folder / "sidecars").iterdir())
+        for line in path.read_text().splitlines()
+    ]
     return [json.loads(line) for line in lines]
 
 
@@ -70,18 +77,32 @@ def test_features_label_names_and_class_weights_are_available(animal_dataset):
     info = load(str(animal_dataset)).info
     assert info.class_names == ("cat", "dog", "eel")
     assert list(info.class_weights) == [0, 1, 2]
-    assert [feature.key for feature in info.features][:2] == ["image/class/label", "image/class/text"]
+    assert [feature.key for feature in info.features][:2] == [
+        "image/class/label",
+        "image/class/text",
+    ]
 
 
 def test_a_small_model_learns_from_it(tf, tmp_path, convert_with):
     for name, shade in (("dark", 40), ("light", 210)):
         (tmp_path / name).mkdir()
         for number in range(20):
-            Image.new("RGB", (16, 16), (shade + number, shade, shade - number)).save(tmp_path / name / f"{number}.jpg")
-    train = load(str(convert_with(tmp_path, splits__fractions={"train": 1.0})), batch_size=8, shuffle=True, seed=1)
+            Image.new("RGB", (16, 16), (shade + number, shade, shade - number)).save(
+                tmp_path / name / f"{number}.jpg"
+            )
+    train = load(
+        str(convert_with(tmp_path, splits__fractions={"train": 1.0})),
+        batch_size=8,
+        shuffle=True,
+        seed=1,
+    )
     tf.keras.utils.set_random_seed(1)
     model = tf.keras.Sequential(
-        [tf.keras.layers.Rescaling(1 / 127.5, -1), tf.keras.layers.Flatten(), tf.keras.layers.Dense(2)]
+        [
+            tf.keras.layers.Rescaling(1 / 127.5, -1),
+            tf.keras.layers.Flatten(),
+            tf.keras.layers.Dense(2),
+        ]
     )
     loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     model.compile("adam", loss, metrics=["accuracy"])
@@ -94,7 +115,9 @@ def test_a_small_model_learns_from_it(tf, tmp_path, convert_with):
 def folds(animals, convert_with):
     """Three folds of eight pictures or so, in two shards each."""
     fractions = {"fold0": 0.34, "fold1": 0.33, "fold2": 0.33}
-    return convert_with(animals, splits__fractions=fractions, shards__count=2, splits__stratify=True)
+    return convert_with(
+        animals, splits__fractions=fractions, shards__count=2, splits__stratify=True
+    )
 
 
 def keys_of(dataset):
@@ -103,7 +126,10 @@ def keys_of(dataset):
 
 def test_several_splits_are_read_as_one(tf, folds):
     split = ["fold0", "fold2"]
-    one, other = (keys_of(load(str(folds), name, features=("image/key/sha256",))) for name in ("fold0", "fold2"))
+    one, other = (
+        keys_of(load(str(folds), name, features=("image/key/sha256",)))
+        for name in ("fold0", "fold2")
+    )
     both = load(str(folds), split, features=("image/key/sha256",))
     assert len(both) == both.info.num_examples == len(one) + len(other) > 8
     assert sorted(keys_of(both)) == sorted(one + other)
@@ -117,7 +143,8 @@ def test_several_splits_are_read_as_one(tf, folds):
     shuffled = load(str(folds), split, features=("image/key/sha256",), shuffle=True, seed=1)
     assert sorted(keys_of(shuffled)) == sorted(one + other)
     shares = [
-        load(str(folds), split, features=("image/key/sha256",), num_replicas=3, index=index) for index in range(3)
+        load(str(folds), split, features=("image/key/sha256",), num_replicas=3, index=index)
+        for index in range(3)
     ]
     assert sorted(key for share in shares for key in keys_of(share)) == sorted(one + other)
 
@@ -143,7 +170,9 @@ def test_a_split_without_images_is_one_sentence(tmp_path, animals, convert_with)
 def test_seed_1_cifars_raw_pixels_come_back_exactly(publish):
     features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "label", ""))
     records = [{"encoded": image.tobytes(), "label": n} for n, image in enumerate(PIXELS)]
-    folder = publish(features, records, rows=[{"key": "a", "height": 4, "width": 5}], images={"store": "raw"})
+    folder = publish(
+        features, records, rows=[{"key": "a", "height": 4, "width": 5}], images={"store": "raw"}
+    )
     ((images, labels),) = load(str(folder), batch_size=6)
     assert labels.numpy().tolist() == list(range(6))
     assert images.dtype == np.uint8
@@ -158,7 +187,10 @@ def test_raw_pixels_of_several_sizes_take_them_from_their_records(publish):
         Feature("label", "int64", "label", ""),
     )
     shapes = [(4, 5), (5, 4)]
-    records = [{"encoded": PIXELS[n].tobytes(), "height": h, "width": w, "label": n} for n, (h, w) in enumerate(shapes)]
+    records = [
+        {"encoded": PIXELS[n].tobytes(), "height": h, "width": w, "label": n}
+        for n, (h, w) in enumerate(shapes)
+    ]
     folder = publish(features, records, images={"store": "raw"})
     found = [image.numpy() for image, _ in load(str(folder))]
     assert [image.shape for image in found] == [(4, 5, 3), (5, 4, 3)]
@@ -166,9 +198,14 @@ def test_raw_pixels_of_several_sizes_take_them_from_their_records(publish):
 
 
 def test_seed_2_feature_vectors_by_interleave_shuffle_repeat_map_and_batch(publish):
-    records = [{"sha256": b"%d" % n, "feature": [n / 1, n + 0.5, -n / 1], "label": n % 2} for n in range(12)]
+    records = [
+        {"sha256": b"%d" % n, "feature": [n / 1, n + 0.5, -n / 1], "label": n % 2}
+        for n in range(12)
+    ]
     folder = publish(VECTOR, records, shards=4)
-    vectors = load(str(folder), features=("feature", "label"), batch_size=8, shuffle=True, seed=2, repeat=2)
+    vectors = load(
+        str(folder), features=("feature", "label"), batch_size=8, shuffle=True, seed=2, repeat=2
+    )
     batches = [(feature.to_tensor(), label) for feature, label in vectors]
     assert [feature.shape for feature, _ in batches] == [(8, 3)] * 3
     first = np.concatenate([feature[:, 0] for feature, _ in batches]).astype(int)
@@ -199,7 +236,9 @@ def test_seed_3_the_tutorials_observations_are_parsed_in_batches(publish, compre
 
 
 def test_seed_3_the_tutorials_parse_single_example_with_defaults(publish):
-    elements = list(load(str(publish(OBSERVATION, [{"feature1": 3}, {"feature2": b"cat"}], shards=1))))
+    elements = list(
+        load(str(publish(OBSERVATION, [{"feature1": 3}, {"feature2": b"cat"}], shards=1)))
+    )
     assert [{key: value.numpy() for key, value in element.items()} for element in elements] == [
         {"feature0": 0, "feature1": 3, "feature2": b"", "feature3": 0.0},
         {"feature0": 0, "feature1": 0, "feature2": b"cat", "feature3": 0.0},
@@ -207,7 +246,9 @@ def test_seed_3_the_tutorials_parse_single_example_with_defaults(publish):
 
 
 def test_seed_3_the_tutorials_images(animals, convert_with):
-    folder = convert_with(animals, convention="tutorial", compression="gzip", splits__fractions={"train": 1.0})
+    folder = convert_with(
+        animals, convention="tutorial", compression="gzip", splits__fractions={"train": 1.0}
+    )
     elements = list(load(str(folder), features="all"))
     assert len(elements) == 24
     for element in elements:
@@ -238,7 +279,10 @@ def test_seed_4_one_file_with_labels_from_names(tmp_path, convert_with):
 
 def test_seed_5_class_folders_with_class_names_for_labels(animals, convert_with):
     folder = convert_with(
-        animals, convention="image_tfrecord_builder", name="zoo", splits__fractions={"train": 0.5, "test": 0.5}
+        animals,
+        convention="image_tfrecord_builder",
+        name="zoo",
+        splits__fractions={"train": 0.5, "test": 0.5},
     )
     counts = np.zeros(3, int)
     for split in ("train", "test"):
@@ -252,7 +296,10 @@ def test_seed_5_class_folders_with_class_names_for_labels(animals, convert_with)
 
 
 def test_several_labels_of_an_image_are_multi_hot(tf, publish):
-    features = (Feature("image", "bytes", "encoded", ""), Feature("label", "int64", "labels", "", many=True))
+    features = (
+        Feature("image", "bytes", "encoded", ""),
+        Feature("label", "int64", "labels", "", many=True),
+    )
     encoded = tf.io.encode_png(PIXELS[0]).numpy()
     records = [{"encoded": encoded, "labels": ids} for ids in ([2], [], [1, 3])]
     rows = [{"key": "a", "height": 4, "width": 5}]
@@ -263,18 +310,27 @@ def test_several_labels_of_an_image_are_multi_hot(tf, publish):
 
 
 def test_features_of_many_values_are_ragged_next_to_images(tf, publish):
-    features = (Feature("image", "bytes", "encoded", ""), Feature("boxes", "float", "boxes", "", many=True))
+    features = (
+        Feature("image", "bytes", "encoded", ""),
+        Feature("boxes", "float", "boxes", "", many=True),
+    )
     encoded = tf.io.encode_png(PIXELS[0]).numpy()
     records = [{"encoded": encoded, "boxes": boxes} for boxes in ([0.5], [], [0.25, 1.0])]
     folder = str(publish(features, records, shards=1, rows=[{"key": "a", "height": 4, "width": 5}]))
     (batch,) = load(folder, batch_size=3)
     assert batch["image"].shape == (3, 4, 5, 3)
     assert batch["boxes"].to_list() == [[0.5], [], [0.25, 1.0]]
-    assert [element["boxes"].numpy().tolist() for element in load(folder)] == [[0.5], [], [0.25, 1.0]]
+    assert [element["boxes"].numpy().tolist() for element in load(folder)] == [
+        [0.5],
+        [],
+        [0.25, 1.0],
+    ]
 
 
 def test_images_of_several_sizes_need_image_size_to_be_batched(uneven_dataset):
-    with pytest.raises(LoadError, match=r"differ in size: give image_size=\(height, width\), or no batch_size$"):
+    with pytest.raises(
+        LoadError, match=r"differ in size: give image_size=\(height, width\), or no batch_size$"
+    ):
         load(str(uneven_dataset), batch_size=3)
     shapes = {tuple(image.shape) for image, _ in load(str(uneven_dataset))}
     assert shapes == {(10 + n, 20 + n, 3) for n in range(6)}
@@ -301,7 +357,10 @@ def test_undecoded_images_are_the_bytes_stored(animals, animal_dataset):
 )
 def test_cardinality_is_known_and_true(animal_dataset, options, cardinality, batches):
     if "num_replicas" in options:
-        sizes = [len(path.read_text().splitlines()) for path in sorted((animal_dataset / "sidecars").iterdir())]
+        sizes = [
+            len(path.read_text().splitlines())
+            for path in sorted((animal_dataset / "sidecars").iterdir())
+        ]
         batches = [5] * (sizes[1] // 5) + [sizes[1] % 5] * (sizes[1] % 5 > 0)
         cardinality = len(batches)
     dataset = load(str(animal_dataset), **options)
@@ -352,9 +411,15 @@ def test_another_seed_is_another_order(animal_dataset):
             {"split": "val"},
             r"^split is 'val', and .* has train: name one of them, or several as \['a', 'b'\] or 'a\+b'",
         ),
-        ({"split": ["train", "val"]}, r"^split is \['train', 'val'\], and .* has train: name one of them, or several"),
+        (
+            {"split": ["train", "val"]},
+            r"^split is \['train', 'val'\], and .* has train: name one of them, or several",
+        ),
         ({"split": "train+val"}, r"^split is 'train\+val', and .* has train: name one of them"),
-        ({"split": "train[:80%]"}, r"^split is 'train\[:80%\]', and .* has train: name one of them"),
+        (
+            {"split": "train[:80%]"},
+            r"^split is 'train\[:80%\]', and .* has train: name one of them",
+        ),
         ({"split": ["train", "train"]}, r"^split is \['train', 'train'\], and .*, each once$"),
         ({"split": []}, r"^split is \[\], and .* has train: name one of them"),
         ({"split": [["train"]]}, r"^split is \[\['train'\]\], and .* has train: name one of them"),
@@ -393,6 +458,7 @@ print(seen)
 def test_without_tensorflow_one_sentence_says_what_to_install(animal_dataset, monkeypatch):
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(
-        LoadError, match=r"^load needs TensorFlow, which is not installed: pip install '\.\[tensorflow\]' in a clone$"
+        LoadError,
+        match=r"^load needs TensorFlow, which is not installed: pip install '\.\[tensorflow\]' in a clone$",
     ):
         load(str(animal_dataset))

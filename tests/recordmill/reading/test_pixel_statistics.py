@@ -33,7 +33,9 @@ def draw_cases():
     # White but for one gray level: next to no variance, and squares of which three sum to more than 2**63.
     side = 2**23
     white = 255 * side**2
-    giant = np.array([[side, side, white, white, white - 1, 255 * white, 255 * white, 255 * white - 509]] * 150)
+    giant = np.array(
+        [[side, side, white, white, white - 1, 255 * white, 255 * white, 255 * white - 509]] * 150
+    )
     one = np.array([[7, 9, 63, 0, 63 * 255, 63, 0, 63 * 255**2]])
     return {"many": many, "giant": giant, "one": one}
 
@@ -90,17 +92,25 @@ def findings(images):
     totals += [sum(image[2][colour] // LOW for image in images) for colour in range(3)]
     totals += [sum(image[2][colour] % LOW for image in images) for colour in range(3)]
     sides = np.array([1, 1])
-    return {"totals": np.array(totals), "least": sides, "most": sides, "quantiles": np.ones((2, 99), np.float32)}
+    return {
+        "totals": np.array(totals),
+        "least": sides,
+        "most": sides,
+        "quantiles": np.ones((2, 99), np.float32),
+    }
 
 
-PICTURES = st.lists(st.lists(st.tuples(*[st.integers(0, 255)] * 3), min_size=1, max_size=9), min_size=1, max_size=9)
+PICTURES = st.lists(
+    st.lists(st.tuples(*[st.integers(0, 255)] * 3), min_size=1, max_size=9), min_size=1, max_size=9
+)
 
 
 @given(PICTURES, st.integers(1, 10**9))
 def test_statistics_agree_with_numpys_however_often_the_images_are_there(pictures, times):
     values = [np.array(picture, np.int64) for picture in pictures]
     images = [
-        (len(each) * times, (each.sum(0) * times).tolist(), ((each**2).sum(0) * times).tolist()) for each in values
+        (len(each) * times, (each.sum(0) * times).tolist(), ((each**2).sum(0) * times).tolist())
+        for each in values
     ]
     found = compute_statistics(len(images), findings(images))
     everything = np.concatenate(values).astype(np.float64)
@@ -111,7 +121,8 @@ def test_statistics_agree_with_numpys_however_often_the_images_are_there(picture
 
 
 @pytest.mark.parametrize(
-    ("height", "width", "size"), [((3, 3), (5, 5), (3, 5)), ((3, 4), (5, 5), None), ((3, 3), (4, 5), None)]
+    ("height", "width", "size"),
+    [((3, 3), (5, 5), (3, 5)), ((3, 4), (5, 5), None), ((3, 3), (4, 5), None)],
 )
 def test_images_of_one_size_have_a_common_size(height, width, size):
     sides = (Sides(*height, ()), Sides(*width, ()))

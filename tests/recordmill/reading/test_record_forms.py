@@ -36,7 +36,8 @@ def save(mode, kind, **more):
 
 
 @pytest.mark.parametrize(
-    ("mode", "kind"), [("RGB", "JPEG"), ("L", "JPEG"), ("RGB", "PNG"), ("L", "PNG"), ("RGBA", "PNG"), ("RGB", "BMP")]
+    ("mode", "kind"),
+    [("RGB", "JPEG"), ("L", "JPEG"), ("RGB", "PNG"), ("L", "PNG"), ("RGBA", "PNG"), ("RGB", "BMP")],
 )
 def test_pixels_are_those_that_tensorflow_decodes(mode, kind):
     tf = pytest.importorskip("tensorflow")
@@ -70,7 +71,12 @@ def test_features_by_name_and_all(converted, dataset_rows):
     row = next(dataset_rows(converted, "train"))
     names = ("image/class/text", "image/height", "image/encoded")
     text, height, image = recordmill.open(converted, features=names)["train"][0]
-    assert (text, height, height.dtype, image.shape) == (row["class"].encode(), 16, np.int64, (16, 24, 3))
+    assert (text, height, height.dtype, image.shape) == (
+        row["class"].encode(),
+        16,
+        np.int64,
+        (16, 24, 3),
+    )
     every = recordmill.open(converted, features="all")["train"][0]
     plain = recordmill.open(converted, form="numpy")["train"][0]
     assert every.keys() == plain.keys()
@@ -103,14 +109,22 @@ def test_an_unknown_feature_is_one_sentence(converted):
 
 
 def test_class_names_become_ids(put):
-    features = (Feature("image", "bytes", "encoded", ""), Feature("name", "bytes", "label_text", "", default=b""))
-    records = [{"encoded": save("L", "PNG"), "label_text": name} for name in (b"dog", b"cat", b"eel")]
+    features = (
+        Feature("image", "bytes", "encoded", ""),
+        Feature("name", "bytes", "label_text", "", default=b""),
+    )
+    records = [
+        {"encoded": save("L", "PNG"), "label_text": name} for name in (b"dog", b"cat", b"eel")
+    ]
     folder = put(features, records, labels={"cat": 4, "dog": 7})
     assert [int(label) for _, label in recordmill.open(folder)["train"]] == [7, 4, -1]
 
 
 def test_several_labels_become_a_vector(put):
-    features = (Feature("image", "bytes", "encoded", ""), Feature("labels", "int64", "labels", "", many=True))
+    features = (
+        Feature("image", "bytes", "encoded", ""),
+        Feature("labels", "int64", "labels", "", many=True),
+    )
     records = [{"encoded": save("L", "PNG"), "labels": labels} for labels in ([0, 2], [], [9])]
     folder = put(features, records, labels={"a": 0, "b": 1, "c": 2})
     found = [label for _, label in pickle.loads(pickle.dumps(recordmill.open(folder)["train"]))]
@@ -126,7 +140,8 @@ def test_raw_pixels_have_the_shape_that_the_records_say(put):
         Feature("label", "int64", "label", ""),
     )
     records = [
-        {"encoded": pixels.tobytes(), "height": 4, "width": 5, "label": number} for number, pixels in enumerate(PIXELS)
+        {"encoded": pixels.tobytes(), "height": 4, "width": 5, "label": number}
+        for number, pixels in enumerate(PIXELS)
     ]
     folder = put(features, records, images={"store": "raw"})
     found = list(recordmill.open(folder)["train"])
@@ -135,9 +150,14 @@ def test_raw_pixels_have_the_shape_that_the_records_say(put):
 
 
 def test_raw_pixels_of_unknown_shape_are_one_sentence(put):
-    features = (Feature("image_raw", "bytes", "encoded", ""), Feature("label", "int64", "label", ""))
+    features = (
+        Feature("image_raw", "bytes", "encoded", ""),
+        Feature("label", "int64", "label", ""),
+    )
     folder = put(features, [{"encoded": bytes(12), "label": 1}], images={"store": "raw"})
-    with pytest.raises(LoadError, match="holds raw pixels of several sizes, and its records do not say which"):
+    with pytest.raises(
+        LoadError, match="holds raw pixels of several sizes, and its records do not say which"
+    ):
         recordmill.open(folder)["train"][0]
 
 

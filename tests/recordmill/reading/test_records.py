@@ -28,7 +28,14 @@ def test_numbers_slices_length_and_iteration(train):
     assert (len(raw), list(raw)) == (count, expected)
     assert [raw[number] for number in range(-count, count)] == expected * 2
     assert raw[np.int64(2)] == expected[2]
-    for chosen in (slice(None), slice(2, 9), slice(-3, None), slice(None, None, -1), slice(1, -1, 3), slice(5, 2)):
+    for chosen in (
+        slice(None),
+        slice(2, 9),
+        slice(-3, None),
+        slice(None, None, -1),
+        slice(1, -1, 3),
+        slice(5, 2),
+    ):
         assert raw[chosen] == expected[chosen]
     numbers = [5, 3, 5, -1, 0, 4]
     assert raw.__getitems__(numbers) == [expected[number] for number in numbers]
@@ -53,7 +60,9 @@ def test_a_file_of_a_dataset_has_no_labels_and_the_error_says_to_name_the_folder
     assert len(recordmill.open(path, form="raw")["test"]) > 0
     with pytest.raises(LoadError) as caught:
         recordmill.open(path)["test"]
-    what = f"some files of {converted} are named, which its recordmill.json describes: name the folder"
+    what = (
+        f"some files of {converted} are named, which its recordmill.json describes: name the folder"
+    )
     assert str(caught.value) == what
 
 
@@ -85,7 +94,9 @@ def test_images_and_labels(converted, dataset_rows):
     for (image, label), row in zip(images, dataset_rows(converted, "train"), strict=True):
         assert (image.shape, image.dtype) == ((row["height"], row["width"], 3), np.uint8)
         assert (label, label.dtype) == (row["label"], np.int64)
-    halves = recordmill.open(converted, transform=lambda pair: (pair[0][::2, ::2], int(pair[1])))["train"]
+    halves = recordmill.open(converted, transform=lambda pair: (pair[0][::2, ::2], int(pair[1])))[
+        "train"
+    ]
     assert np.array_equal(halves[3][0], images[3][0][::2, ::2])
 
 
@@ -95,7 +106,10 @@ def test_a_number_out_of_range_is_one_sentence(converted, number):
     for read in (every.__getitem__, lambda number: every.__getitems__([0, number])):
         with pytest.raises(LoadError) as caught:
             read(number)
-        assert str(caught.value) == f"there is no record {number:,}: this split has 24 records, numbered from 0"
+        assert (
+            str(caught.value)
+            == f"there is no record {number:,}: this split has 24 records, numbered from 0"
+        )
 
 
 def test_any_bit_of_a_shard_may_be_wrong(tmp_path, frame):
@@ -149,12 +163,16 @@ def test_pickled_records_are_transformed_and_left_out_as_before(tmp_path, frame)
 
 
 def test_what_cannot_be_parsed_or_decoded_is_damaged(tmp_path, frame, example):
-    (tmp_path / "a.tfrecord").write_bytes(frame(b"\xff") + frame(example({"image/encoded": b"\xff\xd8\xff\xe0"})))
+    (tmp_path / "a.tfrecord").write_bytes(
+        frame(b"\xff") + frame(example({"image/encoded": b"\xff\xd8\xff\xe0"}))
+    )
     for form, number, why in (
         ("numpy", 0, "the data cannot be parsed as a tf.train.Example"),
         ("image", 1, "bad_header: JPEG"),
     ):
-        with pytest.raises(LoadError, match=rf"record {number} of .+, at byte .+, is damaged: .*{why}"):
+        with pytest.raises(
+            LoadError, match=rf"record {number} of .+, at byte .+, is damaged: .*{why}"
+        ):
             recordmill.open(tmp_path / "a.tfrecord", form=form)["a"][number]
 
 
@@ -174,11 +192,17 @@ def test_a_shard_that_is_missing_or_of_another_size_is_one_sentence(folder, data
         file.write(b"more")
     with pytest.raises(LoadError) as caught:
         recordmill.open(folder)["train"][0]
-    assert str(caught.value) == f"the shard {path} has {size + 4:,} bytes where {size:,} were written: restore it"
+    assert (
+        str(caught.value)
+        == f"the shard {path} has {size + 4:,} bytes where {size:,} were written: restore it"
+    )
     path.unlink()
     with pytest.raises(LoadError) as caught:
         recordmill.open(folder)["train"][0]
-    assert str(caught.value) == f"the shard {path} is missing: restore it, or convert the dataset again"
+    assert (
+        str(caught.value)
+        == f"the shard {path} is missing: restore it, or convert the dataset again"
+    )
 
 
 def read_all(opened, answers):
@@ -269,7 +293,9 @@ def test_far_records_are_read_apart(train, monkeypatch):
 def test_opening_reads_the_index_alone(folder, monkeypatch):
     asked = []
     read_range = storage.read_range
-    monkeypatch.setattr(storage, "read_range", lambda path, *range: asked.append(path) or read_range(path, *range))
+    monkeypatch.setattr(
+        storage, "read_range", lambda path, *range: asked.append(path) or read_range(path, *range)
+    )
     opened = recordmill.open(folder, form="raw")["train"]
     assert isinstance(opened, Records)
     assert {os.path.basename(path) for path in asked} == {"recordmill.json", "records.index"}

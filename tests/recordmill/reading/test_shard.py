@@ -5,7 +5,9 @@ from recordmill.reading.dataset import Shard
 
 def test_rows_are_those_of_records(tmp_path):
     sidecar = tmp_path / "a.jsonl"
-    sidecar.write_text('{"key":"a","offset":0}\n{"key":"b","rejected":"empty"}\n{"key":"c","offset":21}\n')
+    sidecar.write_text(
+        '{"key":"a","offset":0}\n{"key":"b","rejected":"empty"}\n{"key":"c","offset":21}\n'
+    )
     rows = list(Shard("train", "a", "/a", sidecar=str(sidecar)).rows())
     assert [(row.key, row.offset) for row in rows] == [("a", 0), ("c", 21)]
 

@@ -20,7 +20,9 @@ def numbered(publish, tf):
     """Makes a split of numbered records: `numbered(10, shards=3)`."""
 
     def put(count, shards, compression="none"):
-        folder = publish([NUMBER], [{"n": n} for n in range(count)], shards=shards, compression=compression)
+        folder = publish(
+            [NUMBER], [{"n": n} for n in range(count)], shards=shards, compression=compression
+        )
         return describe_split(str(folder))
 
     return put
@@ -85,7 +87,9 @@ def test_a_shard_of_another_size_is_named_before_anything_is_read(numbered):
     with open(info.shards[2].path, "ab") as file:
         file.write(b"\0")
     size = info.shards[2].bytes
-    with pytest.raises(LoadError, match=rf"^the shard {info.shards[2].path} has {size + 1} bytes where {size} were"):
+    with pytest.raises(
+        LoadError, match=rf"^the shard {info.shards[2].path} has {size + 1} bytes where {size} were"
+    ):
         read_shards(info, IN_ORDER, 1, 0)
 
 
@@ -127,14 +131,19 @@ def test_a_cut_between_records_is_named_though_the_size_was_right_at_first(numbe
         file.truncate(size // 4 * 3)
     short = replace(info.shards[1], bytes=size // 4 * 3)
     message = read_until_error(tf, replace(info, shards=(info.shards[0], short, info.shards[2])))
-    assert f"the shard {path} ended early; now it holds 3 of 4 records: restore it, or retry" in message
+    assert (
+        f"the shard {path} ended early; now it holds 3 of 4 records: restore it, or retry"
+        in message
+    )
 
 
 def test_a_shard_that_goes_away_later_is_named(numbered, tf):
     info = numbered(12, 3)
     records, _ = read_shards(info, IN_ORDER, 1, 0)
     os.unlink(info.shards[2].path)
-    with pytest.raises(tf.errors.InvalidArgumentError, match=f"the shard {info.shards[2].path} is missing"):
+    with pytest.raises(
+        tf.errors.InvalidArgumentError, match=f"the shard {info.shards[2].path} is missing"
+    ):
         numbers(records)
 
 

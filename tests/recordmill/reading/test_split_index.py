@@ -38,15 +38,22 @@ def test_every_key_is_found(folder, dataset_rows, documented_index):
     (folder / "records.index").unlink()
     by_frames = index_of(folder, "train", "test")
     assert by_frames.entries[:, :2].tolist() == by_index.entries[:, :2].tolist()
-    with pytest.raises(LoadError, match="is known by its frames alone, without keys: read records by number"):
+    with pytest.raises(
+        LoadError, match="is known by its frames alone, without keys: read records by number"
+    ):
         by_frames.find_key(rows[0]["key"])
 
 
 def test_the_sidecar_tells_keys_of_the_same_hash_apart(folder, dataset_rows, monkeypatch):
     monkeypatch.setattr(split_index, "order_of", lambda seed, key: 7)
     index = index_of(folder)
-    index = replace(index, entries=index.entries * np.array([1, 1, 0], np.uint64) + np.array([0, 0, 7], np.uint64))
-    rows = [row for split in open_dataset(str(folder)).splits for row in dataset_rows(folder, split)]
+    index = replace(
+        index,
+        entries=index.entries * np.array([1, 1, 0], np.uint64) + np.array([0, 0, 7], np.uint64),
+    )
+    rows = [
+        row for split in open_dataset(str(folder)).splits for row in dataset_rows(folder, split)
+    ]
     assert [index.find_key(row["key"]) for row in rows] == list(range(24))
     assert index.find_key("cat/none.jpg") is None
 
@@ -55,7 +62,12 @@ def test_an_index_of_other_shards_is_refused(folder):
     path = folder / "records.index"
     content = path.read_bytes()
     head = 24 + 40 * len(open_dataset(str(folder)).shards)
-    for damaged in (content[:-1], content[:40] + bytes([content[40] ^ 1]) + content[41:], b"", content[:head]):
+    for damaged in (
+        content[:-1],
+        content[:40] + bytes([content[40] ^ 1]) + content[41:],
+        b"",
+        content[:head],
+    ):
         path.write_bytes(damaged)
         with pytest.raises(LoadError) as caught:
             index_of(folder, "train")
@@ -69,7 +81,10 @@ def test_an_index_whose_frames_do_not_follow_each_other_is_refused(folder):
     content = bytearray(path.read_bytes())
     content[24 + 40 * len(open_dataset(str(folder)).shards)] ^= 1
     path.write_bytes(content)
-    with pytest.raises(LoadError, match=r"the index of .+ does not fit it: restore it, or convert the dataset again"):
+    with pytest.raises(
+        LoadError,
+        match=r"the index of .+ does not fit it: restore it, or convert the dataset again",
+    ):
         index_of(folder)
 
 
@@ -125,5 +140,7 @@ def test_what_cannot_be_read_at_random_is_one_sentence(tmp_path, convert, frame)
             f"{path} is compressed, and a record cannot be found in it: convert with compression: none"
         )
     (tmp_path / "a.tfrecord").write_bytes(frame(b"a"))
-    with pytest.raises(LoadError, match=r"a\.tfrecord is known by its frames alone, without keys: read "):
+    with pytest.raises(
+        LoadError, match=r"a\.tfrecord is known by its frames alone, without keys: read "
+    ):
         index_of(tmp_path / "a.tfrecord").find_key("a")

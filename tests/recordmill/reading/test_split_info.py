@@ -10,7 +10,9 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
 
-def test_samples_classes_label_names_and_descriptions_as_slims_dataset_reader_gives_them(animal_dataset):
+def test_samples_classes_label_names_and_descriptions_as_slims_dataset_reader_gives_them(
+    animal_dataset,
+):
     info = describe_split(str(animal_dataset))
     assert info.num_examples == 24
     assert info.num_classes == 3
@@ -25,7 +27,9 @@ def test_samples_classes_label_names_and_descriptions_as_slims_dataset_reader_gi
 def test_what_the_marker_says_of_the_files(animal_dataset):
     info = describe_split(f"{animal_dataset}/", "train")
     assert info.folder == str(animal_dataset)
-    assert [shard.path for shard in info.shards] == sorted(map(str, animal_dataset.glob("*.tfrecord")))
+    assert [shard.path for shard in info.shards] == sorted(
+        map(str, animal_dataset.glob("*.tfrecord"))
+    )
     assert [shard.bytes for shard in info.shards] == [
         path.stat().st_size for path in sorted(animal_dataset.glob("*.tfrecord"))
     ]
@@ -68,7 +72,9 @@ def test_nothing_to_open_is_one_sentence(tmp_path, animal_dataset):
     with pytest.raises(LoadError, match=r"does not exist or is empty: name a dataset's folder"):
         describe_split(str(tmp_path))
     (tmp_path / "train-00000-of-00001.tfrecord").write_bytes(b"")
-    with pytest.raises(LoadError, match=r"holds no recordmill\.json: name the folder of a finished dataset$"):
+    with pytest.raises(
+        LoadError, match=r"holds no recordmill\.json: name the folder of a finished dataset$"
+    ):
         describe_split(str(tmp_path))
     with pytest.raises(LoadError, match=r"split is 'val', and .* has train: name one of them"):
         describe_split(str(animal_dataset), "val")
@@ -81,7 +87,10 @@ def test_a_marker_that_is_none_is_one_sentence(publish):
     marker = json.loads((folder / "recordmill.json").read_text())
     del marker["features"]["a"]["field"]
     (folder / "recordmill.json").write_text(json.dumps(marker))
-    with pytest.raises(LoadError, match=r"cannot be understood: features\.a\.field is missing: restore it, or convert"):
+    with pytest.raises(
+        LoadError,
+        match=r"cannot be understood: features\.a\.field is missing: restore it, or convert",
+    ):
         describe_split(str(folder))
     (folder / "recordmill.json").write_text("{")
     with pytest.raises(LoadError, match="cannot be understood"):
@@ -89,7 +98,9 @@ def test_a_marker_that_is_none_is_one_sentence(publish):
 
 
 def test_a_description_needs_no_tensorflow(animal_dataset, tmp_path):
-    script = f"import sys, recordmill; recordmill.describe_split({str(animal_dataset)!r}).image_size; "
+    script = (
+        f"import sys, recordmill; recordmill.describe_split({str(animal_dataset)!r}).image_size; "
+    )
     script += "sys.exit('tensorflow' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], cwd=tmp_path).returncode == 0
 
@@ -101,7 +112,13 @@ def test_labels_that_no_example_has_are_not_features(publish):
         Feature("objects/label", "int64", "box_labels", "", many=True),
     ]
     records = [{"encoded": b"x", "box_labels": [1, 1, 0]}] * 2
-    folder = publish(features, records, labels={"cat": 0, "dog": 1}, classes={"": 2}, instances={"dog": 4, "cat": 2})
+    folder = publish(
+        features,
+        records,
+        labels={"cat": 0, "dog": 1},
+        classes={"": 2},
+        instances={"dog": 4, "cat": 2},
+    )
     info = describe_split(str(folder))
     assert [feature.key for feature in info.features] == ["image", "objects/label"]
     assert info.class_counts == {"dog": 4, "cat": 2}

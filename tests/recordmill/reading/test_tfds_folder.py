@@ -38,7 +38,9 @@ def test_what_the_description_says(tmp_path):
 
 def test_another_file_format_is_refused(tmp_path):
     describe(tmp_path, fileFormat="array_record")
-    with pytest.raises(LoadError, match="describes array_record files: only TFRecord files can be opened"):
+    with pytest.raises(
+        LoadError, match="describes array_record files: only TFRecord files can be opened"
+    ):
         read_tfds_folder(str(tmp_path))
 
 

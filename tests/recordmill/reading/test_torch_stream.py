@@ -14,4 +14,7 @@ def test_without_pytorch_it_says_so(converted):
     train = recordmill.open(converted)["train"]
     with pytest.raises(LoadError) as caught:
         recordmill.TorchStream(train, recordmill.EpochOrder(records=len(train)))
-    assert str(caught.value) == "TorchStream needs PyTorch, which is not installed: pip install '.[torch]' in a clone"
+    assert (
+        str(caught.value)
+        == "TorchStream needs PyTorch, which is not installed: pip install '.[torch]' in a clone"
+    )

@@ -54,7 +54,10 @@ def test_a_label_that_is_none(ours):
     found = [line for line in lines(ours) if ".tfrecord, " in line]
     assert len(found) == 8
     assert all("(owl/" in line for line in found)
-    assert all(line.endswith("the label is 2, not one of the 2 ids from 0 to 1 (image/class/label)") for line in found)
+    assert all(
+        line.endswith("the label is 2, not one of the 2 ids from 0 to 1 (image/class/label)")
+        for line in found
+    )
 
 
 def test_a_shard_is_walked_at_level_files_only_if_its_digest_differs(ours):
@@ -62,7 +65,9 @@ def test_a_shard_is_walked_at_level_files_only_if_its_digest_differs(ours):
     content = bytearray(shard.read_bytes())
     content[40] ^= 0x10
     shard.write_bytes(content)
-    key = json.loads((ours / "sidecars" / f"{shard.name}.jsonl").read_bytes().splitlines()[0])["key"]
+    key = json.loads((ours / "sidecars" / f"{shard.name}.jsonl").read_bytes().splitlines()[0])[
+        "key"
+    ]
     walked = [f"{shard.name}, record 0 at byte 0 ({key}): the data do not match their checksum"]
     assert lines(ours) == walked
     marker = json.loads((ours / "recordmill.json").read_bytes())
@@ -84,7 +89,10 @@ def test_a_record_other_than_its_row_and_its_fingerprint_is_found(ours):
     found = [line.partition("fingerprint.")[2].partition(":")[0] for line in lines(ours)]
     assert found == [f"classes.{row['class']}", "dataset", "splits.train"]
     place = f"{shard['name']}, record 1 at byte {row['offset']:,} ({row['key']})"
-    assert lines(ours, "pixels")[0] == f"{place}: the record is not the one that its row in the sidecar describes"
+    assert (
+        lines(ours, "pixels")[0]
+        == f"{place}: the record is not the one that its row in the sidecar describes"
+    )
 
 
 def test_the_record_count_of_a_shard_with_the_right_digest_is_checked(ours):
@@ -135,7 +143,13 @@ def test_images_in_several_splits_are_noted(tmp_path, convert, draw):
         (tmp_path / "photos" / split / "cat").mkdir(parents=True)
         (tmp_path / "photos" / split / "cat" / f"{split}.jpg").write_bytes(draw(1))
         (tmp_path / "photos" / split / "cat" / f"{split}2.jpg").write_bytes(draw(split))
-    output = convert(tmp_path, "--set", "splits.from_folders={train: train, test: test}", "--set", "shards.count=1")
+    output = convert(
+        tmp_path,
+        "--set",
+        "splits.from_folders={train: train, test: test}",
+        "--set",
+        "shards.count=1",
+    )
     verification = verify_dataset(open_dataset(str(output)))
     (finding,) = verification.findings
     detail = "duplicates.jsonl: one image in several splits: test/cat/test.jpg in test and train/cat/train.jpg in train"
@@ -143,7 +157,9 @@ def test_images_in_several_splits_are_noted(tmp_path, convert, draw):
 
 
 def test_pixels_are_decoded_and_named(tmp_path, frame, example, draw):
-    content = frame(example(image=draw(1), label=1)) + frame(example(image=draw(2)[:-60] + b"\xff\xd9", label=1))
+    content = frame(example(image=draw(1), label=1)) + frame(
+        example(image=draw(2)[:-60] + b"\xff\xd9", label=1)
+    )
     (tmp_path / "a.tfrecord").write_bytes(content)
     assert lines(tmp_path / "a.tfrecord") == []
     (line,) = lines(tmp_path / "a.tfrecord", "pixels")
@@ -160,7 +176,13 @@ def test_files_that_tensorflow_wrote(tmp_path, draw):
         return tf.train.Feature(int64_list=tf.train.Int64List(value=[value]))
 
     conventions = {
-        "tutorial.tfrecord": {"height": 16, "width": 24, "depth": 3, "label": 1, "image_raw": draw(1)},
+        "tutorial.tfrecord": {
+            "height": 16,
+            "width": 24,
+            "depth": 3,
+            "label": 1,
+            "image_raw": draw(1),
+        },
         "flowers_train_00000-of-00001.tfrecord": {
             "image/encoded": draw(2),
             "image/format": b"jpg",
@@ -175,7 +197,9 @@ def test_files_that_tensorflow_wrote(tmp_path, draw):
         options = tf.io.TFRecordOptions(compression_type="GZIP" if name.endswith("gz") else "")
         with tf.io.TFRecordWriter(str(tmp_path / name), options) as writer:
             for _ in range(5):
-                features = tf.train.Features(feature={key: feature(value) for key, value in values.items()})
+                features = tf.train.Features(
+                    feature={key: feature(value) for key, value in values.items()}
+                )
                 writer.write(tf.train.Example(features=features).SerializeToString())
     for name in conventions:
         verification = verify_dataset(open_dataset(str(tmp_path / name)), "pixels")

@@ -38,7 +38,10 @@ def test_raw_pixels_are_not_an_image(example):
 
 
 def test_the_tutorials_image_is_found(example, draw):
-    assert find_image(ParsedExample(example(image_raw=draw(1), label=1)), STRANGER) == ("image_raw", draw(1))
+    assert find_image(ParsedExample(example(image_raw=draw(1), label=1)), STRANGER) == (
+        "image_raw",
+        draw(1),
+    )
 
 
 def test_larger_images_are_not_decoded(example, draw):
@@ -56,13 +59,18 @@ def test_a_long_reason_is_cut(example, draw, monkeypatch):
 
 
 @pytest.mark.runner
-def test_an_image_that_crashes_the_process_is_counted_from(tmp_path, frame, example, draw, monkeypatch):
+def test_an_image_that_crashes_the_process_is_counted_from(
+    tmp_path, frame, example, draw, monkeypatch
+):
     start, end = verify_processes._PROGRAM.rsplit("; ", 1)
     crash = "import os; from recordmill.reading import verify_images as module; whole = module.prepare_image"
     bad = "module.prepare_image = lambda image, _: os._exit(7) if len(image) % 7 == 0 else whole(image, _)"
     monkeypatch.setattr(verify_processes, "_PROGRAM", f"{start}; {crash}; {bad}; {end}")
     images = [draw(1), draw(2), draw(3)]
-    records = [frame(example(image=image + bytes(each))) for image, each in zip(images, padding(images), strict=True)]
+    records = [
+        frame(example(image=image + bytes(each)))
+        for image, each in zip(images, padding(images), strict=True)
+    ]
     (tmp_path / "a.tfrecord").write_bytes(b"".join(records))
     with ShardWorkers(1) as workers:
         shard = Shard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"))

@@ -26,7 +26,19 @@ UNCONFIRMED = {
     "named.files",
     "duplicates.look_alike.bits",
     "duplicates.look_alike.complete",
-    *(f"run.{key}" for key in ("recordmill", "beam", "runner", "started", "id", "inputs", "versions", "finished")),
+    *(
+        f"run.{key}"
+        for key in (
+            "recordmill",
+            "beam",
+            "runner",
+            "started",
+            "id",
+            "inputs",
+            "versions",
+            "finished",
+        )
+    ),
     *(f"run.seconds.{stage}" for stage in ("listing", "converting", "publishing")),
     "run.shards_reused",
     "run.images_reused",
@@ -36,7 +48,9 @@ UNCONFIRMED = {
 
 def draw(seed):
     stream = io.BytesIO()
-    Image.frombytes("RGB", (6, 4), random.Random(f"{seed}").randbytes(72)).resize((48, 32)).save(stream, "JPEG")
+    Image.frombytes("RGB", (6, 4), random.Random(f"{seed}").randbytes(72)).resize((48, 32)).save(
+        stream, "JPEG"
+    )
     return stream.getvalue()
 
 
@@ -45,10 +59,18 @@ def annotated(tmp_path_factory, convert_images):
     """A dataset whose marker says as much as one can: boxes of all fates, rejections, duplicates, ignored files."""
     folder = tmp_path_factory.mktemp("annotated")
     for split in ("train", "val"):
-        images = [{"id": n, "file_name": f"{split}-{n}.jpg", "width": 48, "height": 32} for n in range(6)]
+        images = [
+            {"id": n, "file_name": f"{split}-{n}.jpg", "width": 48, "height": 32} for n in range(6)
+        ]
         fates = [[1, 2, 9, 8], [40, 20, 30, 30], [1, 1, 0, 5]]  # inside, sticking out, empty
         boxes = [
-            {"id": 10 * n + at, "image_id": n, "category_id": (n + at) % 2 + 1, "bbox": box, "iscrowd": 0}
+            {
+                "id": 10 * n + at,
+                "image_id": n,
+                "category_id": (n + at) % 2 + 1,
+                "bbox": box,
+                "iscrowd": 0,
+            }
             for n in range(4)
             for at, box in enumerate(fates if n != 3 else fates[2:])
         ]
@@ -78,7 +100,13 @@ def annotated(tmp_path_factory, convert_images):
 
 def places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The places of all values that hold no others."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    inner = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     for key, each in inner:
         yield from places(each, (*path, key))
     if not inner:
@@ -121,7 +149,9 @@ def find(folder, marker, original):
 
 def is_unconfirmed(path):
     return (
-        ".".join(map(str, path[:2])) in UNCONFIRMED or path[0] in UNCONFIRMED or ".".join(map(str, path)) in UNCONFIRMED
+        ".".join(map(str, path[:2])) in UNCONFIRMED
+        or path[0] in UNCONFIRMED
+        or ".".join(map(str, path)) in UNCONFIRMED
     )
 
 
@@ -139,8 +169,14 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
 @pytest.mark.parametrize(
     ("path", "found"),
     [
-        (["splits", "train"], "recordmill.json: it contradicts itself: the split trainx is not in its settings"),
-        (["labels", "cat"], "recordmill.json: it contradicts itself: labels does not match its settings"),
+        (
+            ["splits", "train"],
+            "recordmill.json: it contradicts itself: the split trainx is not in its settings",
+        ),
+        (
+            ["labels", "cat"],
+            "recordmill.json: it contradicts itself: labels does not match its settings",
+        ),
         (["ledger", "rejected", "unknown_format"], "ledger.rejected.unknown_formatx: 2 -> not set"),
         (["splits", "val", "classes", ""], "splits.val.classes.x: 5 -> not set"),
         (["splits", "val", "instances", "dog"], "splits.val.instances.dogx: 3 -> not set"),
@@ -151,8 +187,14 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
             ["features", "image/encoded"],
             "recordmill.json: it contradicts itself: features does not match its settings",
         ),
-        (["run", "digests", "labels.txt"], "recordmill.json: it contradicts itself: files lacks labels.txtx"),
-        (["plan", "recipe", "seed"], "recordmill.json: it contradicts itself: plan.id does not match its settings"),
+        (
+            ["run", "digests", "labels.txt"],
+            "recordmill.json: it contradicts itself: files lacks labels.txtx",
+        ),
+        (
+            ["plan", "recipe", "seed"],
+            "recordmill.json: it contradicts itself: plan.id does not match its settings",
+        ),
     ],
 )
 def test_a_name_that_was_changed_in_a_marker_is_found(annotated, path, found):
@@ -172,7 +214,9 @@ def test_an_emptied_list_of_files_is_found(annotated):
             names = ["config.yaml", "duplicates.jsonl", "labels.txt", "records.index"]
             names += ["records.versions", "rejected.jsonl"]
         lines = find(annotated, marker, original)
-        assert lines[: len(names)] == [f"recordmill.json: it contradicts itself: files lacks {name}" for name in names]
+        assert lines[: len(names)] == [
+            f"recordmill.json: it contradicts itself: files lacks {name}" for name in names
+        ]
 
 
 def test_contradictions_are_reported_up_to_a_number(annotated):
@@ -193,8 +237,13 @@ def test_a_forged_sidecar_is_reported_and_raises_nothing(annotated, tmp_path):
         (folder / shard["sidecar"]).write_text(forged)
         shard["sidecar_sha256"] = hashlib.sha256(forged.encode()).hexdigest()
         (folder / "recordmill.json").write_text(json.dumps(marker))
-        lines = [str(finding) for finding in verify_dataset(open_dataset(str(folder)), threads=1).findings]
-        assert any("the sidecar cannot be read" in line or "rows are malformed" in line for line in lines), number
+        lines = [
+            str(finding)
+            for finding in verify_dataset(open_dataset(str(folder)), threads=1).findings
+        ]
+        assert any(
+            "the sidecar cannot be read" in line or "rows are malformed" in line for line in lines
+        ), number
 
 
 def test_unlisted_files_in_a_dataset_are_found(annotated, tmp_path):
@@ -205,7 +254,11 @@ def test_unlisted_files_in_a_dataset_are_found(annotated, tmp_path):
     shutil.copy(shard, folder / "more/deep" / shard.name)
     shutil.copytree(annotated, folder / "another/dataset")
     (folder / "sidecars" / "mine.jsonl").write_text("{}")
-    lines = [str(each) for each in verify_dataset(open_dataset(str(folder))).findings if each.kind == "stale"]
+    lines = [
+        str(each)
+        for each in verify_dataset(open_dataset(str(folder))).findings
+        if each.kind == "stale"
+    ]
     assert lines == [
         f"more/deep/{shard.name}: the dataset does not list this file: readers that use a glob read it too",
         "sidecars/mine.jsonl: the dataset does not list this file among its sidecars",
@@ -220,7 +273,9 @@ def test_a_shard_that_is_a_device_is_not_waited_for(annotated, tmp_path, device)
         path.unlink()
         path.symlink_to(tmp_path / "pipe" if device == "pipe" else device)
     lines = [str(finding) for finding in verify_dataset(open_dataset(str(folder))).findings]
-    assert "train-00000-of-00001.tfrecord: the file cannot be read: it is a pipe or a device" in lines
+    assert (
+        "train-00000-of-00001.tfrecord: the file cannot be read: it is a pipe or a device" in lines
+    )
     assert "labels.txt: the file is missing" in lines
 
 
@@ -237,7 +292,13 @@ def without(marker, path, null):
 
 def key_places(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
     """The places of all keys, whatever they hold."""
-    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+    for key, each in (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    ):
         yield (*path, key)
         yield from key_places(each, (*path, key))
 
@@ -262,7 +323,11 @@ def test_a_marker_that_lacks_anything_is_read_or_is_one_sentence(annotated, null
             list(summary_view(summarize_dataset(dataset)))
             for split in dataset.marker.splits:
                 info = describe_split(str(annotated), split)
-                assert (info.image_size, info.num_examples >= 0) == ((32, 48), True) if info.shards else True
+                assert (
+                    (info.image_size, info.num_examples >= 0) == ((32, 48), True)
+                    if info.shards
+                    else True
+                )
     finally:
         (annotated / "recordmill.json").write_bytes(original)
     assert (read > 100, refused > 50) == (True, True), (read, refused)

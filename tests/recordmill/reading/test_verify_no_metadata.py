@@ -17,7 +17,10 @@ def encode(kind="JPEG", **options):
 
 
 def found(path, level="files"):
-    return [str(each) for each in verify_dataset(open_dataset(str(path)), level, no_metadata=True).findings]
+    return [
+        str(each)
+        for each in verify_dataset(open_dataset(str(path)), level, no_metadata=True).findings
+    ]
 
 
 @pytest.fixture
@@ -25,7 +28,9 @@ def store(tmp_path, example, frame):
     """Writes a TFRecord file of Examples with the given features."""
 
     def store(*records):
-        (tmp_path / "a.tfrecord").write_bytes(b"".join(frame(example(record)) for record in records))
+        (tmp_path / "a.tfrecord").write_bytes(
+            b"".join(frame(example(record)) for record in records)
+        )
         return tmp_path / "a.tfrecord"
 
     return store
@@ -39,7 +44,12 @@ def test_metadata_are_found_in_anybodys_records(store, level):
     path = store(
         {"image/encoded": encode()},
         {"image/encoded": encode(comment=b"by")},
-        {"left": encode("PNG", exif=exif), "right": encode("WEBP") + b"tail", "note": b"text", "label": 3},
+        {
+            "left": encode("PNG", exif=exif),
+            "right": encode("WEBP") + b"tail",
+            "note": b"text",
+            "label": 3,
+        },
     )
     lines = found(path, level)
     assert [line.partition(": ")[2] for line in lines] == [
@@ -47,12 +57,18 @@ def test_metadata_are_found_in_anybodys_records(store, level):
         "the image in left has metadata: Exif, GPS position",
         "the image in right has metadata: data after the end",
     ]
-    assert [line.partition(", ")[2].partition(" at")[0] for line in lines] == ["record 1", "record 2", "record 2"]
+    assert [line.partition(", ")[2].partition(" at")[0] for line in lines] == [
+        "record 1",
+        "record 2",
+        "record 2",
+    ]
 
 
 def test_what_cannot_be_ruled_out_is_found(store):
     image = encode()
-    path = store({"image/encoded": encode("GIF")}, {"image/encoded": image[:-2]}, {"image/encoded": image})
+    path = store(
+        {"image/encoded": encode("GIF")}, {"image/encoded": image[:-2]}, {"image/encoded": image}
+    )
     assert [line.partition(": ")[2] for line in found(path)] == [
         "the image in image/encoded is GIF: metadata in this format cannot be ruled out",
         "the image in image/encoded cannot be read to its end: "
@@ -66,12 +82,21 @@ def test_records_without_images_prove_nothing(store):
     ]
 
 
-def test_metadata_are_found_in_files_that_are_large_enough_for_processes(tmp_path, example, frame, monkeypatch):
+def test_metadata_are_found_in_files_that_are_large_enough_for_processes(
+    tmp_path, example, frame, monkeypatch
+):
     for name in "ab":
-        (tmp_path / f"{name}.tfrecord").write_bytes(frame(example({"image/encoded": encode(comment=b"by")})))
+        (tmp_path / f"{name}.tfrecord").write_bytes(
+            frame(example({"image/encoded": encode(comment=b"by")}))
+        )
     monkeypatch.setattr(module, "_WORTH_PROCESSES", 0)
-    findings = verify_dataset(open_dataset(str(tmp_path)), "frames", threads=2, no_metadata=True).findings
-    assert [str(each).partition(", ")[2].partition(": ")[2] for each in findings] == [COMMENT, COMMENT]
+    findings = verify_dataset(
+        open_dataset(str(tmp_path)), "frames", threads=2, no_metadata=True
+    ).findings
+    assert [str(each).partition(", ")[2].partition(": ")[2] for each in findings] == [
+        COMMENT,
+        COMMENT,
+    ]
 
 
 def test_nothing_is_looked_for_unasked(store):

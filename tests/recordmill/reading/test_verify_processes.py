@@ -57,12 +57,19 @@ def test_a_process_that_dies_is_an_error_that_names_the_shard_and_is_replaced(tm
     with ShardWorkers(1) as workers:
         killer = threading.Thread(target=kill)
         killer.start()
-        check = workers.verify(Shard("a", "a-waits", str(tmp_path / "waits")), STRANGER, "frames", False, print)
+        check = workers.verify(
+            Shard("a", "a-waits", str(tmp_path / "waits")), STRANGER, "frames", False, print
+        )
         killer.join()
-        expected = "a-waits: reading it ended the verifier's process at its beginning (exit code -9)"
+        expected = (
+            "a-waits: reading it ended the verifier's process at its beginning (exit code -9)"
+        )
         assert [str(finding) for finding in check.findings] == [expected]
         assert not check.findings[0].is_note
-        assert workers.verify(damaged[0], STRANGER, "frames", False, lambda records: None).records == 600
+        assert (
+            workers.verify(damaged[0], STRANGER, "frames", False, lambda records: None).records
+            == 600
+        )
 
 
 def test_processes_end_with_the_block(damaged):
@@ -76,20 +83,28 @@ def test_processes_end_with_the_block(damaged):
 def test_a_process_imports_neither_beam_nor_tensorflow_nor_the_launcher():
     unwanted = {"apache_beam", "tensorflow", "recordmill.pipeline", "PIL"}
     code = f"import sys, recordmill.reading.verify_processes; print({unwanted} & {{*sys.modules}})"
-    said = subprocess.run([sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True)
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=REPO, capture_output=True, text=True, check=True
+    )
     assert said.stdout == "set()\n"
 
 
 @pytest.mark.parametrize("level", ["frames", "files"])
-def test_large_files_are_read_in_processes_with_the_same_outcome(damaged, tmp_path, monkeypatch, level):
+def test_large_files_are_read_in_processes_with_the_same_outcome(
+    damaged, tmp_path, monkeypatch, level
+):
     dataset = open_dataset(str(tmp_path))
     here = verify_dataset(dataset, level, threads=2)
     walked = []
     verify = ShardWorkers.verify
     monkeypatch.setattr(
-        ShardWorkers, "verify", lambda self, shard, *rest: walked.append(shard) or verify(self, shard, *rest)
+        ShardWorkers,
+        "verify",
+        lambda self, shard, *rest: walked.append(shard) or verify(self, shard, *rest),
     )
-    monkeypatch.setattr(module, "_WORTH_PROCESSES", sum(Path(shard.path).stat().st_size for shard in dataset.shards))
+    monkeypatch.setattr(
+        module, "_WORTH_PROCESSES", sum(Path(shard.path).stat().st_size for shard in dataset.shards)
+    )
     assert verify_dataset(dataset, level, threads=2) == here
     assert sorted(shard.name for shard in walked) == ["0.tfrecord", "1.tfrecord"]
     monkeypatch.setattr(module, "_WORTH_PROCESSES", module._WORTH_PROCESSES + 1)

@@ -13,13 +13,17 @@ STRANGER = expect(Dataset("/x", "files", ()))
 def verify(tmp_path):
     def go(content, level="frames", **stated):
         (tmp_path / "a.tfrecord").write_bytes(content)
-        return verify_shard(Shard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"), **stated), STRANGER, level)
+        return verify_shard(
+            Shard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"), **stated), STRANGER, level
+        )
 
     return go
 
 
 def test_a_sound_file(verify, frame, example):
-    check = verify(frame(example(a=1)) + frame(example(a=2, b=b"x")), "files", records=2, bytes=None)
+    check = verify(
+        frame(example(a=1)) + frame(example(a=2, b=b"x")), "files", records=2, bytes=None
+    )
     assert (check.records, check.findings, check.kinds) == (
         2,
         [],
@@ -42,7 +46,10 @@ def test_the_metadata_are_compared(verify, frame, example):
     content = frame(example(a=1))
     assert verify(content, "files", sha256="0" * 64).findings[0].kind == "sha256"
     assert verify(content, "frames", sha256="0" * 64).findings == []
-    assert verify(content, "files", bytes=7).findings[0].detail == f"expected 7 bytes, found {len(content)}"
+    assert (
+        verify(content, "files", bytes=7).findings[0].detail
+        == f"expected 7 bytes, found {len(content)}"
+    )
 
 
 def test_a_missing_file():
@@ -78,7 +85,10 @@ def test_rows_tell_the_number_and_the_source(verify, frame, tmp_path):
 
 def test_the_digest_of_the_sidecar_is_compared(verify, frame, example, tmp_path):
     (tmp_path / "rows").write_bytes(content := b'{"key":"a","offset":0}\n')
-    stated = {"sidecar": str(tmp_path / "rows"), "sidecar_sha256": hashlib.sha256(content).hexdigest()}
+    stated = {
+        "sidecar": str(tmp_path / "rows"),
+        "sidecar_sha256": hashlib.sha256(content).hexdigest(),
+    }
     (finding,) = verify(frame(example(x=1)), "files", **stated).findings
     assert finding.detail.startswith("the sidecar's rows are malformed (")
     (finding,) = verify(frame(example(x=1)), "files", **{**stated, "sidecar_sha256": "0"}).findings
@@ -87,11 +97,18 @@ def test_the_digest_of_the_sidecar_is_compared(verify, frame, example, tmp_path)
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [(None, "the sidecar is missing ("), (b"{", "the sidecar cannot be read: "), (b"[1]\n", "the sidecar cannot be")],
+    [
+        (None, "the sidecar is missing ("),
+        (b"{", "the sidecar cannot be read: "),
+        (b"[1]\n", "the sidecar cannot be"),
+    ],
 )
 def test_unreadable_sidecars_are_reported_once(verify, frame, tmp_path, content, said):
     if content is not None:
         (tmp_path / "rows").write_bytes(content)
     unreadable, *others = verify(2 * frame(b"\xff"), sidecar=str(tmp_path / "rows")).findings
     assert unreadable.detail.startswith(said)
-    assert [(finding.record, finding.offset, finding.source) for finding in others] == [(0, 0, ""), (1, 17, "")]
+    assert [(finding.record, finding.offset, finding.source) for finding in others] == [
+        (0, 0, ""),
+        (1, 17, ""),
+    ]

@@ -44,7 +44,12 @@ def test_the_marker_has_the_digest_of_every_companion_file(ours):
     marker = json.loads((ours / "recordmill.json").read_bytes())
     assert list(marker["run"]["digests"]) == marker["files"]
     there = {str(path.relative_to(ours)) for path in ours.rglob("*") if path.is_file()}
-    shards = {shard[kind] for split in marker["splits"].values() for shard in split["shards"] for kind in shard}
+    shards = {
+        shard[kind]
+        for split in marker["splits"].values()
+        for shard in split["shards"]
+        for kind in shard
+    }
     assert there - shards == {*marker["files"], "recordmill.json", "report.html"}
 
 
@@ -136,8 +141,14 @@ def test_swapped_labels_in_the_marker(plain):
         shards = [line for line in found if ".tfrecord, record " in line]
         assert len(shards) == 8
         assert all(line.startswith(("train-0000", "test-0000")) for line in shards)
-        assert sum("class 'cat' has the id 0 here and 1 in recordmill.json" in line for line in shards) == 4
-        assert sum("class 'dog' has the id 1 here and 0 in recordmill.json" in line for line in shards) == 4
+        assert (
+            sum("class 'cat' has the id 0 here and 1 in recordmill.json" in line for line in shards)
+            == 4
+        )
+        assert (
+            sum("class 'dog' has the id 1 here and 0 in recordmill.json" in line for line in shards)
+            == 4
+        )
         assert [line for line in found if line not in shards] == [
             "recordmill.json: it contradicts itself: labels does not match its settings",
             f"labels.txt: {DIFFERS}",
@@ -151,7 +162,10 @@ def test_swapped_labels_where_records_have_ids_or_names_alone(tmp_path, convert,
     folder = convert(tmp_path, f"--set=convention={convention}")
     assert lines(folder, "pixels") == []
     stated = json.loads((folder / "recordmill.json").read_bytes())["labels"]
-    change_marker(folder, lambda marker: marker.update(labels={**stated, "cat": stated["dog"], "dog": stated["cat"]}))
+    change_marker(
+        folder,
+        lambda marker: marker.update(labels={**stated, "cat": stated["dog"], "dog": stated["cat"]}),
+    )
     for level in ("files", "pixels"):
         found = [line for line in lines(folder, level) if ", record " in line]
         assert len(found) >= 4
@@ -159,7 +173,12 @@ def test_swapped_labels_where_records_have_ids_or_names_alone(tmp_path, convert,
 
 
 def test_a_marker_whose_labels_or_digests_are_none_is_one_sentence(plain):
-    for change in ({"labels": ["cat"]}, {"labels": {"cat": "0"}}, {"run": {"digests": []}}, {"run": 3}):
+    for change in (
+        {"labels": ["cat"]},
+        {"labels": {"cat": "0"}},
+        {"run": {"digests": []}},
+        {"run": 3},
+    ):
         kept = (plain / "recordmill.json").read_bytes()
         change_marker(plain, lambda marker, change=change: marker.update(change))
         with pytest.raises(LoadError, match=r"recordmill\.json cannot be understood: "):

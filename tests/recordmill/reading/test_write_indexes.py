@@ -43,5 +43,8 @@ def test_nothing_is_replaced_and_nothing_damaged_is_indexed(tmp_path, frame):
     path.write_bytes(frame(b"one") + b"?" * 20)
     with pytest.raises(LoadError) as caught:
         write_indexes(open_dataset(str(path)), str(tmp_path))
-    assert str(caught.value) == f"{path} is damaged, and has no index: recordmill verify lists the damage"
+    assert (
+        str(caught.value)
+        == f"{path} is damaged, and has no index: recordmill verify lists the damage"
+    )
     assert not index.exists()

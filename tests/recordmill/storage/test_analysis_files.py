@@ -19,7 +19,10 @@ from recordmill.storage.dataset_files import (
 def marker_of(labels=("cat", "dog"), shards=("aa", "bb"), catch_all=None):
     ids = {name: index for index, name in enumerate(labels)}
     shards = {"train": shards, "test": ["cc"]}
-    splits = {name: {"shards": [{"sidecar_sha256": digest} for digest in each]} for name, each in shards.items()}
+    splits = {
+        name: {"shards": [{"sidecar_sha256": digest} for digest in each]}
+        for name, each in shards.items()
+    }
     return make_marker({"labels": {"catch_all": catch_all}}, labels=ids, splits=splits)
 
 
@@ -120,7 +123,9 @@ def test_a_strangers_folder_is_neither_removed_nor_replaced(built, output, tree)
     (output / "transform_fn" / "saved_model.pb").write_text("somebody's")
     before = tree(output)
     remove_stale_analysis(str(output), marker_of())
-    with pytest.raises(RecordmillError, match=r"out/transform_fn was not written by Recordmill: move it elsewhere"):
+    with pytest.raises(
+        RecordmillError, match=r"out/transform_fn was not written by Recordmill: move it elsewhere"
+    ):
         publish_transform_fn(built(), note_of(marker_of()), str(output))
     assert tree(output) == before
 

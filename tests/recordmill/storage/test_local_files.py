@@ -45,7 +45,9 @@ def test_a_file_that_is_not_there_is_an_error(tmp_path):
 
 def test_files_and_folders_are_forced_and_closed(path, monkeypatch):
     forced, really_force, before = [], os.fsync, open_files()
-    monkeypatch.setattr(os, "fsync", lambda file: forced.append(os.fstat(file).st_ino) or really_force(file))
+    monkeypatch.setattr(
+        os, "fsync", lambda file: forced.append(os.fstat(file).st_ino) or really_force(file)
+    )
     force_to_disk([path])
     force_to_disk([os.path.dirname(path)])
     assert forced == [os.stat(path).st_ino, os.stat(os.path.dirname(path)).st_ino]

@@ -24,7 +24,9 @@ def packed(tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize(("offset", "length"), [(0, 10), (4990, 20), (10_000, 1000), (7, -1), (0, 0)])
+@pytest.mark.parametrize(
+    ("offset", "length"), [(0, 10), (4990, 20), (10_000, 1000), (7, -1), (0, 0)]
+)
 def test_a_range_is_one_of_the_unpacked_bytes(packed, offset, length):
     expected = TEXT[offset:] if length < 0 else TEXT[offset : offset + length]
     assert read_packed_range(packed, Gzip(), offset, length) == expected
@@ -55,7 +57,9 @@ def test_what_fails_its_checksum_is_read_only_where_records_have_their_own(tmp_p
     (tmp_path / "data.gz").write_bytes(content)
     with pytest.raises(BadPacking, match=r"the gzip file is damaged: .*incorrect data check"):
         read_packed_range(str(tmp_path / "data.gz"), Gzip(), 0, 5)
-    assert read_packed_range(str(tmp_path / "data.gz"), Gzip(has_checksums=True), 7, 5) == TEXT[7:12]
+    assert (
+        read_packed_range(str(tmp_path / "data.gz"), Gzip(has_checksums=True), 7, 5) == TEXT[7:12]
+    )
 
 
 def test_of_a_bomb_nothing_is_kept(tmp_path, monkeypatch):
@@ -106,7 +110,9 @@ def test_a_member_of_a_zip_archive_is_unpacked_by_its_name(archive):
     assert read_packed_range(str(archive), NamedMember("in/ä"), 300, 5) == TEXT[300:305]
     assert read_packed_range(str(archive), NamedMember("other"), 0, -1) == b"x"
     assert read_packed_range(str(archive), NamedMember("in/ä"), 0, 7) == TEXT[:7]
-    with pytest.raises(BadPacking, match="there cannot be unpacked: There is no item named 'there'"):
+    with pytest.raises(
+        BadPacking, match="there cannot be unpacked: There is no item named 'there'"
+    ):
         read_packed_range(str(archive), NamedMember("there"), 0, 1)
 
 
@@ -127,5 +133,7 @@ from recordmill.schemas.image_ref import Gzip
 from recordmill.storage.packed_files import unpack
 print(unpack({packed!r}, Gzip()).path)
 """
-    run = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True
+    )
     assert (os.path.exists(os.path.dirname(run.stdout.strip())), run.stderr) == (False, "")

@@ -33,7 +33,8 @@ def test_a_file_is_read_as_stored(ref):
 
 
 @pytest.mark.parametrize(
-    ("offset", "length", "expected"), [(2, 3, b"234"), (2, -1, b"23456789"), (0, 0, b""), (7, 3, b"789")]
+    ("offset", "length", "expected"),
+    [(2, 3, b"234"), (2, -1, b"23456789"), (0, 0, b""), (7, 3, b"789")],
 )
 def test_a_range_is_read_exactly(ref, offset, length, expected):
     assert read_image(replace(ref, offset=offset, length=length), MANY) == expected
@@ -69,7 +70,10 @@ def test_a_file_grown_huge_is_not_read_to_its_end(ref):
 
 
 def test_what_cannot_be_read_is_rejected_with_the_systems_word(ref, tmp_path):
-    assert rejection(replace(ref, uri=str(tmp_path))) == ("unreadable", "the file cannot be read (is a directory)")
+    assert rejection(replace(ref, uri=str(tmp_path))) == (
+        "unreadable",
+        "the file cannot be read (is a directory)",
+    )
 
 
 def failing(monkeypatch, *errors):
@@ -92,7 +96,14 @@ def failing(monkeypatch, *errors):
     [(errno.ENOENT, "vanished"), (errno.ENOTDIR, "vanished")]
     + [
         (code, "unreadable")
-        for code in (errno.EACCES, errno.EPERM, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ESPIPE)
+        for code in (
+            errno.EACCES,
+            errno.EPERM,
+            errno.EISDIR,
+            errno.ELOOP,
+            errno.ENAMETOOLONG,
+            errno.ESPIPE,
+        )
     ],
 )
 def test_what_concerns_one_file_is_rejected_at_once(ref, monkeypatch, code, reason):
@@ -101,8 +112,14 @@ def test_what_concerns_one_file_is_rejected_at_once(ref, monkeypatch, code, reas
     assert len(tries) == 1
 
 
-OUTAGES = [OSError(code, os.strerror(code)) for code in (errno.EMFILE, errno.EIO, errno.ETIMEDOUT, errno.ECONNRESET)]
-OUTAGES += [BeamIOError("the store is down"), BeamIOError("the store is down", {"a": TimeoutError()})]
+OUTAGES = [
+    OSError(code, os.strerror(code))
+    for code in (errno.EMFILE, errno.EIO, errno.ETIMEDOUT, errno.ECONNRESET)
+]
+OUTAGES += [
+    BeamIOError("the store is down"),
+    BeamIOError("the store is down", {"a": TimeoutError()}),
+]
 
 
 @pytest.mark.parametrize("error", OUTAGES)

@@ -53,7 +53,14 @@ def test_unpacked_bytes_are_read_by_place_going_forward(store, kind):
     halves = gzip.compress(CONTENT[:1_000_000], 1) + gzip.compress(CONTENT[1_000_000:], 1)
     stored = store({"plain": CONTENT, "gzip": gzip.compress(CONTENT, 1), "members": halves}[kind])
     source = stored if kind == "plain" else GzipBytes(stored)
-    for offset, count in ((0, 12), (5, 700_000), (700_005, 1), (999_990, 20), (2_500_000, 100), (2_999_999, 50)):
+    for offset, count in (
+        (0, 12),
+        (5, 700_000),
+        (700_005, 1),
+        (999_990, 20),
+        (2_500_000, 100),
+        (2_999_999, 50),
+    ):
         view = source.read(offset, count)
         assert len(view) >= min(count, 3_000_000 - offset)
         assert view == CONTENT[offset : offset + len(view)]
@@ -75,10 +82,22 @@ def test_all_that_comes_before_a_fault_is_unpacked(store):
     ("change", "fault", "is_checksum"),
     [
         (lambda packed: packed[:-1], "the gzip stream ends early: the file was truncated", False),
-        (lambda packed: packed[:-8] + bytes(8), "the gzip stream is damaged (incorrect data check)", True),
-        (lambda packed: packed[:-4] + bytes(4), "the gzip stream is damaged (incorrect length check)", True),
+        (
+            lambda packed: packed[:-8] + bytes(8),
+            "the gzip stream is damaged (incorrect data check)",
+            True,
+        ),
+        (
+            lambda packed: packed[:-4] + bytes(4),
+            "the gzip stream is damaged (incorrect length check)",
+            True,
+        ),
         (lambda packed: packed + bytes(9), "zeros after the end of the gzip stream", False),
-        (lambda packed: packed + b"more", "bytes that are not gzip after the end of the gzip stream", False),
+        (
+            lambda packed: packed + b"more",
+            "bytes that are not gzip after the end of the gzip stream",
+            False,
+        ),
     ],
 )
 def test_faults(store, change, fault, is_checksum):

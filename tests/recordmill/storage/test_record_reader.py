@@ -23,7 +23,12 @@ from recordmill.storage.tfrecord_file import (
 
 def frame(data, length=None):
     header = struct.pack("<Q", len(data) if length is None else length)
-    return header + struct.pack("<I", masked(crc32c(header))) + data + struct.pack("<I", masked(crc32c(data)))
+    return (
+        header
+        + struct.pack("<I", masked(crc32c(header)))
+        + data
+        + struct.pack("<I", masked(crc32c(data)))
+    )
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +39,10 @@ def read(tmp_path_factory):
     def go(content):
         path.write_bytes(content)
         with StoredFile(str(path)) as stored:
-            return [(at, each if isinstance(each, Damage) else bytes(each)) for at, each in RecordFile(stored)]
+            return [
+                (at, each if isinstance(each, Damage) else bytes(each))
+                for at, each in RecordFile(stored)
+            ]
 
     return go
 
@@ -48,7 +56,9 @@ def offsets(records):
 
 def test_the_checksum_is_the_one_of_the_format():
     # crc32c("123456789") is e3069283 in every description of the checksum.
-    assert masked(crc32c(b"123456789")) == ((0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8) % 2**32
+    assert (
+        masked(crc32c(b"123456789")) == ((0xE3069283 >> 15 | 0xE3069283 << 17) + 0xA282EAD8) % 2**32
+    )
     assert frame(b"")[:12] == bytes.fromhex("0000000000000000 29039807")  # of every empty record
 
 
@@ -58,7 +68,9 @@ packings = pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain",
 @packings
 @given(records=st.lists(st.binary(max_size=300), max_size=8))
 def test_framed_records_are_read(read, pack, records):
-    assert read(pack(b"".join(map(frame, records)))) == list(zip(offsets(records), records, strict=True))
+    assert read(pack(b"".join(map(frame, records)))) == list(
+        zip(offsets(records), records, strict=True)
+    )
 
 
 @packings
@@ -83,7 +95,11 @@ def test_every_cut_inside_a_record_is_found(read, pack, records, data):
     boundaries = {*offsets(records), len(content)}
     at = data.draw(st.integers(0, len(content)).filter(lambda at: at not in boundaries))
     *whole, (offset, damage) = read(pack(content[:at]))
-    assert whole == [pair for pair in zip(offsets(records), records, strict=True) if pair[0] + len(pair[1]) + 16 <= at]
+    assert whole == [
+        pair
+        for pair in zip(offsets(records), records, strict=True)
+        if pair[0] + len(pair[1]) + 16 <= at
+    ]
     assert offset == max(each for each in boundaries if each < at)
     assert damage.kind in ("cut", "zeros")
 
@@ -153,13 +169,21 @@ def test_a_forged_length_with_a_right_checksum_allocates_nothing(read, pack, len
 
 @packings
 def test_records_over_many_blocks_are_read(read, pack):
-    records = [bytes([number]) * (700_000 + number) for number in range(8)] + [b"", b"x" * (18 * 2**20), b"end"]
-    assert read(pack(b"".join(map(frame, records)))) == list(zip(offsets(records), records, strict=True))
+    records = [bytes([number]) * (700_000 + number) for number in range(8)] + [
+        b"",
+        b"x" * (18 * 2**20),
+        b"end",
+    ]
+    assert read(pack(b"".join(map(frame, records)))) == list(
+        zip(offsets(records), records, strict=True)
+    )
 
 
 def test_millions_of_zeros_are_passed_quickly(read, monkeypatch):
     tried = []
-    monkeypatch.setattr(tfrecord_file, "masked", lambda checksum: tried.append(1) or masked(checksum))
+    monkeypatch.setattr(
+        tfrecord_file, "masked", lambda checksum: tried.append(1) or masked(checksum)
+    )
     content = frame(b"first") + b"\xff" + bytes(5_000_000) + frame(b"second")
     assert [each for _, each in read(content) if isinstance(each, bytes)] == [b"first", b"second"]
     assert len(tried) < 1000
@@ -168,7 +192,10 @@ def test_millions_of_zeros_are_passed_quickly(read, monkeypatch):
 @given(length=st.integers(0, 300))
 def test_a_plain_file_whose_first_length_looks_like_gzip_is_plain(read, length):
     record = bytes(0x088B1F)  # the length's bytes are 1f 8b 08, as gzip's first are
-    assert read(frame(record) + frame(bytes(length))) == [(0, record), (len(record) + 16, bytes(length))]
+    assert read(frame(record) + frame(bytes(length))) == [
+        (0, record),
+        (len(record) + 16, bytes(length)),
+    ]
 
 
 def test_members_are_counted(tmp_path):
@@ -239,6 +266,8 @@ def test_the_names_that_people_use_do(name):
     assert looks_like_shard(name)
 
 
-@pytest.mark.parametrize("name", ["records", "a.recording", "tfrecords", "shard_x", "hazard_7", "shards_1", "7.jpg"])
+@pytest.mark.parametrize(
+    "name", ["records", "a.recording", "tfrecords", "shard_x", "hazard_7", "shards_1", "7.jpg"]
+)
 def test_other_names_do_not(name):
     assert not looks_like_shard(name)

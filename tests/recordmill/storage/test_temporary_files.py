@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 from recordmill.storage.temporary_files import SortedRows, TemporaryFileError
 
 
-@given(st.lists(st.tuples(st.sampled_from(["a", "b", "ab", "é"]), st.binary(max_size=5)), max_size=60))
+@given(
+    st.lists(st.tuples(st.sampled_from(["a", "b", "ab", "é"]), st.binary(max_size=5)), max_size=60)
+)
 def test_rows_come_by_key_and_then_in_their_order(added):
     rows = SortedRows()
     for row in added:

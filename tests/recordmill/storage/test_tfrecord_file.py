@@ -8,14 +8,25 @@ from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from crc32c import crc32c
 
-from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, masked, read_back
+from recordmill.storage.tfrecord_file import (
+    DamagedFileError,
+    FileContents,
+    RecordSink,
+    masked,
+    read_back,
+)
 
 RECORDS = [b"", b"one", b"x" * 5000, bytes(range(256)), b"last"]
 
 
 def frame(data):
     header = struct.pack("<Q", len(data))
-    return header + struct.pack("<I", masked(crc32c(header))) + data + struct.pack("<I", masked(crc32c(data)))
+    return (
+        header
+        + struct.pack("<I", masked(crc32c(header)))
+        + data
+        + struct.pack("<I", masked(crc32c(data)))
+    )
 
 
 def write(path, records, compression="none"):
@@ -30,11 +41,16 @@ def write(path, records, compression="none"):
 def test_a_file_equals_stock_write_to_tfrecords(tmp_path, compression):
     kind = CompressionTypes.GZIP if compression == "gzip" else CompressionTypes.UNCOMPRESSED
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        records = root | beam.Create([RECORDS]) | beam.FlatMap(lambda records: records)  # one bundle keeps the order
+        records = (
+            root | beam.Create([RECORDS]) | beam.FlatMap(lambda records: records)
+        )  # one bundle keeps the order
         records | beam.io.WriteToTFRecord(
             str(tmp_path / "stock"), num_shards=1, compression_type=kind, shard_name_template=""
         )
-    assert write(tmp_path / "ours", RECORDS, compression).read_bytes() == (tmp_path / "stock").read_bytes()
+    assert (
+        write(tmp_path / "ours", RECORDS, compression).read_bytes()
+        == (tmp_path / "stock").read_bytes()
+    )
 
 
 def test_a_plain_file_is_frames_and_nothing_else(tmp_path):
@@ -43,9 +59,9 @@ def test_a_plain_file_is_frames_and_nothing_else(tmp_path):
 
 def test_the_extension_does_not_decide_the_compression(tmp_path):
     assert write(tmp_path / "a.gz", RECORDS).read_bytes() == b"".join(map(frame, RECORDS))
-    assert gzip.decompress(write(tmp_path / "a.tfrecord", RECORDS, "gzip").read_bytes()) == b"".join(
-        map(frame, RECORDS)
-    )
+    assert gzip.decompress(
+        write(tmp_path / "a.tfrecord", RECORDS, "gzip").read_bytes()
+    ) == b"".join(map(frame, RECORDS))
 
 
 def test_offsets_point_at_the_frames(tmp_path):
@@ -56,7 +72,9 @@ def test_offsets_point_at_the_frames(tmp_path):
         sink.write(record)
     sink.close()
     content = (tmp_path / "a").read_bytes()
-    assert [content[at:].startswith(frame(record)) for at, record in zip(offsets, RECORDS, strict=True)] == [True] * 5
+    assert [
+        content[at:].startswith(frame(record)) for at, record in zip(offsets, RECORDS, strict=True)
+    ] == [True] * 5
 
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])

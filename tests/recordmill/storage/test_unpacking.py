@@ -96,7 +96,13 @@ def test_a_high_ratio_only_at_the_beginning_is_not_a_bomb(unpack):
 def place(data, method, **changes):
     compress = zlib.compressobj(wbits=-15)
     stored = compress.compress(data) + compress.flush() if method == DEFLATED else data
-    values = {"method": method, "start": 3, "packed": len(stored), "size": len(data), "crc": zlib.crc32(data)}
+    values = {
+        "method": method,
+        "start": 3,
+        "packed": len(stored),
+        "size": len(data),
+        "crc": zlib.crc32(data),
+    }
     return b"xyz" + stored + b"more", ZipMember(**{**values, **changes})
 
 
@@ -137,7 +143,10 @@ def read_frames(tmp_path):
         (tmp_path / "a.tfrecord").write_bytes(content)
         with StoredFile(str(tmp_path / "a.tfrecord")) as stored:
             records = read_bounded(RecordFile(stored), stored, max_ratio)
-            return [(offset, each if isinstance(each, Damage) else bytes(each)) for offset, each in records]
+            return [
+                (offset, each if isinstance(each, Damage) else bytes(each))
+                for offset, each in records
+            ]
 
     return run
 

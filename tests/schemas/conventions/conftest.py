@@ -51,10 +51,14 @@ def read_as_peer(jpeg):
         record = encode_example(convention.example_features, fields)
         parsed = tf.io.parse_single_example(record, description)
         stored = {key for key in tf.train.Example.FromString(record).features.feature}
-        assert stored == set(description), "every key that we write is one that the peer reads, and the reverse"
+        assert stored == set(description), (
+            "every key that we write is one that the peer reads, and the reverse"
+        )
         values = {}
         for key, value in parsed.items():
-            value = tf.sparse.to_dense(value) if isinstance(value, tf.sparse.SparseTensor) else value
+            value = (
+                tf.sparse.to_dense(value) if isinstance(value, tf.sparse.SparseTensor) else value
+            )
             found = value.numpy()
             values[key] = found if isinstance(found, bytes) else found.tolist()
         return values

@@ -6,7 +6,9 @@ CONVENTION = load_convention("default")
 
 
 def test_keys_and_kinds_are_slims_and_three_more():
-    assert {feature.key: (feature.kind, feature.many) for feature in CONVENTION.example_features} == {
+    assert {
+        feature.key: (feature.kind, feature.many) for feature in CONVENTION.example_features
+    } == {
         "image/encoded": ("bytes", False),
         "image/format": ("bytes", False),
         "image/class/label": ("int64", False),
@@ -19,7 +21,9 @@ def test_keys_and_kinds_are_slims_and_three_more():
 
 
 def test_only_the_image_is_required_of_a_file():
-    assert [feature.key for feature in CONVENTION.example_features if feature.default is None] == ["image/encoded"]
+    assert [feature.key for feature in CONVENTION.example_features if feature.default is None] == [
+        "image/encoded"
+    ]
 
 
 def test_the_format_is_called_jpg_as_slim_calls_it():
@@ -28,4 +32,7 @@ def test_the_format_is_called_jpg_as_slim_calls_it():
 
 def test_labels_count_from_zero_and_names_are_the_designs():
     assert CONVENTION.label_offset == 0
-    assert CONVENTION.shard_name.format(split="train", index=0, count=5) == "train-00000-of-00005.tfrecord"
+    assert (
+        CONVENTION.shard_name.format(split="train", index=0, count=5)
+        == "train-00000-of-00005.tfrecord"
+    )

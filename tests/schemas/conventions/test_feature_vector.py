@@ -21,4 +21,7 @@ def test_the_authors_reader_gets_every_value(read_as_peer):
 
 
 def test_files_are_named_as_in_the_script_after_the_split():
-    assert CONVENTION.shard_name.format(name="x", split="train", index=7, number=8, count=9) == "train_shard_7"
+    assert (
+        CONVENTION.shard_name.format(name="x", split="train", index=7, number=8, count=9)
+        == "train_shard_7"
+    )

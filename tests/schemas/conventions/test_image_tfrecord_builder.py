@@ -20,7 +20,10 @@ def test_the_builders_reader_gets_every_value(read_as_peer, jpeg):
 
 
 def test_keys_and_kinds_are_the_builders():
-    assert {feature.key: (feature.kind, feature.field, feature.many) for feature in CONVENTION.example_features} == {
+    assert {
+        feature.key: (feature.kind, feature.field, feature.many)
+        for feature in CONVENTION.example_features
+    } == {
         "train/label": ("bytes", "label_text", False),
         "train/image": ("bytes", "encoded", False),
     }
@@ -29,7 +32,11 @@ def test_keys_and_kinds_are_the_builders():
 def test_shards_are_counted_from_one_and_train_is_called_training():
     names = [
         CONVENTION.shard_name.format(
-            name="flowers", split=CONVENTION.split_words.get(split, split), index=0, number=1, count=2
+            name="flowers",
+            split=CONVENTION.split_words.get(split, split),
+            index=0,
+            number=1,
+            count=2,
         )
         for split in ("train", "test")
     ]

@@ -33,5 +33,12 @@ def test_inceptions_reader_gets_every_value(read_as_peer, jpeg):
 
 
 def test_files_and_labels_are_named_and_numbered_as_there():
-    assert CONVENTION.shard_name.format(name="flowers", split="train", index=0, count=5) == "train-00000-of-00005"
-    assert (CONVENTION.label_offset, CONVENTION.label_lines, CONVENTION.label_map_file) == (1, "name", "")
+    assert (
+        CONVENTION.shard_name.format(name="flowers", split="train", index=0, count=5)
+        == "train-00000-of-00005"
+    )
+    assert (CONVENTION.label_offset, CONVENTION.label_lines, CONVENTION.label_map_file) == (
+        1,
+        "name",
+        "",
+    )

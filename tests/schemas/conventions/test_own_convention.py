@@ -29,7 +29,9 @@ def test_a_mapping_is_a_convention():
 
 
 def test_a_value_stands_in_every_example():
-    features = Convention(features={"v": ConventionFeature(value="x", type="bytes")}).example_features
+    features = Convention(
+        features={"v": ConventionFeature(value="x", type="bytes")}
+    ).example_features
     assert parse_example(features, encode_example(features, {})) == {"v": b"x"}
 
 
@@ -38,7 +40,10 @@ def test_a_value_stands_in_every_example():
     [
         ({"type": "bytes"}, "field or value: give one of the two"),
         ({"type": "bytes", "field": "a", "value": "b"}, "field or value: give one of the two"),
-        ({"type": "int64", "field": "a", "shape": (None,), "default": 1}, "shape \\[null\\] allows neither default"),
+        (
+            {"type": "int64", "field": "a", "shape": (None,), "default": 1},
+            "shape \\[null\\] allows neither default",
+        ),
         ({"type": "int64", "field": "a", "default": "b"}, "default: bytes b'b' is not an integer"),
         ({"type": "float", "value": "b"}, "value: bytes b'b' is no"),
     ],
@@ -51,8 +56,14 @@ def test_what_cannot_be_is_one_sentence(wrong, sentence):
 @pytest.mark.parametrize(
     ("pattern", "why"),
     [
-        ("jpeg/{split}/{index:02d}.tfrec", "gives the name 'jpeg/s/00.tfrec': names of visible files"),
-        ("{split}-{shard}.tfrec", r"is not a valid pattern \('shard'\): it may use {name}, {split}, "),
+        (
+            "jpeg/{split}/{index:02d}.tfrec",
+            "gives the name 'jpeg/s/00.tfrec': names of visible files",
+        ),
+        (
+            "{split}-{shard}.tfrec",
+            r"is not a valid pattern \('shard'\): it may use {name}, {split}, ",
+        ),
         ("", "gives the name ''"),
     ],
 )

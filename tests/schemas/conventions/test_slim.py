@@ -11,7 +11,9 @@ def test_slims_reader_gets_every_value(read_as_peer, jpeg):
     description = {
         "image/encoded": tf.io.FixedLenFeature((), tf.string, default_value=""),
         "image/format": tf.io.FixedLenFeature((), tf.string, default_value="png"),
-        "image/class/label": tf.io.FixedLenFeature([], tf.int64, default_value=tf.zeros([], dtype=tf.int64)),
+        "image/class/label": tf.io.FixedLenFeature(
+            [], tf.int64, default_value=tf.zeros([], dtype=tf.int64)
+        ),
         "image/height": tf.io.FixedLenFeature((), tf.int64),
         "image/width": tf.io.FixedLenFeature((), tf.int64),
     }
@@ -29,4 +31,8 @@ def test_files_and_labels_are_named_and_numbered_as_there():
         CONVENTION.shard_name.format(name="flowers", split="train", index=0, count=5)
         == "flowers_train_00000-of-00005.tfrecord"
     )
-    assert (CONVENTION.label_offset, CONVENTION.label_lines, CONVENTION.label_map_file) == (0, "id:name", "")
+    assert (CONVENTION.label_offset, CONVENTION.label_lines, CONVENTION.label_map_file) == (
+        0,
+        "id:name",
+        "",
+    )

@@ -34,5 +34,8 @@ def test_the_peers_reader_gets_every_value(read_as_peer, pixels):
 
 
 def test_files_are_named_as_there():
-    assert CONVENTION.shard_name.format(split="train", index=0, count=1) == "train-00000-of-00001.tfrecord"
+    assert (
+        CONVENTION.shard_name.format(split="train", index=0, count=1)
+        == "train-00000-of-00001.tfrecord"
+    )
     assert (CONVENTION.stores, CONVENTION.compression) == ("raw", "gzip")

@@ -22,7 +22,9 @@ def test_the_tutorials_reader_gets_every_value(read_as_peer, jpeg):
 
 
 def test_keys_and_kinds_are_the_tutorials():
-    assert [(feature.key, feature.kind, feature.many) for feature in CONVENTION.example_features] == [
+    assert [
+        (feature.key, feature.kind, feature.many) for feature in CONVENTION.example_features
+    ] == [
         ("height", "int64", False),
         ("width", "int64", False),
         ("depth", "int64", False),

@@ -3,15 +3,23 @@ import pytest
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, show_dropped
 from recordmill.schemas.formatting import most_frequent
 
-SHIPS = ImagesWithoutBoxes(no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}})
+SHIPS = ImagesWithoutBoxes(
+    no_file=88, all_dropped=33, dropped={"unknown_class": {"1": 28, "2": 13}}
+)
 
 
 @pytest.mark.parametrize(
     ("without", "said"),
     [
-        (SHIPS, "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1, 2)"),
+        (
+            SHIPS,
+            "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1, 2)",
+        ),
         (ImagesWithoutBoxes(no_file=1), "1 image has no box: 1 has no annotation file"),
-        (ImagesWithoutBoxes(no_objects=2_000), "2,000 images have no box: 2,000 have annotations without objects"),
+        (
+            ImagesWithoutBoxes(no_objects=2_000),
+            "2,000 images have no box: 2,000 have annotations without objects",
+        ),
         (ImagesWithoutBoxes(), ""),
     ],
 )

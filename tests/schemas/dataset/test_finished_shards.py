@@ -6,13 +6,25 @@ from operator import attrgetter
 from apache_beam import coders
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, FinishedShards, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import (
+    AnnotationTotals,
+    BoxExample,
+    FinishedShards,
+    RowTotals,
+    ShardReport,
+)
 from recordmill.transforms import convert_shards  # noqa: F401  # registers the coder
 from recordmill.transforms.convert_shards import gather_reports
 
 
 def report(split, index, classes, **rows):
-    counts = {"records": 9, "input_bytes": 50, "rejected": {"empty": 1}, "changes": {"rotated": 2}, **rows}
+    counts = {
+        "records": 9,
+        "input_bytes": 50,
+        "rejected": {"empty": 1},
+        "changes": {"rotated": 2},
+        **rows,
+    }
     totals = from_json(RowTotals, {**counts, "classes": classes})
     return ShardReport(split, index, 10, totals, AnnotationTotals(), "ab", 9, 100, "cd", "ef")
 
@@ -29,7 +41,9 @@ def test_it_comes_back_from_json():
     annotations = AnnotationTotals(
         faulty={"outside": Counter({"ü": 1})}, examples={"outside": BoxExample("a.jpg", 1, "a box")}
     )
-    whole = replace(REPORTS[2], annotations=annotations, missing=Counter(area=1), reused=True, problem="no room")
+    whole = replace(
+        REPORTS[2], annotations=annotations, missing=Counter(area=1), reused=True, problem="no room"
+    )
     assert from_json(ShardReport, to_json(whole)) == whole
 
 
@@ -44,7 +58,9 @@ def test_rows_are_added_up_by_split_and_kept_by_no_report():
     finished = gather_reports(REPORTS)
     assert finished.splits == {
         "train": RowTotals(18, 100, Counter(cat=5, dog=1), Counter(empty=2), 0, Counter(rotated=4)),
-        "test": RowTotals(18, 100, Counter({"dog": 4, "": 1}), Counter(empty=2), 0, Counter(rotated=4)),
+        "test": RowTotals(
+            18, 100, Counter({"dog": 4, "": 1}), Counter(empty=2), 0, Counter(rotated=4)
+        ),
     }
     assert finished.rows == RowTotals(
         36, 200, Counter({"cat": 5, "dog": 5, "": 1}), Counter(empty=4), 0, Counter(rotated=8)
@@ -55,7 +71,10 @@ def test_rows_are_added_up_by_split_and_kept_by_no_report():
 
 def test_boxes_or_labels_count_as_classes_where_there_are_any():
     assert gather_reports(REPORTS).rows.class_counts == {"cat": 5, "dog": 5, "": 1}
-    reports = [report("train", 0, {"cat": 2}, instances={"cat": 7}), report("test", 0, {}, instances={"cat": 1})]
+    reports = [
+        report("train", 0, {"cat": 2}, instances={"cat": 7}),
+        report("test", 0, {}, instances={"cat": 1}),
+    ]
     assert gather_reports(reports).rows.class_counts == {"cat": 8}
 
 
@@ -76,13 +95,17 @@ def test_parts_merge_to_the_same_in_any_order():
         for part in (shuffled[:cut], shuffled[cut:]):
             total.merge(gather_reports(part))
         assert total.splits == whole.splits
-        assert sorted(total.reports, key=attrgetter("place")) == sorted(whole.reports, key=attrgetter("place"))
+        assert sorted(total.reports, key=attrgetter("place")) == sorted(
+            whole.reports, key=attrgetter("place")
+        )
 
 
 def test_memory_does_not_grow_with_the_classes_of_each_shard():
     finished = FinishedShards()
     for index in range(50):
-        finished.merge(gather_reports([report("train", index, {f"class{number}": 1 for number in range(300)})]))
+        finished.merge(
+            gather_reports([report("train", index, {f"class{number}": 1 for number in range(300)})])
+        )
     assert sum(len(each.rows.classes) for each in finished.reports) == 0
     assert set(finished.splits["train"].classes.values()) == {50}
     assert len(finished.splits["train"].classes) == 300

@@ -6,7 +6,14 @@ from typing import Any, Literal
 
 import pytest
 
-from recordmill.schemas.dataset.json_values import MisfitError, as_json, differences, from_json, hash_json, to_json
+from recordmill.schemas.dataset.json_values import (
+    MisfitError,
+    as_json,
+    differences,
+    from_json,
+    hash_json,
+    to_json,
+)
 
 
 @dataclass(frozen=True)
@@ -68,7 +75,9 @@ def test_a_whole_number_is_a_number():
 
 
 def test_what_may_be_absent_is_left_out_and_what_may_be_null_is_written():
-    assert from_json(Outer, {**STORED, "optional": {"number": 5}, "nullable": {"number": 6}}).optional == Inner(5)
+    assert from_json(
+        Outer, {**STORED, "optional": {"number": 5}, "nullable": {"number": 6}}
+    ).optional == Inner(5)
     assert "optional" not in to_json(OBJECT)
     assert to_json(OBJECT)["nullable"] is None
 
@@ -100,7 +109,9 @@ def test_what_does_not_fit_is_named_with_its_path(changed, problem):
     with pytest.raises(MisfitError) as caught:
         from_json(Outer, {**STORED, **changed}, "a.b")
     assert str(caught.value) == f"a.b.{problem}"
-    assert str(pickle.loads(pickle.dumps(caught.value))) == f"a.b.{problem}"  # it can come from another process
+    assert (
+        str(pickle.loads(pickle.dumps(caught.value))) == f"a.b.{problem}"
+    )  # it can come from another process
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", []])
@@ -110,17 +121,29 @@ def test_what_is_not_an_object_is_named(value):
 
 
 def test_a_digest_does_not_depend_on_the_order_of_keys():
-    assert hash_json({"a": 1, "b": [2]}) == hash_json({"b": [2], "a": 1}) != hash_json({"a": 1, "b": [3]})
+    assert (
+        hash_json({"a": 1, "b": [2]})
+        == hash_json({"b": [2], "a": 1})
+        != hash_json({"a": 1, "b": [3]})
+    )
     assert as_json({"a": 1}) == b'{\n  "a": 1\n}\n'
 
 
 def test_differences_name_the_keys_path():
     old = {"a": 1, "b": {"c": [1], "d": 2}, "gone": 3, "listing": {"digest": "x", "references": 1}}
     new = {"a": 1, "b": {"c": [2], "d": 2}, "new": 4, "listing": {"digest": "y", "references": 1}}
-    assert differences(old, new) == ["b.c: [1] -> [2]", "gone: 3 -> not set", "other images", "new: not set -> 4"]
+    assert differences(old, new) == [
+        "b.c: [1] -> [2]",
+        "gone: 3 -> not set",
+        "other images",
+        "new: not set -> 4",
+    ]
     assert differences(old, old) == []
 
 
 def test_changed_references_are_described():
-    old, new = ({"listing": {"digest": digest, "references": count}} for digest, count in (("a", 1219), ("b", 80)))
+    old, new = (
+        {"listing": {"digest": digest, "references": count}}
+        for digest, count in (("a", 1219), ("b", 80))
+    )
     assert differences(old, new) == ["other images", "80 of them instead of 1,219"]

@@ -52,7 +52,11 @@ def test_a_marker_fits_and_may_hold_more():
         (["features", "image", "field"], ..., "features.image.field is missing"),
         (["plan", "recipe", "compression"], ..., "plan.recipe.compression is missing"),
         (["plan", "recipe", "images"], [], "plan.recipe.images is not of type dict"),
-        (["features", "image", "kind"], "text", "features.image.kind is not one of bytes, float, int64"),
+        (
+            ["features", "image", "kind"],
+            "text",
+            "features.image.kind is not one of bytes, float, int64",
+        ),
         (["duplicates", "look_alike"], ..., "duplicates.look_alike is missing"),
         (["run"], ..., "run is missing"),
         (["boxes"], None, "boxes is not of type dict"),
@@ -60,7 +64,11 @@ def test_a_marker_fits_and_may_hold_more():
         (["labels", "cat"], True, "labels.cat is not of type int"),
         (["splits", "train", "shards"], {}, "splits.train.shards is not of type list"),
         (["splits", "train", "shards", 1, "bytes"], ..., "splits.train.shards[1].bytes is missing"),
-        (["splits", "train", "instances"], {"cat": 0.5}, "splits.train.instances.cat is not of type int"),
+        (
+            ["splits", "train", "instances"],
+            {"cat": 0.5},
+            "splits.train.instances.cat is not of type int",
+        ),
         (["files", 0], 7, "files[0] is not of type str"),
         (["run", "digests", "labels.txt"], None, "run.digests.labels.txt is not of type str"),
         (["recordmill"], "1", "recordmill is not of type int"),
@@ -72,8 +80,18 @@ def test_what_does_not_fit_is_named(path, value, problem):
 
 
 def test_a_marker_is_written_as_it_was_read():
-    stored = {**MARKER, "boxes": {"listed": 1}, "named": {"images": 1, "files": 1}, "remarks": ["a"]}
-    stored["images_without_boxes"] = {"no_file": 1, "no_objects": 0, "all_dropped": 0, "dropped": {}}
+    stored = {
+        **MARKER,
+        "boxes": {"listed": 1},
+        "named": {"images": 1, "files": 1},
+        "remarks": ["a"],
+    }
+    stored["images_without_boxes"] = {
+        "no_file": 1,
+        "no_objects": 0,
+        "all_dropped": 0,
+        "dropped": {},
+    }
     stored["run"] = {
         "recordmill": "1",
         "beam": "2",

@@ -13,19 +13,51 @@ from recordmill.schemas.dataset.side_files import (
     row_to_json,
 )
 
-SAME = {"kind": "same_bytes", "sha256": "00", "count": 2, "splits": ["train"], "classes": ["", "cat"]}
-SAME |= {"images": [{"key": "a", "split": "train", "class": None}, {"key": "b", "split": "train", "class": "cat"}]}
+SAME = {
+    "kind": "same_bytes",
+    "sha256": "00",
+    "count": 2,
+    "splits": ["train"],
+    "classes": ["", "cat"],
+}
+SAME |= {
+    "images": [
+        {"key": "a", "split": "train", "class": None},
+        {"key": "b", "split": "train", "class": "cat"},
+    ]
+}
 ALIKE = {"kind": "look_alike", "distance": 3, "splits": ["train"], "classes": ["cat"]}
 ALIKE |= {"images": [{"key": "a", "split": "train", "class": "cat", "sha256": "00"}]}
-REJECTED = {"uri": "in/a", "stage": "decode", "reason": "empty", "detail": "x", "bytes": None, "sha256": None}
+REJECTED = {
+    "uri": "in/a",
+    "stage": "decode",
+    "reason": "empty",
+    "detail": "x",
+    "bytes": None,
+    "sha256": None,
+}
 REJECTED |= {"class": None, "key": "a"}
-CHANGE = {"change": "rotated", "key": "a", "changes": ["reencoded", "rotated"], "before_bytes": 1, "after_bytes": 2}
-REPORT = {"remarks": [{"text": "One.", "section": "sizes"}], "examples": [{**CHANGE, "before": "A", "after": "B"}]}
+CHANGE = {
+    "change": "rotated",
+    "key": "a",
+    "changes": ["reencoded", "rotated"],
+    "before_bytes": 1,
+    "after_bytes": 2,
+}
+REPORT = {
+    "remarks": [{"text": "One.", "section": "sizes"}],
+    "examples": [{**CHANGE, "before": "A", "after": "B"}],
+}
 
 
 @pytest.mark.parametrize(
     ("kind", "line"),
-    [(DuplicateGroup, SAME), (DuplicateGroup, ALIKE), (RejectedFile, REJECTED), (ReportData, REPORT)],
+    [
+        (DuplicateGroup, SAME),
+        (DuplicateGroup, ALIKE),
+        (RejectedFile, REJECTED),
+        (ReportData, REPORT),
+    ],
 )
 def test_lines_are_read_and_written_key_by_key(kind, line):
     assert json.dumps(to_json(from_json(kind, line))) == json.dumps(line)
@@ -68,7 +100,9 @@ def test_what_is_not_an_object_is_an_error(value):
         row_from_json(value)
 
 
-@pytest.mark.parametrize("forged", [{"key": ["a"]}, {"key": None}, {"sha256": ["a"]}, {"sha256": 3}], ids=repr)
+@pytest.mark.parametrize(
+    "forged", [{"key": ["a"]}, {"key": None}, {"sha256": ["a"]}, {"sha256": 3}], ids=repr
+)
 @pytest.mark.parametrize("stored", [{**RECORD, **PLACE}, REJECTED], ids=["record", "rejected"])
 def test_a_key_and_a_digest_are_text(stored, forged):
     with pytest.raises(ValueError, match=r"^key .+ or sha256 .+ is not text$"):

@@ -7,7 +7,13 @@ from sidecar_lines import rejected, written
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
 from recordmill.schemas.dataset.side_files import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample, ImageTotals, Reencoded, RowTotals
+from recordmill.schemas.dataset.totals import (
+    AnnotationTotals,
+    BoxExample,
+    ImageTotals,
+    Reencoded,
+    RowTotals,
+)
 
 PARTS = [
     AnnotationTotals(
@@ -23,7 +29,10 @@ PARTS = [
         faulty={"outside": Counter({"cat": 1}), "unknown_class": Counter({"7": 2})},
         without_boxes=Counter({"no_file": 1, "no_objects": 2}),
         labels=Counter({"listed": 2, "with_rejected_images": 1, "unknown_label": 1}),
-        examples={"outside": BoxExample("a.jpg", 10, "box 10"), "unknown_class": BoxExample("c.jpg", 1, "box 1")},
+        examples={
+            "outside": BoxExample("a.jpg", 10, "box 10"),
+            "unknown_class": BoxExample("c.jpg", 1, "box 1"),
+        },
     ),
     AnnotationTotals(),
 ]
@@ -39,7 +48,10 @@ EXPECTED_ANNOTATIONS = AnnotationTotals(
     emptied={"outside": Counter({"dog": 1})},
     without_boxes=Counter({"all_dropped": 1, "no_file": 4, "no_objects": 2}),
     labels=Counter({"listed": 7, "written": 5, "with_rejected_images": 1, "unknown_label": 1}),
-    examples={"outside": BoxExample("a.jpg", 10, "box 10"), "unknown_class": BoxExample("c.jpg", 1, "box 1")},
+    examples={
+        "outside": BoxExample("a.jpg", 10, "box 10"),
+        "unknown_class": BoxExample("c.jpg", 1, "box 1"),
+    },
 )
 
 
@@ -71,7 +83,12 @@ ROWS = [
     },
     {"key": "b", "bytes": 5, "class": None, "changes": [], "boxes": {"listed": 1, "outside": 1}},
     {"key": "c", "bytes": 7, "class": "dog", "changes": ["rotated", "resized"]},
-    {"key": "d", "rejected": "truncated", "stage": "decode", "boxes": {"listed": 3, "image_rejected": 3}},
+    {
+        "key": "d",
+        "rejected": "truncated",
+        "stage": "decode",
+        "boxes": {"listed": 3, "image_rejected": 3},
+    },
     {"key": "e", "rejected": "truncated", "stage": "list"},
 ]
 EXPECTED = RowTotals(
@@ -100,7 +117,10 @@ def test_rows_add_up_in_any_parts(cut):
 
 
 def test_fingerprints_are_added_modulo_2_to_the_256th():
-    one, other = RowTotals(fingerprints={"cat": "f" * 64, "dog": "1"}), RowTotals(fingerprints={"cat": f"{3:064x}"})
+    one, other = (
+        RowTotals(fingerprints={"cat": "f" * 64, "dog": "1"}),
+        RowTotals(fingerprints={"cat": f"{3:064x}"}),
+    )
     one.merge(other)
     assert one.fingerprints == {"cat": f"{2:064x}", "dog": "1"}
 
@@ -114,7 +134,11 @@ def images_of(rows):
 
 def test_what_is_worth_knowing_of_images_is_summed_in_the_shards_order():
     shards = [
-        [written("a", width=8, height=6), rejected("x"), written("b", width=1, height=1, channels=1)],
+        [
+            written("a", width=8, height=6),
+            rejected("x"),
+            written("b", width=1, height=1, channels=1),
+        ],
         [written("c", width=8, height=6), rejected("y", "truncated"), rejected("z")],
     ]
     whole = ImageTotals.sum_of(map(images_of, shards))
@@ -125,18 +149,30 @@ def test_what_is_worth_knowing_of_images_is_summed_in_the_shards_order():
 
 
 def test_of_many_sizes_two_are_kept():
-    assert images_of([written(f"{side}", width=side, height=1) for side in range(1, 9)]).sizes == ((1, 1), (2, 1))
+    assert images_of([written(f"{side}", width=side, height=1) for side in range(1, 9)]).sizes == (
+        (1, 1),
+        (2, 1),
+    )
     assert images_of([written("a"), written("b")]).sizes == ((8, 6),)
 
 
 def test_images_that_lost_exactness_are_counted_by_their_names():
     changed = ["a.png", "b.PNG", "c/d.tiff", "e.bmp", "f.jpg", "png"]
-    rows = [written(key, changes=["reencoded"]) for key in changed] + [written("same.png"), rejected("x.png")]
+    rows = [written(key, changes=["reencoded"]) for key in changed] + [
+        written("same.png"),
+        rejected("x.png"),
+    ]
     found = images_of(rows)
     assert found.lossless == Reencoded(images=4, before=400, after=36)
     assert found.reencoded == Reencoded(images=6, before=600, after=54)
 
 
 def test_rows_without_pictures_have_no_sizes():
-    rows = [{key: value for key, value in written("a").items() if key not in ("height", "width", "channels")}]
+    rows = [
+        {
+            key: value
+            for key, value in written("a").items()
+            if key not in ("height", "width", "channels")
+        }
+    ]
     assert images_of(rows) == ImageTotals()

@@ -17,10 +17,16 @@ from recordmill.transforms.inputs.sources.voc import Voc
 def test_listing_settings_are_those_written():
     splits = SplitSettings(group="(?P<group>x)")
     settings = make_settings(include=("*.jpg",), ignore=("b",), splits=splits)
-    assert settings.listing == ListingSettings(("*.jpg",), ("b",), group="(?P<group>x)", classes_known=False)
+    assert settings.listing == ListingSettings(
+        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=False
+    )
     known = replace(settings, labels=LabelSettings(classes=("train",)))
-    assert known.listing == ListingSettings(("*.jpg",), ("b",), group="(?P<group>x)", classes_known=True)
-    assert make_settings(source=Voc()).listing == ListingSettings(("*.xml",), not_included="taken_only_by_name")
+    assert known.listing == ListingSettings(
+        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=True
+    )
+    assert make_settings(source=Voc()).listing == ListingSettings(
+        ("*.xml",), not_included="taken_only_by_name"
+    )
     assert make_settings(source=Voc(), include=("*.v",)).listing == ListingSettings(("*.v",))
 
 
@@ -61,7 +67,12 @@ def test_a_setting_differs_from_its_default(settings, key, differs):
 
 
 def test_settings_as_yaml_name_their_source_and_leave_out_what_has_no_say():
-    given = DatasetSettings(source=ClassFolders(), splits=SplitSettings(from_folders={"a": "train"}))
+    given = DatasetSettings(
+        source=ClassFolders(), splits=SplitSettings(from_folders={"a": "train"})
+    )
     assert as_yaml_dict(given)["source"] == {"kind": "class_folders", "class_from": "first_folder"}
     assert "fractions" not in as_yaml_dict(given)["splits"]
-    assert as_yaml_dict(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {"train": 0.9, "test": 0.1}
+    assert as_yaml_dict(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {
+        "train": 0.9,
+        "test": 0.1,
+    }

@@ -22,12 +22,20 @@ def test_a_name_is_as_fixed_as_the_splits_and_the_count_allow():
     several = make_settings(splits=ONE_SPLIT, shards=ShardSettings(name="data-{number}.record"))
     assert ExampleLayout(several).file_name("train", 8, 9, 1) == "data-9.record"
     apart = make_settings(splits=A_AND_A1, shards=ShardSettings(name="{split}-{index}.record"))
-    assert (ExampleLayout(apart).file_name("a", 10, 11, 1), ExampleLayout(apart).file_name("a1", 0, 11, 1)) == (
+    assert (
+        ExampleLayout(apart).file_name("a", 10, 11, 1),
+        ExampleLayout(apart).file_name("a1", 0, 11, 1),
+    ) == (
         "a-10.record",
         "a1-0.record",
     )
-    few = make_settings(splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record", count=9))
-    assert (ExampleLayout(few).file_name("a", 8, 9, 1), ExampleLayout(few).file_name("a1", 0, 9, 1)) == (
+    few = make_settings(
+        splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record", count=9)
+    )
+    assert (
+        ExampleLayout(few).file_name("a", 8, 9, 1),
+        ExampleLayout(few).file_name("a1", 0, 9, 1),
+    ) == (
         "a8.record",
         "a10.record",
     )
@@ -38,7 +46,10 @@ def test_a_name_is_as_fixed_as_the_splits_and_the_count_allow():
 )
 def test_the_first_id_is_the_users_or_the_conventions(convention, offset, first):
     assert (
-        ExampleLayout(make_settings(convention=convention, labels=LabelSettings(offset=offset))).label_offset == first
+        ExampleLayout(
+            make_settings(convention=convention, labels=LabelSettings(offset=offset))
+        ).label_offset
+        == first
     )
 
 
@@ -48,7 +59,10 @@ def test_the_first_id_is_the_users_or_the_conventions(convention, offset, first)
         ({}, "train-00001-of-00012.tfrecord"),
         ({"compression": "gzip"}, "train-00001-of-00012.tfrecord.gz"),
         ({"shards": ShardSettings(name="{split}-{index}.gz"), "compression": "gzip"}, "train-1.gz"),
-        ({"convention": "image_tfrecord_builder", "name": "flowers"}, "flowers_training_02of12.tfrecord"),
+        (
+            {"convention": "image_tfrecord_builder", "name": "flowers"},
+            "flowers_training_02of12.tfrecord",
+        ),
         (
             {
                 "convention": "image_tfrecord_builder",
@@ -64,7 +78,9 @@ def test_file_names_follow_the_convention_or_the_users_pattern(settings, expecte
 
 
 def test_features_are_the_conventions_then_the_sources():
-    source = FilenameLabels(pattern=r"(?P<patient>\w)_(?P<label>\d)", features_from={"image/patient": "patient"})
+    source = FilenameLabels(
+        pattern=r"(?P<patient>\w)_(?P<label>\d)", features_from={"image/patient": "patient"}
+    )
     settings = make_settings(source=source, convention="tutorial")
     assert [feature.key for feature in ExampleLayout(settings).features] == [
         "height",

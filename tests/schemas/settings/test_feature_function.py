@@ -7,7 +7,9 @@ from recordmill.schemas.settings.feature_function import BUILT_IN, FeatureFuncti
 def test_a_feature_is_as_declared():
     own = "own_functions:embed"
     meaning = "computed by `own_functions:embed`"
-    assert FeatureFunction(function=own).as_feature("x") == Feature("x", "float", "x", meaning, many=True)
+    assert FeatureFunction(function=own).as_feature("x") == Feature(
+        "x", "float", "x", meaning, many=True
+    )
     stated = FeatureFunction(function=own, type="int64", shape=(), of="file", meaning="a count")
     assert stated.as_feature("n") == Feature("n", "int64", "n", "a count")
     assert (stated.signature.of, FeatureFunction(function=own).signature.of) == ("file", "image")
@@ -19,8 +21,14 @@ def test_a_feature_is_as_declared():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"function": "mean"}, "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, "),
-        ({"function": "mean_std", "type": "float"}, "type, shape and of are fixed for mean_std: remove them"),
+        (
+            {"function": "mean"},
+            "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, ",
+        ),
+        (
+            {"function": "mean_std", "type": "float"},
+            "type, shape and of are fixed for mean_std: remove them",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(settings, message):

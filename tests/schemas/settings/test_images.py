@@ -23,7 +23,9 @@ def test_a_contradiction_names_its_key(values, key):
         ImageSettings(**values)
 
 
-@pytest.mark.parametrize("values", [{}, {"longest": 5, "exact": (5, 5)}, {"longest": 5, "shortest": 5}])
+@pytest.mark.parametrize(
+    "values", [{}, {"longest": 5, "exact": (5, 5)}, {"longest": 5, "shortest": 5}]
+)
 def test_one_size_is_given(values):
     with pytest.raises(ValueError, match=r"^resize: give one of longest, shortest and exact$"):
         Resize(**values)
@@ -58,6 +60,8 @@ def test_yaml_values_become_settings():
     settings = adapter.validate_python(
         {"formats": ["PNG"], "background": [1, 2, 3], "resize": {"exact": [4, 5], "fit": "pad"}}
     )
-    assert settings == ImageSettings(formats=("PNG",), background=(1, 2, 3), resize=Resize(exact=(4, 5), fit="pad"))
+    assert settings == ImageSettings(
+        formats=("PNG",), background=(1, 2, 3), resize=Resize(exact=(4, 5), fit="pad")
+    )
     with pytest.raises(ValidationError, match="quality"):
         adapter.validate_python({"quality": "high"})

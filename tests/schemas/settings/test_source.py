@@ -22,6 +22,16 @@ class Nothing(Source):
 
 def test_unless_a_source_says_otherwise_it_has_images_with_labels_and_nothing_else():
     source = Nothing()
-    assert (source.contents, source.files, source.gives_labels, source.may_give_pixels) == ("images", (), True, False)
-    assert (source.features(), source.annotations(), source.classes(), source.idle_settings()) == ((), {}, {}, {})
+    assert (source.contents, source.files, source.gives_labels, source.may_give_pixels) == (
+        "images",
+        (),
+        True,
+        False,
+    )
+    assert (source.features(), source.annotations(), source.classes(), source.idle_settings()) == (
+        (),
+        {},
+        {},
+        {},
+    )
     assert source.settle(iter(()), print) is source

@@ -9,7 +9,13 @@ from recordmill.schemas.image_ref import Gzip, ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import BadPacking, read_image
 from recordmill.transforms.inputs import archive_members as member_module
-from recordmill.transforms.inputs.archive_members import BoundedStream, Limits, Member, check_names, list_members
+from recordmill.transforms.inputs.archive_members import (
+    BoundedStream,
+    Limits,
+    Member,
+    check_names,
+    list_members,
+)
 
 LIMITS = Limits(10_000, 100, 100)
 FILES = {"cat/1.jpg": b"one" * 50, "cat/2.jpg": bytes(range(256)), "dog/1.jpg": b"three"}
@@ -79,7 +85,9 @@ def test_a_packed_bomb_is_not_unpacked(written, monkeypatch):
 
 
 def test_a_damaged_member_is_found_when_it_is_read(make_zip, written):
-    content = make_zip({"a": b"a" * 30, "b": b"b"}, zipfile.ZIP_STORED).replace(b"a" * 30, b"a" * 29 + b"x")
+    content = make_zip({"a": b"a" * 30, "b": b"b"}, zipfile.ZIP_STORED).replace(
+        b"a" * 30, b"a" * 29 + b"x"
+    )
     file = written(content)
     one, other = list_members(file, LIMITS)
     assert read_member(file, other) == b"b"
@@ -89,7 +97,12 @@ def test_a_damaged_member_is_found_when_it_is_read(make_zip, written):
 
 @pytest.mark.parametrize(
     ("name", "key"),
-    [("cat/1.jpg", "cat/1.jpg"), ("./cat//1.jpg", "cat/1.jpg"), ("u\u0308/1.jpg", "ü/1.jpg"), ("a\n/b", "a\n/b")],
+    [
+        ("cat/1.jpg", "cat/1.jpg"),
+        ("./cat//1.jpg", "cat/1.jpg"),
+        ("u\u0308/1.jpg", "ü/1.jpg"),
+        ("a\n/b", "a\n/b"),
+    ],
 )
 def test_a_name_becomes_a_path(name, key):
     assert list(check_names([Member(name, 5, 7, Gzip())])) == [Member(key, 5, 7, Gzip())]
@@ -99,7 +112,8 @@ BAD_NAME = "its name is empty, absolute or repeated, or has .. or a zero byte in
 
 
 @pytest.mark.parametrize(
-    "name", ["/etc/passwd", "C:\\x.jpg", "\\\\host\\x.jpg", "../x.jpg", "a/../../x.jpg", "./", "a\0b"]
+    "name",
+    ["/etc/passwd", "C:\\x.jpg", "\\\\host\\x.jpg", "../x.jpg", "a/../../x.jpg", "./", "a\0b"],
 )
 def test_a_name_that_leads_out_is_refused(name):
     (found,) = check_names([Member(name, 5, 7)])
@@ -113,10 +127,14 @@ def test_a_name_that_is_not_utf8_is_printed_with_its_bytes():
 
 def test_the_second_member_of_a_name_is_refused():
     link = Member("a/b", reason="bad_member", detail="it is a link")
-    first, second, third, again = check_names([Member("a/b", 1), Member("./a//b", 2), Member("a/c", 3), link])
+    first, second, third, again = check_names(
+        [Member("a/b", 1), Member("./a//b", 2), Member("a/c", 3), link]
+    )
     assert (first.reason, second.reason, third.reason) == ("", "bad_member", "")
     assert second.detail == BAD_NAME
-    assert (second.name, again.name) == ("a/b (member 2)", "a/b (member 4)"), "keys differ, or the run would fail"
+    assert (second.name, again.name) == ("a/b (member 2)", "a/b (member 4)"), (
+        "keys differ, or the run would fail"
+    )
     assert again.detail == "it is a link"
 
 

@@ -28,7 +28,11 @@ from recordmill.transforms.inputs.named_files import DataFile
 
 @given(shape=st.lists(st.integers(0, 2**32 - 1), min_size=1, max_size=5))
 def test_what_an_idx_header_says(shape):
-    data = bytes([0, 0, 8, len(shape)]) + struct.pack(f">{len(shape)}I", *shape) + b"values of the array"
+    data = (
+        bytes([0, 0, 8, len(shape)])
+        + struct.pack(f">{len(shape)}I", *shape)
+        + b"values of the array"
+    )
     assert parse_header(data) == ArrayHeader(tuple(shape), np.dtype(np.uint8), 4 + 4 * len(shape))
 
 
@@ -36,8 +40,14 @@ def test_what_an_idx_header_says(shape):
     ("data", "detail"),
     [
         (b"", "it does not begin like a .npy file, or an IDX file of unsigned bytes: it is empty"),
-        (b"\0\0\x08", "it does not begin like a .npy file, or an IDX file of unsigned bytes: 00 00 08"),
-        (b"\x89PNG\r\n", "it does not begin like a .npy file, or an IDX file of unsigned bytes: 89 50 4e 47"),
+        (
+            b"\0\0\x08",
+            "it does not begin like a .npy file, or an IDX file of unsigned bytes: 00 00 08",
+        ),
+        (
+            b"\x89PNG\r\n",
+            "it does not begin like a .npy file, or an IDX file of unsigned bytes: 89 50 4e 47",
+        ),
         (
             b"\0\0\x0d\3" + bytes(12),
             "it does not begin like a .npy file, or an IDX file of unsigned bytes: 00 00 0d 03",
@@ -89,7 +99,10 @@ def test_what_numpy_wrote(shape, dtype, version):
         (saved(np.zeros(3))[:60], "its .npy header is damaged"),
         (b"\x93NUMPY\3\0" + bytes(100), "its .npy header is damaged, or not of version 1.0 or 2.0"),
         (b"\x93NUMPY\1\0\x10\0" + b"(" * 16, "its .npy header is damaged"),
-        (saved(np.asfortranarray(np.zeros((2, 3)))), "it is stored column by column: save numpy.ascontiguousarray"),
+        (
+            saved(np.asfortranarray(np.zeros((2, 3)))),
+            "it is stored column by column: save numpy.ascontiguousarray",
+        ),
     ],
 )
 def test_another_npy_header_is_rejected(data, detail):
@@ -98,7 +111,9 @@ def test_another_npy_header_is_rejected(data, detail):
 
 
 def test_nothing_is_unpickled():
-    with pytest.raises(Rejected, match=r"^bad_array: it holds pickled Python objects, which are never loaded$"):
+    with pytest.raises(
+        Rejected, match=r"^bad_array: it holds pickled Python objects, which are never loaded$"
+    ):
         parse_header(saved(np.array([Trap()], dtype=object)))
 
 
@@ -146,7 +161,10 @@ def test_another_size_is_found(place, expected):
         place.check_size(header(expected), "all values")
     found = "more or fewer" if place.packing else "100"
     assert caught.value.reason == "wrong_length"
-    assert caught.value.detail == f"0 of header and all values are {expected} bytes, and the file has {found}"
+    assert (
+        caught.value.detail
+        == f"0 of header and all values are {expected} bytes, and the file has {found}"
+    )
 
 
 def test_an_array_inside_a_file(tmp_path):
@@ -158,7 +176,11 @@ def test_an_array_inside_a_file(tmp_path):
 
 @pytest.mark.parametrize(
     ("content", "reason"),
-    [(None, "vanished"), (b"no gzip at all", "bad_packing"), (gzip.compress(DATA, mtime=0)[:40], "")],
+    [
+        (None, "vanished"),
+        (b"no gzip at all", "bad_packing"),
+        (gzip.compress(DATA, mtime=0)[:40], ""),
+    ],
 )
 def test_trouble_with_one_file_says_so(tmp_path, content, reason):
     path = tmp_path / "x.gz"
@@ -190,7 +212,10 @@ def test_a_sibling_file_is_found_in_a_folder_as_the_store_spells_it(tmp_path):
     folder = tmp_path / unicodedata.normalize("NFD", "é")
     folder.mkdir()
     (folder / "labels").write_bytes(b"3")
-    assert find_labels(DataFile("é/x", ImageRef("é/x", str(folder / "x"), 1)), "labels").read(0, 9) == b"3"
+    assert (
+        find_labels(DataFile("é/x", ImageRef("é/x", str(folder / "x"), 1)), "labels").read(0, 9)
+        == b"3"
+    )
 
 
 def test_nothing_outside_the_input_is_read(tmp_path):
@@ -199,7 +224,9 @@ def test_nothing_outside_the_input_is_read(tmp_path):
     (tmp_path / "in" / "labels").symlink_to(tmp_path / "secret")
     file = ImageRef("x", str(tmp_path / "in" / "x"), 1)
     for name in ("labels", "../secret", str(tmp_path / "secret"), "file:///etc/passwd"):
-        with pytest.raises(Rejected, match=r"^bad_labels: .* is not below the input|^bad_labels: .* points"):
+        with pytest.raises(
+            Rejected, match=r"^bad_labels: .* is not below the input|^bad_labels: .* points"
+        ):
             find_labels(DataFile("x", file), name)
 
 
@@ -264,7 +291,9 @@ def test_an_encrypted_member(tmp_path):
     data = bytearray((tmp_path / "x.npz").read_bytes())
     data[data.rfind(b"PK\1\2") + 8] |= 1
     (tmp_path / "x.npz").write_bytes(data)
-    with pytest.raises(Rejected, match=r"^bad_packing: a\.npy: it is encrypted, or packed by another"):
+    with pytest.raises(
+        Rejected, match=r"^bad_packing: a\.npy: it is encrypted, or packed by another"
+    ):
         members(tmp_path / "x.npz")
 
 

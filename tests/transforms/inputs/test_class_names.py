@@ -39,7 +39,10 @@ def test_a_line_is_a_class(batch):
         (b"\n \n", "names.txt names no classes: it has no names"),
         (b"cat\ndog\ncat\n", "names.txt names no classes: two classes are named 'cat'"),
         (b"\xff\xfe", "names.txt names no classes: it is not UTF-8, from byte 0 on"),
-        (b"cat\n\ndog\n", "line 2 is blank, and a name follows: remove the line, or name the class"),
+        (
+            b"cat\n\ndog\n",
+            "line 2 is blank, and a name follows: remove the line, or name the class",
+        ),
     ],
 )
 def test_a_file_that_names_none_is_one_sentence(batch, content, message):
@@ -60,7 +63,8 @@ def test_the_folder_is_named_as_the_store_spells_it(tmp_path):
 def test_a_file_that_is_too_long_is_not_cut(batch):
     (batch.parent / "names.txt").write_bytes(b"a" * (MAX_BYTES + 1))
     with pytest.raises(
-        ClassNamesError, match=r"^names.txt names no classes: names.txt: it is longer than 16,777,216 bytes$"
+        ClassNamesError,
+        match=r"^names.txt names no classes: names.txt: it is longer than 16,777,216 bytes$",
     ):
         read(batch)
 
@@ -79,7 +83,9 @@ def test_nothing_outside_the_input_is_read(batch, tmp_path):
     (tmp_path / "names.txt").write_text("secret")
     (batch.parent / "link.txt").symlink_to(tmp_path / "names.txt")
     for name in ("../../names.txt", "link.txt"):
-        with pytest.raises(ClassNamesError, match=r"names no classes: .* points|names no classes: .* is not below"):
+        with pytest.raises(
+            ClassNamesError, match=r"names no classes: .* points|names no classes: .* is not below"
+        ):
             read(batch, name)
 
 
@@ -93,7 +99,10 @@ def test_names_and_a_number_of_classes():
     ("names", "message"),
     [
         (["a", "b", "a"], "source.class_names: two classes are named 'a'"),
-        (-1, "source.class_names: there cannot be -1 classes: give names, or a number up to 1,000,000"),
+        (
+            -1,
+            "source.class_names: there cannot be -1 classes: give names, or a number up to 1,000,000",
+        ),
         (
             10**12,
             "source.class_names: there cannot be 1,000,000,000,000 classes: give names",
@@ -155,7 +164,9 @@ def test_files_are_found_next_to_it_and_above_but_not_outside_the_input(tmp_path
     put(tmp_path / "in/image.class.label.labels.txt", "tfds\n")
     assert files_of(tmp_path).names_for(SLIM, 3) == ("image.class.label.labels.txt", {3: "tfds"})
     put(tmp_path / "in/a/label_map.pbtxt", 'item { id: 7 name: "map" }')
-    with pytest.raises(ClassNamesError, match=r"^label_map.pbtxt names no classes: write its classes to labels.txt"):
+    with pytest.raises(
+        ClassNamesError, match=r"^label_map.pbtxt names no classes: write its classes to labels.txt"
+    ):
         files_of(tmp_path).names_for(SLIM, 0)
     put(tmp_path / "in/a/b/labels.txt", "beside\n")
     assert files_of(tmp_path).names_for(SLIM, 0) == ("labels.txt", {0: "beside"})
@@ -176,8 +187,14 @@ def test_the_settings_say_which_file_or_none(tmp_path):
     put(tmp_path / "in/a/b/names/other.txt", "1:other\n")
     put(tmp_path / "far.txt", "7:far\n")
     assert files_of(tmp_path, name="").names_for(SLIM, 0) == ("source.class_names", {})
-    assert files_of(tmp_path, listed=("x", "y")).names_for(SLIM, 1) == ("source.class_names", {1: "x", 2: "y"})
-    assert files_of(tmp_path, name="names/other.txt").names_for(SLIM, 0) == ("names/other.txt", {1: "other"})
+    assert files_of(tmp_path, listed=("x", "y")).names_for(SLIM, 1) == (
+        "source.class_names",
+        {1: "x", 2: "y"},
+    )
+    assert files_of(tmp_path, name="names/other.txt").names_for(SLIM, 0) == (
+        "names/other.txt",
+        {1: "other"},
+    )
     far = str(tmp_path / "far.txt")
     assert files_of(tmp_path, name=far).names_for(SLIM, 0) == (far, {7: "far"})
 

@@ -9,7 +9,9 @@ from recordmill.transforms.inputs.folder_sketch import (
     stems_of,
 )
 
-SKETCH = FolderSketch.of(["train/cat/1.jpg", "train/2.PNG", "Val/2.txt", "notes.md"], {"Val/2.txt": b"x"})
+SKETCH = FolderSketch.of(
+    ["train/cat/1.jpg", "train/2.PNG", "Val/2.txt", "notes.md"], {"Val/2.txt": b"x"}
+)
 
 
 def test_names_are_those_of_folders():
@@ -20,8 +22,17 @@ def test_names_are_those_of_folders():
         "Val": Names(("2.txt",)),
     }
     assert (SKETCH.top.files, SKETCH.at("nowhere")) == (("notes.md",), Names())
-    assert (SKETCH.split_folders, SKETCH.image_folders, SKETCH.has_images) == (("Val", "train"), ("train",), True)
-    assert [SKETCH.has_folder(path) for path in ("", "train", "train/cat", "train/dog")] == [True, True, True, False]
+    assert (SKETCH.split_folders, SKETCH.image_folders, SKETCH.has_images) == (
+        ("Val", "train"),
+        ("train",),
+        True,
+    )
+    assert [SKETCH.has_folder(path) for path in ("", "train", "train/cat", "train/dog")] == [
+        True,
+        True,
+        True,
+        False,
+    ]
 
 
 def test_folders_are_splits_only_if_all_are():
@@ -35,7 +46,11 @@ def test_a_folder_has_a_sketch_of_its_own():
 
 
 def test_the_first_file_of_an_ending_that_was_looked_into():
-    assert (SKETCH.first_head("Val", ".txt"), SKETCH.first_head("Val", ".json"), SKETCH.first_head("", ".txt")) == (
+    assert (
+        SKETCH.first_head("Val", ".txt"),
+        SKETCH.first_head("Val", ".json"),
+        SKETCH.first_head("", ".txt"),
+    ) == (
         b"x",
         b"",
         b"",
@@ -44,9 +59,13 @@ def test_the_first_file_of_an_ending_that_was_looked_into():
 
 def test_the_first_file_that_holds_a_sign():
     sketch = FolderSketch.of(
-        ["a/1.xml", "a/2.xml"], {"1.xml": b"<b", "a/1.xml": b"", "a/2.xml": b"<b>", "a/3.xml": b"<b"}
+        ["a/1.xml", "a/2.xml"],
+        {"1.xml": b"<b", "a/1.xml": b"", "a/2.xml": b"<b>", "a/3.xml": b"<b"},
     )
-    assert (sketch.first_head("a", ".xml", sign=b"<b"), sketch.first_head("a", ".xml", sign=b"<c")) == (b"<b>", b"")
+    assert (
+        sketch.first_head("a", ".xml", sign=b"<b"),
+        sketch.first_head("a", ".xml", sign=b"<c"),
+    ) == (b"<b>", b"")
 
 
 def test_files_with_the_name_of_an_image():
@@ -65,7 +84,14 @@ def test_words_in_the_names_of_archives():
 
 @pytest.mark.parametrize(
     ("word", "split"),
-    [("train", "train"), ("Val", "validation"), ("valid", "validation"), ("test2017", "test"), ("cat", ""), ("", "")],
+    [
+        ("train", "train"),
+        ("Val", "validation"),
+        ("valid", "validation"),
+        ("test2017", "test"),
+        ("cat", ""),
+        ("", ""),
+    ],
 )
 def test_words_for_splits(word, split):
     assert split_of(word) == split
@@ -83,7 +109,9 @@ def test_words_for_splits(word, split):
     ],
 )
 def test_splits_are_given_where_words_say_so(words, mapping):
-    assert given_splits("from_source", words) == ({"splits": {"from_source": mapping}} if mapping else {})
+    assert given_splits("from_source", words) == (
+        {"splits": {"from_source": mapping}} if mapping else {}
+    )
     if mapping:
         assert list(given_splits("from_source", words)["splits"]["from_source"]) == list(mapping)
 
@@ -93,7 +121,11 @@ def test_splits_are_given_where_words_say_so(words, mapping):
     [
         (["a_val.csv", "a_train.csv"], r"a_(?P<split>train|val)\.csv", ["val", "train"]),
         (["train2017.json"], r"(?P<split>train)[0-9]+\.json", ["train"]),
-        (["training.txt", "testing.txt"], r"(?P<split>training|testing)\.txt", ["training", "testing"]),
+        (
+            ["training.txt", "testing.txt"],
+            r"(?P<split>training|testing)\.txt",
+            ["training", "testing"],
+        ),
         (["train.csv", "b_val.csv"], "", [""]),
         (["Val.txt", "Train.txt"], r"(?P<split>Train|Val)\.txt", ["Val", "Train"]),
         (["trains.csv"], "", [""]),

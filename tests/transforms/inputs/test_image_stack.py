@@ -30,8 +30,18 @@ shapes = st.tuples(st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
 @pytest.mark.parametrize("order", ["interleaved", "planar"])
 @given(shape=shapes, channels=st.sampled_from([0, 1, 3]), offset=st.integers(0, 9))
 def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape, channels, offset):
-    images = np.arange(np.prod(shape) * max(channels, 1), dtype=np.int64).astype(np.uint8).reshape(*shape, -1)
-    stored = images[..., 0] if not channels else images.transpose(0, 3, 1, 2) if order == "planar" else images
+    images = (
+        np.arange(np.prod(shape) * max(channels, 1), dtype=np.int64)
+        .astype(np.uint8)
+        .reshape(*shape, -1)
+    )
+    stored = (
+        images[..., 0]
+        if not channels
+        else images.transpose(0, 3, 1, 2)
+        if order == "planar"
+        else images
+    )
     path = tmp_path_factory.mktemp("stack") / "x"
     np.save(stream := io.BytesIO(), np.ascontiguousarray(stored))
     path.write_bytes(bytes(offset) + stream.getvalue() + b"more")
@@ -75,7 +85,9 @@ def test_a_file_of_another_length(size):
     with pytest.raises(Rejected) as caught:
         Place("x", size=size).check_size(header((10, 2, 2), 8), "10 x 2 x 2")
     assert caught.value.reason == "wrong_length"
-    assert caught.value.detail == f"8 of header and 10 x 2 x 2 are 48 bytes, and the file has {size}"
+    assert (
+        caught.value.detail == f"8 of header and 10 x 2 x 2 are 48 bytes, and the file has {size}"
+    )
 
 
 def test_each_pixel_gets_its_channels():
@@ -132,7 +144,9 @@ def test_arrays_that_are_not_labels(read, array, detail):
 
 
 def test_a_file_that_was_cut(read):
-    with pytest.raises(Rejected, match=r"^bad_labels: y_train: 128 of header and 3 labels are 152 bytes"):
+    with pytest.raises(
+        Rejected, match=r"^bad_labels: y_train: 128 of header and 3 labels are 152 bytes"
+    ):
         read(np.arange(3), change=lambda data: data[:-1])
 
 

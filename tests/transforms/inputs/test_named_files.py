@@ -34,7 +34,9 @@ def find_image(file, below, path=PATH):
 
 def test_an_image_has_its_own_place_and_the_files_split(file):
     image = file.uri.replace("notes.xml", "1.jpg")
-    expected = ImageRef("photos/a/1.jpg", image, 4, str(os.stat(image).st_mtime_ns), split="train", features="{}")
+    expected = ImageRef(
+        "photos/a/1.jpg", image, 4, str(os.stat(image).st_mtime_ns), split="train", features="{}"
+    )
     assert find_image(file, "a/1.jpg") == expected
     assert find_image(file, "./a//1.jpg").key == "photos/a/1.jpg"
 
@@ -53,7 +55,12 @@ def test_its_key_is_in_nfc_however_it_is_spelt(file):
     [
         ("a/2.jpg", "photos/a/2.jpg", "vanished", "no such file or directory"),
         ("a/1.jpg/x", "photos/a/1.jpg/x", "vanished", "not a directory"),
-        ("out.jpg", "photos/out.jpg", "outside_root", "'out.jpg' is a link that points outside the input"),
+        (
+            "out.jpg",
+            "photos/out.jpg",
+            "outside_root",
+            "'out.jpg' is a link that points outside the input",
+        ),
         (
             "http://x/1.jpg",
             "photos/http:/x/1.jpg",
@@ -64,7 +71,12 @@ def test_its_key_is_in_nfc_however_it_is_spelt(file):
 )
 def test_one_that_is_not_there_or_elsewhere_is_rejected(file, below, key, reason, detail):
     ref = find_image(file, below)
-    assert (ref.key, ref.status, ref.reason, ref.detail) == (key, "rejected", reason, f"named by notes.xml: {detail}")
+    assert (ref.key, ref.status, ref.reason, ref.detail) == (
+        key,
+        "rejected",
+        reason,
+        f"named by notes.xml: {detail}",
+    )
 
 
 def test_names_on_a_store_need_no_check(file):
@@ -82,7 +94,9 @@ def root(tmp_path):
     return str(tmp_path / "in")
 
 
-@pytest.mark.parametrize("path", ["a/1.jpg", "./a//1.jpg", "back/1.jpg", "new.jpg", "a.jpg..", "..a"])
+@pytest.mark.parametrize(
+    "path", ["a/1.jpg", "./a//1.jpg", "back/1.jpg", "new.jpg", "a.jpg..", "..a"]
+)
 def test_files_below_are_found(root, path):
     assert resolve_inside(root, path) == f"{root}/{os.path.normpath(path)}"
     assert resolve_inside(root + "/", f"{root}/{path}") == f"{root}/{os.path.normpath(path)}"
@@ -131,14 +145,19 @@ def test_sizes_are_known_where_asking_costs_no_request(root):
 def test_only_a_file_is_a_file(root):
     os.mkfifo(f"{root}/a/pipe.jpg")
     for path in (f"{root}/a/pipe.jpg", f"{root}/a", "/dev/zero"):
-        with pytest.raises(Rejected, match="it is a folder, a device or a pipe, not a file") as raised:
+        with pytest.raises(
+            Rejected, match="it is a folder, a device or a pipe, not a file"
+        ) as raised:
             size_and_version(path)
         assert raised.value.reason == "not_a_file"
 
 
 @pytest.mark.parametrize(
     ("key", "path", "other", "expected"),
-    [("pets/x/a.json", "x/a.json", "y/1.jpg", "pets/y/1.jpg"), ("a.json", "a.json", "./y//1.jpg", "y/1.jpg")],
+    [
+        ("pets/x/a.json", "x/a.json", "y/1.jpg", "pets/y/1.jpg"),
+        ("a.json", "a.json", "./y//1.jpg", "y/1.jpg"),
+    ],
 )
 def test_a_key_keeps_the_name_of_its_input(key, path, other, expected):
     assert key_of(key, path, other) == expected
@@ -148,7 +167,9 @@ def test_a_key_keeps_the_name_of_its_input(key, path, other, expected):
 def test_a_path_is_spelt_as_the_store_spells_it():
     folder = unicodedata.normalize("NFD", "é")
     assert DataFile("é/1.jpg", ImageRef("", f"/in/{folder}/1.jpg")).spelled == f"{folder}/1.jpg"
-    assert DataFile("é.jpg", ImageRef("", f"gs://b/in/train/{folder}.jpg")).spelled == f"{folder}.jpg"
+    assert (
+        DataFile("é.jpg", ImageRef("", f"gs://b/in/train/{folder}.jpg")).spelled == f"{folder}.jpg"
+    )
     assert DataFile("b/1.jpg", ImageRef("", "a/b/1.jpg")).spelled == "b/1.jpg"
 
 
@@ -168,7 +189,10 @@ def test_a_missing_file_is_distinguished(tmp_path):
 def test_what_cannot_be_read_or_is_too_long_is_a_rejection(tmp_path):
     (tmp_path / "a.txt").write_bytes(b"0123456789")
     (tmp_path / "folder").mkdir()
-    for name, limit, why in (("a.txt", 9, "it is longer than 9 bytes"), ("folder", 9, "is a directory")):
+    for name, limit, why in (
+        ("a.txt", 9, "it is longer than 9 bytes"),
+        ("folder", 9, "is a directory"),
+    ):
         with pytest.raises(Rejected) as raised:
             read_sibling(str(tmp_path / name), limit)
         assert not isinstance(raised.value, NoFileError)

@@ -4,13 +4,18 @@ import re
 import pytest
 
 from recordmill.schemas.settings.source import ListingSettings
-from recordmill.transforms.inputs.patterns import MAX_LETTERS, compile_pattern, normal_path, why_ignored
+from recordmill.transforms.inputs.patterns import (
+    MAX_LETTERS,
+    compile_pattern,
+    normal_path,
+    why_ignored,
+)
 
 
 def test_named_groups_are_found():
-    match = compile_pattern(r"(?P<patient>p[0-9]+)_(?P<label>\w+)\.jpg", "source.pattern", "label").fullmatch(
-        "p12_cat.jpg"
-    )
+    match = compile_pattern(
+        r"(?P<patient>p[0-9]+)_(?P<label>\w+)\.jpg", "source.pattern", "label"
+    ).fullmatch("p12_cat.jpg")
     assert match.groupdict() == {"patient": "p12", "label": "cat"}
 
 
@@ -36,7 +41,9 @@ def test_no_pattern_hangs(pattern):
     ],
 )
 def test_an_invalid_pattern_raises_and_names_the_key(pattern, reason):
-    with pytest.raises(ValueError, match=f"^splits.group .* is not a regular expression: .*({reason})") as caught:
+    with pytest.raises(
+        ValueError, match=f"^splits.group .* is not a regular expression: .*({reason})"
+    ) as caught:
         compile_pattern(pattern, "splits.group")
     assert "\n" not in str(caught.value)
 
@@ -50,7 +57,8 @@ def test_a_missing_group_raises_and_names_it():
 def test_a_pattern_has_an_end():
     assert compile_pattern("a" * MAX_LETTERS, "splits.group").search("a" * MAX_LETTERS)
     with pytest.raises(
-        ValueError, match=r"^splits.group has 200,012 letters, and a pattern at most 1,000: shorten it$"
+        ValueError,
+        match=r"^splits.group has 200,012 letters, and a pattern at most 1,000: shorten it$",
     ):
         compile_pattern("(?P<group>" + "a?" * 100_000 + ")x", "splits.group", "group")
 
@@ -71,12 +79,18 @@ def test_a_pattern_has_an_end():
     ],
 )
 def test_each_path_that_is_left_alone_has_its_reason(path, is_folder, why):
-    settings = ListingSettings(include=("*.jpg",), ignore=("caf\u00e9/",), not_included="taken_only_by_name")
+    settings = ListingSettings(
+        include=("*.jpg",), ignore=("caf\u00e9/",), not_included="taken_only_by_name"
+    )
     assert why_ignored(settings, path, is_folder) == why
 
 
 def test_paths_are_compared_in_nfc_and_must_be_text():
-    assert (normal_path("a"), normal_path("cafe\u0301"), normal_path("\udcff")) == ("a", "caf\u00e9", None)
+    assert (normal_path("a"), normal_path("cafe\u0301"), normal_path("\udcff")) == (
+        "a",
+        "caf\u00e9",
+        None,
+    )
 
 
 def test_settings_travel_after_they_were_used():

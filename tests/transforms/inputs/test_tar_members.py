@@ -36,7 +36,9 @@ def test_each_member_is_where_its_bytes_are(make_tar, form):
 SPECIAL = "it is a link, a device, a sparse file or another special file"
 
 
-@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+@pytest.mark.parametrize(
+    "kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE]
+)
 def test_members_that_are_not_files_are_refused(make_tar, kind):
     info = tarfile.TarInfo("evil.jpg")
     info.type, info.linkname = kind, "/etc/passwd"
@@ -66,7 +68,9 @@ def test_the_members_before_a_cut_stay(make_tar, where):
     place = {"data": 2 * 1536 + 600, "header": 2 * 1536 + 100, "mark": 2 * 1536}[where]
     found, damage = members_of(content[:place])
     assert [each.name for each in found] == ["a", "b"]
-    assert {"data": "ends inside 'c'", "header": "byte 3072 is damaged", "mark": "no end mark"}[where] in damage
+    assert {"data": "ends inside 'c'", "header": "byte 3072 is damaged", "mark": "no end mark"}[
+        where
+    ] in damage
 
 
 def test_a_damaged_header_is_not_an_end(make_tar):

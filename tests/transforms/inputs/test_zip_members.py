@@ -12,7 +12,12 @@ from recordmill.storage.packed_files import BadPacking, read_zip_member
 from recordmill.transforms.inputs.archive_members import Limits, zip_members
 
 LIMITS = Limits(10_000_000, 100, 100)
-FILES = {"cat/1.jpg": b"one" * 50, "dög/1.jpg": bytes(range(256)) * 4, "empty": b"", "a folder/": b""}
+FILES = {
+    "cat/1.jpg": b"one" * 50,
+    "dög/1.jpg": bytes(range(256)) * 4,
+    "empty": b"",
+    "a folder/": b"",
+}
 
 
 def members_of(content, limits=LIMITS):
@@ -79,7 +84,12 @@ def entry(**values):
 )
 def test_members_that_are_not_files_are_refused(make_zip, info, detail):
     good, evil = members_of(make_zip({"a.jpg": b"a", info: b"/etc/passwd"}))
-    assert (good.reason, evil.name, evil.reason, evil.detail) == ("", "evil.jpg", "bad_member", detail)
+    assert (good.reason, evil.name, evil.reason, evil.detail) == (
+        "",
+        "evil.jpg",
+        "bad_member",
+        detail,
+    )
 
 
 def test_encrypted_members_and_other_methods_are_refused(make_zip):
@@ -91,12 +101,21 @@ def test_encrypted_members_and_other_methods_are_refused(make_zip):
 
 
 def test_bombs_are_refused_by_what_they_state(make_zip):
-    content = make_zip({"bomb": bytes(5_000_000), "large": bytes(11_000_000), "small": bytes(1_000_000)})
+    content = make_zip(
+        {"bomb": bytes(5_000_000), "large": bytes(11_000_000), "small": bytes(1_000_000)}
+    )
     bomb, large, small = members_of(content)
-    assert bomb.detail == "it would unpack to more than 100 times its size, the limit of source.max_ratio"
+    assert (
+        bomb.detail
+        == "it would unpack to more than 100 times its size, the limit of source.max_ratio"
+    )
     assert large.detail == bomb.detail
     assert contents_of(content, small) == bytes(1_000_000)  # up to a mebibyte nobody minds
-    assert [each.reason for each in members_of(content, Limits(20_000_000, 9, 2000))] == ["", "", ""]
+    assert [each.reason for each in members_of(content, Limits(20_000_000, 9, 2000))] == [
+        "",
+        "",
+        "",
+    ]
     (large,) = members_of(make_zip({"large": bytes(11)}), Limits(10, 9, 9))
     assert large.detail == "it has 11 bytes, where source.max_member_bytes allows 10"
 
@@ -146,7 +165,9 @@ def test_whatever_the_bytes_members_are_inside_the_file(data):
     content = bytearray(stream.getvalue())
     directory = content.index(b"PK\x01\x02")
     for _ in range(data.draw(st.integers(1, 4))):
-        content[data.draw(st.integers(directory, len(content) - 1))] = data.draw(st.integers(0, 255))
+        content[data.draw(st.integers(directory, len(content) - 1))] = data.draw(
+            st.integers(0, 255)
+        )
     try:
         found = members_of(bytes(content))
     except Rejected:

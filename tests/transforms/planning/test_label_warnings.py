@@ -25,7 +25,10 @@ def summary_of(keys, depth=0):
 
 def notes_of(keys, labels=None, source=BASE.source, depth=0):
     """The notes on images whose label is the folder at a depth."""
-    settings, summary = replace(BASE, source=source, labels=labels or LabelSettings()), summary_of(keys, depth)
+    settings, summary = (
+        replace(BASE, source=source, labels=labels or LabelSettings()),
+        summary_of(keys, depth),
+    )
     return note_classes(summary, settings, build_label_map(summary.labels, settings.labels, 0, {}))
 
 
@@ -114,9 +117,7 @@ def test_folders_that_do_not_give_the_class_get_no_warning():
     assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=1) == []
 
 
-SORTED_AS_TEXTS = (
-    "classes are numbers, and are sorted as texts; labels.ids=integers makes each number the id of its class"
-)
+SORTED_AS_TEXTS = "classes are numbers, and are sorted as texts; labels.ids=integers makes each number the id of its class"
 
 
 @pytest.mark.parametrize(
@@ -131,4 +132,7 @@ SORTED_AS_TEXTS = (
     ],
 )
 def test_numbers_that_are_sorted_as_texts_are_noted(classes, settings, expected):
-    assert notes_of([f"{name}/1.jpg" for name in classes.split()], LabelSettings(**settings)) == expected
+    assert (
+        notes_of([f"{name}/1.jpg" for name in classes.split()], LabelSettings(**settings))
+        == expected
+    )

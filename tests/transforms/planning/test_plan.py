@@ -35,7 +35,9 @@ from recordmill.transforms.planning.summary import Summary, range_of
 
 MB = 10**6
 IMAGES = [
-    ImageRef(f"{label}/{n}.jpg", f"/x/{label}/{n}.jpg", MB, label=label) for label in ("b", "a") for n in range(50)
+    ImageRef(f"{label}/{n}.jpg", f"/x/{label}/{n}.jpg", MB, label=label)
+    for label in ("b", "a")
+    for n in range(50)
 ]
 BASE = make_settings()
 
@@ -44,7 +46,9 @@ def plan_of(refs=IMAGES, settings=BASE, selection=None, growth=1.0):
     selection = selection or SplitCutoffs()
     summary = Summary()
     for ref in refs:
-        summary.add(ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, selection))
+        summary.add(
+            ReferenceBatch.of([ref]), ImageSplitter(settings.seed, settings.splits, selection)
+        )
     return make_plan(summary, selection, settings, make_recipe(settings), growth)
 
 
@@ -70,7 +74,8 @@ def test_a_plan_has_exact_shards_and_labels():
 
 
 @pytest.mark.parametrize(
-    ("size", "growth", "expected"), [("10MB", 1, 10), ("10MB", 0.5, 5), ("15MB", 1, 7), ("1GB", 1, 1)]
+    ("size", "growth", "expected"),
+    [("10MB", 1, 10), ("10MB", 0.5, 5), ("15MB", 1, 7), ("1GB", 1, 1)],
 )
 def test_the_size_aimed_at_decides_the_number_of_shards(size, growth, expected):
     settings = replace(splits(train=1.0), shards=ShardSettings(size=size))
@@ -81,7 +86,9 @@ def test_the_size_aimed_at_decides_the_number_of_shards(size, growth, expected):
 
 def test_fixed_cuts_do_not_depend_on_the_estimate():
     settings = replace(splits(train=1.0), shards=ShardSettings(size="10MB", cuts="fixed"))
-    assert {len(plan_of(settings=settings, growth=growth).starts["train"]) for growth in (0.1, 1.0, 9.0)} == {16}
+    assert {
+        len(plan_of(settings=settings, growth=growth).starts["train"]) for growth in (0.1, 1.0, 9.0)
+    } == {16}
 
 
 def test_a_count_above_the_number_of_images_is_lowered_and_said():
@@ -118,15 +125,24 @@ FATAL = ImageRef("d", "/x/d").notice("fatal", "link_loop", "it loops")
 IGNORED = ImageRef(".h", "/x/.h").notice("ignored", "hidden")
 REJECTED = ImageRef("r", "/x/r").notice("rejected", "no_class")
 FROM_FOLDERS = replace(BASE, splits=SplitSettings(from_folders={"t": "train", "v": "validation"}))
-STRATIFIED = replace(BASE, splits=SplitSettings(fractions={"train": 0.9, "test": 0.1}, stratify=True))
-ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH_RANGE, HASH_RANGE]})
+STRATIFIED = replace(
+    BASE, splits=SplitSettings(fractions={"train": 0.9, "test": 0.1}, stratify=True)
+)
+ALL_IN_TRAIN = SplitCutoffs(
+    class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [HASH_RANGE, HASH_RANGE]}
+)
 
 
 @pytest.mark.parametrize(
     ("refs", "settings", "selection", "sentence"),
     [
         ([], BASE, None, "no images were found in the input"),
-        ([IGNORED], BASE, None, "no images were found in the input: everything found (1) is ignored (1 hidden)"),
+        (
+            [IGNORED],
+            BASE,
+            None,
+            "no images were found in the input: everything found (1) is ignored (1 hidden)",
+        ),
         (
             [replace(IGNORED, reason="not_included")] * 2,
             BASE,
@@ -142,12 +158,24 @@ ALL_IN_TRAIN = SplitCutoffs(class_bounds={"a": [HASH_RANGE, HASH_RANGE], "b": [H
         ),
         ([FATAL], BASE, None, "/x/d: it loops"),
         ([*IMAGES, FATAL, replace(FATAL, uri="/x/c")], BASE, None, "/x/c: it loops (and 1 more)"),
-        ([replace(FATAL, uri=f"/x/{n:02}") for n in range(99)], BASE, None, "/x/00: it loops (and 98 more)"),
-        (IMAGES, BASE, SplitCutoffs(cutoff=0), "all 100 images are left out: raise limit or the fractions"),
+        (
+            [replace(FATAL, uri=f"/x/{n:02}") for n in range(99)],
+            BASE,
+            None,
+            "/x/00: it loops (and 98 more)",
+        ),
+        (
+            IMAGES,
+            BASE,
+            SplitCutoffs(cutoff=0),
+            "all 100 images are left out: raise limit or the fractions",
+        ),
         (
             [
                 *(replace(ref, split="train") for ref in IMAGES),
-                ImageRef("val.bin", "/x/val.bin").notice("rejected", "wrong_length", "5 bytes over"),
+                ImageRef("val.bin", "/x/val.bin").notice(
+                    "rejected", "wrong_length", "5 bytes over"
+                ),
             ],
             FROM_FOLDERS,
             None,
@@ -222,7 +250,11 @@ def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
     ],
 )
 def test_what_is_not_stored_is_a_note(kinds, note):
-    notices = [IMAGES[0].notice("not_stored", kind, count=1) for kind, count in kinds.items() for _ in range(count)]
+    notices = [
+        IMAGES[0].notice("not_stored", kind, count=1)
+        for kind, count in kinds.items()
+        for _ in range(count)
+    ]
     boxes = replace(BASE, convention="tf_object_detection")
     assert note in plan_of([*IMAGES, *notices], boxes).notes
     assert plan_of([*IMAGES, *notices], boxes).plan_id == plan_of(IMAGES, boxes).plan_id
@@ -302,13 +334,18 @@ def test_the_plan_id_changes_with_what_is_listed(refs):
 
 def test_a_dataset_with_moments_can_be_analysed_later_without_becoming_another():
     with_moments = plan_of(settings=make_settings(images=ImageSettings(moments=True)))
-    assert plan_of(settings=make_settings(analyze=True)).plan_id == with_moments.plan_id != plan_of().plan_id
+    assert (
+        plan_of(settings=make_settings(analyze=True)).plan_id
+        == with_moments.plan_id
+        != plan_of().plan_id
+    )
 
 
 def test_the_order_of_splits_is_part_of_the_plan():
     # The same fractions in another order are other ranges of hashes.
     assert (
-        plan_of(settings=splits(train=0.5, test=0.5)).plan_id != plan_of(settings=splits(test=0.5, train=0.5)).plan_id
+        plan_of(settings=splits(train=0.5, test=0.5)).plan_id
+        != plan_of(settings=splits(test=0.5, train=0.5)).plan_id
     )
 
 
@@ -321,7 +358,11 @@ def test_the_plan_id_changes_with_versions(monkeypatch):
 
 
 def test_a_trial_of_a_few_images_has_the_full_runs_class_ids():
-    refs = [ImageRef(f"{n:02}/{m}.jpg", f"/x/{n}/{m}.jpg", MB, label=f"{n:02}") for n in range(50) for m in range(2)]
+    refs = [
+        ImageRef(f"{n:02}/{m}.jpg", f"/x/{n}/{m}.jpg", MB, label=f"{n:02}")
+        for n in range(50)
+        for m in range(2)
+    ]
     take = sorted(hash_key(0, ref.key).take for ref in refs)[20]
     trial = plan_of(refs, replace(BASE, limit=20), SplitCutoffs(cutoff=take))
     assert (trial.summary.references, trial.summary.left_out) == (20, {"limit": 80})
@@ -343,7 +384,9 @@ CUTS = [
 ]
 
 
-@pytest.mark.parametrize(("shards", "one", "other", "same"), CUTS, ids=["whole", "same", "grown", "counted"])
+@pytest.mark.parametrize(
+    ("shards", "one", "other", "same"), CUTS, ids=["whole", "same", "grown", "counted"]
+)
 def test_the_plan_id_changes_with_where_shards_are_cut(shards, one, other, same):
     # A growth that is estimated otherwise, as by another library, must not mix shards of two cuts.
     settings = replace(splits(train=1.0), shards=ShardSettings(**shards))

@@ -31,17 +31,31 @@ def test_staging_folders_are_known_by_their_names():
 def test_a_claim_is_a_file_in_the_plans_staging(tmp_path, tree):
     output = tmp_path / "out"
     (output / ".staging-aaa").mkdir(parents=True)
-    (output / ".staging-aaa" / "outcome.json").write_text("{}")  # how the plan's last run failed: that is over
+    (output / ".staging-aaa" / "outcome.json").write_text(
+        "{}"
+    )  # how the plan's last run failed: that is over
     claim_output(str(output), "aaa", "1")
     before = datetime.now(UTC)
-    claim_output(str(output), "aaa", "2", shards=3, references=40)  # two runs of one plan work together
+    claim_output(
+        str(output), "aaa", "2", shards=3, references=40
+    )  # two runs of one plan work together
     files = tree(output)
     assert list(files) == [".staging-aaa/claim-1.json", ".staging-aaa/claim-2.json"]
     claim = json.loads(files[".staging-aaa/claim-2.json"])
     since = datetime.fromisoformat(claim.pop("since"))
     assert before - timedelta(seconds=1) < since <= datetime.now(UTC)
-    born = Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19] if Path("/proc").is_dir() else ""
-    expected = {"plan": "aaa", "run": "2", "host": socket.gethostname(), "process": os.getpid(), "born": born}
+    born = (
+        Path("/proc/self/stat").read_text().rpartition(")")[2].split()[19]
+        if Path("/proc").is_dir()
+        else ""
+    )
+    expected = {
+        "plan": "aaa",
+        "run": "2",
+        "host": socket.gethostname(),
+        "process": os.getpid(),
+        "born": born,
+    }
     assert claim == {**expected, "shards": 3, "references": 40}
 
 
@@ -127,7 +141,13 @@ def neighbour():
 
 def leave_claim(output, plan, **claim):
     (output / f".staging-{plan}").mkdir(parents=True, exist_ok=True)
-    stated = {"plan": plan, "run": "r", "host": socket.gethostname(), "since": "2026-03-04T02:15:00+00:00", **claim}
+    stated = {
+        "plan": plan,
+        "run": "r",
+        "host": socket.gethostname(),
+        "since": "2026-03-04T02:15:00+00:00",
+        **claim,
+    }
     (output / f".staging-{plan}/claim.json").write_text(json.dumps(stated))
 
 
@@ -152,7 +172,9 @@ def test_a_run_on_another_machine_may_be_at_work(tmp_path):
 def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbour):
     leave_claim(tmp_path, "old")
     leave_claim(tmp_path, "reborn", process=neighbour.pid, born="1")
-    leave_claim(tmp_path, "mine", process=os.getpid(), born="1")  # as in a container that was started anew
+    leave_claim(
+        tmp_path, "mine", process=os.getpid(), born="1"
+    )  # as in a container that was started anew
     neighbour.stdin.close()
     neighbour.wait()
     leave_claim(tmp_path, "dead", process=neighbour.pid)
@@ -168,7 +190,13 @@ def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbour):
 def test_it_travels_to_workers_and_has_quiet_defaults():
     run = RunSettings(run_id="r", output="o", outcome_file="f")
     assert pickle.loads(pickle.dumps(run)) == run
-    assert (run.overwrite, run.preview, run.threads, run.inputs, run.facts) == (False, False, 0, {}, {})
+    assert (run.overwrite, run.preview, run.threads, run.inputs, run.facts) == (
+        False,
+        False,
+        0,
+        {},
+        {},
+    )
 
 
 def test_its_fields_are_named():

@@ -21,7 +21,9 @@ KEYS = [f"cat/{index}.jpg" for index in range(4000)]
 
 
 def split_of(key, settings=THREE, seed=0, group="", selection=None):
-    return ImageSplitter(seed, settings, selection or SplitCutoffs()).place(ImageRef(key, key, group=group))[1]
+    return ImageSplitter(seed, settings, selection or SplitCutoffs()).place(
+        ImageRef(key, key, group=group)
+    )[1]
 
 
 def test_fractions_are_kept_to_the_hashes_chance():
@@ -44,7 +46,10 @@ def test_seeds_give_other_splits():
 
 
 def test_a_group_stays_together():
-    groups = {f"p{number}": {split_of(key, group=f"p{number}") for key in KEYS[:20]} for number in range(50)}
+    groups = {
+        f"p{number}": {split_of(key, group=f"p{number}") for key in KEYS[:20]}
+        for number in range(50)
+    }
     assert all(len(splits) == 1 for splits in groups.values())
     assert {"train", "validation", "test"} == set().union(*groups.values())
 
@@ -76,7 +81,9 @@ def test_limit_takes_from_all_splits_alike():
 @given(st.lists(st.floats(0.001, 1), min_size=1, max_size=6), st.integers(0, HASH_RANGE - 1))
 def test_every_hash_is_in_one_range_when_the_shares_sum_to_one(shares, number):
     total = sum(shares)
-    settings = SplitSettings(fractions={f"s{index}": share / total for index, share in enumerate(shares)})
+    settings = SplitSettings(
+        fractions={f"s{index}": share / total for index, share in enumerate(shares)}
+    )
     bounds = split_bounds(settings)
     assert bounds == sorted(bounds)
     assert bounds[-1] > HASH_RANGE * (1 - 1e-12)
@@ -91,7 +98,9 @@ def test_every_hash_is_in_one_range_when_the_shares_sum_to_one(shares, number):
 )
 def test_ranks_give_exact_shares(numbers, weights, left_out):
     total = sum(weights) + left_out
-    settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}, stratify=True)
+    settings = SplitSettings(
+        fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}, stratify=True
+    )
     bounds = bounds_by_rank(sorted(numbers, reverse=True), settings)
     counts = Counter(bisect_right(bounds, number) for number in numbers)
     for index, weight in enumerate(weights):
@@ -105,12 +114,17 @@ def test_ranks_give_exact_shares(numbers, weights, left_out):
 )
 def test_ranks_of_groups_give_shares_to_the_largest_group(groups, weights, left_out):
     total = sum(weights) + left_out
-    settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}, stratify=True)
+    settings = SplitSettings(
+        fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}, stratify=True
+    )
     numbers = [number for number, images in groups.items() for _ in range(images)]
     bounds = bounds_by_rank(numbers, settings)
     counts = Counter(bisect_right(bounds, number) for number in numbers)
     for index, weight in enumerate(weights):
-        assert abs(counts[index] - len(numbers) * weight / total) <= max(groups.values(), default=0) + 1
+        assert (
+            abs(counts[index] - len(numbers) * weight / total)
+            <= max(groups.values(), default=0) + 1
+        )
 
 
 @given(
@@ -120,7 +134,9 @@ def test_ranks_of_groups_give_shares_to_the_largest_group(groups, weights, left_
 )
 def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, weights, left_out):
     total = sum(weights) + left_out
-    settings = SplitSettings(fractions={f"s{i}": weight / total for i, weight in enumerate(weights)})
+    settings = SplitSettings(
+        fractions={f"s{i}": weight / total for i, weight in enumerate(weights)}
+    )
     splitter = ImageSplitter(0, settings, SplitCutoffs())
     home = {number: bisect_right(split_bounds(settings), number) for number in numbers}
     names = [*settings.names, ""]
@@ -133,7 +149,9 @@ def test_no_split_stays_empty_where_there_are_as_many_groups_as_splits(numbers, 
     moved = fill_empty_splits(before, nearest, settings)
     after = Counter(moved.get(number) or names[home[number]] for number in numbers)
     assert all(after[name] for name in before), "a donor was emptied"
-    assert all(not before[name] for name in moved.values()), "a split that was not empty was given something"
+    assert all(not before[name] for name in moved.values()), (
+        "a split that was not empty was given something"
+    )
     if len(numbers) >= len(weights):
         assert all(after[name] for name in settings.names)
 

@@ -12,7 +12,9 @@ from recordmill.transforms.planning import summary
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
-SPLITTER = ImageSplitter(0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), SplitCutoffs(cutoff=3 << 62))
+SPLITTER = ImageSplitter(
+    0, SplitSettings(fractions={"train": 0.5, "test": 0.3}), SplitCutoffs(cutoff=3 << 62)
+)
 REFS = st.builds(
     ImageRef,
     key=st.integers(0, 999).map("cat/{}.jpg".format),
@@ -65,7 +67,9 @@ def test_any_order_and_any_partition_give_the_same_summary(refs, random):
 def test_everything_listed_is_counted_once(refs):
     total = summarize(refs)
     listed = [ref for ref in refs if ref.status not in ("warning", "fatal")]
-    counted = total.references + total.rejected.total() + total.ignored.total() + total.left_out.total()
+    counted = (
+        total.references + total.rejected.total() + total.ignored.total() + total.left_out.total()
+    )
     assert total.listed == len(listed) == counted
 
 
@@ -143,13 +147,25 @@ def test_all_problems_are_counted_and_the_first_are_kept():
     assert (merged.problems, merged.problems_found) == (["/x/0: it loops", "/x/1: it loops"], 5)
 
 
-CHANGES = {"key": "z", "size": 9, "offset": 9, "length": 9, "label": "z", "group": "z", "split": "z", "features": "{}"}
+CHANGES = {
+    "key": "z",
+    "size": 9,
+    "offset": 9,
+    "length": 9,
+    "label": "z",
+    "group": "z",
+    "split": "z",
+    "features": "{}",
+}
 
 
 @pytest.mark.parametrize("field", CHANGES)
 def test_the_digest_changes_with_what_decides_the_bytes(field):
     ref = {"key": "a", "uri": "/x/a", "size": 3}
-    assert summarize([ImageRef(**ref)]).digest != summarize([ImageRef(**{**ref, field: CHANGES[field]})]).digest
+    assert (
+        summarize([ImageRef(**ref)]).digest
+        != summarize([ImageRef(**{**ref, field: CHANGES[field]})]).digest
+    )
 
 
 @pytest.mark.parametrize("field", ["uri", "version"])
@@ -169,7 +185,10 @@ def test_the_digest_tells_rejected_from_accepted_and_ignores_the_ignored():
 
 
 def test_two_references_do_not_cancel_out():
-    assert summarize([ImageRef("a", "a"), ImageRef("a", "a")]).digest not in (0, summarize([ImageRef("a", "a")]).digest)
+    assert summarize([ImageRef("a", "a"), ImageRef("a", "a")]).digest not in (
+        0,
+        summarize([ImageRef("a", "a")]).digest,
+    )
 
 
 def test_the_sample_is_the_images_with_the_lowest_order():
@@ -184,7 +203,11 @@ def test_the_sample_is_the_images_with_the_lowest_order():
 
 def test_two_references_with_one_key_can_both_be_in_the_sample():
     # A user's mistake that is reported later, as two images with one key, must not fail here.
-    same = [ImageRef("a", "x/a", features="1"), ImageRef("a", "x/a", features="2"), ImageRef("a", "y/a")]
+    same = [
+        ImageRef("a", "x/a", features="1"),
+        ImageRef("a", "x/a", features="2"),
+        ImageRef("a", "y/a"),
+    ]
     splitter = ImageSplitter(0, SplitSettings(), SplitCutoffs())
     total = Summary()
     for ref in reversed(same):
@@ -198,7 +221,11 @@ def announced(classes, uri="f"):
 
 def test_announced_classes_are_counted_nowhere_and_numbered_as_the_source_does():
     total = Summary()
-    for ref in (announced({"cat": 3, "dog": 5}), announced({"dog": 5, "emu": 1}), announced(["fox", "cat"])):
+    for ref in (
+        announced({"cat": 3, "dog": 5}),
+        announced({"dog": 5, "emu": 1}),
+        announced(["fox", "cat"]),
+    ):
         total.add(ReferenceBatch.of([ref]), SPLITTER)
     assert (total.listed, total.digest, total.problems) == (0, 0, [])
     assert total.numbers == {"cat": 3, "dog": 5, "emu": 1}
@@ -220,7 +247,10 @@ def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
 
 def test_rows_of_one_key_in_one_table_are_distinguished():
     """Which fails the run later, with a sentence; neither compares references, which have no order."""
-    rows = [ImageRef("a", "t.csv", label="cat", split="given", features=f'{{"n":{number}}}') for number in range(3)]
+    rows = [
+        ImageRef("a", "t.csv", label="cat", split="given", features=f'{{"n":{number}}}')
+        for number in range(3)
+    ]
     assert summarize(rows).sample == summarize(reversed(rows)).sample
     assert len(summarize([*rows, *rows]).sample) == 3
 

@@ -16,7 +16,11 @@ from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.manifest_columns import Columns
-from recordmill.transforms.publishing.verdicts import check_boxes, check_labels, describe_annotations
+from recordmill.transforms.publishing.verdicts import (
+    check_boxes,
+    check_labels,
+    describe_annotations,
+)
 
 
 def test_a_marker_says_nothing_of_annotations_where_there_are_none():
@@ -49,7 +53,9 @@ def finished(faulty, written, spared=None):
     dropped = {**faulty, **(spared or {})}
     examples = dict.fromkeys(faulty, BoxExample("a.jpg", 2, "box 2 of 3 of a.jpg (class cat)"))
     totals = AnnotationTotals(dropped=dropped, faulty=faulty, examples=examples)
-    return FinishedShards(splits={"train": RowTotals(instances=Counter(written))}, annotations=totals)
+    return FinishedShards(
+        splits={"train": RowTotals(instances=Counter(written))}, annotations=totals
+    )
 
 
 TOLERANT = replace(YOLO, max_rejected=RejectionLimits(boxes=LossLimits(share=1, count=10**6)))
@@ -111,7 +117,9 @@ def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, sa
         ),
     ],
 )
-def test_all_boxes_or_all_of_a_class_are_never_lost_whatever_the_limits(faulty, written, settings, said):
+def test_all_boxes_or_all_of_a_class_are_never_lost_whatever_the_limits(
+    faulty, written, settings, said
+):
     assert check_boxes(finished(faulty, written), settings) == said
 
 
@@ -125,7 +133,10 @@ def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited()
     ("labels", "said"),
     [
         ({"unknown_label": 10, "written": 1}, ""),
-        ({"unknown_label": 11, "written": 1089, "not_chosen": 10**6, "with_rejected_images": 40}, ""),
+        (
+            {"unknown_label": 11, "written": 1089, "not_chosen": 10**6, "with_rejected_images": 40},
+            "",
+        ),
         (
             {"unknown_label": 11, "written": 1088},
             "11 of 1,099 labels were without an id (unknown_label), such as a.jpg (why), which is over "
@@ -137,6 +148,7 @@ def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited()
 def test_labels_without_an_id_are_limited(labels, said):
     texts = ConventionFeature(field="label_texts", type="bytes", shape=(None,))
     settings = make_settings(
-        source=Manifest(columns=Columns(uri="a", labels="b")), convention=Convention(features={"t": texts})
+        source=Manifest(columns=Columns(uri="a", labels="b")),
+        convention=Convention(features={"t": texts}),
     )
     assert check_labels(AnnotationTotals(labels=labels), settings, "a.jpg (why)") == said

@@ -8,8 +8,13 @@ from recordmill.transforms.publishing.verdicts import MOST_BREACHES, find_breach
 def marker(train, test=None, **changed):
     written = sum(train.values()) + sum((test or {}).values())
     ledger = {"listed": written, "written": written, "rejected": {}, "ignored": {}, "left_out": {}}
-    splits = {"train": {"classes": train}, **({"test": {"classes": test}} if test is not None else {})}
-    return make_marker(**{"splits": splits, "labels": {"cat": 0, "dog": 1, "emu": 2}, "ledger": ledger, **changed})
+    splits = {
+        "train": {"classes": train},
+        **({"test": {"classes": test}} if test is not None else {}),
+    }
+    return make_marker(
+        **{"splits": splits, "labels": {"cat": 0, "dog": 1, "emu": 2}, "ledger": ledger, **changed}
+    )
 
 
 BEFORE = marker({"cat": 60, "dog": 40}, {"cat": 6, "dog": 4})
@@ -43,7 +48,9 @@ def images(**limits):
         (
             marker({"cat": 48, "dog": 31}, {"cat": 7, "dog": 5}),
             Contract(images={"*": ImageLimits(change=20)}),
-            ["split train has 79 images, the previous dataset has 100, and expect.images.*.change is 20 %"],
+            [
+                "split train has 79 images, the previous dataset has 100, and expect.images.*.change is 20 %"
+            ],
         ),
         (
             marker({"cat": 48, "dog": 31}),
@@ -56,7 +63,12 @@ def images(**limits):
         ),
         (
             marker({"cat": 1_048}, {"cat": 1, "dog": 4}),
-            Contract(images={"*/dog": ImageLimits(at_least=4), "train/*": ImageLimits(at_most=1_000, change=99.9)}),
+            Contract(
+                images={
+                    "*/dog": ImageLimits(at_least=4),
+                    "train/*": ImageLimits(at_most=1_000, change=99.9),
+                }
+            ),
             [
                 "class dog of split train has 0 images, and expect.images.*/dog.at_least is 4",
                 "class cat of split train has 1,048 images, and expect.images.train/*.at_most is 1,000",
@@ -69,7 +81,9 @@ def images(**limits):
         (
             marker({"cat": 40, "dog": 60}, {"cat": 4, "dog": 6}),
             Contract(class_drift=0.19),
-            ["class shares differ from the previous dataset by 20.00%, and expect.class_drift is 19.00%"],
+            [
+                "class shares differ from the previous dataset by 20.00%, and expect.class_drift is 19.00%"
+            ],
         ),
         (marker({"cat": 40, "dog": 60}, {"cat": 4, "dog": 6}), Contract(class_drift=0.2), []),
     ],
@@ -90,9 +104,21 @@ def test_shares_at_their_limits_do_not_breach_it():
     crossing = {**NO_DUPLICATES, "same_bytes": {**NO_DUPLICATES["same_bytes"], "across_splits": 1}}
     now = marker(
         {"cat": 99},
-        ledger={"listed": 102, "written": 99, "rejected": {"truncated": 1}, "ignored": {"hidden": 2}, "left_out": {}},
+        ledger={
+            "listed": 102,
+            "written": 99,
+            "rejected": {"truncated": 1},
+            "ignored": {"hidden": 2},
+            "left_out": {},
+        },
         boxes={"listed": 20, "written": 16, "clipped": 4, "empty": 1, "with_left_out_images": 3},
-        labels_of_images={"listed": 12, "written": 5, "not_chosen": 4, "unknown_label": 1, "with_left_out_images": 2},
+        labels_of_images={
+            "listed": 12,
+            "written": 5,
+            "not_chosen": 4,
+            "unknown_label": 1,
+            "with_left_out_images": 2,
+        },
         duplicates=crossing,
     )
     assert find_breaches(now, None, SHARES) == []
@@ -102,9 +128,20 @@ def test_shares_above_their_limits():
     crossing = {**NO_DUPLICATES, "same_bytes": {**NO_DUPLICATES["same_bytes"], "across_splits": 2}}
     now = marker(
         {"cat": 98},
-        ledger={"listed": 100, "written": 98, "rejected": {"truncated": 1, "empty": 1}, "ignored": {}, "left_out": {}},
+        ledger={
+            "listed": 100,
+            "written": 98,
+            "rejected": {"truncated": 1, "empty": 1},
+            "ignored": {},
+            "left_out": {},
+        },
         boxes={"listed": 40, "written": 37, "clipped": 4, "empty": 1, "with_rejected_images": 2},
-        labels_of_images={"listed": 10, "written": 8, "unknown_label": 1, "with_rejected_images": 1},
+        labels_of_images={
+            "listed": 10,
+            "written": 8,
+            "unknown_label": 1,
+            "with_rejected_images": 1,
+        },
         duplicates=crossing,
     )
     assert find_breaches(now, None, SHARES) == [
@@ -118,7 +155,9 @@ def test_shares_above_their_limits():
 def test_boxes_are_counted_by_class_where_there_are_any():
     splits = {"train": {"classes": {"": 3}, "instances": {"cat": 7, "dog": 2}}}
     now = make_marker(splits=splits, labels={"cat": 0, "dog": 1}, boxes={"listed": 9, "written": 9})
-    contract = Contract(images={"train/dog": ImageLimits(at_least=3), "train": ImageLimits(at_most=2)})
+    contract = Contract(
+        images={"train/dog": ImageLimits(at_least=3), "train": ImageLimits(at_most=2)}
+    )
     assert find_breaches(now, None, contract) == [
         "class dog of split train has 2 boxes, and expect.images.train/dog.at_least is 3",
         "split train has 3 images, and expect.images.train.at_most is 2",

@@ -24,7 +24,13 @@ NOTHING = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 
 
 def image(key, content, label="cat", hashed=None):
-    row = {"key": key, "bytes": 5, "sha256": hashlib.sha256(content.encode()).hexdigest(), "class": label, "label": 0}
+    row = {
+        "key": key,
+        "bytes": 5,
+        "sha256": hashlib.sha256(content.encode()).hexdigest(),
+        "class": label,
+        "label": 0,
+    }
     more = {} if hashed is None else {"difference_hash": f"{hashed:016x}"}
     return {
         **row,
@@ -39,7 +45,13 @@ def image(key, content, label="cat", hashed=None):
     }
 
 
-REJECTED = {"key": "x", "bytes": 5, "sha256": hashlib.sha256(b"one").hexdigest(), "rejected": "truncated", "class": "x"}
+REJECTED = {
+    "key": "x",
+    "bytes": 5,
+    "sha256": hashlib.sha256(b"one").hexdigest(),
+    "rejected": "truncated",
+    "class": "x",
+}
 
 
 def write(output, rows_by_split):
@@ -51,9 +63,13 @@ def write(output, rows_by_split):
         numbers[split] += 1
         records = [row_from_json(row) for row in rows if "rejected" not in row]
         columns = columns_of(records)
-        (staging / f"{split}-{index:05d}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+        (staging / f"{split}-{index:05d}.jsonl").write_text(
+            "".join(f"{json.dumps(row)}\n" for row in rows)
+        )
         (staging / f"{split}-{index:05d}.columns").write_bytes(b"".join(columns.values()))
-        report = ShardReport(split, index, len(rows), RowTotals(), AnnotationTotals(), records=len(records))
+        report = ShardReport(
+            split, index, len(rows), RowTotals(), AnnotationTotals(), records=len(records)
+        )
         reports.append(replace(report, contents=bytes(columns["contents"])))
     return reports
 
@@ -61,7 +77,9 @@ def write(output, rows_by_split):
 def find_copies(output, reports):
     found = []
     with new_pipeline() as root:
-        plan = SimpleNamespace(staging=str(output / ".staging-0"), summary=SimpleNamespace(references=10))
+        plan = SimpleNamespace(
+            staging=str(output / ".staging-0"), summary=SimpleNamespace(references=10)
+        )
         plan = AsSingleton(root | "Plan" >> beam.Create([plan]))
         assert_that(
             root | beam.Create(reports[::-1]) | FindCopies(plan),
@@ -92,11 +110,21 @@ def test_a_dataset_without_duplicates(listed):
 def test_same_bytes_across_splits_and_of_several_classes(listed):
     found, lines = listed(
         ("test", [image("a", "one"), image("b", "two", None)]),
-        ("train", [image("c", "one"), image("d", "two", "dog"), image("e", "three"), image("f", "one")]),
+        (
+            "train",
+            [image("c", "one"), image("d", "two", "dog"), image("e", "three"), image("f", "one")],
+        ),
         ("train", [image("g", "three"), REJECTED]),
     )
-    assert asdict(found.same_bytes) == {"groups": 3, "images": 4, "across_splits": 2, "conflicting": 1}
-    digests = {content: hashlib.sha256(content.encode()).hexdigest() for content in ("one", "two", "three")}
+    assert asdict(found.same_bytes) == {
+        "groups": 3,
+        "images": 4,
+        "across_splits": 2,
+        "conflicting": 1,
+    }
+    digests = {
+        content: hashlib.sha256(content.encode()).hexdigest() for content in ("one", "two", "three")
+    }
     expected = [
         {
             "kind": "same_bytes",
@@ -116,7 +144,10 @@ def test_same_bytes_across_splits_and_of_several_classes(listed):
             "count": 2,
             "splits": ["test", "train"],
             "classes": ["", "dog"],
-            "images": [{"key": "b", "split": "test", "class": None}, {"key": "d", "split": "train", "class": "dog"}],
+            "images": [
+                {"key": "b", "split": "test", "class": None},
+                {"key": "d", "split": "train", "class": "dog"},
+            ],
         },
         {
             "kind": "same_bytes",
@@ -124,7 +155,10 @@ def test_same_bytes_across_splits_and_of_several_classes(listed):
             "count": 2,
             "splits": ["train"],
             "classes": ["cat"],
-            "images": [{"key": "e", "split": "train", "class": "cat"}, {"key": "g", "split": "train", "class": "cat"}],
+            "images": [
+                {"key": "e", "split": "train", "class": "cat"},
+                {"key": "g", "split": "train", "class": "cat"},
+            ],
         },
     ]
     assert lines == sorted(expected, key=lambda line: line["sha256"])
@@ -132,12 +166,22 @@ def test_same_bytes_across_splits_and_of_several_classes(listed):
 
 def test_a_large_group_is_listed_in_part_and_counted_in_full(listed, monkeypatch):
     monkeypatch.setattr(duplicates, "MOST_LISTED", 3)
-    found, (line,) = listed(("train", [image(f"{number}", "same", f"{number % 2}") for number in range(10)]))
+    found, (line,) = listed(
+        ("train", [image(f"{number}", "same", f"{number % 2}") for number in range(10)])
+    )
     assert (line["count"], [each["key"] for each in line["images"]]) == (10, ["0", "1", "2"])
-    assert asdict(found.same_bytes) == {"groups": 1, "images": 9, "across_splits": 0, "conflicting": 1}
+    assert asdict(found.same_bytes) == {
+        "groups": 1,
+        "images": 9,
+        "across_splits": 0,
+        "conflicting": 1,
+    }
 
 
-@given(st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["train", "test"])), max_size=40), st.integers(1, 20))
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.sampled_from(["train", "test"])), max_size=40),
+    st.integers(1, 20),
+)
 def test_groups_are_all_images_of_the_same_bytes(tmp_path_factory, images, group_images):
     numbers = count()
     by_split = {split: [] for split in ("test", "train")}
@@ -162,7 +206,10 @@ PATTERN = 0x0F0F_1234_5678_F0F0
 def test_look_alikes_are_pairs_of_different_bytes(listed):
     found, lines = listed(
         ("test", [image("a", "one", hashed=PATTERN), image("far", "far", hashed=PATTERN ^ 0xFFFF)]),
-        ("train", [image("b", "one", hashed=PATTERN), image("c", "two", "dog", hashed=PATTERN ^ 0b111)]),
+        (
+            "train",
+            [image("b", "one", hashed=PATTERN), image("c", "two", "dog", hashed=PATTERN ^ 0b111)],
+        ),
     )
     assert found.same_bytes.groups == 1
     assert asdict(found.look_alike) == {
@@ -171,16 +218,28 @@ def test_look_alikes_are_pairs_of_different_bytes(listed):
     same, alike = lines
     assert same["kind"] == "same_bytes"
     images = sorted(alike.pop("images"), key=lambda each: each["key"])
-    assert alike == {"kind": "look_alike", "distance": 3, "splits": ["test", "train"], "classes": ["cat", "dog"]}
+    assert alike == {
+        "kind": "look_alike",
+        "distance": 3,
+        "splits": ["test", "train"],
+        "classes": ["cat", "dog"],
+    }
     assert images == [
         {"key": "a", "split": "test", "class": "cat", "sha256": hashlib.sha256(b"one").hexdigest()},
-        {"key": "c", "split": "train", "class": "dog", "sha256": hashlib.sha256(b"two").hexdigest()},
+        {
+            "key": "c",
+            "split": "train",
+            "class": "dog",
+            "sha256": hashlib.sha256(b"two").hexdigest(),
+        },
     ]
 
 
 @pytest.mark.parametrize("blank", [0, 2**64 - 1, 0b11111, 2**64 - 1 - (1 << 40)])
 def test_pictures_without_a_pattern_look_like_nothing(listed, blank):
-    found, lines = listed(("train", [image("a", "one", hashed=blank), image("b", "two", hashed=blank)]))
+    found, lines = listed(
+        ("train", [image("a", "one", hashed=blank), image("b", "two", hashed=blank)])
+    )
     assert (lines, found.look_alike.pairs, found.look_alike.complete) == ([], 0, True)
 
 
@@ -191,7 +250,9 @@ def test_hashes_of_some_images_alone_are_not_compared(listed):
 
 def test_images_of_one_shard_are_listed_in_its_order(listed):
     rows = [image(key, "one") for key in "bca"]
-    _, lines = listed(("train", [image("d", "two")]), ("train", rows), ("test", [image("e", "one")]))
+    _, lines = listed(
+        ("train", [image("d", "two")]), ("train", rows), ("test", [image("e", "one")])
+    )
     assert [each["key"] for each in lines[0]["images"]] == ["e", "b", "c", "a"]
 
 
@@ -202,7 +263,9 @@ def test_images_whose_digests_only_begin_alike_are_not_copies(listed):
 
 
 def test_only_the_shards_with_copies_are_read_again(tmp_path):
-    reports = write(tmp_path, [("train", [image("a", "one"), image("b", "one")]), ("test", [image("c", "two")])])
+    reports = write(
+        tmp_path, [("train", [image("a", "one"), image("b", "one")]), ("test", [image("c", "two")])]
+    )
     (tmp_path / ".staging-0" / "test-00000.jsonl").unlink()
     ((place, rows),) = find_copies(tmp_path, reports)
     assert (place, len(rows)) == (("train", 0), 2)

@@ -7,7 +7,12 @@ from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
-from recordmill.schemas.dataset.totals import AnnotationTotals, FinishedShards, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import (
+    AnnotationTotals,
+    FinishedShards,
+    RowTotals,
+    ShardReport,
+)
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
@@ -26,7 +31,14 @@ from recordmill.transforms.publishing.staged_dataset import (
 SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
 DUPLICATES_STORED = to_json(DUPLICATE_NUMBERS)
-EMPTY_RUN = {"id": "", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0, "images_reused": 0}
+EMPTY_RUN = {
+    "id": "",
+    "inputs": {},
+    "versions": "",
+    "finished": "",
+    "shards_reused": 0,
+    "images_reused": 0,
+}
 ZERO = "0" * 64
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 
@@ -35,7 +47,16 @@ def report(split, index, records, classes=None, **changes):
     classes = classes or {"cat": records}
     rows = RowTotals(records, 50, Counter(classes), changes=Counter(changes))
     return ShardReport(
-        split, index, records, rows, AnnotationTotals(), "ab", records, 100 * records, f"{split}{index}", "side"
+        split,
+        index,
+        records,
+        rows,
+        AnnotationTotals(),
+        "ab",
+        records,
+        100 * records,
+        f"{split}{index}",
+        "side",
     )
 
 
@@ -63,7 +84,10 @@ def make_plan(**changed):
 
 
 def test_shards_with_records_are_named_densely():
-    named = [(shard.entry.name, shard.entry.sidecar, shard.report.index) for shard in name_shards(REPORTS, SETTINGS)]
+    named = [
+        (shard.entry.name, shard.entry.sidecar, shard.report.index)
+        for shard in name_shards(REPORTS, SETTINGS)
+    ]
     assert named == [
         ("test-00000-of-00001.tfrecord", "sidecars/test-00000-of-00001.tfrecord.jsonl", 0),
         ("train-00000-of-00002.tfrecord", "sidecars/train-00000-of-00002.tfrecord.jsonl", 0),
@@ -72,7 +96,9 @@ def test_shards_with_records_are_named_densely():
 
 
 def test_a_name_may_hold_the_number_of_records():
-    settings = make_settings(shards=ShardSettings(name="{split}{index:02d}-192x192-{records}.tfrec"))
+    settings = make_settings(
+        shards=ShardSettings(name="{split}{index:02d}-192x192-{records}.tfrec")
+    )
     assert [shard.entry.name for shard in name_shards(REPORTS, settings)] == [
         "test00-192x192-1.tfrec",
         "train00-192x192-2.tfrec",
@@ -82,7 +108,12 @@ def test_a_name_may_hold_the_number_of_records():
 
 def marker():
     return build_marker(
-        make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, gather_reports(REPORTS), DUPLICATE_NUMBERS
+        make_plan(),
+        name_shards(REPORTS, SETTINGS),
+        LEDGER,
+        SETTINGS,
+        gather_reports(REPORTS),
+        DUPLICATE_NUMBERS,
     )
 
 
@@ -112,7 +143,13 @@ def test_the_marker_is_exact():
         "duplicates": DUPLICATES_STORED,
         "input_bytes": 200,
         "output_bytes": 600,
-        "files": ["labels.txt", "rejected.jsonl", "config.yaml", "duplicates.jsonl", "sidecars/rejected-00000.jsonl"],
+        "files": [
+            "labels.txt",
+            "rejected.jsonl",
+            "config.yaml",
+            "duplicates.jsonl",
+            "sidecars/rejected-00000.jsonl",
+        ],
         "fingerprint": {"dataset": ZERO, "splits": {"train": ZERO, "test": ZERO}, "classes": {}},
         "index": "records.index",
         "notes": ["a note"],
@@ -165,7 +202,9 @@ def test_two_shards_with_one_name_are_an_error():
     )
     reports = [report("a", index, 1) for index in range(101)] + [report("a10", 0, 1)]
     plan, finished = make_plan(starts={"a": [0], "a10": [0]}), gather_reports(reports)
-    described = build_marker(plan, name_shards(reports, settings), LEDGER, settings, finished, DUPLICATE_NUMBERS)
+    described = build_marker(
+        plan, name_shards(reports, settings), LEDGER, settings, finished, DUPLICATE_NUMBERS
+    )
     with pytest.raises(ValueError, match=r"would be called a100\.record: change shards\.name"):
         check_names(described)
     check_names(marker())
@@ -186,7 +225,10 @@ def test_the_order_of_the_reports_changes_no_byte():
 def test_an_outcome_repeats_the_numbers():
     assert marker().numbers() == {
         "unit": "image",
-        "splits": {"train": {"images": 5, "shards": 2, "bytes": 500}, "test": {"images": 1, "shards": 1, "bytes": 100}},
+        "splits": {
+            "train": {"images": 5, "shards": 2, "bytes": 500},
+            "test": {"images": 1, "shards": 1, "bytes": 100},
+        },
         "classes": 2,
         "ledger": to_json(LEDGER),
         "changes": {"rotated": 3},
@@ -213,10 +255,16 @@ def test_a_preview_tells_what_is_expected():
     summary.splits["train"].classes.update(cat=2, dog=1)
     summary.rejected["no_class"] = 1
     numbers = preview_numbers(
-        make_plan(summary=summary, starts={"train": [0, 5]}, estimated_bytes={"train": 33}), make_settings()
+        make_plan(summary=summary, starts={"train": [0, 5]}, estimated_bytes={"train": 33}),
+        make_settings(),
     )
     assert numbers["splits"] == {"train": {"images": 3, "shards": 2, "bytes": 33}}
-    assert numbers["ledger"] == {"listed": 4, "rejected": {"no_class": 1}, "ignored": {}, "left_out": {}}
+    assert numbers["ledger"] == {
+        "listed": 4,
+        "rejected": {"no_class": 1},
+        "ignored": {},
+        "left_out": {},
+    }
     assert (numbers["classes"], numbers["input_bytes"], numbers["unit"]) == (2, 30, "image")
 
 
@@ -226,14 +274,19 @@ def test_boxes_are_counted_by_class_next_to_the_images():
         for each, instances in zip(REPORTS, ({"dog": 2, "cat": 4}, {"cat": 1}), strict=False)
     ]
     shards = name_shards(boxes, SETTINGS)
-    splits = build_marker(make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS).splits
+    splits = build_marker(
+        make_plan(), shards, LEDGER, SETTINGS, gather_reports(boxes), DUPLICATE_NUMBERS
+    ).splits
     own = {report.split: report for report in boxes}
     assert {name: split.instances for name, split in splits.items()} == {
-        name: dict(sorted(own[name].rows.instances.items())) if name in own else {} for name in splits
+        name: dict(sorted(own[name].rows.instances.items())) if name in own else {}
+        for name in splits
     }
     assert [splits[name].class_counts for name in own] == [own[name].rows.instances for name in own]
     finished = gather_reports(REPORTS)
     plain = build_marker(
         make_plan(), name_shards(REPORTS, SETTINGS), LEDGER, SETTINGS, finished, DUPLICATE_NUMBERS
     ).splits
-    assert all(split.class_counts == split.classes and split.instances is None for split in plain.values())
+    assert all(
+        split.class_counts == split.classes and split.instances is None for split in plain.values()
+    )

@@ -26,7 +26,9 @@ def sidecars(tmp_path):
         paths = {}
         for split, contents in splits.items():
             rows = [
-                {"key": "a", "sha256": digest(number)} if number >= 0 else {"key": "a", "sha256": None, "rejected": "x"}
+                {"key": "a", "sha256": digest(number)}
+                if number >= 0
+                else {"key": "a", "sha256": None, "rejected": "x"}
                 for number in contents
             ]
             path = tmp_path / f"{word}-{split}.jsonl"
@@ -61,7 +63,9 @@ def test_a_copy_that_was_in_both_splits_has_not_moved():
     assert moved(old, {"train": [1, 2, 3], "test": [1]}) == {("test", "train"): 1}
 
 
-contents = st.dictionaries(st.sampled_from("abc"), st.lists(st.integers(0, 9), max_size=9), max_size=3)
+contents = st.dictionaries(
+    st.sampled_from("abc"), st.lists(st.integers(0, 9), max_size=9), max_size=3
+)
 
 
 @given(contents, contents)
@@ -79,7 +83,9 @@ def stage(folder, splits):
     """Writes the columns of one shard a split; gives their reports."""
     reports = []
     for split, numbers in splits.items():
-        columns = columns_of(row_from_json(written("a", sha256=digest(number))) for number in numbers)
+        columns = columns_of(
+            row_from_json(written("a", sha256=digest(number))) for number in numbers
+        )
         (folder / f"{split}-00000.columns").write_bytes(b"".join(columns.values()))
         counts = len(numbers), RowTotals(), AnnotationTotals()
         reports.append(ShardReport(split, 0, *counts, records=len(numbers)))
@@ -87,8 +93,13 @@ def stage(folder, splits):
 
 
 def marker_of(paths, records=3):
-    splits = {split: [{"sidecar": path, "records": records} for path in own] for split, own in paths.items()}
-    return make_marker(splits={split: {"records": records, "shards": own} for split, own in splits.items()})
+    splits = {
+        split: [{"sidecar": path, "records": records} for path in own]
+        for split, own in paths.items()
+    }
+    return make_marker(
+        splits={split: {"records": records, "shards": own} for split, own in splits.items()}
+    )
 
 
 def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
@@ -108,11 +119,24 @@ def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeyp
         (tmp_path / f"{name}.jsonl").write_bytes(content)
     for name in ("absent", "no_json", "no_row", "no_digest"):
         assert list(
-            compare_splits(str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), str(tmp_path), [], "image")
-        ) == ["whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"]
+            compare_splits(
+                str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), str(tmp_path), [], "image"
+            )
+        ) == [
+            "whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"
+        ]
     monkeypatch.setattr(duplicates, "MOST_COMPARED", 8)
     empty = marker_of({"train": [], "test": []})
-    assert list(compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2, 3]}), "row")) == [
-        "whether rows have moved between splits was not checked: they are more than 8"
-    ]
-    assert list(compare_splits(str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2]}), "row")) == []
+    assert list(
+        compare_splits(
+            str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2, 3]}), "row"
+        )
+    ) == ["whether rows have moved between splits was not checked: they are more than 8"]
+    assert (
+        list(
+            compare_splits(
+                str(tmp_path), empty, str(tmp_path), stage(tmp_path, {"train": [1, 2]}), "row"
+            )
+        )
+        == []
+    )

@@ -18,10 +18,17 @@ FLIPS = st.lists(st.integers(0, 63), max_size=7)
 def distances(hashes):
     """Of every two places, by brute force."""
     values = [int(value) for value in hashes]
-    return {(at, to): (values[at] ^ values[to]).bit_count() for to in range(len(values)) for at in range(to)}
+    return {
+        (at, to): (values[at] ^ values[to]).bit_count()
+        for to in range(len(values))
+        for at in range(to)
+    }
 
 
-@given(st.lists(CENTRES, min_size=1, max_size=4), st.lists(st.tuples(st.integers(0, 3), FLIPS), max_size=25))
+@given(
+    st.lists(CENTRES, min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 3), FLIPS), max_size=25),
+)
 def test_all_near_pairs_are_found_and_no_others(centres, copies):
     hashes = set(centres)
     for number, flips in copies:

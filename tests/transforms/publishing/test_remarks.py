@@ -40,13 +40,20 @@ def test_the_worst_comes_first_with_the_place_of_more():
         duplicates={"same_bytes": SAME, "look_alike": alike},
         splits={"train": split(cat=100, dog=5), "test": split(cat=5)},
         labels={"cat": 0, "dog": 1, "emu": 2},
-        ledger={"listed": 115, "written": 110, "rejected": {"empty": 1, "truncated": 4}, "ignored": {}, "left_out": {}},
+        ledger={
+            "listed": 115,
+            "written": 110,
+            "rejected": {"empty": 1, "truncated": 4},
+            "ignored": {},
+            "left_out": {},
+        },
     )
     assert find_remarks(dataset, ImageTotals(), make_settings()) == [
         Remark("1 image is in more than one class.", "duplicates"),
         Remark("1 image is in more than one split: scores will look too good.", "duplicates"),
         Remark(
-            "3 pairs of images that look alike are in more than one split: scores will look too good.", "duplicates"
+            "3 pairs of images that look alike are in more than one split: scores will look too good.",
+            "duplicates",
         ),
         Remark("test has no image of 1 of 2 classes that have any.", "classes"),
         Remark("1 of 3 classes has no image at all: emu.", "classes"),
@@ -66,14 +73,19 @@ def test_one_class_is_one():
 
 
 def test_images_without_a_label_are_reported_where_others_have_one():
-    dataset = marker(splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}, labels={"cat": 0})
+    dataset = marker(
+        splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}, labels={"cat": 0}
+    )
     assert texts(dataset) == ["4 of 6 images have no label."]
     assert texts(marker(splits={"train": split(**{"": 4})}, labels={})) == []
 
 
 @pytest.mark.parametrize(("boxes", "of"), [({"listed": 22, "written": 22}, "box"), (None, "label")])
 def test_of_images_with_several_classes_these_are_counted(boxes, of):
-    splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
+    splits = {
+        "train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}},
+        "test": {**split(), "instances": {}},
+    }
     dataset = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
     assert dataset.class_counts == {"cat": 20, "dog": 2}
     lacking, imbalance = texts(dataset)
@@ -82,7 +94,12 @@ def test_of_images_with_several_classes_these_are_counted(boxes, of):
 
 
 def test_dropped_boxes_and_images_without_any_are_reported():
-    without = {"no_file": 88, "no_objects": 0, "all_dropped": 33, "dropped": {"unknown_class": {"1": 40}}}
+    without = {
+        "no_file": 88,
+        "no_objects": 0,
+        "all_dropped": 33,
+        "dropped": {"unknown_class": {"1": 40}},
+    }
     dataset = marker(
         boxes={"clipped": 3, "listed": 558, "outside": 1, "unknown_class": 41, "written": 516},
         dropped_boxes={"outside": {"cat": 1}, "unknown_class": {"1": 30, "2": 11}},
@@ -90,15 +107,30 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     )
     assert find_remarks(dataset, ImageTotals(), make_settings()) == [
         Remark("42 of 558 boxes were dropped (unknown_class: 1, 2; outside: cat).", "boxes"),
-        Remark("121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).", "boxes"),
+        Remark(
+            "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).",
+            "boxes",
+        ),
     ]
 
 
-@pytest.mark.parametrize(("lone", "are"), [(1, "file without an image is"), (10, "files without an image are")])
+@pytest.mark.parametrize(
+    ("lone", "are"), [(1, "file without an image is"), (10, "files without an image are")]
+)
 def test_annotation_files_that_no_image_belongs_to_are_reported(lone, are):
-    ledger = {"listed": 22, "written": 22, "rejected": {}, "ignored": {"read_only_with_images": lone}, "left_out": {}}
-    dataset = marker(ledger=ledger, boxes={"listed": 1, "written": 1}, images_without_boxes={"no_file": 10})
-    expected = f"10 images have no box: 10 have no annotation file; {lone} annotation {are} ignored."
+    ledger = {
+        "listed": 22,
+        "written": 22,
+        "rejected": {},
+        "ignored": {"read_only_with_images": lone},
+        "left_out": {},
+    }
+    dataset = marker(
+        ledger=ledger, boxes={"listed": 1, "written": 1}, images_without_boxes={"no_file": 10}
+    )
+    expected = (
+        f"10 images have no box: 10 have no annotation file; {lone} annotation {are} ignored."
+    )
     assert texts(dataset) == [expected]
 
 
@@ -113,12 +145,19 @@ def test_lost_exact_pixels_are_reported(count, images):
 
 def test_images_that_grew_are_reported():
     statistics = ImageTotals(reencoded=Reencoded(7, 300, 700), lossless=Reencoded(0, 0, 0))
-    assert texts(marker(), statistics) == ["7 images were encoded again and 2.3 times as large as before."]
+    assert texts(marker(), statistics) == [
+        "7 images were encoded again and 2.3 times as large as before."
+    ]
     assert texts(marker(), ImageTotals(reencoded=Reencoded(7, 300, 400))) == []
 
 
 def test_rejected_files_of_many_images_are_counted():
-    ledger = {"listed": 9, "written": 5, "rejected": {"bad_archive": 2, "bad_array": 1, "empty": 1}, "ignored": {}}
+    ledger = {
+        "listed": 9,
+        "written": 5,
+        "rejected": {"bad_archive": 2, "bad_array": 1, "empty": 1},
+        "ignored": {},
+    }
     assert texts(marker(ledger={**ledger, "left_out": {}})) == [
         "2 files were rejected (bad_archive): all images in such files are missing.",
         "1 file was rejected (bad_array): all images in such files are missing.",

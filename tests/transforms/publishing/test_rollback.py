@@ -8,9 +8,20 @@ from recordmill import storage
 from recordmill.transforms.claim_output import decide_action, read_output
 from recordmill.transforms.publishing.staged_dataset import publish_staged, roll_back
 
-MOVED = {"a.tfrecord": b"new a", "labels.txt": b"new labels", "sidecars/a.tfrecord.jsonl": b"new sidecar of a"}
+MOVED = {
+    "a.tfrecord": b"new a",
+    "labels.txt": b"new labels",
+    "sidecars/a.tfrecord.jsonl": b"new sidecar of a",
+}
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}
-RUN = {"id": "r", "inputs": {}, "versions": "", "finished": "", "shards_reused": 0, "images_reused": 0}
+RUN = {
+    "id": "r",
+    "inputs": {},
+    "versions": "",
+    "finished": "",
+    "shards_reused": 0,
+    "images_reused": 0,
+}
 MARKER = marker_json(splits={"train": {}}, run=RUN)
 
 
@@ -30,7 +41,10 @@ def arrange(output, old=()):
     (output / "NOTES.txt").write_bytes(b"mine")
 
 
-PARTS = {f".staging-p/{number}.part": content for number, content in enumerate((MOVED | WAITING).values())}
+PARTS = {
+    f".staging-p/{number}.part": content
+    for number, content in enumerate((MOVED | WAITING).values())
+}
 
 
 def test_what_was_published_goes_back_and_is_unfinished_work(tmp_path, tree):

@@ -15,7 +15,12 @@ from recordmill.storage.dataset_files import contents_digest
 from recordmill.transforms.claim_output import decide_action, read_output
 from recordmill.transforms.publishing.staged_dataset import publish_staged
 
-OLD = {"train-0-of-3": b"old 0", "train-1-of-3": b"old 1", "train-2-of-3": b"old 2", "same-name": b"old same"}
+OLD = {
+    "train-0-of-3": b"old 0",
+    "train-1-of-3": b"old 1",
+    "train-2-of-3": b"old 2",
+    "same-name": b"old same",
+}
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}
 PLANS = ["", "old", "new"]
 """Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of unread files."""
@@ -25,7 +30,8 @@ SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 def described(plan_id, files):
     shards = [
-        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)} for name, content in files.items()
+        {"name": name, "sidecar": f"sidecars/{name}.jsonl", "bytes": len(content)}
+        for name, content in files.items()
     ]
     splits = {"train": {"shards": shards}}
     return marker_json(plan_id=plan_id, splits=splits, files=SIDE_FILES, run={**RUN, "id": plan_id})
@@ -56,7 +62,9 @@ def arrange(output, with_old):
         moves.append([f"{index}.part", target])
     (staging / "train-0.done.json").write_text("{}")
     switch = {"moves": moves, "removes": list(old)}
-    (staging / "recordmill.json").write_text(json.dumps({**described("new", NEW), "switch": switch}))
+    (staging / "recordmill.json").write_text(
+        json.dumps({**described("new", NEW), "switch": switch})
+    )
 
 
 def without_staging(files):
@@ -78,7 +86,10 @@ def test_a_cut_at_any_step_is_repaired_by_the_next_run(tmp_path, tree, cut_after
             seen.add("none")
         elif marker == described("new", NEW):
             seen.add("new")
-            assert after == {**contents("new", "new", NEW), "recordmill.json": after["recordmill.json"]}
+            assert after == {
+                **contents("new", "new", NEW),
+                "recordmill.json": after["recordmill.json"],
+            }
         else:  # a marker, where there is one, describes the files that are there
             seen.add("old")
             assert after == before
@@ -92,7 +103,9 @@ def test_a_cut_at_any_step_is_repaired_by_the_next_run(tmp_path, tree, cut_after
         whole = tree(output)
         assert json.loads(whole.pop("recordmill.json")) == described("new", NEW)
         assert whole == contents("new", "new", NEW)
-        assert sorted(os.listdir(output)) == sorted([*NEW, *SIDE_FILES, "recordmill.json", "sidecars"])
+        assert sorted(os.listdir(output)) == sorted(
+            [*NEW, *SIDE_FILES, "recordmill.json", "sidecars"]
+        )
         if len(done) < most:
             break
     assert seen == {"new", "none"} | ({"old"} if with_old else set())
@@ -125,11 +138,21 @@ def test_a_move_that_copied_and_did_not_delete_is_done_again(tmp_path, tree):
     assert tree(tmp_path)["same-name"] == NEW["same-name"]
 
 
-STEPS = ["remove_files", "make_folder", "folder_names", "exists", "move_file", "write_file", "remove_folder"]
+STEPS = [
+    "remove_files",
+    "make_folder",
+    "folder_names",
+    "exists",
+    "move_file",
+    "write_file",
+    "remove_folder",
+]
 
 
 @pytest.mark.parametrize("with_old", PLANS)
-def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, monkeypatch, with_old):
+def test_two_runs_that_switch_at_once_leave_the_whole_dataset(
+    tmp_path, tree, monkeypatch, with_old
+):
     # The second switches all at once between any two steps of the first.
     for at in count():
         output = tmp_path / f"{at}"
@@ -146,7 +169,10 @@ def test_two_runs_that_switch_at_once_leave_the_whole_dataset(tmp_path, tree, mo
 
             return call
 
-        with monkeypatch.context() as patch, suppress(FileNotFoundError):  # which `publish` takes for what it is
+        with (
+            monkeypatch.context() as patch,
+            suppress(FileNotFoundError),
+        ):  # which `publish` takes for what it is
             for name in STEPS:
                 patch.setattr(storage, name, within(getattr(storage, name)))
             publish_staged(str(output), "new")
@@ -163,7 +189,10 @@ def test_files_of_others_stay(tmp_path, tree):
     (tmp_path / "NOTES.txt").write_bytes(b"mine")
     (tmp_path / "sidecars/mine").write_bytes(b"mine")
     publish_staged(str(tmp_path), "new")
-    assert {name for name, content in tree(tmp_path).items() if content == b"mine"} == {"NOTES.txt", "sidecars/mine"}
+    assert {name for name, content in tree(tmp_path).items() if content == b"mine"} == {
+        "NOTES.txt",
+        "sidecars/mine",
+    }
 
 
 @pytest.mark.parametrize("fits", [False, True])
@@ -183,7 +212,9 @@ def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits)
     (output / "transform_fn" / "analysis.json").write_text(json.dumps(note))
     publish_staged(str(output), "new")
     learnt = {name for name in tree(output) if name.startswith("transform_fn")}
-    assert learnt == ({"transform_fn/saved_model.pb", "transform_fn/analysis.json"} if fits else set())
+    assert learnt == (
+        {"transform_fn/saved_model.pb", "transform_fn/analysis.json"} if fits else set()
+    )
 
 
 def failing_from(monkeypatch, first, last):
@@ -248,8 +279,12 @@ def without_marker(files):
 
 
 @pytest.mark.parametrize("with_old", PLANS)
-@pytest.mark.parametrize("name", ["labels.txt", "train-1-of-2", "sidecars/train-1-of-2.jsonl", "n" * 300, "a/b.tfrec"])
-def test_what_no_file_can_be_renamed_to_is_found_before_anything_is_touched(tmp_path, tree, with_old, name):
+@pytest.mark.parametrize(
+    "name", ["labels.txt", "train-1-of-2", "sidecars/train-1-of-2.jsonl", "n" * 300, "a/b.tfrec"]
+)
+def test_what_no_file_can_be_renamed_to_is_found_before_anything_is_touched(
+    tmp_path, tree, with_old, name
+):
     arrange(tmp_path, with_old)
     if len(name) == 300 or name == "a/b.tfrec":
         pending = json.loads((tmp_path / ".staging-new" / "recordmill.json").read_bytes())
@@ -283,5 +318,8 @@ def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkey
 def test_a_staging_marker_without_its_moves_is_damaged(tmp_path):
     (tmp_path / ".staging-p").mkdir()
     (tmp_path / ".staging-p" / "recordmill.json").write_text(json.dumps(marker_json()))
-    with pytest.raises(LoadError, match=r"was cut and cannot be completed \(it is not of type dict\): delete it with"):
+    with pytest.raises(
+        LoadError,
+        match=r"was cut and cannot be completed \(it is not of type dict\): delete it with",
+    ):
         publish_staged(str(tmp_path), "p")

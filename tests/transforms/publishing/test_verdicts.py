@@ -6,7 +6,12 @@ import pytest
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
-from recordmill.schemas.dataset.totals import AnnotationTotals, FinishedShards, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import (
+    AnnotationTotals,
+    FinishedShards,
+    RowTotals,
+    ShardReport,
+)
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
@@ -29,14 +34,23 @@ REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in ran
 
 def report(records=0, rejected=None, classes=None, refs=(), index=0, split="train", boxes=None):
     digest = fingerprint(list(refs)).digest
-    rows = RowTotals(records, classes=Counter(classes), rejected=Counter(rejected), boxes=Counter(boxes))
+    rows = RowTotals(
+        records, classes=Counter(classes), rejected=Counter(rejected), boxes=Counter(boxes)
+    )
     return ShardReport(split, index, len(refs), rows, AnnotationTotals(), digest, records)
 
 
 def summary(listed, **splits):
     split = SplitSummary(classes=Counter(splits))
     planned = sum(map(digest_of, REFS)) % 2**256
-    return Summary(listed, Counter(hidden=2), Counter(), Counter(limit=3), {"train": split}, planned_digest=planned)
+    return Summary(
+        listed,
+        Counter(hidden=2),
+        Counter(),
+        Counter(limit=3),
+        {"train": split},
+        planned_digest=planned,
+    )
 
 
 def reports_of(first=tuple(REFS[:7]), second=tuple(REFS[7:])):
@@ -66,7 +80,9 @@ def test_everything_listed_is_accounted_for():
 
 @pytest.mark.parametrize("listed", [17, 19])
 def test_a_ledger_that_does_not_add_up_raises(listed):
-    with pytest.raises(LedgerError, match=f"{listed} references were listed and 18 are accounted for: {{'listed'"):
+    with pytest.raises(
+        LedgerError, match=f"{listed} references were listed and 18 are accounted for: {{'listed'"
+    ):
         balance(summary(listed), reports_of())
 
 
@@ -138,7 +154,9 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
 
 
 def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType({})):
-    return SimpleNamespace(max_rejected=limits, unit=unit, source=SimpleNamespace(files=files, remedies=remedies))
+    return SimpleNamespace(
+        max_rejected=limits, unit=unit, source=SimpleNamespace(files=files, remedies=remedies)
+    )
 
 
 @pytest.mark.parametrize(
@@ -167,7 +185,11 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             [],
             "nothing is left: all 1,200 images were rejected (1200 no_class)",
         ),
-        (ledger(0, no_class=2, bad=1), [], "nothing is left: all 3 images were rejected (2 no_class, 1 bad)"),
+        (
+            ledger(0, no_class=2, bad=1),
+            [],
+            "nothing is left: all 3 images were rejected (2 no_class, 1 bad)",
+        ),
         (ledger(5), ["a"], ""),
         (
             ledger(5),
@@ -193,7 +215,9 @@ CONVERT = "convert such files first"
 ADD = "add such labels to labels.classes, or let labels.catch_all take them"
 
 
-@pytest.mark.parametrize(("reason", "remedy"), [("format_not_allowed", CONVERT), ("unknown_label", ADD)])
+@pytest.mark.parametrize(
+    ("reason", "remedy"), [("format_not_allowed", CONVERT), ("unknown_label", ADD)]
+)
 def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
     problem = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
     assert problem.endswith(
@@ -206,8 +230,13 @@ def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
 
 def test_one_image_is_singular_and_one_in_a_file_of_many_cannot_be_ignored():
     problem = check_limits(ledger(5), ["a"], settings(RejectionLimits(), files=("*.csv",)), {})
-    assert problem == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
-    problem = check_limits(ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {})
+    assert (
+        problem
+        == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
+    )
+    problem = check_limits(
+        ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {}
+    )
     assert problem == (
         "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and max_rejected.share (1.00%); "
         "raise one of the limits"
@@ -250,7 +279,10 @@ def test_an_example_of_the_most_frequent_reason_is_given(ledger, expected):
     assert check_limits(ledger, [], settings(), EXAMPLES) == expected
 
 
-BOXES = [{"listed": 5, "written": 3, "clipped": 2, "empty": 2}, {"listed": 4, "written": 1, "with_rejected_images": 3}]
+BOXES = [
+    {"listed": 5, "written": 3, "clipped": 2, "empty": 2},
+    {"listed": 4, "written": 1, "with_rejected_images": 3},
+]
 
 
 def test_boxes_have_a_ledger_of_their_own():
@@ -265,7 +297,9 @@ def test_boxes_have_a_ledger_of_their_own():
     assert balance_boxes(Summary(), gather_reports(reports_of())) == {}
 
 
-@pytest.mark.parametrize(("listed", "more"), [(8, {}), (9, {"empty": 3}), (9, {"written": 0}), (9, {"listed": 6})])
+@pytest.mark.parametrize(
+    ("listed", "more"), [(8, {}), (9, {"empty": 3}), (9, {"written": 0}), (9, {"listed": 6})]
+)
 def test_boxes_that_do_not_add_up_raise(listed, more):
     finished = gather_reports([report(boxes=BOXES[0] | more), report(boxes=BOXES[1])])
     with pytest.raises(LedgerError, match=f"{listed} boxes were listed"):
@@ -299,10 +333,18 @@ def test_what_the_source_advises_follows_the_reason():
     remedies = {"no_class": "move them", "unknown_label": "rename it"}
     problem = check_limits(ledger(0, no_class=2, bad=1), [], settings(remedies=remedies), {})
     assert problem == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
-    assert check_limits(ledger(1, unknown_label=19), [], settings(remedies=remedies), {}).count("; rename it, ") == 1
+    assert (
+        check_limits(ledger(1, unknown_label=19), [], settings(remedies=remedies), {}).count(
+            "; rename it, "
+        )
+        == 1
+    )
 
 
 def test_limits_are_exceeded_where_share_and_count_both_are():
     limits = settings(RejectionLimits(share=0.1, count=2))
-    found = [check_limits(ledger(kept, bad=lost), [], limits, {}) for lost, kept in ((3, 20), (2, 1), (3, 97))]
+    found = [
+        check_limits(ledger(kept, bad=lost), [], limits, {})
+        for lost, kept in ((3, 20), (2, 1), (3, 97))
+    ]
     assert list(map(bool, found)) == [True, False, False]

@@ -44,7 +44,10 @@ def test_a_label_without_a_place_rejects_the_image_or_becomes_the_catch_all(reso
     with pytest.raises(Rejected, match="unknown_label: the label 'emu' is not one of the classes"):
         resolve({"label_texts": [b"cat", b"emu"]})
     caught = LabelMap(LABELS.ids, "other")
-    assert resolve({"label_texts": [b"emu"]}, caught)[1] == {"label_texts": [b"other"], "labels": [2]}
+    assert resolve({"label_texts": [b"emu"]}, caught)[1] == {
+        "label_texts": [b"other"],
+        "labels": [2],
+    }
 
 
 def test_boxes_become_the_fields_of_boxes(resolve):
@@ -73,9 +76,17 @@ def test_labels_of_rejected_images_are_counted_by_outcome():
         ref = ImageRef("a.jpg", "/a.jpg", features=features)
         return count_rejected_labels(ref, reason, labels, "with_rejected_images")
 
-    assert count("unknown_label", LABELS) == {"listed": 3, "unknown_label": 2, "with_rejected_images": 1}
+    assert count("unknown_label", LABELS) == {
+        "listed": 3,
+        "unknown_label": 2,
+        "with_rejected_images": 1,
+    }
     chosen = LabelMap(LABELS.ids, is_chosen=True)
-    assert count("unknown_label", chosen) == {"listed": 3, "not_chosen": 2, "with_rejected_images": 1}
+    assert count("unknown_label", chosen) == {
+        "listed": 3,
+        "not_chosen": 2,
+        "with_rejected_images": 1,
+    }
     assert count("truncated", LABELS) == {"listed": 3, "with_rejected_images": 3}
     assert count("truncated", LABELS, features='{"x":1}') == {}
 
@@ -90,7 +101,9 @@ def test_a_shard_tells_of_dropped_boxes_and_of_images_without_any():
     totals = AnnotationTotals()
     add_image(totals, "b.jpg", boxes(DroppedBox("outside", "cat", 2, True), written=1))
     add_image(
-        totals, "a.jpg", boxes(DroppedBox("outside", "dog", 1, True), DroppedBox("cropped_away", "cat", 2, False))
+        totals,
+        "a.jpg",
+        boxes(DroppedBox("outside", "dog", 1, True), DroppedBox("cropped_away", "cat", 2, False)),
     )
     add_image(totals, "c.jpg", boxes(lacks_file=True))
     add_image(totals, "d.jpg", boxes())
@@ -111,14 +124,20 @@ def test_shapes_that_a_source_dropped_are_of_any_class():
     add_image(totals, "a.jpg", AnnotationCounts(boxes=Counter(listed=2, other_shape=2)))
     add_image(totals, "b.jpg", AnnotationCounts(boxes=Counter(listed=3, written=2, other_shape=1)))
     assert totals == AnnotationTotals(
-        dropped={"other_shape": {"": 3}}, emptied={"other_shape": {"": 2}}, without_boxes={"all_dropped": 1}
+        dropped={"other_shape": {"": 3}},
+        emptied={"other_shape": {"": 2}},
+        without_boxes={"all_dropped": 1},
     )
 
 
 def test_unknown_classes_are_distinguished_up_to_a_number():
     totals = AnnotationTotals()
     add_image(
-        totals, "a.jpg", boxes(*(DroppedBox("unknown_class", str(number), number, True) for number in range(1, 131)))
+        totals,
+        "a.jpg",
+        boxes(
+            *(DroppedBox("unknown_class", str(number), number, True) for number in range(1, 131))
+        ),
     )
     (counts,) = totals.dropped.values()
     assert (len(counts), counts["1"], counts["100"], counts["others"]) == (101, 1, 1, 30)

@@ -21,7 +21,9 @@ LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})
 def place(boxes, labels=None, geometry=WHOLE, invalid="clip", drawn_on="displayed", **more):
     labels = labels or ["cat"] * len(boxes)
     settings = BoxSettings(invalid=invalid, drawn_on=drawn_on)
-    fields, counts, dropped = place_boxes(boxes_of(boxes, labels, **more), geometry, settings, LABELS)
+    fields, counts, dropped = place_boxes(
+        boxes_of(boxes, labels, **more), geometry, settings, LABELS
+    )
     return SimpleNamespace(fields=fields, counts=counts, dropped=dropped)
 
 
@@ -72,7 +74,9 @@ def test_a_box_that_only_touches_an_edge_of_the_image_is_outside(box):
 @pytest.mark.parametrize("side", [math.nan, math.inf, -math.inf])
 def test_what_is_not_finite_passes_through_json(side):
     values = {"area": [side, 1.0]}
-    said = orjson.loads(orjson.dumps(boxes_of([(0, 0, 9, 9), (side, 0, 9, 9)], ["cat", "cat"], values=values)))
+    said = orjson.loads(
+        orjson.dumps(boxes_of([(0, 0, 9, 9), (side, 0, 9, 9)], ["cat", "cat"], values=values))
+    )
     fields, counts, _ = place_boxes(said, WHOLE, BoxSettings(), LABELS)
     assert counts == {"listed": 2, "written": 1, "not_finite": 1}
     assert math.isnan(fields["area"][0])
@@ -103,12 +107,19 @@ def test_a_box_of_no_known_class_is_invalid(label):
 
 def test_rounding_is_not_a_fault():
     placed = place([(-1e-9, 0, 1 + 1e-9, 1)], fractions=True, invalid="reject")
-    assert (placed.fields["bbox"], placed.counts) == ([0.0, 0.0, 1.0, 1.0], {"listed": 1, "written": 1})
+    assert (placed.fields["bbox"], placed.counts) == (
+        [0.0, 0.0, 1.0, 1.0],
+        {"listed": 1, "written": 1},
+    )
 
 
 def test_what_a_crop_cuts_away_is_dropped_and_counted():
     square = Geometry((200, 100), 1, False, Resize(exact=(50, 50)), (50, 50))
-    placed = place([(0, 0, 40, 100), (40, 0, 100, 100), (60, 20, 100, 70)], geometry=square, values={"area": [1, 2, 4]})
+    placed = place(
+        [(0, 0, 40, 100), (40, 0, 100, 100), (60, 20, 100, 70)],
+        geometry=square,
+        values={"area": [1, 2, 4]},
+    )
     assert placed.counts == {"listed": 3, "written": 2, "clipped": 1, "cropped_away": 1}
     assert placed.fields["bbox"] == [0.0, 0.0, 1.0, 0.5, 0.2, 0.1, 0.7, 0.5]
     assert placed.fields["area"] == [0.5, 1.0]
@@ -116,13 +127,17 @@ def test_what_a_crop_cuts_away_is_dropped_and_counted():
 
 def test_the_area_of_a_box_that_was_cut_is_at_most_that_of_its_rest():
     values = {"area": [5000.0, 300.0, 9000.0, math.nan]}
-    stuck_out = place([(-100, 0, 100, 50), (-10, 0, 10, 50), (0, 0, 100, 50), (-1, 0, 9, 9)], values=values)
+    stuck_out = place(
+        [(-100, 0, 100, 50), (-10, 0, 10, 50), (0, 0, 100, 50), (-1, 0, 9, 9)], values=values
+    )
     assert stuck_out.fields["area"][:3] == [5000.0, 300.0, 9000.0]
     assert math.isnan(stuck_out.fields["area"][3])
     stuck_out = place([(-100, 0, 100, 50), (-10, 0, 10, 50)], values={"area": [9000.0, 1000.0]})
     assert stuck_out.fields["area"] == [5000.0, 500.0]
     square = Geometry((80, 40), 1, False, Resize(exact=(40, 40), fit="crop"), (40, 40))
-    cropped = place([(8, 4, 32, 20), (32, 4, 56, 20)], geometry=square, values={"area": [384.0, 384.0]})
+    cropped = place(
+        [(8, 4, 32, 20), (32, 4, 56, 20)], geometry=square, values={"area": [384.0, 384.0]}
+    )
     assert cropped.fields["bbox"] == [0.1, 0.0, 0.5, 0.3, 0.1, 0.3, 0.5, 0.9]
     assert cropped.fields["area"] == pytest.approx([192.0, 384.0])
 
@@ -135,7 +150,9 @@ def test_the_size_that_annotators_state_says_which_way_up_the_image_was():
     assert lying.fields["bbox"] == [0.0, 0.8, 0.25, 1.0]
     silent = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(0, 0))
     assert silent.fields == upright.fields
-    with pytest.raises(Rejected, match=r"size_mismatch: boxes were drawn on 30 x 40 pixels, and .* 100 x 200"):
+    with pytest.raises(
+        Rejected, match=r"size_mismatch: boxes were drawn on 30 x 40 pixels, and .* 100 x 200"
+    ):
         place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(30, 40))
 
 
@@ -148,10 +165,14 @@ def test_every_box_is_accounted_for_and_is_inside(boxes, invalid, resize):
     stored = (64, 64) if resize else (200, 100)
     placed = place(boxes, geometry=Geometry((200, 100), 1, False, resize, stored), invalid=invalid)
     counts = placed.counts
-    dropped = sum(count for what, count in counts.items() if what not in ("listed", "written", "clipped"))
+    dropped = sum(
+        count for what, count in counts.items() if what not in ("listed", "written", "clipped")
+    )
     assert counts["listed"] == len(boxes) == counts["written"] + dropped
     assert len(placed.fields["bbox"]) == 4 * counts["written"]
-    for ymin, ymax, xmin, xmax in zip(*(placed.fields[key] for key in ("ymin", "ymax", "xmin", "xmax")), strict=True):
+    for ymin, ymax, xmin, xmax in zip(
+        *(placed.fields[key] for key in ("ymin", "ymax", "xmin", "xmax")), strict=True
+    ):
         assert 0 <= ymin < ymax <= 1
         assert 0 <= xmin < xmax <= 1
 
@@ -175,7 +196,10 @@ def test_a_box_dropped_without_being_asked_is_faulty(invalid, reason, is_faulty)
 def test_a_box_of_an_unknown_class_is_faulty_unless_the_user_chose_the_classes():
     said = boxes_of([(0, 0, 9, 9)] * 3, ["emu", 7, 17])
     *_, unknown = place_boxes(said, WHOLE, BoxSettings(), LABELS)
-    assert unknown == [DroppedBox("unknown_class", "emu", 1, True), DroppedBox("unknown_class", "7", 2, True)]
+    assert unknown == [
+        DroppedBox("unknown_class", "emu", 1, True),
+        DroppedBox("unknown_class", "7", 2, True),
+    ]
     chosen = LabelMap({"cat": 1}, numbers=LABELS.numbers, is_chosen=True)
     dropped = [("emu", 1), ("7", 2), ("dog", 3)]
     assert place_boxes(said, WHOLE, BoxSettings(), chosen)[2] == [
@@ -185,5 +209,8 @@ def test_a_box_of_an_unknown_class_is_faulty_unless_the_user_chose_the_classes()
 
 def test_a_box_that_is_cropped_away_is_not_faulty():
     resize = Resize(exact=(100, 100), fit="crop")
-    placed = place([(0, 0, 20, 20), (90, 0, 110, 20)], geometry=Geometry((200, 100), 1, False, resize, (100, 100)))
+    placed = place(
+        [(0, 0, 20, 20), (90, 0, 110, 20)],
+        geometry=Geometry((200, 100), 1, False, resize, (100, 100)),
+    )
     assert placed.dropped == [DroppedBox("cropped_away", "cat", 1, False)]

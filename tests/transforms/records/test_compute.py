@@ -5,7 +5,11 @@ import numpy as np
 import pytest
 
 from recordmill.schemas.settings.feature_function import FeatureFunction
-from recordmill.transforms.records.image_functions import FunctionError, compute_features, find_function
+from recordmill.transforms.records.image_functions import (
+    FunctionError,
+    compute_features,
+    find_function,
+)
 
 RASTER = np.arange(24, dtype=np.uint8).reshape(2, 3, 4)
 PIXELS = RASTER[:, :, :3]
@@ -69,7 +73,11 @@ def fail(image):
 @pytest.mark.parametrize(
     ("settings", "function", "message"),
     [
-        ({}, fail, r"features.f: own_module:function failed on a/b.jpg: KeyError: 'weights\nare missing'"),
+        (
+            {},
+            fail,
+            r"features.f: own_module:function failed on a/b.jpg: KeyError: 'weights\nare missing'",
+        ),
         (
             {},
             lambda: [1.0],
@@ -84,7 +92,11 @@ def fail(image):
         ({}, lambda image: 1.5, "must be a list"),
         ({}, lambda image: "text", "must be a list"),
         ({}, lambda image: np.zeros((2, 2)), "does not fit: list [0.0, 0.0] is not a float"),
-        ({}, lambda image: [1e39], "does not fit: float 1e+39 is outside the range of a 32-bit float"),
+        (
+            {},
+            lambda image: [1e39],
+            "does not fit: float 1e+39 is outside the range of a 32-bit float",
+        ),
         ({"shape": ()}, lambda image: [1.0], "does not fit: list [1.0] is not a float"),
         ({"type": "bytes", "shape": ()}, lambda image: "x", "does not fit: str 'x' is not bytes"),
     ],

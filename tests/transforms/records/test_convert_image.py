@@ -19,7 +19,12 @@ from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.records.convert_image import convert_image, exclude_image, reference_record, reject_image
+from recordmill.transforms.records.convert_image import (
+    convert_image,
+    exclude_image,
+    reference_record,
+    reject_image,
+)
 
 SETTINGS = make_settings()
 LABELS = LabelMap({"cat": 0, "dog": 1})
@@ -84,7 +89,9 @@ def test_the_row_of_a_changed_image_has_the_sources_digest(tmp_path, draw):
     assert converted.row.pixels == digest_pixels(Image.open(io.BytesIO(data)), 1)
     assert converted.row.channels == 1
     assert parsed["image/encoded"][:3] == b"\xff\xd8\xff"
-    assert parsed["image/key/sha256"] == hashlib.sha256(parsed["image/encoded"]).hexdigest().encode()
+    assert (
+        parsed["image/key/sha256"] == hashlib.sha256(parsed["image/encoded"]).hexdigest().encode()
+    )
 
 
 def rejected_row(ref, stage, reason, sha256=None, **changed):
@@ -109,13 +116,19 @@ def test_what_was_rejected_when_listed_keeps_its_reason():
 
 @pytest.mark.parametrize("reason", ["vanished", "outside_root", "not_a_file"])
 def test_the_row_of_a_missing_image_lacks_the_size_of_the_file_that_names_it(reason):
-    ref = ImageRef("a.jpg", "/in/annotations.json", 7).notice("rejected", reason, "named by annotations.json")
-    assert convert(ref).row == replace(rejected_row(ref, "list", reason, detail=ref.detail), bytes=None)
+    ref = ImageRef("a.jpg", "/in/annotations.json", 7).notice(
+        "rejected", reason, "named by annotations.json"
+    )
+    assert convert(ref).row == replace(
+        rejected_row(ref, "list", reason, detail=ref.detail), bytes=None
+    )
 
 
 def test_a_vanished_file_is_rejected():
     ref = ImageRef("cat/a", "/nowhere", 7, label="cat")
-    expected = rejected_row(ref, "read", "vanished", detail="the file was listed, and was gone when it was read")
+    expected = rejected_row(
+        ref, "read", "vanished", detail="the file was listed, and was gone when it was read"
+    )
     assert convert(ref).row == expected
 
 
@@ -203,8 +216,16 @@ def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name
     settings = make_settings(source=Numbered())
     converted = convert(ImageRef("a", str(tmp_path / "a"), 5), settings, labels)
     parsed = parse_example(ExampleLayout(settings).features, converted.record)
-    assert (converted.row.class_name, converted.row.label, converted.row.changes) == (name, label, ("reencoded",))
-    assert (parsed["image/class/label"], parsed["image/class/text"], parsed["first"]) == (label, name.encode(), 200)
+    assert (converted.row.class_name, converted.row.label, converted.row.changes) == (
+        name,
+        label,
+        ("reencoded",),
+    )
+    assert (parsed["image/class/label"], parsed["image/class/text"], parsed["first"]) == (
+        label,
+        name.encode(),
+        200,
+    )
     image = Image.open(io.BytesIO(parsed["image/encoded"]))
     assert (image.mode, image.size, set(image.tobytes())) == ("L", (2, 2), {200})
 
@@ -220,15 +241,23 @@ def test_pixels_that_are_rejected_have_the_digest_of_their_source(tmp_path):
     (tmp_path / "a").write_bytes(bytes(5))
     settings = make_settings(source=Numbered(), images=ImageSettings(max_pixels=3))
     row = convert(
-        ImageRef("a", str(tmp_path / "a"), 5), settings, build_label_map([], LabelSettings(), 0, {"cat": 0})
+        ImageRef("a", str(tmp_path / "a"), 5),
+        settings,
+        build_label_map([], LabelSettings(), 0, {"cat": 0}),
     ).row
     assert (row.rejected, row.sha256) == ("too_many_pixels", hashlib.sha256(bytes(5)).hexdigest())
 
 
 def test_fields_of_a_reference_keep_their_types():
     fields = {"n": 3, "x": 0.5, "t": "ü", "many": ["a", "b"], "flag": True}
-    record = reference_record(ImageRef("a", "a", features=orjson.dumps(fields).decode()), None, None)
-    assert {key: record[key] for key in fields} == {**fields, "t": "ü".encode(), "many": [b"a", b"b"]}
+    record = reference_record(
+        ImageRef("a", "a", features=orjson.dumps(fields).decode()), None, None
+    )
+    assert {key: record[key] for key in fields} == {
+        **fields,
+        "t": "ü".encode(),
+        "many": [b"a", b"b"],
+    }
 
 
 def test_the_row_has_a_difference_hash_where_look_alikes_are_searched_for(pictures, draw):

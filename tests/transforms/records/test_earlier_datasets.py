@@ -14,7 +14,11 @@ from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.plan import ReusableDataset
 from recordmill.transforms.records import earlier_datasets
-from recordmill.transforms.records.earlier_datasets import find_known_digest, find_reusable, join_earlier
+from recordmill.transforms.records.earlier_datasets import (
+    find_known_digest,
+    find_reusable,
+    join_earlier,
+)
 
 RECIPE = {"images": {"quality": 95}, "decode": "images", "features": {}, "source": {"kind": "x"}}
 RECIPE |= {"versions": imaging_versions(), "plan_version": PLAN_VERSION, "compression": "none"}
@@ -27,7 +31,9 @@ def folder(tmp_path):
 
     def write(recipe=RECIPE, **changed):
         changed = {"features": IMAGE, "index": "records.index"} | changed
-        marker = marker_json(recipe, **{key: value for key, value in changed.items() if value is not None})
+        marker = marker_json(
+            recipe, **{key: value for key, value in changed.items() if value is not None}
+        )
         (tmp_path / "recordmill.json").write_text(json.dumps(marker))
         return str(tmp_path)
 
@@ -45,7 +51,12 @@ def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
 @pytest.mark.parametrize(
     ("recipe", "changed", "new", "why"),
     [
-        (RECIPE, {"index": None}, {}, "it has format 1; the dataset that this run makes can be reused"),
+        (
+            RECIPE,
+            {"index": None},
+            {},
+            "it has format 1; the dataset that this run makes can be reused",
+        ),
         (RECIPE, {}, {"features": {"f": 1}}, "the settings call functions"),
         (RECIPE, {}, {"images": {"quality": 9}}, "images.quality: 95 -> 9"),
         ({**RECIPE, "plan_version": 1}, {}, {}, f"plan_version: 1 -> {PLAN_VERSION}"),
@@ -54,14 +65,21 @@ def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
 )
 def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, why):
     path = folder(recipe, **changed)
-    assert find_reusable([path], {**RECIPE, **new}) == ((), [f"no image of {path} could be reused: {why}"])
+    assert find_reusable([path], {**RECIPE, **new}) == (
+        (),
+        [f"no image of {path} could be reused: {why}"],
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "same_files"),
     [
         ({"compression": "gzip", "versions": imaging_versions() | {"zlib": "1"}}, {}, False),
-        ({"versions": imaging_versions() | {"zlib": "1"}}, {"versions": imaging_versions() | {"zlib": "2"}}, False),
+        (
+            {"versions": imaging_versions() | {"zlib": "1"}},
+            {"versions": imaging_versions() | {"zlib": "2"}},
+            False,
+        ),
         ({"limit": 7}, {"shards": {"count": 3}}, True),
         ({"source": {"kind": "y"}}, {"convention": "slim"}, True),
     ],
@@ -69,7 +87,10 @@ def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, 
 def test_datasets_with_other_images_or_shards_are_reusable(folder, old, new, same_files):
     path = folder(RECIPE | old)
     same_source = "source" not in old
-    assert find_reusable([path], RECIPE | new) == ((ReusableDataset(path, "", same_source, True, same_files),), [])
+    assert find_reusable([path], RECIPE | new) == (
+        (ReusableDataset(path, "", same_source, True, same_files),),
+        [],
+    )
 
 
 def test_records_with_functions_can_be_copied_and_their_images_cannot_be_in_others(folder):
@@ -92,7 +113,9 @@ def test_a_dataset_that_is_gone_has_no_records(tmp_path):
 
 def test_a_dataset_that_another_run_has_replaced_has_no_records(folder):
     ref = (ImageRef("a", "/a"), UNKNOWN)
-    assert list(join_earlier([ReusableDataset(folder(), "another", True, True)], [ref], 0)) == [(*ref, None, ())]
+    assert list(join_earlier([ReusableDataset(folder(), "another", True, True)], [ref], 0)) == [
+        (*ref, None, ())
+    ]
 
 
 def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):
@@ -107,6 +130,8 @@ def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):
     monkeypatch.setattr(earlier_datasets, "_open_dataset", open_slowly)
     datasets = (ReusableDataset("somewhere", "one run", True, True),)
     with ThreadPoolExecutor(2) as pool:
-        found = list(pool.map(lambda key: find_known_digest(ImageRef(key, "/a"), datasets, 0), "ab"))
+        found = list(
+            pool.map(lambda key: find_known_digest(ImageRef(key, "/a"), datasets, 0), "ab")
+        )
     assert found == ["", ""]
     assert opened == [*datasets]

@@ -7,7 +7,11 @@ from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import ExampleLayout
-from recordmill.transforms.records.earlier_datasets import EarlierRecord, ReferenceDigests, find_decisive
+from recordmill.transforms.records.earlier_datasets import (
+    EarlierRecord,
+    ReferenceDigests,
+    find_decisive,
+)
 
 BOXES = '{"boxes":[[0,0,1,1]]}'
 
@@ -36,9 +40,17 @@ def test_the_source_is_needed_for_boxes_of_changed_images_and_if_it_may_have_cha
 def test_an_image_is_as_a_conversion_prepares_it(draw, kind, store):
     settings = ImageSettings(store=store, moments=True, near_duplicates=True)
     image = prepare_image(draw(1, kind=kind), settings)
-    row = SidecarRow("a", 1, "", None, None, image.height, image.width, image.channels, changes=image.changes)
-    row.moments, row.difference_hash, row.pixels = image.moments, f"{image.difference_hash:016x}", image.pixels
-    again = EarlierRecord(row, UNKNOWN, True, False, encoded=image.encoded, sha256="0" * 64).as_prepared(settings)
+    row = SidecarRow(
+        "a", 1, "", None, None, image.height, image.width, image.channels, changes=image.changes
+    )
+    row.moments, row.difference_hash, row.pixels = (
+        image.moments,
+        f"{image.difference_hash:016x}",
+        image.pixels,
+    )
+    again = EarlierRecord(
+        row, UNKNOWN, True, False, encoded=image.encoded, sha256="0" * 64
+    ).as_prepared(settings)
     assert again == image
     assert (again.pixels, again.sha256) == (image.pixels, "0" * 64)
 
@@ -54,7 +66,11 @@ def test_what_says_which_images_there_are_decides_no_record():
         "listing": {},
         "exclude": "c",
     }
-    assert find_decisive(recipe | more) == {"seed": 1, "images": {"quality": 9}, "versions": {"pillow": "1"}}
+    assert find_decisive(recipe | more) == {
+        "seed": 1,
+        "images": {"quality": 9},
+        "versions": {"pillow": "1"},
+    }
 
 
 @pytest.fixture
@@ -63,7 +79,9 @@ def digest():
 
     def make(ref, split="train", recipe=None, ids=None, **settings):
         layout = ExampleLayout(make_settings(**settings))
-        return ReferenceDigests(recipe or {}, layout, LabelMap(ids or {"cat": 0, "dog": 1})).digest(ref, split)
+        return ReferenceDigests(recipe or {}, layout, LabelMap(ids or {"cat": 0, "dog": 1})).digest(
+            ref, split
+        )
 
     return make
 

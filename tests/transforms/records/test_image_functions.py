@@ -26,7 +26,10 @@ def module(tmp_path, monkeypatch):
 
 
 def test_functions_are_found_by_their_names(module):
-    module("own_functions", "def embed(image):\n    return [1.0]\nclass Model:\n    run = staticmethod(embed)\n")
+    module(
+        "own_functions",
+        "def embed(image):\n    return [1.0]\nclass Model:\n    run = staticmethod(embed)\n",
+    )
     assert find_function("own_functions:embed")(None) == [1.0]
     assert find_function("own_functions:Model.run")(None) == [1.0]
     assert find_function("mean_std") is mean_std
@@ -65,14 +68,26 @@ def test_a_module_may_pass_on_what_is_pythons_own(module):
             for each in ("os:system", "os.path:join", "sys:intern", "builtins:len")
         ),
         ({"function": "own_exits:one"}, r"the module cannot be imported \(SystemExit: 3\)"),
-        ({"function": "mean"}, "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, "),
-        ({"function": "no.such:one"}, r"the module cannot be imported \(ModuleNotFoundError: No module named 'no'\)"),
+        (
+            {"function": "mean"},
+            "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, ",
+        ),
+        (
+            {"function": "no.such:one"},
+            r"the module cannot be imported \(ModuleNotFoundError: No module named 'no'\)",
+        ),
         ({"function": "own_functions:two"}, "the module own_functions has no function 'two'"),
         ({"function": "own_functions:"}, "has no function ''"),
         ({"function": ":embed"}, "the module cannot be imported"),
         ({"function": "own_functions:number"}, "has no function 'number'"),
-        ({"function": "own_broken:x"}, r"the module cannot be imported \(ZeroDivisionError: division by zero\)"),
-        ({"function": "mean_std", "type": "float"}, "type, shape and of are fixed for mean_std: remove them"),
+        (
+            {"function": "own_broken:x"},
+            r"the module cannot be imported \(ZeroDivisionError: division by zero\)",
+        ),
+        (
+            {"function": "mean_std", "type": "float"},
+            "type, shape and of are fixed for mean_std: remove them",
+        ),
     ],
 )
 def test_what_cannot_be_is_refused(module, settings, message):

@@ -17,7 +17,9 @@ def test_sharpness_is_the_variance_of_the_laplacian(shape):
     height, width = shape
     kernel = np.array([[0, 1, 0], [1, -4, 1], [0, 1, 0]])
     edges = [
-        (gray[y - 1 : y + 2, x - 1 : x + 2] * kernel).sum() for y in range(1, height - 1) for x in range(1, width - 1)
+        (gray[y - 1 : y + 2, x - 1 : x + 2] * kernel).sum()
+        for y in range(1, height - 1)
+        for x in range(1, width - 1)
     ]
     assert measure_sharpness(gray) == pytest.approx(np.var(edges))
 

@@ -18,7 +18,9 @@ LABELS = LabelMap({"cät": 3, "other": 4}, catch_all="other")
 SHA256 = hashlib.sha256(b"bytes").hexdigest()
 
 
-@pytest.mark.parametrize(("label", "expected"), [("cät", ("cät", 3)), ("stray", ("other", 4)), ("", (None, None))])
+@pytest.mark.parametrize(
+    ("label", "expected"), [("cät", ("cät", 3)), ("stray", ("other", 4)), ("", (None, None))]
+)
 def test_the_class_of_a_label(label, expected):
     assert find_class(label, LABELS) == expected
 
@@ -67,12 +69,19 @@ def test_the_names_of_fields_are_listed():
 def test_an_image_without_a_label_has_no_label_features():
     fields = record(ImageRef("a", "a"), None, None, "default")
     parsed = parse_example(
-        load_convention("default").example_features, encode_example(load_convention("default").example_features, fields)
+        load_convention("default").example_features,
+        encode_example(load_convention("default").example_features, fields),
     )
-    assert (parsed["image/class/label"], parsed["image/class/text"], parsed["image/encoded"]) == (-1, b"", b"bytes")
+    assert (parsed["image/class/label"], parsed["image/class/text"], parsed["image/encoded"]) == (
+        -1,
+        b"",
+        b"bytes",
+    )
 
 
 def test_a_sources_own_features_are_written():
     feature = Feature("image/patient", "bytes", "image/patient", "")
     fields = record(REF, "cät", 3, "default")
-    assert parse_example([feature], encode_example([feature], fields)) == {"image/patient": "pä".encode()}
+    assert parse_example([feature], encode_example([feature], fields)) == {
+        "image/patient": "pä".encode()
+    }

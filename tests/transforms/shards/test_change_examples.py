@@ -16,12 +16,19 @@ def refs(tmp_path):
     """A PNG, a file that is gone, and a damaged one."""
     Image.new("RGB", (40, 30), (200, 30, 30)).save(tmp_path / "a.png")
     (tmp_path / "b.png").write_bytes((tmp_path / "a.png").read_bytes()[:40])
-    return [ImageRef(name, str(tmp_path / name), size=-1) for name in ("a.png", "b.png", "gone.png")]
+    return [
+        ImageRef(name, str(tmp_path / name), size=-1) for name in ("a.png", "b.png", "gone.png")
+    ]
 
 
 def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
     path, other = str(tmp_path / "first.json"), str(tmp_path / "second.json")
-    write_examples(path, refs, {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"}, make_settings())
+    write_examples(
+        path,
+        refs,
+        {"reencoded": "a.png", "rotated": "b.png", "resized": "gone.png"},
+        make_settings(),
+    )
     write_examples(other, refs, {"reencoded": "a.png", "flattened": "a.png"}, make_settings())
     first, second = read_examples([str(tmp_path / "none.json"), path, other])
     assert (first.change, first.key, first.changes) == ("reencoded", "a.png", ("reencoded",))
@@ -34,7 +41,12 @@ def test_each_change_has_an_example_that_can_be_read_again(refs, tmp_path):
 
 def test_an_image_may_show_several_changes(refs, tmp_path):
     path = str(tmp_path / "examples.json")
-    write_examples(path, refs, {"reencoded": "a.png", "flattened": "a.png", "rotated": "b.png"}, make_settings())
+    write_examples(
+        path,
+        refs,
+        {"reencoded": "a.png", "flattened": "a.png", "rotated": "b.png"},
+        make_settings(),
+    )
     assert [(each.change, each.key) for each in read_examples([path])] == [
         ("flattened", "a.png"),
         ("reencoded", "a.png"),

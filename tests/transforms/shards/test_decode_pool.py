@@ -6,9 +6,13 @@ def test_threads_are_shared_and_more_of_them_wait_for_a_network(monkeypatch):
     begun = []
     real = read_ahead.ReadAhead
     monkeypatch.setattr(
-        read_ahead, "ReadAhead", lambda threads, **options: (begun.append(threads), real(threads, **options))[1]
+        read_ahead,
+        "ReadAhead",
+        lambda threads, **options: (begun.append(threads), real(threads, **options))[1],
     )
     pool_for.cache_clear()
-    assert pool_for(7, is_local=True) is pool_for(7, is_local=True) is not pool_for(7, is_local=False)
+    assert (
+        pool_for(7, is_local=True) is pool_for(7, is_local=True) is not pool_for(7, is_local=False)
+    )
     assert begun == [7, REMOTE_READERS]
     assert decoding_limit(7) is decoding_limit(7) is not decoding_limit(8)

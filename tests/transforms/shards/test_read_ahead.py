@@ -26,9 +26,11 @@ def test_results_are_those_of_map_in_its_order(sizes, threads, batch_items):
     pool = ReadAhead(threads, batch_items)
     try:
         items = list(enumerate(sizes))
-        assert list(pool.map(lambda item: (item, "done"), items, lambda item: item[1], lambda done: done[0][1])) == [
-            (item, "done") for item in items
-        ]
+        assert list(
+            pool.map(
+                lambda item: (item, "done"), items, lambda item: item[1], lambda done: done[0][1]
+            )
+        ) == [(item, "done") for item in items]
     finally:
         pool.close()
 
@@ -115,7 +117,9 @@ def test_an_error_comes_at_its_place_and_the_rest_is_dropped(ahead):
     with pytest.raises(ZeroDivisionError, match="at 100"):
         results.extend(ahead.map(fail_at_100, range(100_000), lambda _: 1, no_size))
     assert len(called) < 2000
-    assert list(ahead.map(str, [1, 2], lambda _: 1, no_size)) == ["1", "2"], "the pool is of no use any more"
+    assert list(ahead.map(str, [1, 2], lambda _: 1, no_size)) == ["1", "2"], (
+        "the pool is of no use any more"
+    )
 
 
 def test_results_before_an_error_are_given():
@@ -148,7 +152,9 @@ def test_a_consumer_that_stops_stops_the_work(ahead):
 def test_as_many_threads_work_at_once_as_asked_for():
     barrier = threading.Barrier(3, timeout=60)
     pool = ReadAhead(3, batch_items=1)
-    assert list(pool.map(lambda _: barrier.wait() >= 0, range(3), lambda _: 1, no_size)) == [True] * 3
+    assert (
+        list(pool.map(lambda _: barrier.wait() >= 0, range(3), lambda _: 1, no_size)) == [True] * 3
+    )
     pool.close()
 
 
@@ -174,14 +180,18 @@ def test_large_results_of_small_items_are_bounded_too(threads, batch_items):
 
 
 def test_results_larger_than_the_window_come_in_order(ahead):
-    assert list(ahead.map(str, range(50), lambda _: 1, lambda _: 2**40)) == [str(number) for number in range(50)]
+    assert list(ahead.map(str, range(50), lambda _: 1, lambda _: 2**40)) == [
+        str(number) for number in range(50)
+    ]
 
 
 def test_a_consumer_that_waits_does_not_block_others():
     pool = ReadAhead(1)
     slow = pool.map(str, range(100), lambda _: 1, lambda _: 2**30)
     assert next(slow) == "0"
-    assert list(pool.map(str, range(100), lambda _: 1, lambda _: 2**30)) == [str(number) for number in range(100)]
+    assert list(pool.map(str, range(100), lambda _: 1, lambda _: 2**30)) == [
+        str(number) for number in range(100)
+    ]
     assert list(slow) == [str(number) for number in range(1, 100)]
     pool.close()
 
@@ -201,7 +211,9 @@ def test_batches_are_as_large_as_asked_for():
 
 
 def test_a_batch_gives_the_results_of_each_call_in_turn(ahead):
-    assert list(ahead.map_batches(lambda batch: batch[:3], range(50), lambda _: 1, no_size)) == list(range(50))
+    assert list(
+        ahead.map_batches(lambda batch: batch[:3], range(50), lambda _: 1, no_size)
+    ) == list(range(50))
 
 
 def test_an_error_in_the_rest_of_a_batch_comes_through(ahead):

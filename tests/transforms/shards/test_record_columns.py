@@ -26,7 +26,9 @@ def write(folder, rows, seed=7):
     return columns
 
 
-@pytest.mark.parametrize(("hashes", "expected"), [(["ff", "f" * 16], [255, 2**64 - 1]), ([None, None], [])])
+@pytest.mark.parametrize(
+    ("hashes", "expected"), [(["ff", "f" * 16], [255, 2**64 - 1]), ([None, None], [])]
+)
 def test_each_column_comes_back(tmp_path, hashes, expected):
     rows = [{**row, "difference_hash": each} for row, each in zip(ROWS, hashes, strict=True)]
     columns = write(tmp_path, rows)

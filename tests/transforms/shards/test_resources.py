@@ -36,7 +36,8 @@ def test_without_limits_it_is_one_for_each_processor(machine):
 
 
 @pytest.mark.parametrize(
-    ("limit", "expected"), [("max 100000", 16), ("400000 100000", 4), ("150000 100000", 2), ("20000 100000", 1)]
+    ("limit", "expected"),
+    [("max 100000", 16), ("400000 100000", 4), ("150000 100000", 2), ("20000 100000", 1)],
 )
 def test_the_quota_of_a_group_of_version_2(machine, limit, expected):
     machine(16, "0::/\n", {"cgroup/cpu.max": limit})
@@ -60,7 +61,8 @@ def test_the_quota_of_a_group_of_version_1(machine):
 
 
 @pytest.mark.parametrize(
-    ("group", "path"), [("0::/\n", "cgroup/memory.max"), ("4:memory:/a\n", "cgroup/memory/a/memory.limit_in_bytes")]
+    ("group", "path"),
+    [("0::/\n", "cgroup/memory.max"), ("4:memory:/a\n", "cgroup/memory/a/memory.limit_in_bytes")],
 )
 def test_each_further_process_needs_memory(machine, group, path):
     machine(16, group, {path: f"{GB}"})
@@ -84,7 +86,12 @@ def test_reset_goes_back_to_the_start():
     progress = Progress(listed=1, planned=2, stage="publishing")
     progress.add_done(3, cpu_seconds=1.5)
     progress.reset()
-    assert (progress.listed, progress.planned, progress.done, progress.stage) == (0, 0, 0, "listing")
+    assert (progress.listed, progress.planned, progress.done, progress.stage) == (
+        0,
+        0,
+        0,
+        "listing",
+    )
     assert progress.cpu_of_workers == 0
 
 

@@ -17,14 +17,34 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint, failed_report, find_finished, fingerprint
+from recordmill.transforms.shards.shard_files import (
+    Fingerprint,
+    failed_report,
+    find_finished,
+    fingerprint,
+)
 
 STORED = {"bytes": 5, "sha256": "0f" * 32, "class": "cat", "label": 0, "changes": ["rotated"]}
-REJECTED = {"spelling": None, "bytes": None, "sha256": None, "class": None, "stage": "read", "detail": "it is bad"}
+REJECTED = {
+    "spelling": None,
+    "bytes": None,
+    "sha256": None,
+    "class": None,
+    "stage": "read",
+    "detail": "it is bad",
+}
 
 
 def image(key, record=b"record", **row):
-    stored = {"key": key, "bytes": 5, "sha256": "0f" * 32, "class": "cat", "label": 0, "changes": ("rotated",), **row}
+    stored = {
+        "key": key,
+        "bytes": 5,
+        "sha256": "0f" * 32,
+        "class": "cat",
+        "label": 0,
+        "changes": ("rotated",),
+        **row,
+    }
     return ConvertedImage(record, row_from_json(stored))
 
 
@@ -63,7 +83,10 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     report = write(staging, fresh())
     kinds = ["columns", "done.json", "jsonl", "tfrecord", "versions"]
     assert sorted(os.listdir(staging)) == [f"train-00007.{kind}" for kind in kinds]
-    stored, sidecar = (staging / "train-00007.tfrecord").read_bytes(), (staging / "train-00007.jsonl").read_bytes()
+    stored, sidecar = (
+        (staging / "train-00007.tfrecord").read_bytes(),
+        (staging / "train-00007.jsonl").read_bytes(),
+    )
     assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
     assert [json.loads(line) for line in sidecar.splitlines()] == [
         {**STORED, "key": "a", "offset": 0, "length": 5},
@@ -130,7 +153,9 @@ def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):
     write(staging, [image("a", boxes={"listed": 2, "written": 1, "unknown_class": 1})])
     path = staging / "train-00007.done.json"
     done = json.loads(path.read_bytes())
-    done["report"]["annotations"]["examples"] = {"unknown_class": "box 2 of 2 of a (class 7)"}  # before it had a key
+    done["report"]["annotations"]["examples"] = {
+        "unknown_class": "box 2 of 2 of a (class 7)"
+    }  # before it had a key
     path.write_text(json.dumps(done))
     assert find_finished(str(staging), "train", 7, MARK) is None
 
@@ -164,7 +189,10 @@ def test_the_fingerprint_changes_with_what_was_listed(field):
 
 def test_the_fingerprint_holds_every_reference_in_any_order_and_no_place():
     other = replace(REF, key="b")
-    marks = [fingerprint(refs) for refs in ([], [REF], [other], [REF, other], [REF, REF], [REF, REF, other])]
+    marks = [
+        fingerprint(refs)
+        for refs in ([], [REF], [other], [REF, other], [REF, REF], [REF, REF, other])
+    ]
     assert len({mark.digest for mark in marks}) == len({mark.versions for mark in marks}) == 6
     assert fingerprint([other, REF]) == fingerprint([REF, other])
     assert fingerprint([replace(REF, uri="/y/a")]) == fingerprint([REF])
@@ -184,7 +212,9 @@ def failing(images, error):
     raise error
 
 
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), ValueError("a bug"), KeyboardInterrupt()])
+@pytest.mark.parametrize(
+    "error", [OSError(28, "No space left on device"), ValueError("a bug"), KeyboardInterrupt()]
+)
 def test_nothing_is_left_after_an_error(staging, error):
     with pytest.raises(type(error)):
         write(staging, failing(fresh(), error))
@@ -201,7 +231,9 @@ def test_an_earlier_shard_stays_after_an_error(staging, tree):
 
 def test_a_record_that_is_lost_on_the_way_is_found(staging, monkeypatch):
     real = RecordSink.write
-    monkeypatch.setattr(RecordSink, "write", lambda sink, record: None if record == b"first" else real(sink, record))
+    monkeypatch.setattr(
+        RecordSink, "write", lambda sink, record: None if record == b"first" else real(sink, record)
+    )
     with pytest.raises(DamagedFileError, match="2 records were written and 1 are there"):
         write(staging, fresh())
     assert os.listdir(staging) == []
@@ -247,4 +279,6 @@ def test_places_have_fixed_names():
 
 def test_a_failed_shard_reports_its_problem_and_its_references():
     report = failed_report("train", 3, 2, "the disk is full")
-    assert report == ShardReport("train", 3, 2, RowTotals(), AnnotationTotals(), problem="the disk is full")
+    assert report == ShardReport(
+        "train", 3, 2, RowTotals(), AnnotationTotals(), problem="the disk is full"
+    )

@@ -19,18 +19,27 @@ def test_two_references_with_one_key_are_found_and_named():
     refs = [ImageRef("a", "/x/a"), ImageRef("b", "/x/b"), ImageRef("a", "/y/a")]
     expected = f"two images have the key 'a': /x/a and /y/a; {REMEDY}"
     assert find_duplicate_key(order_references(refs, 0), "image") == expected
-    assert find_duplicate_key(order_references(refs, 0), "row") == expected.replace("images", "rows")
+    assert find_duplicate_key(order_references(refs, 0), "row") == expected.replace(
+        "images", "rows"
+    )
     assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
 
 
 def test_names_that_look_the_same_are_distinguished():
-    refs = [ImageRef("M\u00f6bel/4.jpg", f"/x/{name}/4.jpg") for name in ("M\u00f6bel", "Mo\u0308bel")]
+    refs = [
+        ImageRef("M\u00f6bel/4.jpg", f"/x/{name}/4.jpg") for name in ("M\u00f6bel", "Mo\u0308bel")
+    ]
     places = "'/x/M\\xf6bel/4.jpg' and '/x/Mo\\u0308bel/4.jpg'"
-    assert find_duplicate_key(refs, "image") == f"two images have the key 'M\u00f6bel/4.jpg': {places}; {REMEDY}"
+    assert (
+        find_duplicate_key(refs, "image")
+        == f"two images have the key 'M\u00f6bel/4.jpg': {places}; {REMEDY}"
+    )
 
 
 def test_ranges_of_one_file_with_one_key_are_duplicates():
-    inside = find_duplicate_key([ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row")
+    inside = find_duplicate_key(
+        [ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row"
+    )
     by = "by two rows, files or inputs: remove one, or give each row a key of its own"
     by += "; to leave a file out, add --set 'ignore=[/NAME]' or choose others with include"
     assert inside == f"the row 'a' is listed twice (/x/a), {by}"

@@ -26,7 +26,9 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are u
 @pytest.fixture
 def writer(tmp_path):
     run = RunSettings(run_id="r", output=str(tmp_path / "out"), outcome_file="")
-    plan = Plan("id", label_map=LabelMap({"cat": 0, "dog": 1}), output=run.output, previous=run.output)
+    plan = Plan(
+        "id", label_map=LabelMap({"cat": 0, "dog": 1}), output=run.output, previous=run.output
+    )
     return ShardWriter(make_settings(), plan, run, 1, True)
 
 
@@ -55,7 +57,9 @@ def note_process(monkeypatch, path):
 
 
 @pytest.mark.parametrize("fork", [True, False])
-def test_a_worker_writes_the_shard_that_this_process_would_write(writer, pictures, tree, tmp_path, fork):
+def test_a_worker_writes_the_shard_that_this_process_would_write(
+    writer, pictures, tree, tmp_path, fork
+):
     refs = pictures(9)
     with begin(writer, fork=fork) as workers:
         there = workers.submit("train", 3, refs).result(timeout=60)
@@ -71,7 +75,9 @@ def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, 
     socket.setdefaulttimeout(60)
     try:
         with begin(writer, fork=fork) as workers:
-            done = [workers.submit("train", shard, pictures(3)).result(timeout=60) for shard in (0, 1)]
+            done = [
+                workers.submit("train", shard, pictures(3)).result(timeout=60) for shard in (0, 1)
+            ]
     finally:
         socket.setdefaulttimeout(None)
     assert [(report.problem, report.records) for report in done] == [("", 3), ("", 3)]
@@ -82,22 +88,30 @@ def test_workers_get_no_more_shards_than_their_share(writer, pictures):
     with begin(writer, count=3, references=80) as workers:
         # 60 of the 80 are the share of three of the four processes; as none has ended, the others are written here.
         workers._write = lambda task, references: None
-        assert [workers.submit("train", index, refs) is not None for index in range(8)] == [True] * 4 + [False] * 4
+        assert [workers.submit("train", index, refs) is not None for index in range(8)] == [
+            True
+        ] * 4 + [False] * 4
 
 
-def test_a_single_shard_is_converted_by_all_processes_in_order(writer, pictures, monkeypatch, tmp_path):
+def test_a_single_shard_is_converted_by_all_processes_in_order(
+    writer, pictures, monkeypatch, tmp_path
+):
     processes = note_process(monkeypatch, tmp_path / "processes")
     refs = shard_writer.order_references(pictures(300), 0)
     with begin(writer, count=2, references=300) as workers:
         assert workers.submit("train", 0, refs) is None
         found = list(workers.convert(refs, "train"))
     assert [image.row.key for image in found] == [ref.key for ref in refs]
-    assert [image.record for image in found] == [image.record for image in writer.convert(refs, "train")]
+    assert [image.record for image in found] == [
+        image.record for image in writer.convert(refs, "train")
+    ]
     assert len(processes()) == 3
     assert os.getpid() in processes()
 
 
-def test_workers_help_from_the_time_when_one_is_without_a_shard(writer, pictures, monkeypatch, tmp_path):
+def test_workers_help_from_the_time_when_one_is_without_a_shard(
+    writer, pictures, monkeypatch, tmp_path
+):
     gate, here = tmp_path / "gate", os.getpid()
     os.mkfifo(gate)
     processes = note_process(monkeypatch, tmp_path / "processes")
@@ -128,7 +142,10 @@ def test_what_workers_have_done_is_part_of_the_progress(writer, pictures):
     with begin(writer) as workers:
         workers.submit("train", 0, pictures(70)).result(timeout=60)
         assert PROGRESS.cpu_of_workers > 0
-    assert (PROGRESS.done, PROGRESS.cpu_of_workers) == (70, 0)  # the system counts workers that have ended
+    assert (PROGRESS.done, PROGRESS.cpu_of_workers) == (
+        70,
+        0,
+    )  # the system counts workers that have ended
 
 
 def test_what_a_worker_raises_is_raised_here(writer, pictures, monkeypatch):
@@ -137,7 +154,9 @@ def test_what_a_worker_raises_is_raised_here(writer, pictures, monkeypatch):
 
     monkeypatch.setattr(shard_writer, "convert_image", fail)
     with begin(writer) as workers:
-        with pytest.raises(shard_writer.InputError, match=r"cannot be read: .*out of order") as raised:
+        with pytest.raises(
+            shard_writer.InputError, match=r"cannot be read: .*out of order"
+        ) as raised:
             workers.submit("train", 0, pictures(1)).result(timeout=60)
         assert "in a worker process:\nTraceback" in raised.value.__notes__[0]
 
@@ -152,7 +171,10 @@ def test_an_error_that_cannot_be_pickled_comes_as_its_text(writer, pictures, mon
         raise TwoArgumentsError(1, 2)
 
     monkeypatch.setattr(shard_writer, "convert_image", fail)
-    with begin(writer) as workers, pytest.raises(RuntimeError, match=r"^TwoArgumentsError: 1 and 2"):
+    with (
+        begin(writer) as workers,
+        pytest.raises(RuntimeError, match=r"^TwoArgumentsError: 1 and 2"),
+    ):
         workers.submit("train", 0, pictures(1)).result(timeout=60)
 
 

@@ -45,10 +45,14 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
     if has_json and not has_label and not has_caption:
         needs = "its .json files are not read: add --set source.label_part=json.KEY, or '' for images without labels"
     settings = {"source": source, **splits, **ids}
-    return Recognised(settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",))
+    return Recognised(
+        settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",)
+    )
 
 
-def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch, is_wrapped: bool) -> Recognised:
+def _as_folders(
+    sketch: FolderSketch, names: list[str], inside: FolderSketch, is_wrapped: bool
+) -> Recognised:
     """Recognises archives by the folders in the first of them, without a folder around everything."""
     source: dict[str, Any] = {"kind": "archives"}
     where = f"in {', '.join(names)}"
@@ -71,7 +75,12 @@ def _as_folders(sketch: FolderSketch, names: list[str], inside: FolderSketch, is
     if splits:
         source["split"] = f"^[^/]*?{_any_of(splits)}"
         what = "archives for splits,"
-    return Recognised({"source": source, **splits}, f"{what} {where}", needs=needs, needed_keys=("source.class_from",))
+    return Recognised(
+        {"source": source, **splits},
+        f"{what} {where}",
+        needs=needs,
+        needed_keys=("source.class_from",),
+    )
 
 
 def _any_of(splits: Mapping[str, Any]) -> str:
@@ -83,10 +92,15 @@ def _other_layout(inside: FolderSketch) -> str:
     """A file or folder of annotations, which class folders do not have; empty if there is none."""
     for folder, names in inside.names.items():
         found = [file for file in names.files if file in ("data.yaml", "_annotations.coco.json")]
-        found += [file for ending in (".xml", ".json", ".txt") for file in names.beside_images(ending)]
+        found += [
+            file for ending in (".xml", ".json", ".txt") for file in names.beside_images(ending)
+        ]
         if found:
             return posixpath.join(folder, found[0])
-        if folder.rpartition("/")[2].lower() in ("annotations", "annots", "labels") and not names.images:
+        if (
+            folder.rpartition("/")[2].lower() in ("annotations", "annots", "labels")
+            and not names.images
+        ):
             return folder
     return ""
 
@@ -133,7 +147,9 @@ def _convert(value: Any, kind: Kind, part: str) -> Any:
     try:
         return feature_value(value, kind, part)
     except Rejected:
-        raise bad_sample(f"{part}: {value!r:.60} is not {'text' if kind == 'bytes' else f'of type {kind}'}") from None
+        raise bad_sample(
+            f"{part}: {value!r:.60} is not {'text' if kind == 'bytes' else f'of type {kind}'}"
+        ) from None
 
 
 def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
@@ -174,12 +190,16 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
     if label is None or label == "":
         raise bad_sample(f"{part} is missing or empty")
     if isinstance(label, str) and len(label) > LONGEST_NAME:
-        raise bad_sample(f"{part} has {len(label):,} characters, but a name has at most {LONGEST_NAME:,}")
+        raise bad_sample(
+            f"{part} has {len(label):,} characters, but a name has at most {LONGEST_NAME:,}"
+        )
     if not names and isinstance(label, int | str) and not isinstance(label, bool):
         return str(label)
     number = _convert(label, "int64", part)
     if not 0 <= number < len(names):
-        raise bad_sample(f"{part} is {label}, where source.class_names has {len(names)} classes, from 0")
+        raise bad_sample(
+            f"{part} is {label}, where source.class_names has {len(names)} classes, from 0"
+        )
     return names[number]
 
 
@@ -226,7 +246,17 @@ class Archives(Source):
     class_from: Literal["first_folder", "last_folder", "path", "archive", "none"] = "first_folder"
     label_part: str = "cls"
     class_names: tuple[str, ...] = ()
-    image_parts: tuple[str, ...] = ("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm")
+    image_parts: tuple[str, ...] = (
+        "jpg",
+        "jpeg",
+        "png",
+        "webp",
+        "gif",
+        "bmp",
+        "tif",
+        "tiff",
+        "ppm",
+    )
     features_from: Mapping[str, PartFeature] = field(default_factory=dict)
     split: str = ""
     members: tuple[str, ...] = ()
@@ -256,24 +286,32 @@ class Archives(Source):
         """The settings for the other value of `labels`."""
         if self.labels == "beside":
             return {"class_from": "source.labels is `beside`"}
-        return dict.fromkeys(("label_part", "class_names", "image_parts"), "source.labels is folders")
+        return dict.fromkeys(
+            ("label_part", "class_names", "image_parts"), "source.labels is folders"
+        )
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises an input that consists of archives."""
         seen = sketch.archives.items()
-        archives = {name: inside for name, inside in seen if inside.names and not name.endswith(".npz")}
+        archives = {
+            name: inside for name, inside in seen if inside.names and not name.endswith(".npz")
+        }
         if not archives:
             return
         name, inside = next(iter(archives.items()))
         top = inside.top
-        is_wrapped = len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
+        is_wrapped = (
+            len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
+        )
         if is_wrapped:
             inside = inside.below(top.folders[0])
         if any(map(inside.top.beside_images, (".cls", ".json", ".txt"))):  # outside any folder
             yield _as_samples(sketch, name, inside)
         elif layout := _other_layout(inside):
-            needs = f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
+            needs = (
+                f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
+            )
             yield Recognised({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
         elif inside.has_images:
             yield _as_folders(sketch, list(archives), inside, is_wrapped)
@@ -286,7 +324,9 @@ class Archives(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image for each member, or for each sample."""
         listed = ""
-        members = list_members(file, Limits(self.max_member_bytes, self.max_members, self.max_ratio))
+        members = list_members(
+            file, Limits(self.max_member_bytes, self.max_members, self.max_ratio)
+        )
         list_images = self._samples if self.labels == "beside" else self._folders
         try:
             for ref in list_images(path, file, members):
@@ -306,15 +346,22 @@ class Archives(Source):
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         for parts in group_samples(members):
-            refs = {extension: self._reference(path, file, member) for extension, member in parts.items()}
+            refs = {
+                extension: self._reference(path, file, member)
+                for extension, member in parts.items()
+            }
             yield from (ref for ref in refs.values() if ref.status == "ignored")
             refs = {extension: ref for extension, ref in refs.items() if ref.status != "ignored"}
-            image = next((refs[extension] for extension in self.image_parts if extension in refs), None)
+            image = next(
+                (refs[extension] for extension in self.image_parts if extension in refs), None
+            )
             if image:
                 yield image if image.status else self._with_parts(image, refs)
             elif refs:
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
-                detail = f"there is no image next to {there}, of those that source.image_parts names"
+                detail = (
+                    f"there is no image next to {there}, of those that source.image_parts names"
+                )
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
 
     def _with_parts(self, image: ImageRef, refs: Mapping[str, ImageRef]) -> ImageRef:
@@ -324,9 +371,14 @@ class Archives(Source):
         label = ""
         try:
             texts = {each: self._text(refs[each]) for each in sorted(wanted & refs.keys())}
-            values = {key: each.value_of(value_of(each.part, texts)) for key, each in self.features_from.items()}
+            values = {
+                key: each.value_of(value_of(each.part, texts))
+                for key, each in self.features_from.items()
+            }
             if self.label_part:
-                label = class_of(value_of(self.label_part, texts), self.label_part, self.class_names)
+                label = class_of(
+                    value_of(self.label_part, texts), self.label_part, self.class_names
+                )
         except Rejected as error:
             return image.notice("rejected", "bad_sample", error.detail)
         return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
@@ -348,7 +400,9 @@ class Archives(Source):
             return ref.notice("ignored", ignored)
         if member.reason:
             return ref.notice("rejected", member.reason, member.detail)
-        word = file.split or (find_split_word(self.split, f"{path}/{member.name}") if self.split else "")
+        word = file.split or (
+            find_split_word(self.split, f"{path}/{member.name}") if self.split else ""
+        )
         label = ""
         if self.labels == "folders" and self.class_from == "archive":
             label = _ENDING.sub("", posixpath.basename(path))

@@ -35,8 +35,12 @@ class Arrays(ArraySource):
             labels themselves.
     """
 
-    images: Mapping[str, str] = field(default_factory=lambda: {"train": "x_train", "test": "x_test"})
-    labels: Mapping[str, str] = field(default_factory=lambda: {"train": "y_train", "test": "y_test"})
+    images: Mapping[str, str] = field(
+        default_factory=lambda: {"train": "x_train", "test": "x_test"}
+    )
+    labels: Mapping[str, str] = field(
+        default_factory=lambda: {"train": "y_train", "test": "y_test"}
+    )
     order: Order = "interleaved"
     class_names: tuple[str, ...] | int = ()
 
@@ -44,10 +48,14 @@ class Arrays(ArraySource):
 
     def __post_init__(self) -> None:
         """Raises ValueError if the settings contradict each other."""
-        has_labels = not self.labels or (set(self.labels) == set(self.images) and all(self.labels.values()))
+        has_labels = not self.labels or (
+            set(self.labels) == set(self.images) and all(self.labels.values())
+        )
         if not self.images or not has_labels:
             words = ", ".join(self.images)
-            raise ValueError(f"source.images must name arrays, and source.labels those of its words ({words}) or none")
+            raise ValueError(
+                f"source.images must name arrays, and source.labels those of its words ({words}) or none"
+            )
         self.classes()
 
     @classmethod
@@ -66,14 +74,22 @@ class Arrays(ArraySource):
         is_archive = path.endswith(".npz")
         name = posixpath.basename(path).removesuffix(".npy")
         if not is_archive and name not in self.images.values():
-            yield file.notice("ignored", "labels" if name in self.labels.values() else "not_included")
+            yield file.notice(
+                "ignored", "labels" if name in self.labels.values() else "not_included"
+            )
             return
         places = find_members(file) if is_archive else self._find_pair(name, DataFile(path, file))
         words = {word: name for word, name in self.images.items() if name in places}
-        wanted = [self.labels[word] for word in words if self.labels] if words else [*self.images.values()]
+        wanted = (
+            [self.labels[word] for word in words if self.labels]
+            if words
+            else [*self.images.values()]
+        )
         if missing := [name for name in wanted if name not in places]:
             there = f"there is no array {' or '.join(missing)} in it or next to it, but {', '.join(sorted(places))}"
-            yield file.notice("fatal", "bad_labels", f"{there}: correct source.images and source.labels")
+            yield file.notice(
+                "fatal", "bad_labels", f"{there}: correct source.images and source.labels"
+            )
             return
         listed: list[Listed] = []
         for word, name in words.items():

@@ -9,7 +9,12 @@ from typing import Any, ClassVar, Literal
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits, stems_of
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Recognised,
+    given_splits,
+    stems_of,
+)
 from recordmill.transforms.inputs.sources.source import Source
 
 _IMAGES = ("images", "image", "imgs", "img", "jpegimages", "img_dir", "leftimg8bit", "image_2")
@@ -28,7 +33,9 @@ _NO_CLASS = re.compile(
 _TELLING = re.compile(rf"annot|label|mask|ground_truth|target|^({'|'.join(_IMAGES)})$")
 """What shows, in the name of one of several such folders, that they hold images and what was drawn on them."""
 
-_MASK = re.compile(r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*", re.IGNORECASE)
+_MASK = re.compile(
+    r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*", re.IGNORECASE
+)
 """The name of a mask, without its extension: the image's name, and what follows it."""
 
 _LOSSLESS = (".png", ".gif", ".bmp", ".tif")
@@ -59,20 +66,34 @@ class ClassFolders(Source):
         source: dict[str, Any] = {"kind": "class_folders"}
         splits = sketch.split_folders
         below = {each for folder in splits for each in sketch.at(folder).folders}
-        unlabelled = {"source": {**source, "class_from": "none"}, **given_splits("from_folders", splits)}
+        unlabelled = {
+            "source": {**source, "class_from": "none"},
+            **given_splits("from_folders", splits),
+        }
         masks, keys = _find_masks(sketch), ("source.class_from",)
         needs = masks or _find_unread_annotations(sketch)
         if any(not _NO_CLASS.fullmatch(folder.lower()) for folder in below):
-            why, settings = f"class folders below {', '.join(splits)}", given_splits("from_folders", splits)
+            why, settings = (
+                f"class folders below {', '.join(splits)}",
+                given_splits("from_folders", splits),
+            )
             yield Recognised({"source": source, **settings}, why, needs=masks, needed_keys=keys)
         elif splits and any(sketch.at(folder).images for folder in splits):
-            yield Recognised(unlabelled, "images without labels in split folders", False, needs, keys)
-            yield Recognised({"source": source, "labels": {"classes": list(splits)}}, "class folders", is_firm=False)
+            yield Recognised(
+                unlabelled, "images without labels in split folders", False, needs, keys
+            )
+            yield Recognised(
+                {"source": source, "labels": {"classes": list(splits)}},
+                "class folders",
+                is_firm=False,
+            )
         elif sketch.top.images and not sketch.image_folders:
             yield Recognised(unlabelled, "images without labels", False, needs, keys)
         elif below:
             needs = needs or f"{', '.join(sorted(below))} do not look like classes: {_UNLABELLED}"
-            yield Recognised(unlabelled, "images without labels in split folders", False, needs, keys)
+            yield Recognised(
+                unlabelled, "images without labels in split folders", False, needs, keys
+            )
         elif sketch.top.folders:
             yield _as_classes(sketch, source, masks)
 
@@ -81,7 +102,9 @@ class ClassFolders(Source):
         """For images outside any folder."""
         unlabelled = "--set source.class_from=none takes images without labels"
         in_names = "--config configs/filename_labels.yaml takes labels from names"
-        return {"no_class": f"images are expected in folders named after their class ({unlabelled}, {in_names})"}
+        return {
+            "no_class": f"images are expected in folders named after their class ({unlabelled}, {in_names})"
+        }
 
     @property
     def gives_labels(self) -> bool:
@@ -103,7 +126,9 @@ def likely_classes(sketch: FolderSketch) -> set[str]:
     for at in sketch.split_folders or ("",):
         for folder in sketch.at(at).folders:
             names = sketch.names.get(posixpath.join(at, folder))
-            if not _NO_CLASS.fullmatch(folder.lower()) and (names is None or names.images or names.folders):
+            if not _NO_CLASS.fullmatch(folder.lower()) and (
+                names is None or names.images or names.folders
+            ):
                 found.add(folder)
     return found
 
@@ -112,7 +137,13 @@ def _find_unread_annotations(sketch: FolderSketch) -> str:
     """What to do where a file among images may hold their annotations, which no source understands; else empty."""
     stems = {stem for names in sketch.names.values() for stem in stems_of(names.images)}
     for path in sketch.all_ending(".xml", ".json", ".manifest", ".txt"):
-        words = sketch.heads.get(path, b"").split(b"\n")[0].decode(errors="replace").replace(",", " ").split()
+        words = (
+            sketch.heads.get(path, b"")
+            .split(b"\n")[0]
+            .decode(errors="replace")
+            .replace(",", " ")
+            .split()
+        )
         if not path.endswith(".txt") or stems & stems_of(map(posixpath.basename, words)):
             return f"{path} is not understood and may hold annotations: {_CONVERT_FIRST}, or {_UNLABELLED}"
     return ""
@@ -122,7 +153,9 @@ def _find_masks(sketch: FolderSketch) -> str:
     """What to do if most images of a folder have a mask next to them; else empty."""
     for folder, names in sketch.names.items():
         folders = [each for each in names.folders if folder and each.lower() in ("mask", "masks")]
-        if found := next(((each, "a folder of masks", f"{each}/") for each in folders), _find_mask(names.images)):
+        if found := next(
+            ((each, "a folder of masks", f"{each}/") for each in folders), _find_mask(names.images)
+        ):
             mask, what, pattern = found
             what = f"{posixpath.join(folder, mask)} looks like {what}"
             ignore, keep = f"--set 'ignore=[\"{pattern}\"]'", "first_folder" if folder else "none"

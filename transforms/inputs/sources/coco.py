@@ -16,7 +16,12 @@ from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, Status, boxes_of
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits, split_pattern
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_pattern,
+)
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import AnnotationSource
@@ -53,7 +58,9 @@ class Coco(AnnotationSource):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises JSON files of annotations, in one folder or next to the images of each split."""
-        found = {folder: files for folder in sketch.names if (files := _annotation_files(sketch, folder))}
+        found = {
+            folder: files for folder in sketch.names if (files := _annotation_files(sketch, folder))
+        }
         if not found:
             return
         first, files = next(iter(found.items()))
@@ -64,7 +71,10 @@ class Coco(AnnotationSource):
         else:
             pattern, words = _pattern_of(files, cls().split)
             images = _images_of(sketch, first, words)
-            source, splits = {"split": pattern, "images": images or ""}, given_splits("from_source", words)
+            source, splits = (
+                {"split": pattern, "images": images or ""},
+                given_splits("from_source", words),
+            )
             is_clear = len(found) == 1 and pattern != "" and images is not None
         source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
         usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
@@ -73,12 +83,19 @@ class Coco(AnnotationSource):
         ask = f"it is not clear which of {show_names(paths)} to read, or where their images are: let --input name one "
         ask += "folder, or add --set source.split=... (a pattern of their names) and --set source.images=... (a folder)"
         why = f"COCO's JSON files such as {paths[0]}"
-        yield Recognised(settings, why, needs="" if is_clear else ask, needed_keys=("source.split", "source.images"))
+        yield Recognised(
+            settings,
+            why,
+            needs="" if is_clear else ask,
+            needed_keys=("source.split", "source.images"),
+        )
 
     @property
     def remedies(self) -> Mapping[str, str]:
         """For missing images."""
-        return {"vanished": f"correct source.images, which is {self.images!r}, a folder below the input"}
+        return {
+            "vanished": f"correct source.images, which is {self.images!r}, a folder below the input"
+        }
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields each of the file's `images`, with its boxes."""
@@ -95,8 +112,12 @@ class Coco(AnnotationSource):
         named_by = DataFile(path, file.replace(split=word))
         folder = self.images.format(split=word, folder=named_by.folder).strip("/")
         for image in annotations.images:
-            below = posixpath.join(folder, image.file_name.replace("\\", "/"))  # as written on Windows
-            yield from named_by.list_annotated(below, {"source_id": str(image.id), **annotations.boxes(image)})
+            below = posixpath.join(
+                folder, image.file_name.replace("\\", "/")
+            )  # as written on Windows
+            yield from named_by.list_annotated(
+                below, {"source_id": str(image.id), **annotations.boxes(image)}
+            )
 
 
 Id = int | str
@@ -166,12 +187,18 @@ class Annotations:
         self._names: dict[Id, str] = {number: name for name, number in self.classes.items()}
         self._objects: dict[Id, list[Annotation]] = {image.id: [] for image in self.images}
         if len(self._names) < len(contents.categories) or len(self._objects) < len(self.images):
-            raise bad_annotations("two categories have one name or one id, or two images have one id")
+            raise bad_annotations(
+                "two categories have one name or one id, or two images have one id"
+            )
         self.strays: list[Annotation] = []
         self.not_stored: Counter[str] = Counter()
-        for each in sorted(contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)):
+        for each in sorted(
+            contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)
+        ):
             if len(each.bbox) not in (0, 4):
-                raise bad_annotations(f"bbox of annotation {each.id} is not a list of 4 numbers: {each.bbox!r:.60}")
+                raise bad_annotations(
+                    f"bbox of annotation {each.id} is not a list of 4 numbers: {each.bbox!r:.60}"
+                )
             if each.image_id not in self._objects:
                 self.strays.append(each)
                 continue
@@ -186,7 +213,11 @@ class Annotations:
             such = f"such as annotation {first.id!r:.60} of image {first.image_id!r:.60}"
             remedy = "list the images, or write all ids as numbers or all as text"
             status: Status = "warning" if any(self._objects.values()) else "fatal"
-            yield file.notice(status, "stray_annotations", f"the file lists no image for {count}, {such}: {remedy}")
+            yield file.notice(
+                status,
+                "stray_annotations",
+                f"the file lists no image for {count}, {such}: {remedy}",
+            )
 
     def boxes(self, image: Image) -> dict[str, Any]:
         """An image's boxes, as `boxes_of` gives them."""
@@ -194,19 +225,28 @@ class Annotations:
         areas: list[float] = []
         objects = self._objects[image.id]
         for each in objects:
-            x, y, width, height = each.bbox or 4 * [math.nan]  # an empty list is counted as `not_finite`
+            x, y, width, height = each.bbox or 4 * [
+                math.nan
+            ]  # an empty list is counted as `not_finite`
             boxes.append((x, y, x + width, y + height))
             areas.append(width * height if each.area is None else each.area)
         labels = [self._names.get(each.category_id, each.category_id) for each in objects]
         crowds = [int(bool(each.iscrowd)) for each in objects]
         values: dict[str, list[Any]] = {"is_crowd": crowds, "area": areas}
-        return boxes_of(boxes, labels, values=values, drawn_on_size=(int(image.width or 0), int(image.height or 0)))
+        return boxes_of(
+            boxes,
+            labels,
+            values=values,
+            drawn_on_size=(int(image.width or 0), int(image.height or 0)),
+        )
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     """The files in a folder that hold COCO's object annotations, by their names and first bytes."""
     files = sketch.at(folder).ending(".json")
-    if instances := tuple(name for name in files if name.startswith("instances_") or "_annotations.coco" in name):
+    if instances := tuple(
+        name for name in files if name.startswith("instances_") or "_annotations.coco" in name
+    ):
         return instances
     # Label Studio's notes.json is next to text files for YOLO: it has COCO's categories and no images.
     files = tuple(name for name in files if name != "notes.json")
@@ -235,24 +275,47 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:
     """The value for `source.images`: the first of the usual folders that exists for every word."""
-    head = next((each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b"")
+    head = next(
+        (each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b""
+    )
     named = re.search(rb'"file_name"\s*:\s*"([^"]+)"', head)
-    first = posixpath.normpath(re.sub(r"\\+/?", "/", named[1].decode(errors="replace"))) if named else ""
-    years = {match[1] for each in sketch.top.folders + sketch.at("images").folders if (match := _YEAR.fullmatch(each))}
-    usual = [f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))]
+    first = (
+        posixpath.normpath(re.sub(r"\\+/?", "/", named[1].decode(errors="replace")))
+        if named
+        else ""
+    )
+    years = {
+        match[1]
+        for each in sketch.top.folders + sketch.at("images").folders
+        if (match := _YEAR.fullmatch(each))
+    }
+    usual = [
+        f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))
+    ]
     usual += ["images", "data", "JPEGImages", "imgs"]
     if not words[0]:
         usual = [each for each in usual if "{split}" not in each]
-    there = [each for each in (*usual, "", folder) if all(sketch.has_folder(each.format(split=word)) for word in words)]
+    there = [
+        each
+        for each in (*usual, "", folder)
+        if all(sketch.has_folder(each.format(split=word)) for word in words)
+    ]
     if "/" in first:
         there = ["", *there]
     for each in there:
         at = {posixpath.join(each.format(split=word), first) for word in words}
-        if first and any(posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in at):
+        if first and any(
+            posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in at
+        ):
             return each
-    held = [each for each in there if any(sketch.at(each.format(split=word)).images for word in words)]
+    held = [
+        each for each in there if any(sketch.at(each.format(split=word)).images for word in words)
+    ]
     unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
-    return next(iter((*held, *unseen, *(sketch.image_folders if len(sketch.image_folders) == 1 else ()))), None)
+    return next(
+        iter((*held, *unseen, *(sketch.image_folders if len(sketch.image_folders) == 1 else ()))),
+        None,
+    )
 
 
 SOURCE = Coco

@@ -41,7 +41,9 @@ class FilenameLabels(Source):
         self._compiled()
 
     def _compiled(self) -> Any:
-        return compile_pattern(self.pattern, "source.pattern", "label", *self.features_from.values())
+        return compile_pattern(
+            self.pattern, "source.pattern", "label", *self.features_from.values()
+        )
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
@@ -54,7 +56,11 @@ class FilenameLabels(Source):
                 given = {} if pattern == cls().pattern else {"pattern": pattern}
                 settings: dict[str, Any] = {"source": {"kind": "filename_labels", **given}}
                 why = f"labels such as {min(labels)} in the images' names"
-                yield Recognised({**settings, **({"labels": {"ids": "integers"}} if ids else {})}, why, is_firm=False)
+                yield Recognised(
+                    {**settings, **({"labels": {"ids": "integers"}} if ids else {})},
+                    why,
+                    is_firm=False,
+                )
                 return
 
     @property
@@ -70,7 +76,9 @@ class FilenameLabels(Source):
         groups = match.groupdict()
         values = {key: groups[group] or "" for key, group in self.features_from.items()}
         features = orjson.dumps(values).decode() if values else ""
-        yield file.replace(label=groups["label"], group=groups.get("group") or "", features=features)
+        yield file.replace(
+            label=groups["label"], group=groups.get("group") or "", features=features
+        )
 
     def features(self) -> tuple[Feature, ...]:
         """The features in `features_from`."""

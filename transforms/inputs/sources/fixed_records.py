@@ -40,7 +40,10 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "data": {"train": "train.bin", "test": "test.bin"},
         "labels": ("coarse_label", "fine_label"),
         "class_names_file": "{label}_names.txt",
-        "classes": {("coarse_label", "coarse_label_names.txt"): 20, ("fine_label", "fine_label_names.txt"): 100},
+        "classes": {
+            ("coarse_label", "coarse_label_names.txt"): 20,
+            ("fine_label", "fine_label_names.txt"): 100,
+        },
     },
 }
 
@@ -85,11 +88,19 @@ class FixedRecords(ArraySource):
             return  # the completed source has been checked
         if self.height < 1 or self.width < 1 or self.channels not in (1, 3):
             size = f"{self.height} x {self.width} x {self.channels}"
-            raise ValueError(f"source.height x width x channels is {size}: give 1 or 3 channels, or name a preset")
-        if self.labels and (self.label not in self.labels or len({*self.labels}) < len(self.labels)):
-            raise ValueError(f"source.labels must name source.label, which is {self.label!r}, and no label byte twice")
+            raise ValueError(
+                f"source.height x width x channels is {size}: give 1 or 3 channels, or name a preset"
+            )
+        if self.labels and (
+            self.label not in self.labels or len({*self.labels}) < len(self.labels)
+        ):
+            raise ValueError(
+                f"source.labels must name source.label, which is {self.label!r}, and no label byte twice"
+            )
         if self.labels and bool(self.class_names) == bool(self.class_names_file):
-            raise ValueError("give either source.class_names, the classes' names or number, or source.class_names_file")
+            raise ValueError(
+                "give either source.class_names, the classes' names or number, or source.class_names_file"
+            )
         self.classes()
 
     def _with_preset(self) -> Self:
@@ -97,12 +108,21 @@ class FixedRecords(ArraySource):
         preset = PRESETS[self.preset]
         given = {
             "labels": preset["labels"] if self.labels is None else self.labels,
-            **{key: getattr(self, key) or preset.get(key, 0) for key in ("data", "height", "width", "channels")},
+            **{
+                key: getattr(self, key) or preset.get(key, 0)
+                for key in ("data", "height", "width", "channels")
+            },
         }
         given["label"] = self.label or (given["labels"] or ("",))[-1]
-        names = self.class_names_file or ("" if self.class_names else preset.get("class_names_file", ""))
+        names = self.class_names_file or (
+            "" if self.class_names else preset.get("class_names_file", "")
+        )
         given["class_names_file"] = names.replace("{label}", given["label"])
-        return self if all(getattr(self, key) == value for key, value in given.items()) else replace(self, **given)
+        return (
+            self
+            if all(getattr(self, key) == value for key, value in given.items())
+            else replace(self, **given)
+        )
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
         """Fills in the preset's settings; no file is read."""
@@ -113,11 +133,21 @@ class FixedRecords(ArraySource):
         """Recognises CIFAR's binary files."""
         for preset, title in (("cifar10", "CIFAR-10"), ("cifar100", "CIFAR-100")):
             files = PRESETS[preset]["data"].items()
-            words = [word for word, pattern in files if any(fnmatchcase(name, pattern) for name in sketch.top.files)]
+            words = [
+                word
+                for word, pattern in files
+                if any(fnmatchcase(name, pattern) for name in sketch.top.files)
+            ]
             if words and (preset == "cifar10" or "fine_label_names.txt" in sketch.top.files):
                 source = {"kind": "fixed_records", "preset": preset}
-                settings = {"source": source, **given_splits("from_source", words), "images": {"store": "raw"}}
-                yield Recognised({**settings, "convention": "raw_pixels"}, f"the binary files of {title}")
+                settings = {
+                    "source": source,
+                    **given_splits("from_source", words),
+                    "images": {"store": "raw"},
+                }
+                yield Recognised(
+                    {**settings, "convention": "raw_pixels"}, f"the binary files of {title}"
+                )
 
     @property
     def record_bytes(self) -> int:
@@ -127,35 +157,55 @@ class FixedRecords(ArraySource):
     def features(self) -> tuple[Feature, ...]:
         """The label bytes that are not the class."""
         others = (name for name in self.labels or () if name != self.label)
-        return tuple(Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others)
+        return tuple(
+            Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others
+        )
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference per record, from the file's size alone."""
         name = posixpath.basename(path)
-        word = next((word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None)
+        word = next(
+            (word for word, pattern in self.data.items() if fnmatchcase(name, pattern)), None
+        )
         if word is None:
-            yield file.notice("ignored", "class_names" if name == self.class_names_file else "not_included")
+            yield file.notice(
+                "ignored", "class_names" if name == self.class_names_file else "not_included"
+            )
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if count < 1 or over:
             wanted = f"a header of {self.header:,} bytes and whole records of {self.record_bytes:,} bytes"
-            raise Rejected("list", "wrong_length", f"{file.size:,} bytes are not {wanted}: the last has {over:,}")
+            raise Rejected(
+                "list",
+                "wrong_length",
+                f"{file.size:,} bytes are not {wanted}: the last has {over:,}",
+            )
         if self.labels and self.class_names_file:
             records = DataFile(path, file)
             try:
                 names = read_class_names(records, records.folder, self.class_names_file)
                 classes = {name: number for number, name in names.items()}
             except ClassNamesError as error:
-                known = PRESETS[self.preset].get("classes", {}).get((self.label, self.class_names_file), 0)
+                known = (
+                    PRESETS[self.preset]
+                    .get("classes", {})
+                    .get((self.label, self.class_names_file), 0)
+                )
                 if not known or not isinstance(error, NoClassNamesError):
-                    yield file.notice("fatal", "class_names", f"{error}: correct that, or set source.class_names")
+                    yield file.notice(
+                        "fatal", "class_names", f"{error}: correct that, or set source.class_names"
+                    )
                     return
-                folder = file.replace(key=file.key[: -len(name)])  # one note for all files of a folder
+                folder = file.replace(
+                    key=file.key[: -len(name)]
+                )  # one note for all files of a folder
                 detail = f"there is no {self.class_names_file}, so the {known} classes are called 0 to {known - 1}"
                 yield folder.notice("warning", "class_names", detail)
                 classes = number_classes(known)
             yield ClassNames.of(file, classes)
-        yield from list_ranges(file, file.key, self.header, self.record_bytes, count, split=file.split or word)
+        yield from list_ranges(
+            file, file.key, self.header, self.record_bytes, count, split=file.split or word
+        )
 
     @property
     def late_labels(self) -> bool:

@@ -8,7 +8,12 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
-from recordmill.transforms.inputs.array_files import find_labels, list_stack, place_of, read_stacked_image
+from recordmill.transforms.inputs.array_files import (
+    find_labels,
+    list_stack,
+    place_of,
+    read_stacked_image,
+)
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
@@ -53,7 +58,9 @@ class Idx(ArraySource):
         has_labels = any(re.search("idx1|-labels", name) for name in sketch.top.files)
         source = {"kind": "idx", **({} if has_labels else {"labels": ""})}
         settings = {"source": source, **given_splits("from_source", words, {"t10k": "test"})}
-        yield Recognised({**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(words)}")
+        yield Recognised(
+            {**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(words)}"
+        )
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each image of one file, from its header and its labels."""
@@ -61,7 +68,9 @@ class Idx(ArraySource):
         match = self._compiled().fullmatch(name)
         if not match:
             pattern = re.sub(r"\{.*?\}", "*", self.labels)
-            is_labels = bool(pattern) and fnmatchcase(name.removesuffix(".gz"), pattern.removesuffix(".gz"))
+            is_labels = bool(pattern) and fnmatchcase(
+                name.removesuffix(".gz"), pattern.removesuffix(".gz")
+            )
             yield file.notice("ignored", "labels" if is_labels else "not_included")
             return
         groups = {group: text or "" for group, text in match.groupdict().items()}
@@ -72,7 +81,9 @@ class Idx(ArraySource):
             yield file.notice("fatal", "bad_labels", f"there is no {labels} next to it: {add}")
             return
         word = groups.get("split", "")
-        yield from list_stack(file, file.key, place_of(file), place, word, "interleaved", self.classes())
+        yield from list_stack(
+            file, file.key, place_of(file), place, word, "interleaved", self.classes()
+        )
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One image."""

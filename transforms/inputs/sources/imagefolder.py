@@ -58,18 +58,29 @@ class ImageFolder(Source):
         source |= {key: key for key in ("label", "labels", "objects") if key in columns}
         if text := next((name for name in ("text", "caption") if name in columns), ""):
             source["features_from"] = {"image/caption": {"column": text}}
-        folders = {folder for folder, names in sketch.names.items() if set(names.files) & set(cls.files)}
+        folders = {
+            folder for folder, names in sketch.names.items() if set(names.files) & set(cls.files)
+        }
         given = sketch.splits_by_folder(folders)
         boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
-        yield Recognised({"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {tables[0]}")
+        yield Recognised(
+            {"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {tables[0]}"
+        )
 
     def _manifest(self) -> Manifest:
-        columns = Columns(uri=self.file_name, label=self.label, labels=self.labels, objects=self.objects)
-        return Manifest(columns=columns, features_from=self.features_from, class_names=self.class_names)
+        columns = Columns(
+            uri=self.file_name, label=self.label, labels=self.labels, objects=self.objects
+        )
+        return Manifest(
+            columns=columns, features_from=self.features_from, class_names=self.class_names
+        )
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations that have a column."""
-        return {what: key.replace("columns.", "") for what, key in self._manifest().annotations().items()}
+        return {
+            what: key.replace("columns.", "")
+            for what, key in self._manifest().annotations().items()
+        }
 
     @property
     def gives_labels(self) -> bool:

@@ -12,7 +12,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.folder_sketch import (
+    IMAGE_ENDINGS,
+    FolderSketch,
+    Recognised,
+    given_splits,
+)
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -45,7 +50,9 @@ class Shape(BaseModel):
         """
         if self.shape_type == "circle":
             if len(self.points) != 2:
-                raise bad_annotations(f"a circle has {len(self.points)} points, not its centre and one on its rim")
+                raise bad_annotations(
+                    f"a circle has {len(self.points)} points, not its centre and one on its rim"
+                )
             (x, y), rim = self.points
             radius = math.dist((x, y), rim)
             return [(x - radius, y - radius), (x + radius, y + radius)]
@@ -89,13 +96,25 @@ class LabelMe(AnnotationSource):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises JSON files with shapes, next to images or in folders of their own."""
-        found = [folder for folder in sketch.names if sketch.first_head(folder, ".json", sign=b'"shapes"')]
+        found = [
+            folder
+            for folder in sketch.names
+            if sketch.first_head(folder, ".json", sign=b'"shapes"')
+        ]
         if found and sketch.has_images:
-            beside = [folder for folder, names in sketch.names.items() if names.beside_images(".json")]
+            beside = [
+                folder for folder, names in sketch.names.items() if names.beside_images(".json")
+            ]
             folders = found if set(found).isdisjoint(beside) else beside
             settings = {"source": {"kind": "labelme"}, "convention": "tf_object_detection"}
-            splits = given_splits("from_folders", sketch.split_folders) if sketch.splits_by_folder(folders) else {}
-            yield Recognised({**settings, **splits}, f"LabelMe's JSON files in {folders[0] or 'the input'}")
+            splits = (
+                given_splits("from_folders", sketch.split_folders)
+                if sketch.splits_by_folder(folders)
+                else {}
+            )
+            yield Recognised(
+                {**settings, **splits}, f"LabelMe's JSON files in {folders[0] or 'the input'}"
+            )
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""
@@ -132,7 +151,9 @@ class LabelMe(AnnotationSource):
         labels = [label for label, _ in objects.values()]
         width, height = contents.imageWidth, contents.imageHeight
         size = (width, height) if width and height else None
-        return boxes_of(boxes, labels, drawn_on_size=size, shapes={"other_shape": dropped}), enclosed
+        return boxes_of(
+            boxes, labels, drawn_on_size=size, shapes={"other_shape": dropped}
+        ), enclosed
 
 
 def find_image(file: DataFile, name: str) -> str:
@@ -151,7 +172,9 @@ def find_image(file: DataFile, name: str) -> str:
     if ending.lower() == ".json":
         there = [place for each in _ENDINGS if file.has(place := f"{stem}{each}")]
         if len(there) != 1:
-            raise bad_annotations(f"its imagePath names no image, and there are {len(there)} images called {stem}")
+            raise bad_annotations(
+                f"its imagePath names no image, and there are {len(there)} images called {stem}"
+            )
         return there[0]
     if named == f"{stem}{ending}":  # the usual case: no need to ask the store
         return named

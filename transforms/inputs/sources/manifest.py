@@ -11,7 +11,15 @@ from typing import Any, ClassVar, Literal
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.image_ref import PARQUET_CELL, UNKNOWN_SIZE, ClassNames, Content, ImageRef, Listed, boxes_of
+from recordmill.schemas.image_ref import (
+    PARQUET_CELL,
+    UNKNOWN_SIZE,
+    ClassNames,
+    Content,
+    ImageRef,
+    Listed,
+    boxes_of,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
@@ -20,9 +28,24 @@ from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognise_tables
-from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn
-from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names, read_parquet_cell
-from recordmill.transforms.inputs.tables.read_table import LIST_FILES, TABLE_FILES, Table, TableFormat, read_table
+from recordmill.transforms.inputs.tables.manifest_columns import (
+    CellReader,
+    Columns,
+    Entry,
+    FeatureColumn,
+)
+from recordmill.transforms.inputs.tables.parquet import (
+    bytes_type_fault,
+    class_names,
+    read_parquet_cell,
+)
+from recordmill.transforms.inputs.tables.read_table import (
+    LIST_FILES,
+    TABLE_FILES,
+    Table,
+    TableFormat,
+    read_table,
+)
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -54,7 +77,9 @@ class RowReader:
         root = (root if "://" in root else posixpath.join(folder, root)).rstrip("/") or "/"
         self._root = os.path.abspath(root) if storage.is_local(root) else root
 
-    def list_references(self, rows: Iterable[Row], read: Callable[[Any], Entry]) -> Iterator[ImageRef | ClassNames]:
+    def list_references(
+        self, rows: Iterable[Row], read: Callable[[Any], Entry]
+    ) -> Iterator[ImageRef | ClassNames]:
         """Yields a reference for each row, or for rows that are joined, after the classes that it announces.
 
         The last item may be a note about the whole manifest.
@@ -74,10 +99,14 @@ class RowReader:
                 yield ref.notice("rejected", error.reason, detail)
         if 0 < self._largest <= 1:
             what = f"the largest coordinate of its boxes in pixels is {self._largest:g}"
-            advice = "set source.boxes_unit=fraction if they are parts of the image's width and height"
+            advice = (
+                "set source.boxes_unit=fraction if they are parts of the image's width and height"
+            )
             yield self.file.notice("warning", "small_boxes", f"{what}: {advice}")
 
-    def _entries(self, rows: Iterable[Row], read: Callable[[Any], Entry]) -> Iterator[tuple[Row, Entry]]:
+    def _entries(
+        self, rows: Iterable[Row], read: Callable[[Any], Entry]
+    ) -> Iterator[tuple[Row, Entry]]:
         """Yields each row and its entry.
 
         Rows of boxes of one image are joined, and held in memory. They come last, as the image's first row with all
@@ -108,7 +137,9 @@ class RowReader:
             fractions = self.settings.preset != "" or self.settings.boxes_unit == "fraction"
             if not fractions:
                 self._largest = max(self._largest, *map(max, entry.boxes), 0.0)
-            fields |= boxes_of(entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions)
+            fields |= boxes_of(
+                entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions
+            )
         named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:
             self._announced |= named
@@ -129,7 +160,9 @@ class RowReader:
         key = prefix + unicodedata.normalize("NFC", entry.key) if entry.key else ""
         if self.settings.columns.bytes:
             place = (self.file.uri, UNKNOWN_SIZE, self.file.version)
-            return ImageRef(key or self._row_key(row), *place, offset=row.number - 1, packing=PARQUET_CELL)
+            return ImageRef(
+                key or self._row_key(row), *place, offset=row.number - 1, packing=PARQUET_CELL
+            )
         try:
             uri, size, version = locate(self._root, entry.uri)
         except Rejected as rejected:
@@ -188,7 +221,12 @@ class Manifest(TableFormat, Source):
     def __post_init__(self) -> None:
         """Raises ValueError if the settings contradict each other."""
         if self.preset:
-            if self.columns != Columns(uri="uri") or self.features_from or self.names or self.class_names:
+            if (
+                self.columns != Columns(uri="uri")
+                or self.features_from
+                or self.names
+                or self.class_names
+            ):
                 own = "columns, features_from, names and class_names"
                 raise ValueError(f"source.preset {self.preset} knows its columns: remove {own}")
         else:
@@ -218,7 +256,11 @@ class Manifest(TableFormat, Source):
             return {"boxes": "", "labels": ""}
         boxes = next((name for name in ("boxes", "xmin") if getattr(self.columns, name)), "objects")
         keys = {"boxes": boxes, "labels": "labels"}
-        return {what: f"source.columns.{key}" for what, key in keys.items() if getattr(self.columns, key)}
+        return {
+            what: f"source.columns.{key}"
+            for what, key in keys.items()
+            if getattr(self.columns, key)
+        }
 
     @property
     def gives_labels(self) -> bool:
@@ -229,11 +271,21 @@ class Manifest(TableFormat, Source):
         """Settings for text if tables are not text, and for boxes, classes or lists if no column has any."""
         idle = TableFormat.idle_settings(self._table_format())
         if self.preset:
-            return idle | dict.fromkeys(("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it")
-        lists = (self.columns.labels, self.columns.box_labels, *(each.many for each in self.features_from.values()))
+            return idle | dict.fromkeys(
+                ("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it"
+            )
+        lists = (
+            self.columns.labels,
+            self.columns.box_labels,
+            *(each.many for each in self.features_from.values()),
+        )
         reasons = (
             ("boxes_unit", "boxes" in self.annotations(), "no column of boxes is named"),
-            ("unlabelled", self.columns.label or self.columns.labels, "no column of classes is named"),
+            (
+                "unlabelled",
+                self.columns.label or self.columns.labels,
+                "no column of classes is named",
+            ),
             ("root", self.columns.uri, "no column names images"),
             ("separator", any(lists), "no column has several values"),
         )
@@ -241,7 +293,11 @@ class Manifest(TableFormat, Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per row, or per image if each row has one box."""
-        match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path)) if self.split else None
+        match = (
+            compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))
+            if self.split
+            else None
+        )
         if self.split and not match:
             yield file.notice("ignored", "not_annotations")
             return
@@ -252,14 +308,20 @@ class Manifest(TableFormat, Source):
         count = 0
         try:
             is_ragged = self.preset == "automl"
-            with read_table(file.uri, self._table_format(), wanted, (self.columns.bytes,), is_ragged) as table:
+            with read_table(
+                file.uri, self._table_format(), wanted, (self.columns.bytes,), is_ragged
+            ) as table:
                 image = self.columns.bytes
                 if image and (fault := bytes_type_fault(table.schema, image)):
                     raise UnreadableTableError(f"column {image!r} (source.columns.bytes): {fault}")
                 names = self._class_names(table)
                 for numbered in () if self.class_names else filter(None, names.values()):
-                    yield ClassNames.of(file, {name: number for number, name in enumerate(numbered)})
-                row_reader = RowReader(self, file, path, word=(match["split"] or "") if match else "")
+                    yield ClassNames.of(
+                        file, {name: number for number, name in enumerate(numbered)}
+                    )
+                row_reader = RowReader(
+                    self, file, path, word=(match["split"] or "") if match else ""
+                )
                 for ref in row_reader.list_references(table.rows, self._reader(names)):
                     count += isinstance(ref, ImageRef)
                     yield ref
@@ -284,7 +346,9 @@ class Manifest(TableFormat, Source):
         if self.preset:
             return PRESETS[self.preset][1]
         keeps_unlabelled = self.unlabelled == "keep"
-        return CellReader(self.columns, self.features_from, self.separator, class_names, keeps_unlabelled).read
+        return CellReader(
+            self.columns, self.features_from, self.separator, class_names, keeps_unlabelled
+        ).read
 
     def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:
         """The names of each column's numbered classes, from settings or from Parquet."""

@@ -38,7 +38,9 @@ class ColumnTypes:
     def __init__(self, without: Collection[str]) -> None:
         """The columns in `without` are ignored."""
         self._without = without
-        self._first: defaultdict[str, dict[str, str]] = defaultdict(dict)  # where each type of a column was first seen
+        self._first: defaultdict[str, dict[str, str]] = defaultdict(
+            dict
+        )  # where each type of a column was first seen
         self._values: Counter[str] = Counter()  # rows with a value, by column
         self._not_text: set[str] = set()  # columns whose values are not all strings
         self._rows = 0
@@ -80,7 +82,9 @@ class ColumnTypes:
             if first:
                 settings = ColumnSettings(type=_merge(name, first, name not in self._not_text))
                 has_default = self._values[name] < self._rows and not settings.many
-                found[name] = replace(settings, default=_ZEROS[settings.kind]) if has_default else settings
+                found[name] = (
+                    replace(settings, default=_ZEROS[settings.kind]) if has_default else settings
+                )
         return found
 
 
@@ -105,7 +109,9 @@ def _merge(name: str, seen: Mapping[str, str], as_text: bool) -> str:
     if not others and word.removesuffix("[]") in TYPES:
         return word
     found = " and ".join(f"{kind} ({place})" for kind, place in seen.items())
-    raise ValueError(f"source: column {name!r} holds {found}: declare its type, or only others, in source.columns")
+    raise ValueError(
+        f"source: column {name!r} holds {found}: declare its type, or only others, in source.columns"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +147,9 @@ class Table(TableFormat, Source):
         features = Counter(column.feature or name for name, column in self.columns.items())
         for feature, count in features.items():
             if count > 1:
-                raise ValueError(f"source.columns: two columns become the feature {feature!r}: set feature of one")
+                raise ValueError(
+                    f"source.columns: two columns become the feature {feature!r}: set feature of one"
+                )
         self.check_format()
 
     @property
@@ -168,7 +176,9 @@ class Table(TableFormat, Source):
                 raise ValueError(f"source: {file.key} cannot be read: {error}") from None
         found = types.settled()
         for name in types.empty:
-            note(f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it")
+            note(
+                f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it"
+            )
         return replace(self, columns={**self.columns, **found}, infer="no")
 
     def features(self) -> tuple[Feature, ...]:
@@ -191,19 +201,25 @@ class Table(TableFormat, Source):
                     try:
                         yield self._make_reference(ref, below, row, table.as_text, rounded)
                     except Rejected as error:
-                        yield ref.notice("rejected", "bad_row", f"{path}, {row.place}: {error.detail}")
+                        yield ref.notice(
+                            "rejected", "bad_row", f"{path}, {row.place}: {error.detail}"
+                        )
                 yield from table.report_blanks(file)
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {error}")
             return
         for name, where in rounded.items():
             what = f"column {name!r} holds whole numbers that lose digits in 32 bits: {where}"
-            advice = f"declare source.columns.{name} as int, and write integers if the table is not CSV"
+            advice = (
+                f"declare source.columns.{name} as int, and write integers if the table is not CSV"
+            )
             yield file.notice("warning", "rounded", f"{what}: {advice}")
         if not has_rows:
             raise Rejected("list", "no_rows", "the table has no rows")
 
-    def _make_reference(self, ref: ImageRef, below: str, row: Row, as_text: bool, rounded: dict[str, str]) -> ImageRef:
+    def _make_reference(
+        self, ref: ImageRef, below: str, row: Row, as_text: bool, rounded: dict[str, str]
+    ) -> ImageRef:
         """The reference of a row; columns whose values lose digits are added to `rounded`."""
         if row.cells is None:
             raise bad_row(row.fault)
@@ -219,7 +235,9 @@ class Table(TableFormat, Source):
                 if name not in rounded and is_rounded(value):
                     rounded[name] = f"{value:.0f} ({row.place}) becomes {np.float32(value):.0f}"
             elif column.default is None and not column.many:
-                raise bad_row(f"column {name!r}: there is no value; source.columns.{name}.default allows it")
+                raise bad_row(
+                    f"column {name!r}: there is no value; source.columns.{name}.default allows it"
+                )
         features = orjson.dumps(values)
         return ref.replace(features=features.decode(), length=len(features), **names)
 

@@ -16,7 +16,15 @@ from google.protobuf.message import DecodeError
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.features import IMAGE_FIELDS, STORED_IMAGE, Example, Feature, Kind
-from recordmill.schemas.image_ref import ClassNames, Content, Gzip, ImageRef, Listed, Pixels, boxes_of
+from recordmill.schemas.image_ref import (
+    ClassNames,
+    Content,
+    Gzip,
+    ImageRef,
+    Listed,
+    Pixels,
+    boxes_of,
+)
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
@@ -79,12 +87,18 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
         Rejected: a feature is of another kind, a scalar has several values, or there is no image; for a convention
             without images, a feature other than the label is missing.
     """
-    found = {each.field: value_of(entries, each) for each in convention.example_features if each.field}
+    found = {
+        each.field: value_of(entries, each) for each in convention.example_features if each.field
+    }
     fields = {name: value for name, value in found.items() if value is not None}
-    images = [feature.key for feature in convention.example_features if feature.field in STORED_IMAGE]
+    images = [
+        feature.key for feature in convention.example_features if feature.field in STORED_IMAGE
+    ]
     if images and not fields.keys() & set(STORED_IMAGE):
         raise bad_example(f"it has no image: there is no feature {' or '.join(images)}")
-    if lacking := [feature.key for feature in own_features(convention) if feature.key not in entries]:
+    if lacking := [
+        feature.key for feature in own_features(convention) if feature.key not in entries
+    ]:
         raise bad_example(f"there is no feature {lacking[0]}")
     return fields
 
@@ -98,7 +112,11 @@ def own_features(convention: Convention) -> tuple[Feature, ...]:
     """The features, such as a vector, that distinguish a convention without images; empty if it has images."""
     if holds_images(convention):
         return ()
-    return tuple(feature for feature in convention.example_features if feature.field not in {"", *IMAGE_FIELDS})
+    return tuple(
+        feature
+        for feature in convention.example_features
+        if feature.field not in {"", *IMAGE_FIELDS}
+    )
 
 
 def find_convention(entries: Mapping[str, Any]) -> Convention:
@@ -109,10 +127,14 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
     Raises:
         Rejected: no convention fits.
     """
-    convention = _find_convention(frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items()))
+    convention = _find_convention(
+        frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
+    )
     if convention is None:
         keys = ", ".join(sorted(entries))
-        raise bad_example(f"its keys do not fit any known convention of images ({keys:.200}): set source.convention")
+        raise bad_example(
+            f"its keys do not fit any known convention of images ({keys:.200}): set source.convention"
+        )
     return convention
 
 
@@ -123,10 +145,14 @@ def _find_convention(kinds: frozenset[tuple[str, str | None]]) -> Convention | N
     def fits(convention: Convention) -> bool:
         features = convention.example_features
         images = [feature for feature in features if feature.field in STORED_IMAGE]
-        is_raw = convention.stores == "raw" and any(feature.field == "encoded" for feature in images)
+        is_raw = convention.stores == "raw" and any(
+            feature.field == "encoded" for feature in images
+        )
         scalars = [feature for feature in features if not feature.many and feature.constant is None]
         needed = {feature.key for feature in scalars if feature.default is None}
-        contradicted = any(found.get(each.key) not in (None, f"{each.kind}_list") for each in features)
+        contradicted = any(
+            found.get(each.key) not in (None, f"{each.kind}_list") for each in features
+        )
         return bool(images) and needed <= found.keys() and not is_raw and not contradicted
 
     def rank(convention: Convention) -> tuple[int, int]:
@@ -178,7 +204,9 @@ def text_of(value: bytes | None, what: str) -> str:
         raise bad_example(f"{what} is not UTF-8") from None
 
 
-def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]) -> dict[str, Any]:
+def read_boxes(
+    fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]
+) -> dict[str, Any]:
     """The result of `schemas.image_ref.boxes_of` for an Example's boxes; empty if it has none.
 
     Args:
@@ -201,14 +229,22 @@ def read_boxes(fields: Mapping[str, Any], name_of: Callable[[str, int | None], s
         raise bad_example("it has boxes without labels")
     texts, numbers = texts or [""] * count, numbers or [None] * count
     if {*map(len, sides), len(texts), len(numbers)} != {count}:
-        raise bad_example("its lists of boxes' sides, of their labels or of their classes' names differ in length")
+        raise bad_example(
+            "its lists of boxes' sides, of their labels or of their classes' names differ in length"
+        )
     boxes = list(map(list, zip(*sides, strict=True)))
     labels = list(map(name_of, texts, numbers))
-    values = {key: fields[key] for key in ("is_crowd", "area") if key in fields and len(fields[key]) == count}
+    values = {
+        key: fields[key]
+        for key in ("is_crowd", "area")
+        if key in fields and len(fields[key]) == count
+    }
     return boxes_of(boxes, labels, values=values, fractions=True)
 
 
-def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]) -> tuple[bytes, bytes | Pixels]:
+def read_image_of(
+    fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]
+) -> tuple[bytes, bytes | Pixels]:
     """The stored bytes of the image, and the image.
 
     Args:
@@ -231,9 +267,13 @@ def read_image_of(fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int])
     given = [fields.get(side) for side in ("height", "width", "channels")]
     height, width, channels = given if None not in given else (tuple(shape) or (None, None, None))
     if height is None or width is None or channels is None:
-        raise bad_example("its image is raw pixels of unknown height, width and channels: set source.shape")
+        raise bad_example(
+            "its image is raw pixels of unknown height, width and channels: set source.shape"
+        )
     if min(height, width) < 1 or channels not in (1, 3) or height * width * channels != len(data):
-        declared = f"{height} x {width} x {channels} are declared, and 1 or 3 channels can be stored"
+        declared = (
+            f"{height} x {width} x {channels} are declared, and 1 or 3 channels can be stored"
+        )
         raise bad_example(f"its image has {len(data)} bytes, where {declared}")
     return data, np.frombuffer(data, np.uint8).reshape(height, width, channels)
 
@@ -283,7 +323,13 @@ class Tfrecords(Source):
     split_settings: ClassVar[tuple[str, ...]] = ("split", "split_feature")
     files: ClassVar[tuple[str, ...]] = tuple(
         name + ending
-        for name in ("*.tfrecord", "*.tfrecords", "*.tfrec", "*.record", f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}")
+        for name in (
+            "*.tfrecord",
+            "*.tfrecords",
+            "*.tfrec",
+            "*.record",
+            f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}",
+        )
         for ending in ("", ".gz")
     )
 
@@ -295,11 +341,19 @@ class Tfrecords(Source):
         except ValueError as error:
             raise ValueError(f"source.convention: {error}") from None
         if self.class_names and self.first_label is None and declared is None:
-            raise ValueError("source.class_names needs source.first_label, the number of the first, or convention")
+            raise ValueError(
+                "source.class_names needs source.first_label, the number of the first, or convention"
+            )
         if self.class_names and self.class_names_file not in ("", "auto"):
-            raise ValueError("source.class_names and source.class_names_file contradict each other: remove one of them")
-        if self.shape and (len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)):
-            raise ValueError(f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels")
+            raise ValueError(
+                "source.class_names and source.class_names_file contradict each other: remove one of them"
+            )
+        if self.shape and (
+            len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)
+        ):
+            raise ValueError(
+                f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels"
+            )
         self.classes()
 
     @property
@@ -311,7 +365,9 @@ class Tfrecords(Source):
     def may_give_pixels(self) -> bool:
         """Whether Examples may hold raw pixels."""
         declared = self._declared
-        return declared is None or isinstance(self.convention, Convention) or declared.stores == "raw"
+        return (
+            declared is None or isinstance(self.convention, Convention) or declared.stores == "raw"
+        )
 
     def idle_settings(self) -> Mapping[str, str]:
         """The pattern for file names, if a feature gives the split."""
@@ -328,11 +384,20 @@ class Tfrecords(Source):
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises files named like TFRecords in an input without images."""
         patterns = compile_globs(cls.files)
-        names = [name for each in sketch.names.values() for name in each.files if patterns.match_file(name)]
+        names = [
+            name
+            for each in sketch.names.values()
+            for name in each.files
+            if patterns.match_file(name)
+        ]
         if names and not sketch.has_images:
             words = {find_split_word(cls().split, name) for name in names}
             images = {"reencode": "never", "check": "header"}
-            settings = {"source": {"kind": "tfrecords"}, **given_splits("from_source", words), "images": images}
+            settings = {
+                "source": {"kind": "tfrecords"},
+                **given_splits("from_source", words),
+                "images": images,
+            }
             yield Recognised(settings, f"TFRecord files such as {min(names)}")
 
     def classes(self) -> Mapping[str, int]:
@@ -348,9 +413,14 @@ class Tfrecords(Source):
     @property
     def kept(self) -> tuple[Feature, ...]:
         """The features in `keep`."""
-        kinds = {key: cast(Kind, declared.removesuffix("[]")) for key, declared in self.keep.items()}
+        kinds = {
+            key: cast(Kind, declared.removesuffix("[]")) for key, declared in self.keep.items()
+        }
         lists = {key for key, declared in self.keep.items() if declared.endswith("[]")}
-        return tuple(Feature(key, kind, key, "as in the input", many=key in lists) for key, kind in kinds.items())
+        return tuple(
+            Feature(key, kind, key, "as in the input", many=key in lists)
+            for key, kind in kinds.items()
+        )
 
     def features(self) -> tuple[Feature, ...]:
         """The features in `keep`, and those of a convention without images."""
@@ -387,15 +457,23 @@ class Tfrecords(Source):
                     yield file.notice("fatal", "bad_labels", str(error))
                     return
                 except Rejected as error:
-                    yield ref.notice("rejected", "bad_example", f"record {index} at byte {offset}: {error.detail}")
+                    yield ref.notice(
+                        "rejected",
+                        "bad_example",
+                        f"record {index} at byte {offset}: {error.detail}",
+                    )
         if index < 0:
             yield file.notice("rejected", "bad_record", "the file holds no records")
         read = {self.key_feature, self.split_feature, *self.keep}
         not_stored = {key: count for key, count in examples.others.items() if key not in read}
-        yield from (file.notice("not_stored", key, count=count) for key, count in not_stored.items())
+        yield from (
+            file.notice("not_stored", key, count=count) for key, count in not_stored.items()
+        )
         numbers = examples.numbers
         known = {name: number for name, number in numbers.items() if number is not None}
-        yield from (ClassNames.of(file, names) for names in (known, numbers.keys() - known.keys()) if names)
+        yield from (
+            ClassNames.of(file, names) for names in (known, numbers.keys() - known.keys()) if names
+        )
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """The image of one Example, and the features to copy; see `Source.read`."""
@@ -406,9 +484,15 @@ class Tfrecords(Source):
         kept = read_kept(entries, self.kept)
         if self.contents == "rows":
             # The reference has the class. A digest that the input lacks stays missing: only files have one.
-            own = {name: value for name, value in fields.items() if name not in ("label", "label_text")}
-            return Content(record, None, fields={"sha256": None, "file_sha256": None, **own, **kept})
-        is_raw = convention.stores == "raw" or (isinstance(self.convention, Convention) and bool(self.shape))
+            own = {
+                name: value for name, value in fields.items() if name not in ("label", "label_text")
+            }
+            return Content(
+                record, None, fields={"sha256": None, "file_sha256": None, **own, **kept}
+            )
+        is_raw = convention.stores == "raw" or (
+            isinstance(self.convention, Convention) and bool(self.shape)
+        )
         data, image = read_image_of(fields, is_raw, self.shape)
         return Content(data, image, fields=kept)
 
@@ -444,14 +528,21 @@ class _ExamplesOfFile:
         self.others.update(entries.keys() - convention.features.keys())
         read_kept(entries, source.kept)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
-        split = ref.split or (text_in(entries, source.split_feature) if source.split_feature else self.word)
+        split = ref.split or (
+            text_in(entries, source.split_feature) if source.split_feature else self.word
+        )
         texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}
         values: dict[str, Any] = {each: text_of(text, each) for each, text in texts.items()}
         if holds_images(convention):
             values |= read_boxes(fields, partial(self._name_of_box, convention))
         text = text_of(fields.get("label_text"), "the class's name")
         label = self._name_of(convention, text, fields.get("label"))
-        return ref.replace(key=key, label=label, split=split, features=orjson.dumps(values).decode() if values else "")
+        return ref.replace(
+            key=key,
+            label=label,
+            split=split,
+            features=orjson.dumps(values).decode() if values else "",
+        )
 
     def _name_of(self, convention: Convention, text: str, number: int | None) -> str:
         """The class of a name and a number in an Example; adds the classes to announce."""
@@ -471,7 +562,9 @@ class _ExamplesOfFile:
         elif not self.source.class_names and name not in self.numbers:
             # All in the file, so that ids do not depend on images.
             keeps_ids = self.source.keep_ids is not False
-            self.numbers.update((each, known if keeps_ids else None) for known, each in names.items())
+            self.numbers.update(
+                (each, known if keeps_ids else None) for known, each in names.items()
+            )
         return name
 
     def _name_of_box(self, convention: Convention, text: str, number: int | None) -> str:

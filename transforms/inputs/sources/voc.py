@@ -19,7 +19,13 @@ from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status, boxes
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import why_unread
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch, Recognised, split_of, stems_of
+from recordmill.transforms.inputs.folder_sketch import (
+    IMAGE_ENDINGS,
+    FolderSketch,
+    Recognised,
+    split_of,
+    stems_of,
+)
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
@@ -54,21 +60,34 @@ class Voc(AnnotationSource):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises XML files of annotations next to images, or in a folder next to that of the images."""
-        heads = {folder: sketch.first_head(folder, ".xml", sign=b"<annotation") for folder in sketch.names}
-        annotated = [folder for folder, head in heads.items() if head and b"<annotations" not in head]
+        heads = {
+            folder: sketch.first_head(folder, ".xml", sign=b"<annotation")
+            for folder in sketch.names
+        }
+        annotated = [
+            folder for folder, head in heads.items() if head and b"<annotations" not in head
+        ]
         for images, folders in _group_folders(sketch, annotated).items():
             source: dict[str, Any] = {"kind": "voc"}
             if images != cls().images:
                 source["images"] = images
-            splits = {folder.split("/")[0] for folder in folders if folder.partition("/")[2] or images == "{folder}"}
+            splits = {
+                folder.split("/")[0]
+                for folder in folders
+                if folder.partition("/")[2] or images == "{folder}"
+            }
             settings = sketch.splits_by_folder(splits)
             above = posixpath.dirname(min(folders))
-            lists = stems_of(sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")) & set(SETS)
+            lists = stems_of(
+                sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")
+            ) & set(SETS)
             if lists:
                 source["sets"] = "ImageSets/Main"
                 lists -= {"trainval"} if lists & {"train", "val"} else set()
                 words = [word for word in SETS if word in lists]
-                settings = {"splits": {"from_source": {word: split_of(word) or "train" for word in words}}}
+                settings = {
+                    "splits": {"from_source": {word: split_of(word) or "train" for word in words}}
+                }
             example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
             where = "next to images" if images == "{folder}" else f"with images in {images}"
             settings = {"source": source, **settings, "convention": "tf_object_detection"}
@@ -92,7 +111,9 @@ class Voc(AnnotationSource):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes; or what is wrong with a split list."""
         if path.endswith(".txt"):
-            yield from _check_set(file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}"))
+            yield from _check_set(
+                file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}")
+            )
             return
         annotation = DataFile(path, file)
         above, folder = posixpath.split(annotation.folder)
@@ -108,8 +129,13 @@ class Voc(AnnotationSource):
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
         image = posixpath.join(above, self.images.format(folder=folder), name)
-        if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS:  # some tools write no extension
-            image = next((place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")), image)
+        if (
+            posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS
+        ):  # some tools write no extension
+            image = next(
+                (place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")),
+                image,
+            )
         yield from annotation.list_annotated(image, fields, fields["boxes_labels"])
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
@@ -121,9 +147,23 @@ class Voc(AnnotationSource):
     def features(self) -> tuple[Feature, ...]:
         """VOC's attributes of boxes, except the class."""
         return (
-            Feature("image/object/difficult", "int64", "difficult", "1 for a box marked as difficult", many=True),
-            Feature("image/object/truncated", "int64", "truncated", "1 for an object that is cut off", many=True),
-            Feature("image/object/view", "bytes", "view", "the pose: Left, Frontal, ...", many=True),
+            Feature(
+                "image/object/difficult",
+                "int64",
+                "difficult",
+                "1 for a box marked as difficult",
+                many=True,
+            ),
+            Feature(
+                "image/object/truncated",
+                "int64",
+                "truncated",
+                "1 for an object that is cut off",
+                many=True,
+            ),
+            Feature(
+                "image/object/view", "bytes", "view", "the pose: Left, Frontal, ...", many=True
+            ),
         )
 
 
@@ -133,13 +173,23 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
     for folder in annotated:
         above, _, own = folder.rpartition("/")
         stems = stems_of(sketch.at(folder).ending(".xml"))
-        others = {each: sketch.at(f"{above}/{each}".lstrip("/")) for each in sketch.at(above).folders if each != own}
+        others = {
+            each: sketch.at(f"{above}/{each}".lstrip("/"))
+            for each in sketch.at(above).folders
+            if each != own
+        }
         known = IMAGE_FOLDERS if above else ()
-        near = [each for each in others if each.lower() in known or stems & stems_of(others[each].images)]
+        near = [
+            each
+            for each in others
+            if each.lower() in known or stems & stems_of(others[each].images)
+        ]
         if sketch.at(folder).beside_images(".xml"):
             images = "{folder}"
         elif folder and near:
-            images = min(near, key=lambda each: each.lower() not in IMAGE_FOLDERS)  # not copies with the boxes drawn in
+            images = min(
+                near, key=lambda each: each.lower() not in IMAGE_FOLDERS
+            )  # not copies with the boxes drawn in
         else:
             continue
         groups.setdefault(images, []).append(folder)
@@ -169,11 +219,15 @@ def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
     names, stems = _read_set(file.uri), set[str]()
     for folder in ("", *(each for each in storage.folder_entries(above) if each.endswith("/"))):
         with suppress(PermissionError):  # the listing reports it
-            stems |= stems_of(each for each in storage.folder_names(f"{above}/{folder}") if each.endswith(".xml"))
+            stems |= stems_of(
+                each for each in storage.folder_names(f"{above}/{folder}") if each.endswith(".xml")
+            )
     if wrong := sorted(set(names.values()) - {names[stem] for stem in names.keys() & stems}):
         what = f"no XML file matches {format_count(len(wrong), 'name')} in it, such as {wrong[0]!r:.100}"
         status: Status = "fatal" if names.keys().isdisjoint(stems) else "warning"
-        yield file.notice(status, "bad_annotations", f"{what}: correct the list, or add it to ignore")
+        yield file.notice(
+            status, "bad_annotations", f"{what}: correct the list, or add it to ignore"
+        )
     yield file.notice("ignored", Voc.other_files)  # used, if it gives the split of an image
 
 

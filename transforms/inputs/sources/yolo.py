@@ -16,8 +16,19 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
-from recordmill.transforms.inputs.folder_sketch import IMAGE_PATTERNS, FolderSketch, Recognised, given_splits, split_of
-from recordmill.transforms.inputs.named_files import DataFile, NoFileError, bad_annotations, read_sibling
+from recordmill.transforms.inputs.folder_sketch import (
+    IMAGE_PATTERNS,
+    FolderSketch,
+    Recognised,
+    given_splits,
+    split_of,
+)
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    NoFileError,
+    bad_annotations,
+    read_sibling,
+)
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 NAMES_FILES = ("data.yaml", "classes.txt")
@@ -82,19 +93,43 @@ class Yolo(AnnotationSource):
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
         """Recognises folders `images` and `labels`, or text files with boxes next to images."""
-        lists = [name for name in sketch.top.ending(".txt") if split_of(posixpath.splitext(name)[0])]
+        lists = [
+            name for name in sketch.top.ending(".txt") if split_of(posixpath.splitext(name)[0])
+        ]
         for source, words, why in _recognise_places(sketch):
-            files = {name for folder, each in sketch.names.items() for name in each.files if source or not folder}
-            named = any(_may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files)
-            needs = "" if named else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
+            files = {
+                name
+                for folder, each in sketch.names.items()
+                for name in each.files
+                if source or not folder
+            }
+            named = any(
+                _may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files
+            )
+            needs = (
+                ""
+                if named
+                else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
+            )
             splits = given_splits("from_source", words)
             data_yaml = sketch.first_head("", *_YAML)
-            shape = {"kpt_shape": each} if (each := _find_kpt_shape(data_yaml.decode(errors="replace"))) else {}
-            settings = {"source": {"kind": "yolo", **source, **shape}, **splits, "convention": "tf_object_detection"}
+            shape = (
+                {"kpt_shape": each}
+                if (each := _find_kpt_shape(data_yaml.decode(errors="replace")))
+                else {}
+            )
+            settings = {
+                "source": {"kind": "yolo", **source, **shape},
+                **splits,
+                "convention": "tf_object_detection",
+            }
             key = "source.names"
             are_others = not all(map(split_of, words)) and len(_SPLITS.findall(data_yaml)) > 1
             if not needs and (are_others or (not splits and len(lists) > 1)):
-                key, needs = "splits", f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: add "
+                key, needs = (
+                    "splits",
+                    f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: add ",
+                )
                 needs += "--set 'splits.from_source={FOLDER: SPLIT, ...}', or splits.fractions to split otherwise"
             yield Recognised(settings, why, needs=needs, needed_keys=(key,))
 
@@ -111,17 +146,23 @@ class Yolo(AnnotationSource):
         word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
         text, lacks_file = "", False
         try:
-            text = read_sibling(f"{image.root}/{text_file}").decode("utf-8-sig")  # some editors write a byte order mark
+            text = read_sibling(f"{image.root}/{text_file}").decode(
+                "utf-8-sig"
+            )  # some editors write a byte order mark
             fields = self.read_lines(text)
         except NoFileError:
             fields, lacks_file = boxes_of([], [], fractions=True), True
         except (Rejected, UnicodeDecodeError) as error:
             reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
-            raise Rejected("list", reason, f"{self._text_file(path)}: {why_unread(error)}") from None
+            raise Rejected(
+                "list", reason, f"{self._text_file(path)}: {why_unread(error)}"
+            ) from None
         longer = sum(len(line.split()) > 6 for line in text.splitlines())
         if key_points := longer - sum(fields.get("boxes_shapes", {}).values()):
             yield file.notice("not_stored", "key points", count=key_points)
-        yield file.replace(split=word, features=orjson.dumps(fields).decode(), lacks_file=lacks_file)
+        yield file.replace(
+            split=word, features=orjson.dumps(fields).decode(), lacks_file=lacks_file
+        )
 
     def _text_file(self, path: str) -> str:
         """The path of an image's text file; empty for an image that is not below `images`."""
@@ -152,7 +193,9 @@ class Yolo(AnnotationSource):
             with suppress(ValueError):
                 values = [float(word) for word in words[1:]]
             if len(values) < 4 or not _CLASS.fullmatch(words[0]):
-                raise bad_annotations(f"line {number} is not a class number and four numbers or more")
+                raise bad_annotations(
+                    f"line {number} is not a class number and four numbers or more"
+                )
             if self.lines == "boxes" or _begins_with_box(values, self.kpt_shape, number):
                 x, y, width, height = values[:4]
                 boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
@@ -163,7 +206,9 @@ class Yolo(AnnotationSource):
                 polygons += 1
                 if self.other_shapes == "drop":
                     continue
-                boxes.append((min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2])))
+                boxes.append(
+                    (min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2]))
+                )
             labels.append(int(words[0].partition(".")[0]))
         shapes = {"other_shape" if self.other_shapes == "drop" else "enclosed": polygons}
         return boxes_of(boxes, labels, fractions=True, shapes=shapes)
@@ -192,7 +237,9 @@ class Yolo(AnnotationSource):
         shape = _find_kpt_shape(text) if path.endswith(_YAML) else []
         if shape and not self.kpt_shape and self.lines == "auto":
             add = f"add --set 'source.kpt_shape={shape}' to read the boxes before them"
-            yield file.notice("fatal", "bad_annotations", f"its kpt_shape announces key points: {add}")
+            yield file.notice(
+                "fatal", "bad_annotations", f"its kpt_shape announces key points: {add}"
+            )
         if names and not self.names:
             yield ClassNames.of(file, names)
         yield file.notice("ignored", "class_names" if names else self.other_files)
@@ -215,21 +262,31 @@ def _word_around_images(path: str) -> str:
     return below.partition("/")[0] if "/" in below else above.rpartition("/")[2]
 
 
-def _recognise_places(sketch: FolderSketch) -> Iterator[tuple[dict[str, str], Collection[str], str]]:
+def _recognise_places(
+    sketch: FolderSketch,
+) -> Iterator[tuple[dict[str, str], Collection[str], str]]:
     """Source settings, split words and a reason for each place where text files with boxes are."""
     if {"images", "labels"} <= set(sketch.top.folders):
         words = sketch.at("images").folders
         if _holds_boxes(sketch, ["labels", *(f"labels/{word}" for word in words)]):
             where = "images/*, labels/*" if words else "images, labels"
             yield {}, () if sketch.at("images").images else words, f"YOLO's folders {where}"
-    splits = [each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)]
+    splits = [
+        each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)
+    ]
     is_known = any(map(split_of, splits)) or any(map(_may_name_classes, sketch.top.files))
     if is_known and _holds_boxes(sketch, [f"{each}/labels" for each in splits]):
         yield {}, splits, f"YOLO's folders {splits[0]}/images, {splits[0]}/labels"
-    beside = [folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")]
+    beside = [
+        folder for folder in ("", *sketch.top.folders) if sketch.at(folder).beside_images(".txt")
+    ]
     if _holds_boxes(sketch, beside):
         example = sketch.at(beside[0]).beside_images(".txt")[0]
-        yield {"text_files": "beside"}, beside, f"YOLO's text files next to images, such as {example}"
+        yield (
+            {"text_files": "beside"},
+            beside,
+            f"YOLO's text files next to images, such as {example}",
+        )
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
@@ -263,7 +320,9 @@ def _begins_with_box(values: list[float], kpt_shape: tuple[int, ...], number: in
     if count % 2 and (not in_image or all(value.is_integer() for value in further)):  # attributes
         return True
     neither = "which are neither a box nor the points of a polygon"
-    raise bad_annotations(f"{found}, {neither}: if the first four are a box, set source.lines=boxes")
+    raise bad_annotations(
+        f"{found}, {neither}: if the first four are a box, set source.lines=boxes"
+    )
 
 
 def read_names(path: str, text: str) -> dict[str, int]:

@@ -16,7 +16,14 @@ from typing import Any, ClassVar
 import numpy as np
 import orjson
 
-from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind, Value, coerce_setting
+from recordmill.schemas.features import (
+    COERCE,
+    Feature,
+    FeatureValueError,
+    Kind,
+    Value,
+    coerce_setting,
+)
 from recordmill.schemas.rejection import Rejected
 
 bad_row = partial(Rejected, "list", "bad_row")
@@ -48,7 +55,9 @@ class Row:
 
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}", re.ASCII)
-_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?|[+-]?(nan|inf|infinity)", re.I | re.A)
+_DECIMAL = re.compile(
+    r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,6})?|[+-]?(nan|inf|infinity)", re.I | re.A
+)
 _TRUTH = {"true": True, "false": False, "1": True, "0": False}
 
 
@@ -101,10 +110,14 @@ TYPES = {
     "bool": ColumnType("int64", _only(bool), lambda text: _TRUTH.get(text.lower())),
     "enum": ColumnType("int64", _string),  # the column maps its names to numbers
     "int": ColumnType("int64", _only(int), _parse_integer),
-    "uint": ColumnType("int64", lambda cell: cell if type(cell) is int and cell >= 0 else None, _parse_integer),
+    "uint": ColumnType(
+        "int64", lambda cell: cell if type(cell) is int and cell >= 0 else None, _parse_integer
+    ),
     "float": ColumnType("float", _only(float), _parse_decimal),
     "double": ColumnType("float", _only(float), _parse_decimal),
-    "number": ColumnType("float", lambda cell: float(cell) if type(cell) in (int, float) else None, _parse_decimal),
+    "number": ColumnType(
+        "float", lambda cell: float(cell) if type(cell) in (int, float) else None, _parse_decimal
+    ),
     "string": ColumnType("bytes", _string),
     "bytes": ColumnType("bytes", _bytes),
 }
@@ -136,9 +149,13 @@ class ColumnSettings:
         """Raises ValueError if the settings are invalid."""
         if self.base not in TYPES or not re.fullmatch(r"\w+(\[\])?", self.type):
             known = ", ".join(TYPES)
-            raise ValueError(f"type is {self.type!r}: write one of {known}, or one of them and [] for a list")
+            raise ValueError(
+                f"type is {self.type!r}: write one of {known}, or one of them and [] for a list"
+            )
         if (self.base == "enum") != bool(self.enum):
-            raise ValueError("enum: belongs to type: enum, and gives each name its number, as in {low: 0, high: 1}")
+            raise ValueError(
+                "enum: belongs to type: enum, and gives each name its number, as in {low: 0, high: 1}"
+            )
         if self.many and self.default is not None:
             raise ValueError("default: a list has no default: without values, it is empty")
         try:
@@ -171,7 +188,9 @@ class ColumnSettings:
         """The feature that the column becomes."""
         name = self.feature or column
         meaning = self.meaning or f"the column `{column}`, {self.type}"
-        return Feature(name, self.kind, name, meaning, many=self.many, default=self._coerced_default())
+        return Feature(
+            name, self.kind, name, meaning, many=self.many, default=self._coerced_default()
+        )
 
 
 def read_cell(cell: Any, name: str, column: ColumnSettings, as_text: bool) -> Any:
@@ -201,7 +220,9 @@ def read_cell(cell: Any, name: str, column: ColumnSettings, as_text: bool) -> An
     return [_read_value(value, name, column) for value in values]
 
 
-def _read_value(cell: Any, name: str, column: ColumnSettings, parse: Callable[[str], Any] | None = None) -> Any:
+def _read_value(
+    cell: Any, name: str, column: ColumnSettings, parse: Callable[[str], Any] | None = None
+) -> Any:
     if column.base == "enum":
         value = column.enum.get(cell) if isinstance(cell, str) else None
     else:
@@ -212,7 +233,9 @@ def _read_value(cell: Any, name: str, column: ColumnSettings, parse: Callable[[s
     try:
         return COERCE[column.kind](value)
     except FeatureValueError:
-        raise bad_row(f"column {name!r}: {cell!r:.60} is out of the range of {column.kind}") from None
+        raise bad_row(
+            f"column {name!r}: {cell!r:.60} is out of the range of {column.kind}"
+        ) from None
 
 
 def infer_type(text: str) -> str:

@@ -19,7 +19,14 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_pattern,
 )
 from recordmill.transforms.inputs.tables.cells import bad_row
-from recordmill.transforms.inputs.tables.manifest_columns import Entry, list_of, name_of, number_of, refuse, text_of
+from recordmill.transforms.inputs.tables.manifest_columns import (
+    Entry,
+    list_of,
+    name_of,
+    number_of,
+    refuse,
+    text_of,
+)
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
@@ -49,7 +56,9 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
         given = list_of(cells[column], column, ",")
         entry.box_labels = [_name(each, column) for each in given]
         sides = ("xMin", "yMin", "xMax", "yMax")
-        entry.boxes = [[number_of(each.get(side), f"{column}.{side}") for side in sides] for each in given]
+        entry.boxes = [
+            [number_of(each.get(side), f"{column}.{side}") for side in sides] for each in given
+        ]
     return entry
 
 
@@ -60,7 +69,9 @@ def _object(value: Any, column: str) -> dict[str, Any]:
 
 
 def _name(annotation: Any, column: str) -> str:
-    return name_of(_object(annotation, column).get("displayName"), f"{column}.displayName", is_required=True)
+    return name_of(
+        _object(annotation, column).get("displayName"), f"{column}.displayName", is_required=True
+    )
 
 
 def read_automl(cells: Sequence[str]) -> Entry:
@@ -81,7 +92,9 @@ def read_automl(cells: Sequence[str]) -> Entry:
         raise bad_row("it does not contain a path")
     entry = Entry(uri=path, split=split)
     corners = rest[1:]
-    numbers = len(corners) == _CORNERS and all(not cell or _NUMBER.fullmatch(cell) for cell in corners)
+    numbers = len(corners) == _CORNERS and all(
+        not cell or _NUMBER.fullmatch(cell) for cell in corners
+    )
     if numbers and (any(corners) or not rest[0]):
         entry.boxes, entry.box_labels = _box(rest[0], corners)
         return entry
@@ -111,10 +124,43 @@ PRESETS: Mapping[str, tuple[Literal["jsonl", "csv"], Callable[[Any], Entry]]] = 
 
 
 _IMAGE = (
-    *("file_name", "filename", "image_path", "image_file", "image_name", "image_uri", "image", "img_path", "img"),
-    *("filepath", "file_path", "file", "path", "uri", "images", "name", "image_id", "img_id", "id_code", "id"),
+    *(
+        "file_name",
+        "filename",
+        "image_path",
+        "image_file",
+        "image_name",
+        "image_uri",
+        "image",
+        "img_path",
+        "img",
+    ),
+    *(
+        "filepath",
+        "file_path",
+        "file",
+        "path",
+        "uri",
+        "images",
+        "name",
+        "image_id",
+        "img_id",
+        "id_code",
+        "id",
+    ),
 )
-_LABEL = ("label", "class", "class_name", "category", "species", "breed", "target", "diagnosis", "labels", "tag")
+_LABEL = (
+    "label",
+    "class",
+    "class_name",
+    "category",
+    "species",
+    "breed",
+    "target",
+    "diagnosis",
+    "labels",
+    "tag",
+)
 _NO_CLASS = re.compile(r"\s*(\[?\{|-?[0-9.]+( -?[0-9.]+)+\s*$)")
 """How a cell begins that holds shapes as JSON (Label Studio), or runs of pixels (Kaggle)."""
 _SPLIT = ("split", "set", "subset", "partition")
@@ -150,7 +196,9 @@ class FoundColumns:
     def source(self) -> dict[str, Any]:
         """The settings of the source that reads them."""
         optional = {"names": list(self.names), "root": self.root, "delimiter": self.delimiter}
-        return {"kind": "manifest", "columns": self.columns} | {key: value for key, value in optional.items() if value}
+        return {"kind": "manifest", "columns": self.columns} | {
+            key: value for key, value in optional.items() if value
+        }
 
     @property
     def has_boxes(self) -> bool:
@@ -166,7 +214,11 @@ class FoundColumns:
 def recognise_tables(sketch: FolderSketch) -> Iterator[Recognised]:
     """Recognises tables with a column that names images or contains them."""
     tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
-    tables = [path for path in tables if not re.match(r"metadata\.|.*submission", posixpath.basename(path))]
+    tables = [
+        path
+        for path in tables
+        if not re.match(r"metadata\.|.*submission", posixpath.basename(path))
+    ]
     found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
     found = {path: columns for path, columns in found.items() if columns.has_classes} or found
     if found:
@@ -188,7 +240,11 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     elif pattern and (len(found) + len(unread) > 1 or path.endswith(".txt")):
         source["split"] = pattern
         settings |= given_splits("from_source", words)
-    if not source.get("split") and not unread and set(sketch.all_ending(*TABLE_ENDINGS)) - found.keys():
+    if (
+        not source.get("split")
+        and not unread
+        and set(sketch.all_ending(*TABLE_ENDINGS)) - found.keys()
+    ):
         settings["include"] = [f"/{each}" for each in found]
     if first.has_boxes:
         settings["convention"] = "tf_object_detection"
@@ -205,22 +261,40 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
         needs += f"table, or add --set '{key}={first.columns['uri']}' to read only these"
     elif path.endswith(".txt") and not pattern:
         needs = "a list is read where its name has the word for a split: call it train.txt"
-    why = f"a table of images, {path}" + (f" (left out: {shown})" if shown and first.has_classes else "")
+    why = f"a table of images, {path}" + (
+        f" (left out: {shown})" if shown and first.has_classes else ""
+    )
     return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
 
 
 def _endings_of(path: str, uri: str, sketch: FolderSketch) -> list[str]:
     """The extensions of the images that a template in a table may mean; empty if `uri` is a column."""
-    folder = posixpath.normpath(posixpath.join(posixpath.dirname(path), posixpath.dirname(uri))).removeprefix(".")
-    return sorted({posixpath.splitext(each)[1] for each in sketch.at(folder).images}) if "{" in uri else []
+    folder = posixpath.normpath(
+        posixpath.join(posixpath.dirname(path), posixpath.dirname(uri))
+    ).removeprefix(".")
+    return (
+        sorted({posixpath.splitext(each)[1] for each in sketch.at(folder).images})
+        if "{" in uri
+        else []
+    )
 
 
 def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:
     """Tables that were not looked into, next to those that were found; lists only if named after a split."""
     places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
-    tables = (path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads)
-    alike = (path for path in tables if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places)
-    return [path for path in alike if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))]
+    tables = (
+        path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads
+    )
+    alike = (
+        path
+        for path in tables
+        if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places
+    )
+    return [
+        path
+        for path in alike
+        if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))
+    ]
 
 
 def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
@@ -243,7 +317,9 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
 
 def _is_header(row: Sequence[str]) -> bool:
     """Whether a row may name columns: names differ, and do not look like those of images."""
-    return len(set(row)) == len(row) and not any(name.lower().endswith(IMAGE_ENDINGS) for name in row)
+    return len(set(row)) == len(row) and not any(
+        name.lower().endswith(IMAGE_ENDINGS) for name in row
+    )
 
 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
@@ -254,7 +330,9 @@ def _without_header(row: Sequence[str]) -> FoundColumns | None:
     if len(row) < 2:
         return None
     others = tuple(f"column_{number}" for number in range(3, len(row) + 1))
-    return FoundColumns({"uri": "path", "label": "label"}, ("path", "label", *others), others=others)
+    return FoundColumns(
+        {"uri": "path", "label": "label"}, ("path", "label", *others), others=others
+    )
 
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
@@ -290,7 +368,10 @@ def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
             return [], ""
         return [
             [*row],
-            [OBJECTS if isinstance(each, dict) and "bbox" in each else str(each) for each in row.values()],
+            [
+                OBJECTS if isinstance(each, dict) and "bbox" in each else str(each)
+                for each in row.values()
+            ],
         ], ""
     choices = next((each for ending, each in _DELIMITERS.items() if name.endswith(ending)), ",")
     delimiter = next((each for each in choices if each in lines[0]), choices[0])
@@ -302,7 +383,9 @@ _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",\t "}
 """What may be between the cells of a file with this extension; what is usual comes first."""
 
 
-def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> tuple[str, dict[str, str], str] | None:
+def _find_image(
+    row: Mapping[str, str], path: str, sketch: FolderSketch
+) -> tuple[str, dict[str, str], str] | None:
     """The column that names the image or contains it, the setting `columns` for it, and the folder of the images."""
     by_name = {name.strip().lower(): name for name in row}
     usual = [by_name[name] for name in _IMAGE if name in by_name]
@@ -317,7 +400,9 @@ def _find_image(row: Mapping[str, str], path: str, sketch: FolderSketch) -> tupl
     return (held[0], {"bytes": held[0]}, "") if len(held) == 1 else None
 
 
-def _find_meanings(row: Mapping[str, str], image: str, columns: dict[str, str], root: str) -> FoundColumns:
+def _find_meanings(
+    row: Mapping[str, str], image: str, columns: dict[str, str], root: str
+) -> FoundColumns:
     """Finds the columns of class, split and boxes among those that are not the image's."""
     left = {name.strip().lower(): name for name in row if name != image}
     splits = {}
@@ -358,7 +443,11 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
                 return _below(root, own), image[len(name) :]
     is_whole = name.lower().endswith(IMAGE_ENDINGS)
     deeper = posixpath.join(roots[0], value.split("/")[0])  # its contents were not listed
-    return (_below(roots[0], own), "") if is_whole and "/" in value and sketch.has_folder(deeper) else None
+    return (
+        (_below(roots[0], own), "")
+        if is_whole and "/" in value and sketch.has_folder(deeper)
+        else None
+    )
 
 
 def _below(root: str, own: str) -> str:

@@ -75,7 +75,9 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
     """A value as a list of non-empty strings."""
-    return [name_of(each, column, names, is_required=True) for each in list_of(value, column, separator)]
+    return [
+        name_of(each, column, names, is_required=True) for each in list_of(value, column, separator)
+    ]
 
 
 def feature_value(value: Any, kind: Kind, column: str) -> Any:
@@ -92,7 +94,9 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
     try:
         return COERCE[kind](number_of(value, column) if kind == "float" else value)
     except FeatureValueError:
-        raise refuse(column, value, "not a 64-bit integer" if kind == "int64" else "not a 32-bit float") from None
+        raise refuse(
+            column, value, "not a 64-bit integer" if kind == "int64" else "not a 32-bit float"
+        ) from None
 
 
 def number_of(value: Any, column: str) -> float:
@@ -102,7 +106,11 @@ def number_of(value: Any, column: str) -> float:
         Rejected: it is something else, not finite, or missing.
     """
     number = float(value) if isinstance(value, str) and _NUMBER.fullmatch(value.strip()) else value
-    if isinstance(number, bool) or not isinstance(number, int | float) or not abs(number) <= sys.float_info.max:
+    if (
+        isinstance(number, bool)
+        or not isinstance(number, int | float)
+        or not abs(number) <= sys.float_info.max
+    ):
         raise refuse(column, value, "not a finite number")
     return float(number)
 
@@ -146,7 +154,9 @@ def check_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -> No
         raise bad_row(f"column {column!r}: there are {len(boxes)} boxes and {len(labels)} labels")
 
 
-def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[list[list[float]], list[str]]:
+def objects_from(
+    value: Any, column: str, names: Sequence[str] = ()
+) -> tuple[list[list[float]], list[str]]:
     """Boxes (xmin, ymin, xmax, ymax) and their classes, from what Hugging Face calls objects.
 
     That is an object of two lists, `bbox` and `categories` (or `category`), or a list of objects with one of each. A
@@ -167,7 +177,9 @@ def objects_from(value: Any, column: str, names: Sequence[str] = ()) -> tuple[li
     if not isinstance(value := value or {}, Mapping):
         raise refuse(column, value, "not an object with bbox and categories")
     boxes = boxes_from(value.get("bbox"), f"{column}.bbox")
-    labels = texts_of(value.get("categories", value.get("category")), f"{column}.categories", ",", names)
+    labels = texts_of(
+        value.get("categories", value.get("category")), f"{column}.categories", ",", names
+    )
     check_labels(column, boxes, labels)
     return [[x, y, x + width, y + height] for x, y, width, height in boxes], labels
 
@@ -283,23 +295,37 @@ class Columns:
     @property
     def of_classes(self) -> tuple[str, ...]:
         """The columns that hold classes."""
-        return tuple(filter(None, (self.label, self.labels, self.box_labels, self.objects, self.box_label)))
+        return tuple(
+            filter(None, (self.label, self.labels, self.box_labels, self.objects, self.box_label))
+        )
 
     def check(self) -> None:
         """Raises ValueError if columns for images, boxes or labels are missing or contradictory."""
         if bool(self.uri) == bool(self.bytes):
-            raise ValueError("source.columns names either `uri`, where the image is, or `bytes`, the image itself")
+            raise ValueError(
+                "source.columns names either `uri`, where the image is, or `bytes`, the image itself"
+            )
         row_boxes = ("xmin", "ymin", "xmax", "ymax", "box_label")
         for group in (("boxes", "box_labels"), row_boxes, ("width", "height")):
-            if any(getattr(self, name) for name in group) and not all(getattr(self, name) for name in group):
-                raise ValueError(f"source.columns: {', '.join(group)} go together: name all or none of them")
+            if any(getattr(self, name) for name in group) and not all(
+                getattr(self, name) for name in group
+            ):
+                raise ValueError(
+                    f"source.columns: {', '.join(group)} go together: name all or none of them"
+                )
         given = [name for name in ("boxes", "objects", "xmin") if getattr(self, name)]
         if len(given) > 1:
-            raise ValueError(f"source.columns.{given[0]} and {given[1]} both name boxes: remove one of them")
+            raise ValueError(
+                f"source.columns.{given[0]} and {given[1]} both name boxes: remove one of them"
+            )
         if self.row_boxes and not self.uri:
-            raise ValueError("source.columns.xmin: rows of one image are joined by source.columns.uri: name it")
+            raise ValueError(
+                "source.columns.xmin: rows of one image are joined by source.columns.uri: name it"
+            )
         if self.width and not given:
-            raise ValueError("source.columns.width and height are those of images with boxes: name columns of boxes")
+            raise ValueError(
+                "source.columns.width and height are those of images with boxes: name columns of boxes"
+            )
         template_parts(self.uri)
 
 
@@ -328,15 +354,23 @@ class FeatureFrom:
         if not getattr(self, self.where):
             raise ValueError(f"{name}.{self.where} is empty: name the {self.where}")
         if self.many and self.default is not None:
-            raise ValueError(f"{name}: many and default contradict each other: without values, the list is empty")
+            raise ValueError(
+                f"{name}: many and default contradict each other: without values, the list is empty"
+            )
         try:
             self.default_value()
         except Rejected:
-            raise ValueError(f"{name}.default is {self.default!r}, which is not of type {self.type}") from None
+            raise ValueError(
+                f"{name}.default is {self.default!r}, which is not of type {self.type}"
+            ) from None
 
     def default_value(self) -> Any:
         """The default as stored in references, e.g. 1.0 for 1 if `type` is `float`; None if there is none."""
-        return None if self.default is None else feature_value(self.default, self.type, getattr(self, self.where))
+        return (
+            None
+            if self.default is None
+            else feature_value(self.default, self.type, getattr(self, self.where))
+        )
 
     def as_feature(self, key: str) -> Feature:
         """The feature under its name."""
@@ -366,7 +400,10 @@ class FeatureColumn(FeatureFrom):
             Rejected: the value is missing or of another type.
         """
         if self.many:
-            return [feature_value(each, self.type, self.column) for each in list_of(cell, self.column, separator)]
+            return [
+                feature_value(each, self.type, self.column)
+                for each in list_of(cell, self.column, separator)
+            ]
         if cell is None or cell == "":
             if self.default is None:
                 raise refuse(self.column, cell, "")
@@ -400,7 +437,10 @@ class CellReader:
                 names its image becomes an entry with a fault instead.
         """
         parts = template_parts(self.columns.uri)
-        uri = "".join(text + (self._name(cells, column, is_required=True) if column else "") for text, column in parts)
+        uri = "".join(
+            text + (self._name(cells, column, is_required=True) if column else "")
+            for text, column in parts
+        )
         try:
             return self._read(uri, cells)
         except Rejected as error:
@@ -429,18 +469,24 @@ class CellReader:
             check_labels(columns.box_labels, entry.boxes, entry.box_labels)
         if columns.objects:
             names = self.class_names.get(columns.objects, ())
-            entry.boxes, entry.box_labels = objects_from(cells.get(columns.objects), columns.objects, names)
+            entry.boxes, entry.box_labels = objects_from(
+                cells.get(columns.objects), columns.objects, names
+            )
         if columns.row_boxes:
             *sides, column = columns.row_boxes
             label = self._name(cells, column)
             values = [cells.get(side) for side in sides]
-            has_box = bool(label) or any(value is not None and str(value).strip() for value in values)
+            has_box = bool(label) or any(
+                value is not None and str(value).strip() for value in values
+            )
             if has_box and not label:
                 raise refuse(column, label, "")
             entry.boxes = [list(map(number_of, values, sides))] if has_box else []
             entry.box_labels = [label] if has_box else []
         if columns.width:
-            width, height = (pixels_of(cells.get(column), column) for column in (columns.width, columns.height))
+            width, height = (
+                pixels_of(cells.get(column), column) for column in (columns.width, columns.height)
+            )
             entry.size = (width, height) if width and height else None
 
     def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:

@@ -47,11 +47,15 @@ def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
         # Without pre_buffer, a column is read in pieces of buffer_size; with it, a whole row group at once.
         yield pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
     except UnicodeDecodeError as error:
-        raise UnreadableTableError(f"text in it is not UTF-8: {error.object!r:.100}: correct it") from None
+        raise UnreadableTableError(
+            f"text in it is not UTF-8: {error.object!r:.100}: correct it"
+        ) from None
     except (pa.ArrowException, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:  # from the file system
             raise
-        raise UnreadableTableError(f"it is not Parquet, or it is damaged: {' '.join(str(error).split())}") from None
+        raise UnreadableTableError(
+            f"it is not Parquet, or it is damaged: {' '.join(str(error).split())}"
+        ) from None
 
 
 def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
@@ -67,7 +71,9 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
             continue  # no column can be too large, and odd statistics of a column make pyarrow abort the process
         for chunk in map(group.column, range(group.num_columns)):
             name = chunk.path_in_schema.partition(".")[0]
-            if name in columns and chunk.total_uncompressed_size > most_unpacked(chunk.total_compressed_size):
+            if name in columns and chunk.total_uncompressed_size > most_unpacked(
+                chunk.total_compressed_size
+            ):
                 what = f"column {name!r} becomes more than {MAX_RATIO} times its size"
                 raise UnreadableTableError(f"{what} in row group {number + 1}")
 
@@ -96,7 +102,13 @@ def class_names(schema: pa.Schema, column: str) -> list[str]:
 def _names_in(feature: Any) -> list[Any]:
     if isinstance(feature, dict) and isinstance(names := feature.get("names"), list):
         return names
-    inner = feature.values() if isinstance(feature, dict) else feature if isinstance(feature, list) else ()
+    inner = (
+        feature.values()
+        if isinstance(feature, dict)
+        else feature
+        if isinstance(feature, list)
+        else ()
+    )
     return next((names for each in inner if (names := _names_in(each))), [])
 
 
@@ -111,7 +123,11 @@ def bytes_type_fault(schema: pa.Schema | None, column: str) -> str:
         return "images in cells are read from Parquet only: store them as files, and name their paths in uri"
     kind = schema.field(column).type
     if pa.types.is_struct(kind):
-        inner = [kind.field(index) for index in range(kind.num_fields) if kind.field(index).name == "bytes"]
+        inner = [
+            kind.field(index)
+            for index in range(kind.num_fields)
+            if kind.field(index).name == "bytes"
+        ]
         kind = inner[0].type if inner else kind
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
         return ""
@@ -147,20 +163,33 @@ def read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
             firsts = _first_rows(ref.uri, ref.version)
             index = bisect_right(firsts, ref.offset) - 1
             if index == len(firsts) - 1:
-                raise Rejected("read", "changed", f"there is no row {ref.offset + 1}, only {firsts[-1]}")
+                raise Rejected(
+                    "read", "changed", f"there is no row {ref.offset + 1}, only {firsts[-1]}"
+                )
             group = _unpack(ref.uri, ref.version, column, index)
     except FileNotFoundError:
-        raise Rejected("read", "vanished", "the table was listed, and was gone when it was read") from None
+        raise Rejected(
+            "read", "vanished", "the table was listed, and was gone when it was read"
+        ) from None
     except UnreadableTableError as error:
         raise Rejected("read", "bad_packing", str(error)) from None
     if group.fault:
         raise Rejected("read", "bad_packing", group.fault)
-    start, length = group.starts[ref.offset - firsts[index]], group.lengths[ref.offset - firsts[index]]
+    start, length = (
+        group.starts[ref.offset - firsts[index]],
+        group.lengths[ref.offset - firsts[index]],
+    )
     if length < 0:
         place = f"{posixpath.basename(ref.uri)}, row {ref.offset + 1}"
-        raise Rejected("read", "bad_row", f"{place}, column {column!r}: there are no bytes: embed the image")
+        raise Rejected(
+            "read", "bad_row", f"{place}, column {column!r}: there are no bytes: embed the image"
+        )
     if length > max_bytes:
-        raise Rejected("read", "too_many_bytes", f"more than the {max_bytes} bytes that images.max_bytes allows")
+        raise Rejected(
+            "read",
+            "too_many_bytes",
+            f"more than the {max_bytes} bytes that images.max_bytes allows",
+        )
     return os.pread(_cells_file().fileno(), length, start)
 
 
@@ -168,7 +197,9 @@ def read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
 def _first_rows(uri: str, version: str) -> list[int]:
     """The number of each row group's first row, and the number of all rows."""
     with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
-        counts = [parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)]
+        counts = [
+            parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)
+        ]
     return [0, *accumulate(counts)]
 
 
@@ -187,7 +218,9 @@ def _unpack(uri: str, version: str, column: str, index: int) -> _RowGroup:
     try:
         with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
             most = file.tell() + most_unpacked(parquet.metadata.row_group(index).total_byte_size)
-            for batch in parquet.iter_batches(_ROWS_OF_IMAGES, [index], [column], use_threads=False):
+            for batch in parquet.iter_batches(
+                _ROWS_OF_IMAGES, [index], [column], use_threads=False
+            ):
                 cells = batch.column(0)
                 if pa.types.is_struct(cells.type):
                     # flatten() applies the structs' own nulls to their fields; field() does not.
@@ -197,8 +230,12 @@ def _unpack(uri: str, version: str, column: str, index: int) -> _RowGroup:
                     group.starts.append(file.tell())
                     group.lengths.append(-1 if content is None else file.write(content))
                 if file.tell() > most:  # many rows may share one large value
-                    raise UnreadableTableError(f"column {column!r} becomes more than {MAX_RATIO} times its size")
+                    raise UnreadableTableError(
+                        f"column {column!r} becomes more than {MAX_RATIO} times its size"
+                    )
         file.flush()
-    except UnreadableTableError as error:  # cached with the group, so that it is not unpacked again for each row
+    except (
+        UnreadableTableError
+    ) as error:  # cached with the group, so that it is not unpacked again for each row
         group.fault = str(error)
     return group

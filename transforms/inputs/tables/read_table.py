@@ -27,12 +27,16 @@ from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parque
 _BUFFER_BYTES = 2**16
 _GZIP = b"\x1f\x8b"
 
-_FREE_BYTES = 2**20  # less than for other files: two bytes can be a row, and each row takes microseconds
+_FREE_BYTES = (
+    2**20
+)  # less than for other files: two bytes can be a row, and each row takes microseconds
 
 MAX_LETTERS = 64 * 2**20
 """The longest line, and the longest cell of CSV: anything longer lacks line ends, or a closing quote."""
 
-_MOST_EMPTY_LINES = 2**20  # each takes as long as a row, so a small gzip file of them would take minutes
+_MOST_EMPTY_LINES = (
+    2**20
+)  # each takes as long as a row, so a small gzip file of them would take minutes
 
 _FAULT = "\udcff"  # stands for bytes that are not in the encoding: half of a surrogate pair is in no valid text
 _MARK_FAULTS = "recordmill.mark_faults"
@@ -57,7 +61,9 @@ class TextLines:
             UnreadableTableError: its byte order mark contradicts the encoding.
         """
         start = stream.peek()
-        if codecs.lookup(encoding).name == "utf-8" and start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        if codecs.lookup(encoding).name == "utf-8" and start.startswith(
+            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+        ):
             raise UnreadableTableError("it begins as UTF-16 does: set source.encoding: utf-16")
         self.head = start.decode(encoding, "replace").lstrip("\ufeff\r\n").partition("\n")[0]
         self.number, self.row_number = 0, 1
@@ -141,11 +147,17 @@ def read_csv_rows(lines: TextLines, dialect: Mapping[str, Any]) -> Iterator[Row]
         try:
             return next(reader)
         except csv.Error as error:
-            if "unexpected end of data" in str(error) or "field larger than field limit" in str(error):
+            if "unexpected end of data" in str(error) or "field larger than field limit" in str(
+                error
+            ):
                 sentence = f"row {lines.row_number}: a quote is opened and never closed: close it"
                 raise UnreadableTableError(sentence) from None
             ends_with_cr = "new-line character seen in unquoted field" in str(error)
-            why = "a line ends with CR alone: end each line with LF or CRLF" if ends_with_cr else error
+            why = (
+                "a line ends with CR alone: end each line with LF or CRLF"
+                if ends_with_cr
+                else error
+            )
             raise ValueError(f"it is not a row of a table: {why}") from None
 
     return _read_rows(lines, read_cells)
@@ -191,7 +203,9 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]
         if cells != []:
             yield Row(lines.row_number, cells, fault)
         elif (empty := empty + 1) > _MOST_EMPTY_LINES:
-            raise UnreadableTableError(f"it has over {_MOST_EMPTY_LINES:,} empty lines: remove them")
+            raise UnreadableTableError(
+                f"it has over {_MOST_EMPTY_LINES:,} empty lines: remove them"
+            )
 
 
 TableKind = Literal["csv", "tsv", "txt", "jsonl", "parquet"]
@@ -240,7 +254,9 @@ class TableFormat:
             codecs.getincrementaldecoder(self.encoding)(_MARK_FAULTS).decode(end, True)
         except (LookupError, UnicodeError):
             advice = "write one such as utf-8 or latin-1"
-            raise ValueError(f"source.encoding {self.encoding!r} is not a known encoding: {advice}") from None
+            raise ValueError(
+                f"source.encoding {self.encoding!r} is not a known encoding: {advice}"
+            ) from None
         for key in ("delimiter", "quote"):
             if len(text := getattr(self, key)) > 1 or text in ("\n", "\r"):
                 raise ValueError(f"source.{key} is {text!r}: give one character")
@@ -253,9 +269,13 @@ class TableFormat:
         """
         if self.format != "auto":
             return self.format
-        if kind := next((kind for ending, kind in _KINDS.items() if path.lower().endswith(ending)), None):
+        if kind := next(
+            (kind for ending, kind in _KINDS.items() if path.lower().endswith(ending)), None
+        ):
             return kind
-        raise UnreadableTableError("its name does not say what it is: set source.format: csv, tsv, jsonl or parquet")
+        raise UnreadableTableError(
+            "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"
+        )
 
     def idle_settings(self) -> dict[str, str]:
         """The settings for text that have no effect, with the reason; see `Source.idle_settings`."""
@@ -305,7 +325,14 @@ class Table:
         def watched() -> Iterator[Row]:
             for row in rows:
                 if row.cells and not self.blank:
-                    self.blank = next((text for text in (*row.cells, *row.cells.values()) if text.startswith(" ")), "")
+                    self.blank = next(
+                        (
+                            text
+                            for text in (*row.cells, *row.cells.values())
+                            if text.startswith(" ")
+                        ),
+                        "",
+                    )
                 yield row
 
         self.rows = watched()
@@ -359,7 +386,9 @@ def read_table(
                 table = Table(kind, _read_columns(kind, lines, table_format, wanted))
                 yield table.watch_blanks() if table_format.blanks == "auto" else table
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
-        raise UnreadableTableError(f"it cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
+        raise UnreadableTableError(
+            f"it cannot be read: {(error.strerror or type(error).__name__).lower()}"
+        ) from None
 
 
 def _read_columns(
@@ -368,23 +397,34 @@ def _read_columns(
     """The rows of CSV, TSV or a list, with cells by column name."""
     dialect = table_format.csv_dialect(kind, lines.head)
     if dialect["delimiter"] == " " and kind == "txt":
-        most = len(table_format.names) - 1  # the first word may contain blanks, as paths may; -1: any number
+        most = (
+            len(table_format.names) - 1
+        )  # the first word may contain blanks, as paths may; -1: any number
         rows = _read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=most))
     else:
         rows = read_csv_rows(lines, dialect)
     names: Sequence[str] = table_format.names or _read_header(rows)
     bare = [name.lstrip(" ") for name in names]
-    if table_format.blanks == "auto" and wanted and not wanted.keys() <= {*names} and wanted.keys() <= {*bare}:
+    if (
+        table_format.blanks == "auto"
+        and wanted
+        and not wanted.keys() <= {*names}
+        and wanted.keys() <= {*bare}
+    ):
         names, rows = bare, read_csv_rows(lines, {**dialect, "skipinitialspace": True})
     wanted = _check_columns(names, wanted)
     positions = {name: place for place, name in enumerate(names) if name in wanted}
-    return _name_cells(rows, positions, len(names), "source.names" if table_format.names else "the table")
+    return _name_cells(
+        rows, positions, len(names), "source.names" if table_format.names else "the table"
+    )
 
 
 def _read_header(rows: Iterator[Row]) -> list[str]:
     header = next(rows, None)
     if header is None:
-        raise UnreadableTableError("it is empty: it needs a row with the columns' names, or source.names")
+        raise UnreadableTableError(
+            "it is empty: it needs a row with the columns' names, or source.names"
+        )
     if header.cells is None:
         raise UnreadableTableError(f"row {header.number}, which names the columns: {header.fault}")
     names: list[str] = header.cells
@@ -396,11 +436,15 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Ma
     counts = Counter(names)
     for column, key in wanted.items():
         if counts[column] > 1:
-            raise UnreadableTableError(f"it has {counts[column]} columns {column!r} ({key}): rename all but one")
+            raise UnreadableTableError(
+                f"it has {counts[column]} columns {column!r} ({key}): rename all but one"
+            )
         if column not in counts:
             shown = show_names(map(repr, names), 20)
             advice = "correct the name; CSV may need source.delimiter, or source.names if it has no header"
-            raise UnreadableTableError(f"it has no column {column!r} ({key}), only {shown}: {advice}")
+            raise UnreadableTableError(
+                f"it has no column {column!r} ({key}), only {shown}: {advice}"
+            )
     return wanted
 
 
@@ -414,7 +458,9 @@ def _check_keys(rows: Iterator[Row], wanted: Mapping[str, str] | None) -> Iterat
         _check_columns(sorted(found), wanted)
 
 
-def _name_cells(rows: Iterator[Row], positions: Mapping[str, int], width: int, header: str) -> Iterator[Row]:
+def _name_cells(
+    rows: Iterator[Row], positions: Mapping[str, int], width: int, header: str
+) -> Iterator[Row]:
     for row in rows:
         if row.cells is not None and len(row.cells) != width:
             columns = format_count(width, "column")

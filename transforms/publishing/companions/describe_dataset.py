@@ -43,10 +43,16 @@ def describe_card(dataset: StagedDataset) -> Iterator[Description]:
     card = load_template(__package__, "README.md.jinja", text=show_text).render(
         dataset=dataset,
         most_classes=MOST_CLASSES,
-        features=describe_features(feature for feature in dataset.layout.features if feature.key in stored),
+        features=describe_features(
+            feature for feature in dataset.layout.features if feature.key in stored
+        ),
         snippet=reading_snippet(dataset.marker),
         not_tfds=why_not_tfds(dataset),
-        unsure=[f"`{feature.key}`" for feature in dataset.marker.example_features if feature.key not in sure],
+        unsure=[
+            f"`{feature.key}`"
+            for feature in dataset.marker.example_features
+            if feature.key not in sure
+        ],
         meanings_of_changes=CHANGES,
         explain_reason=explain_reason,
         not_dropped=NOT_DROPPED,
@@ -99,12 +105,20 @@ def describe_label_map(dataset: StagedDataset) -> Iterator[Description]:
     label_map_util.py, `_validate_label_map`). COCO files from other tools often list a class 0 that no box has.
     """
     if name := dataset.layout.convention.label_map_file:
-        counted = {label for split in dataset.marker.splits.values() for label in split.class_counts}
-        labels = {label: number for label, number in dataset.marker.labels.items() if number or label in counted}
+        counted = {
+            label for split in dataset.marker.splits.values() for label in split.class_counts
+        }
+        labels = {
+            label: number
+            for label, number in dataset.marker.labels.items()
+            if number or label in counted
+        }
         yield name, [LabelMap(labels).as_pbtxt().encode()]
 
 
-def note_background(labels: Mapping[str, int], counts: Mapping[str, int], file: str) -> Iterator[str]:
+def note_background(
+    labels: Mapping[str, int], counts: Mapping[str, int], file: str
+) -> Iterator[str]:
     """Yields a note if a label map is written and a class that is not empty has the id 0.
 
     Args:
@@ -135,8 +149,12 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `report.json`, if the settings ask for a report and there is something in it."""
     if not dataset.settings.report:
         return
-    first = sorted((report for report in dataset.reports if not report.index), key=attrgetter("split"))
-    data = ReportData(tuple(dataset.remarks), read_examples(dataset.path_of(report, EXAMPLES) for report in first))
+    first = sorted(
+        (report for report in dataset.reports if not report.index), key=attrgetter("split")
+    )
+    data = ReportData(
+        tuple(dataset.remarks), read_examples(dataset.path_of(report, EXAMPLES) for report in first)
+    )
     if data != ReportData():
         yield REPORT_DATA, [as_json(to_json(data))]
 
@@ -175,8 +193,12 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
     """
     marker, about = dataset.marker, dataset.settings.about
     splits = {name: split.shards for name, split in marker.splits.items() if split.shards}
-    columns = [each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS]
-    context = resources.files(__package__) / "croissant_context.json"  # from the format's specification
+    columns = [
+        each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS
+    ]
+    context = (
+        resources.files(__package__) / "croissant_context.json"
+    )  # from the format's specification
     description = {
         "@context": orjson.loads(context.read_bytes()),
         "@type": "sc:Dataset",
@@ -185,9 +207,17 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
         "description": f"{format_count(marker.ledger.written, marker.unit)} as tf.train.Example in TFRecord files.",
         "version": about.version or "1.0.0",
         **({"license": about.licence} if about.licence else {}),
-        **({"creator": {"@type": "sc:Organization", "name": about.creator}} if about.creator else {}),
+        **(
+            {"creator": {"@type": "sc:Organization", "name": about.creator}}
+            if about.creator
+            else {}
+        ),
         **({"citeAs": about.citation} if about.citation else {}),
-        "distribution": [_file_set(kind, split, splits[split]) for split in splits for kind in ("shards", "sidecars")],
+        "distribution": [
+            _file_set(kind, split, splits[split])
+            for split in splits
+            for kind in ("shards", "sidecars")
+        ],
         "recordSet": [_records(split, marker.unit, columns) for split in splits],
     }
     yield "croissant.json", [as_json(description)]
@@ -202,7 +232,14 @@ def _file_set(kind: str, split: str, shards: Iterable[ShardEntry]) -> dict[str, 
     names = [shard.name if kind == "shards" else shard.sidecar for shard in shards]
     identifier, included = f"{kind}-{split}", list(map(glob.escape, names))
     description = f"{kind} of the split {split}"
-    return _node("FileSet", identifier, identifier, description=description, encodingFormat=form, includes=included)
+    return _node(
+        "FileSet",
+        identifier,
+        identifier,
+        description=description,
+        encodingFormat=form,
+        includes=included,
+    )
 
 
 def _records(split: str, unit: str, columns: Iterable[str]) -> dict[str, Any]:
@@ -211,9 +248,20 @@ def _records(split: str, unit: str, columns: Iterable[str]) -> dict[str, Any]:
     for column in columns:
         kind, meaning = _COLUMNS[column]
         source = {"fileSet": {"@id": f"sidecars-{split}"}, "extract": {"column": column}}
-        fields.append(_node("Field", f"{name}/{column}", column, description=meaning, dataType=kind, source=source))
+        fields.append(
+            _node(
+                "Field",
+                f"{name}/{column}",
+                column,
+                description=meaning,
+                dataType=kind,
+                source=source,
+            )
+        )
     description = f"{unit}s of the split {split}, as the sidecars list them"
-    return _node("RecordSet", name, name, description=description, key={"@id": f"{name}/key"}, field=fields)
+    return _node(
+        "RecordSet", name, name, description=description, key={"@id": f"{name}/key"}, field=fields
+    )
 
 
 def describe_dataset(dataset: StagedDataset) -> Iterator[Description]:
@@ -231,6 +279,11 @@ def describe_dataset(dataset: StagedDataset) -> Iterator[Description]:
     yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
     # With these, a later run copies unchanged records without reading their sources.
     paths = [dataset.path_of(shard.report, "versions") for shard in dataset.shards]
-    yield VERSIONS, chain([pack_table(map(storage.read_range, paths), len(paths))], map(storage.read_range, paths))
+    yield (
+        VERSIONS,
+        chain(
+            [pack_table(map(storage.read_range, paths), len(paths))], map(storage.read_range, paths)
+        ),
+    )
     yield from describe_report_data(dataset)
     yield from describe_index(dataset)

@@ -34,7 +34,10 @@ def find_template(settings: DatasetSettings) -> tuple[str, str]:
         if not re.fullmatch(r"[\w-]+", split) or split == "all":  # core/splits.py: _SUB_SPEC_RE
             return "", f"TFDS cannot ask for a split called `{split}`"
         if not settings.shards.name and split in layout.convention.split_words:
-            return "", f"its files say `{layout.convention.split_words[split]}` for the split `{split}`"
+            return (
+                "",
+                f"its files say `{layout.convention.split_words[split]}` for the split `{split}`",
+            )
     written: dict[tuple[str | None, ...], str] = {
         ("split", "", None): "{SPLIT}",
         ("name", "", None): _literal(settings.name),
@@ -68,15 +71,23 @@ def describe_tfds(dataset: StagedDataset) -> Iterator[Description]:
     features = dataset.sure_features
     yield "dataset_info.json", [as_json(_dataset_info(dataset, features))]
     described = {feature.key: _feature(feature, len(names), dataset) for feature in features}
-    yield "features.json", [as_json(_type("features_dict.FeaturesDict", featuresDict={"features": described}))]
+    yield (
+        "features.json",
+        [as_json(_type("features_dict.FeaturesDict", featuresDict={"features": described}))],
+    )
     for feature in features:
         if names and _is_label(feature):
-            yield f"{feature.key.replace('/', '.')}.labels.txt", ["".join(f"{name}\n" for name in names).encode()]
+            yield (
+                f"{feature.key.replace('/', '.')}.labels.txt",
+                ["".join(f"{name}\n" for name in names).encode()],
+            )
 
 
 def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[str, Any]:
     marker, about = dataset.marker, dataset.settings.about
-    written = format_count(marker.ledger.written, marker.unit) + (f" by {about.creator}" if about.creator else "")
+    written = format_count(marker.ledger.written, marker.unit) + (
+        f" by {about.creator}" if about.creator else ""
+    )
     template, _ = find_template(dataset.settings)
     info: dict[str, Any] = {
         "name": _dataset_name(marker.name),
@@ -122,7 +133,10 @@ def _type(name: str, **content: Any) -> dict[str, Any]:
 
 def _feature(feature: Feature, classes: int, dataset: StagedDataset) -> dict[str, Any]:
     if feature.many:
-        return _type("sequence_feature.Sequence", sequence={"feature": _value(feature, classes), "length": "-1"})
+        return _type(
+            "sequence_feature.Sequence",
+            sequence={"feature": _value(feature, classes), "length": "-1"},
+        )
     return _image(dataset) if feature.field == "encoded" else _value(feature, classes)
 
 
@@ -135,7 +149,11 @@ def _value(feature: Feature, classes: int) -> dict[str, Any]:
         return _type("class_label_feature.ClassLabel", classLabel={"numClasses": str(classes)})
     if feature.kind == "bytes":
         return _type("text_feature.Text", text={})
-    tensor = {"shape": {}, "dtype": {"int64": "int64", "float": "float32"}[feature.kind], "encoding": "none"}
+    tensor = {
+        "shape": {},
+        "dtype": {"int64": "int64", "float": "float32"}[feature.kind],
+        "encoding": "none",
+    }
     return _type("tensor_feature.Tensor" if feature.many else "scalar.Scalar", tensor=tensor)
 
 
@@ -149,4 +167,6 @@ def _image(dataset: StagedDataset) -> dict[str, Any]:
         return _type("text_feature.Text", text={})
     ((width, height),) = found.sizes
     shape = {"dimensions": [f"{side}" for side in (height, width, *found.channels)]}
-    return _type("tensor_feature.Tensor", tensor={"shape": shape, "dtype": "uint8", "encoding": "bytes"})
+    return _type(
+        "tensor_feature.Tensor", tensor={"shape": shape, "dtype": "uint8", "encoding": "bytes"}
+    )

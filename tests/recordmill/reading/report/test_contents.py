@@ -21,23 +21,38 @@ def described(tmp_path):
 
     def read(duplicates=(), rejected=(), rows=(), **marker):
         for name, lines in (("duplicates", duplicates), ("rejected", rejected), ("rows", rows)):
-            (tmp_path / f"{name}.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+            (tmp_path / f"{name}.jsonl").write_text(
+                "".join(f"{json.dumps(line)}\n" for line in lines)
+            )
         (tmp_path / "config.yaml").write_text("seed: 1\n")
         shards = (Shard("train", "", "", sidecar=str(tmp_path / "rows.jsonl")),)
         made = make_marker(**marker)
-        return read_contents(Dataset(str(tmp_path), "recordmill", shards, (), made.labels, made), made)
+        return read_contents(
+            Dataset(str(tmp_path), "recordmill", shards, (), made.labels, made), made
+        )
 
     return read
 
 
 def test_the_worst_groups_come_first(described):
-    plain = [group((f"{at}", "train", "cat"), (f"{at}b", "train", "cat"), sha256="", count=2) for at in range(9)]
+    plain = [
+        group((f"{at}", "train", "cat"), (f"{at}b", "train", "cat"), sha256="", count=2)
+        for at in range(9)
+    ]
     crossing = group(("x", "train", "cat"), ("y", "test", "cat"), sha256="", count=2)
     conflict = group(("v", "train", "cat"), ("w", "train", None), sha256="", count=2)
     pair = group(("p", "train", "cat"), ("q", "train", "cat"), kind="look_alike", distance=3)
     found = described([*plain, crossing, conflict, pair])
     keys = [[image.key for image in each.images] for each in found.groups]
-    assert keys == [["v", "w"], ["x", "y"], ["0", "0b"], ["1", "1b"], ["2", "2b"], ["3", "3b"], ["p", "q"]]
+    assert keys == [
+        ["v", "w"],
+        ["x", "y"],
+        ["0", "0b"],
+        ["1", "1b"],
+        ["2", "2b"],
+        ["3", "3b"],
+        ["p", "q"],
+    ]
     assert [each.distance for each in found.groups] == [None] * 6 + [3]
 
 
@@ -51,8 +66,17 @@ def test_of_a_large_group_the_first_images_are_shown(described):
 
 
 def test_some_rejected_files_of_each_reason_are_kept(described):
-    line = {"uri": "u", "stage": "decode", "detail": "d", "bytes": None, "sha256": None, "class": None}
-    found = described(rejected=[{**line, "reason": ("empty", "cut")[at % 2], "key": f"{at}"} for at in range(40)])
+    line = {
+        "uri": "u",
+        "stage": "decode",
+        "detail": "d",
+        "bytes": None,
+        "sha256": None,
+        "class": None,
+    }
+    found = described(
+        rejected=[{**line, "reason": ("empty", "cut")[at % 2], "key": f"{at}"} for at in range(40)]
+    )
     assert {reason: [file.key for file in files] for reason, files in found.rejected.items()} == {
         "empty": ["0", "2", "4", "6", "8"],
         "cut": ["1", "3", "5", "7", "9"],
@@ -63,8 +87,12 @@ def test_some_rejected_files_of_each_reason_are_kept(described):
 def test_remarks_have_their_sections_if_these_were_kept(described, tmp_path):
     assert described(remarks=["One."]).data == ReportData((Remark("One."),))
     assert described().data == ReportData()
-    (tmp_path / "report.json").write_text('{"remarks": [{"text": "One.", "section": "sizes"}], "examples": []}')
-    assert described(remarks=["One."], files=["report.json"]).data == ReportData((Remark("One.", "sizes"),))
+    (tmp_path / "report.json").write_text(
+        '{"remarks": [{"text": "One.", "section": "sizes"}], "examples": []}'
+    )
+    assert described(remarks=["One."], files=["report.json"]).data == ReportData(
+        (Remark("One.", "sizes"),)
+    )
 
 
 @pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals")])

@@ -9,7 +9,12 @@ from sidecar_lines import rejected, written
 
 from recordmill.reading.dataset import FORGED, Shard
 from recordmill.reading.report import image_statistics as statistics
-from recordmill.reading.report.image_statistics import ASPECT_BINS, BINS_PER_DOUBLING, count_aspects, gather_statistics
+from recordmill.reading.report.image_statistics import (
+    ASPECT_BINS,
+    BINS_PER_DOUBLING,
+    count_aspects,
+    gather_statistics,
+)
 
 
 @pytest.fixture
@@ -38,7 +43,10 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
         written("b", "dog", width=1, height=1, size=1, channels=1),
         written("c", None, width=4, height=12, size=2**20),
     ]
-    train, test = sidecar(rows), sidecar([written("d", width=8, height=6), rejected("y", "truncated")], "test")
+    train, test = (
+        sidecar(rows),
+        sidecar([written("d", width=8, height=6), rejected("y", "truncated")], "test"),
+    )
     named = {("test", "d"), ("train", "d"), ("train", "b")}
     found = gather_statistics([train, test], {"cat": 2, "": 5, "dog": 0}, named)
     assert found.images == 4
@@ -48,7 +56,10 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
     assert in_bins(found.file_bytes) == {26: 2, 0: 1, 80: 1}
     assert found.aspects.sum() == 4
     assert found.aspects[ASPECT_BINS // 2] == 1
-    assert [(place.split, row.key) for place, row in found.samples["cat"]] == [("train", "a"), ("test", "d")]
+    assert [(place.split, row.key) for place, row in found.samples["cat"]] == [
+        ("train", "a"),
+        ("test", "d"),
+    ]
     assert [(place, row.key) for place, row in found.samples[""]] == [(train, "c")]
     assert found.samples["dog"] == []
     assert {name: (place.split, row.key) for name, (place, row) in found.named.items()} == {
@@ -58,7 +69,15 @@ def test_the_totals_are_exact(sidecar, monkeypatch, chunk):
 
 
 @pytest.mark.parametrize(
-    "forged", [{"height": -3}, {"width": 0.5}, {"height": 2**63}, {"bytes": None}, {"bytes": 2**63}, {"width": "w"}]
+    "forged",
+    [
+        {"height": -3},
+        {"width": 0.5},
+        {"height": 2**63},
+        {"bytes": None},
+        {"bytes": 2**63},
+        {"width": "w"},
+    ],
 )
 def test_a_forged_row_is_an_error_instead_of_a_warning(sidecar, forged):
     with warnings.catch_warnings(action="error"), pytest.raises(FORGED):
@@ -66,9 +85,21 @@ def test_a_forged_row_is_an_error_instead_of_a_warning(sidecar, forged):
 
 
 def test_images_are_counted_by_their_boxes(sidecar):
-    boxes = [{"listed": 2, "written": 2}, {"listed": 3, "outside": 3}, {"listed": 2_000, "written": 2_000}, {}]
-    rows = [written(f"{at}", boxes=each) for at, each in enumerate(boxes)] + [rejected("x"), written("plain")]
-    assert gather_statistics([sidecar(rows)], {}).boxes == {0: 2, 2: 1, statistics.MOST_BOXES_COUNTED: 1}
+    boxes = [
+        {"listed": 2, "written": 2},
+        {"listed": 3, "outside": 3},
+        {"listed": 2_000, "written": 2_000},
+        {},
+    ]
+    rows = [written(f"{at}", boxes=each) for at, each in enumerate(boxes)] + [
+        rejected("x"),
+        written("plain"),
+    ]
+    assert gather_statistics([sidecar(rows)], {}).boxes == {
+        0: 2,
+        2: 1,
+        statistics.MOST_BOXES_COUNTED: 1,
+    }
 
 
 def test_what_there_may_be_very_many_of_is_bounded(sidecar, monkeypatch):
@@ -81,7 +112,13 @@ def test_what_there_may_be_very_many_of_is_bounded(sidecar, monkeypatch):
 
 
 def test_rows_without_pictures_have_no_sizes(sidecar):
-    rows = [{key: value for key, value in written("a").items() if key not in ("height", "width", "channels")}]
+    rows = [
+        {
+            key: value
+            for key, value in written("a").items()
+            if key not in ("height", "width", "channels")
+        }
+    ]
     found = gather_statistics([sidecar(rows)], {})
     assert (found.images, found.sizes) == (0, {})
 
@@ -100,10 +137,13 @@ def test_every_image_counts_once_and_turning_all_mirrors_the_shapes(sizes):
 
 
 @pytest.mark.parametrize(
-    ("width", "height", "place"), [(1, 1, 0), (2, 1, 1), (1, 2, -1), (65_500, 1, 4), (1, 65_500, -4), (100, 99, 0)]
+    ("width", "height", "place"),
+    [(1, 1, 0), (2, 1, 1), (1, 2, -1), (65_500, 1, 4), (1, 65_500, -4), (100, 99, 0)],
 )
 def test_shapes_are_counted_in_doublings_from_square(width, height, place):
-    assert in_bins(count_aspects(np.array([width / height]))) == {ASPECT_BINS // 2 + place * BINS_PER_DOUBLING: 1}
+    assert in_bins(count_aspects(np.array([width / height]))) == {
+        ASPECT_BINS // 2 + place * BINS_PER_DOUBLING: 1
+    }
 
 
 def test_an_image_of_several_classes_is_a_sample_of_the_one_with_the_fewest(sidecar):

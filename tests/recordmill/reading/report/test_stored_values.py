@@ -50,10 +50,14 @@ def staged(tmp_path):
                 for number, fields in enumerate(records)
             ]
             mark = Fingerprint("0" * 64, "0" * 64)
-            reports.append(write_shard(str(tmp_path), "train", index, images, mark, settings.compression))
+            reports.append(
+                write_shard(str(tmp_path), "train", index, images, mark, settings.compression)
+            )
         names = [str(tmp_path / f"train-{report.index:05d}.tfrecord") for report in reports]
         made = zip(names, reports, strict=True)
-        stored = tuple(Shard("train", "", name, report.records, report.bytes) for name, report in made)
+        stored = tuple(
+            Shard("train", "", name, report.records, report.bytes) for name, report in made
+        )
         features = ExampleLayout(settings).features
         return Dataset(str(tmp_path), "recordmill", stored, features, marker=make_marker(**marker))
 
@@ -77,18 +81,31 @@ def test_columns_of_all_records(staged, compression):
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
 def test_boxes_by_their_share_of_the_image(staged, convention):
     settings = make_settings(convention=convention)
-    sides = {"ymin": [0.0, 0.0, 0.0], "xmin": [0.0, 0.5, 0.0], "ymax": [1.0, 0.5, 1e-9], "xmax": [1.0, 1.0, 1e-9]}
+    sides = {
+        "ymin": [0.0, 0.0, 0.0],
+        "xmin": [0.0, 0.5, 0.0],
+        "ymax": [1.0, 0.5, 1e-9],
+        "xmax": [1.0, 1.0, 1e-9],
+    }
     sides["bbox"] = [0.0, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 1e-9, 1e-9]
     dataset = staged(settings, [[sides, {}]], boxes={"listed": 3})
     found = gather_values(dataset)
-    assert {int(at): int(found.areas[at]) for at in np.flatnonzero(found.areas)} == {0: 1, 18: 1, 19: 1}
+    assert {int(at): int(found.areas[at]) for at in np.flatnonzero(found.areas)} == {
+        0: 1,
+        18: 1,
+        19: 1,
+    }
     assert found.records == 2
     assert gather_values(replace(dataset, marker=make_marker())).records == 0
 
 
 def test_boxes_that_are_not_numbers_are_left_out_without_a_warning(staged):
     far, nan = float("inf"), float("nan")
-    sides = {"ymin": [0.0, far, 0.0, 0.0], "xmin": [nan, 0.0, 0.0, 0.0], "ymax": [1.0, far, far, 1.0]}
+    sides = {
+        "ymin": [0.0, far, 0.0, 0.0],
+        "xmin": [nan, 0.0, 0.0, 0.0],
+        "ymax": [1.0, far, far, 1.0],
+    }
     settings = make_settings(convention="tf_object_detection")
     dataset = staged(settings, [[{**sides, "xmax": [1.0, 1.0, 0.0, 1.0]}]], boxes={"listed": 4})
     with warnings.catch_warnings(action="error"):
@@ -97,13 +114,17 @@ def test_boxes_that_are_not_numbers_are_left_out_without_a_warning(staged):
 
 def test_boxes_without_one_of_their_sides_are_left_out(staged):
     sides = {"ymin": [0.0], "xmin": [0.0], "xmax": [1.0]}
-    found = gather_values(staged(make_settings(convention="tf_object_detection"), [[sides]], boxes={"listed": 1}))
+    found = gather_values(
+        staged(make_settings(convention="tf_object_detection"), [[sides]], boxes={"listed": 1})
+    )
     assert (found.records, int(found.areas.sum())) == (1, 0)
 
 
 def test_images_without_boxes_or_columns_are_not_read():
     features = ExampleLayout(make_settings()).features
-    dataset = Dataset("", "recordmill", (Shard("train", "", "/nowhere", 1, 9),), features, marker=make_marker())
+    dataset = Dataset(
+        "", "recordmill", (Shard("train", "", "/nowhere", 1, 9),), features, marker=make_marker()
+    )
     assert gather_values(dataset).records == 0
 
 
@@ -115,18 +136,27 @@ def test_images_without_boxes_or_columns_are_not_read():
         ({"MOST_SHARDS": 2}, 8, 2),
     ],
 )
-def test_of_a_large_dataset_the_first_records_of_some_shards_are_read(staged, monkeypatch, limits, records, shards):
+def test_of_a_large_dataset_the_first_records_of_some_shards_are_read(
+    staged, monkeypatch, limits, records, shards
+):
     for name, value in limits.items():
         monkeypatch.setattr(image_statistics, name, value)
-    found = gather_values(staged(TABLE, [[{"count": 10 * shard + at} for at in range(4)] for shard in range(3)]))
+    found = gather_values(
+        staged(TABLE, [[{"count": 10 * shard + at} for at in range(4)] for shard in range(3)])
+    )
     assert (found.records, found.shards, found.whole) == (records, shards, False)
-    assert {value // 10 for value in found.columns[0].numbers} == ({0, 2} if shards == 2 else {0, 1, 2})
+    assert {value // 10 for value in found.columns[0].numbers} == (
+        {0, 2} if shards == 2 else {0, 1, 2}
+    )
 
 
 def test_what_there_may_be_very_many_of_is_bounded(staged, monkeypatch):
     monkeypatch.setattr(image_statistics, "MOST_COLUMNS", 2)
     found = gather_values(staged(TABLE, [[{"name": b"x"}]]))
-    assert ([column.feature.key for column in found.columns], found.further) == (["count", "name"], 1)
+    assert ([column.feature.key for column in found.columns], found.further) == (
+        ["count", "name"],
+        1,
+    )
     monkeypatch.setattr(image_statistics, "MOST_VALUES", 5)
     column = Column(Feature("a", "float", "a", "", many=True))
     for _ in range(9):
@@ -144,6 +174,8 @@ def test_a_damaged_record_is_an_error(staged):
         gather_values(dataset)
 
 
-@pytest.mark.parametrize(("count", "most", "chosen"), [(3, 5, [0, 1, 2]), (10, 4, [0, 3, 6, 9]), (101, 2, [0, 100])])
+@pytest.mark.parametrize(
+    ("count", "most", "chosen"), [(3, 5, [0, 1, 2]), (10, 4, [0, 3, 6, 9]), (101, 2, [0, 100])]
+)
 def test_shards_are_chosen_evenly(count, most, chosen):
     assert list(choose_evenly(range(count), most)) == chosen

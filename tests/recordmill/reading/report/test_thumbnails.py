@@ -38,7 +38,9 @@ def thumbnails_of(places, side=SIDE, **settings):
     return make_thumbnails(dataset, places, side)
 
 
-@pytest.mark.parametrize(("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 10), (10, 7), (24, 3)])
+@pytest.mark.parametrize(
+    ("classes", "each"), [(1, 24), (2, 24), (3, 24), (4, 18), (7, 10), (10, 7), (24, 3)]
+)
 def test_few_classes_are_all_shown(classes, each):
     counts = {f"class {number}": 5 for number in range(classes)}
     assert choose_samples(counts) == dict.fromkeys(sorted(counts), each)
@@ -53,7 +55,9 @@ def test_many_classes_are_shown_from_the_largest_to_the_smallest():
     assert names == sorted(names, reverse=True)
 
 
-@pytest.mark.parametrize(("classes", "each"), [(1, 6), (4, 6), (5, 4), (7, 3), (12, 2), (13, 1), (24, 1)])
+@pytest.mark.parametrize(
+    ("classes", "each"), [(1, 6), (4, 6), (5, 4), (7, 3), (12, 2), (13, 1), (24, 1)]
+)
 def test_with_boxes_there_are_fewer_and_some_of_each_class(classes, each):
     counts = {f"class {number:02}": 5 for number in range(classes)}
     chosen = choose_samples(counts, with_boxes=True)
@@ -62,7 +66,9 @@ def test_with_boxes_there_are_fewer_and_some_of_each_class(classes, each):
 
 
 def test_of_very_many_classes_with_boxes_some_are_shown():
-    chosen = choose_samples({f"{number:05}": number + 1 for number in range(20_000)}, with_boxes=True)
+    chosen = choose_samples(
+        {f"{number:05}": number + 1 for number in range(20_000)}, with_boxes=True
+    )
     assert (len(chosen), set(chosen.values())) == (MOST_CLASSES, {1})
 
 
@@ -78,7 +84,11 @@ def shard(tmp_path):
     def write(images, compression="none"):
         converted = []
         for number, encoded in enumerate(images):
-            record = encode_example(FEATURES, {"encoded": encoded}) if encoded else encode_example(FEATURES, {})
+            record = (
+                encode_example(FEATURES, {"encoded": encoded})
+                if encoded
+                else encode_example(FEATURES, {})
+            )
             row = {
                 "key": f"{number}",
                 "bytes": 1,
@@ -106,7 +116,10 @@ def shown(uri):
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_each_record_gives_its_own_small_picture(shard, draw_file, compression):
     colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (120, 120, 120)]
-    files = [draw_file(colour, kind) for colour, kind in zip(colours, ("JPEG", "PNG", "JPEG", "WEBP"), strict=True)]
+    files = [
+        draw_file(colour, kind)
+        for colour, kind in zip(colours, ("JPEG", "PNG", "JPEG", "WEBP"), strict=True)
+    ]
     uris = thumbnails_of(shard(files, compression)[::-1], compression=compression)
     for uri, colour in zip(uris, colours[::-1], strict=True):
         picture = shown(uri)
@@ -132,7 +145,10 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
     large = [(where, replace(row, height=10_000, width=10_000)) for where, row in places[:1]]
     assert thumbnails_of(large) == [""]
     assert (
-        thumbnails_of(places, convention="plain", source=Table(columns={"a": ColumnSettings(type="int")})) == [""] * 5
+        thumbnails_of(
+            places, convention="plain", source=Table(columns={"a": ColumnSettings(type="int")})
+        )
+        == [""] * 5
     )
 
 
@@ -143,7 +159,10 @@ def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
     (uri,) = thumbnails_of([(where, replace(row, height=20, width=30, channels=channels))])
     picture = shown(uri)
     assert picture.size == (30, 20)
-    assert all(abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True))
+    assert all(
+        abs(a - b) <= 4
+        for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True)
+    )
 
 
 def test_a_store_is_asked_for_several_images_at_once(shard, draw_file, monkeypatch):
@@ -197,7 +216,12 @@ def boxed(tmp_path, draw_file):
 
 
 def yellow(picture):
-    return [(x, y) for x in range(picture.width) for y in range(picture.height) if picture.getpixel((x, y))[2] < 60]
+    return [
+        (x, y)
+        for x in range(picture.width)
+        for y in range(picture.height)
+        if picture.getpixel((x, y))[2] < 60
+    ]
 
 
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
@@ -206,5 +230,8 @@ def test_boxes_are_drawn(boxed, convention, side):
     picture = shown(thumbnails_of([boxed(convention)], side, convention=convention)[0])
     assert picture.size == (side, side // 2)
     first = [(x, y) for x, y in yellow(picture) if y > side // 8]
-    assert (min(first)[0], max(first)[0]) == (pytest.approx(side / 4, abs=4), pytest.approx(side * 3 / 4, abs=4))
+    assert (min(first)[0], max(first)[0]) == (
+        pytest.approx(side / 4, abs=4),
+        pytest.approx(side * 3 / 4, abs=4),
+    )
     assert {(x, y) for x, y in yellow(picture) if y <= side // 8} >= {(0, 3), (7, 0)}

@@ -11,7 +11,12 @@ from PIL import Image
 
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.reading.report import write_report as module
-from recordmill.reading.report.image_statistics import ASPECT_BINS, Column, ImageStatistics, StoredValues
+from recordmill.reading.report.image_statistics import (
+    ASPECT_BINS,
+    Column,
+    ImageStatistics,
+    StoredValues,
+)
 from recordmill.reading.report.write_report import (
     Contents,
     describe_classes,
@@ -75,15 +80,61 @@ class Page(HTMLParser):
 
     def check_harmless(self):
         assert self.open == []
-        allowed = {"style", "title", "meta", "img", "svg", "rect", "path", "details", "summary", "bdi", "figure"}
-        allowed |= {"html", "head", "body", "main", "header", "section", "footer", "div", "span", "p", "h1", "h2", "h3"}
-        allowed |= {"ul", "li", "dl", "dt", "dd", "table", "tr", "td", "th", "b", "i", "br", "code", "pre", "small"}
+        allowed = {
+            "style",
+            "title",
+            "meta",
+            "img",
+            "svg",
+            "rect",
+            "path",
+            "details",
+            "summary",
+            "bdi",
+            "figure",
+        }
+        allowed |= {
+            "html",
+            "head",
+            "body",
+            "main",
+            "header",
+            "section",
+            "footer",
+            "div",
+            "span",
+            "p",
+            "h1",
+            "h2",
+            "h3",
+        }
+        allowed |= {
+            "ul",
+            "li",
+            "dl",
+            "dt",
+            "dd",
+            "table",
+            "tr",
+            "td",
+            "th",
+            "b",
+            "i",
+            "br",
+            "code",
+            "pre",
+            "small",
+        }
         assert {tag for tag, _ in self.elements} <= allowed | {"figcaption", "a"}
         for tag, attributes in self.elements:
-            assert not [name for name in attributes if name.startswith("on") or name in ("srcdoc", "action")]
+            assert not [
+                name for name in attributes if name.startswith("on") or name in ("srcdoc", "action")
+            ]
             assert attributes.get("href", "#").startswith("#")
             assert tag == "img" or "src" not in attributes
-            assert attributes.get("src", "data:image/jpeg;base64,").startswith("data:image/jpeg;base64,")
+            assert attributes.get("src", "data:image/jpeg;base64,").startswith(
+                "data:image/jpeg;base64,"
+            )
 
 
 def page(contents):
@@ -108,7 +159,9 @@ def make(classes, statistics=None, *, ledger=None, folder="", **more):
     marker = replace(marker, ledger=ledger or Ledger(written, written, {}, {}, {}))
     features = (Feature("image/encoded", "bytes", "encoded", ""),)
     dataset = Dataset(folder, "recordmill", (), features, marker.labels, marker)
-    return Contents(dataset=dataset, marker=marker, statistics=statistics or ImageStatistics(), **parts)
+    return Contents(
+        dataset=dataset, marker=marker, statistics=statistics or ImageStatistics(), **parts
+    )
 
 
 @pytest.fixture(scope="session")
@@ -125,10 +178,20 @@ def published(convert_images, tmp_path_factory):
 
 def test_it_says_how_wrong_the_price_was():
     predicted = Price(
-        cpu_seconds=2_000, memory=2**28, bytes_read=2**20, bytes_shuffled=2**10, bytes_written=0, minutes=9
+        cpu_seconds=2_000,
+        memory=2**28,
+        bytes_read=2**20,
+        bytes_shuffled=2**10,
+        bytes_written=0,
+        minutes=9,
     )
     measured = replace(
-        predicted, cpu_seconds=1_500.04, memory=2**28 - 1, bytes_read=2**21, bytes_shuffled=None, bytes_written=1
+        predicted,
+        cpu_seconds=1_500.04,
+        memory=2**28 - 1,
+        bytes_read=2**21,
+        bytes_shuffled=None,
+        bytes_written=1,
     )
     empty = make({"train": {"cat": 1}})
     assert "What it cost" not in page(empty).text
@@ -143,9 +206,12 @@ def test_it_says_how_wrong_the_price_was():
     run = replace(run, price=ComparedPrice(predicted))  # on a cluster
     alone = page(replace(empty, marker=replace(empty.marker, run=run))).text
     assert (
-        "What it cost predicted processor time 2,000.0 s peak memory of the main process 256.0 MiB bytes read" in alone
+        "What it cost predicted processor time 2,000.0 s peak memory of the main process 256.0 MiB bytes read"
+        in alone
     )
-    assert "bytes written 0 B Predicted from a few images before the others were converted." in alone
+    assert (
+        "bytes written 0 B Predicted from a few images before the others were converted." in alone
+    )
 
 
 def test_it_says_what_went_in_and_came_out(published):
@@ -181,7 +247,9 @@ def test_only_a_whole_dataset_has_a_report(published):
 
 
 def test_remarks_whose_section_is_not_known_are_plain_text():
-    parsed = page(make({"train": {"cat": 3}}, data=ReportData((Remark("All images have one size."),))))
+    parsed = page(
+        make({"train": {"cat": 3}}, data=ReportData((Remark("All images have one size."),)))
+    )
     assert "Worth a look All images have one size." in parsed.text
     assert "a" not in {tag for tag, _ in parsed.elements}
 
@@ -190,11 +258,15 @@ def test_what_is_worth_a_look_leads_to_its_section():
     counts = {"train": {"cat": 100, "dog": 2}, "test": {"cat": 1}}
     ledger = Ledger(104, 103, {"truncated": 1}, {}, {})
     remarks = (Remark("Weigh the classes.", "classes"), Remark("One was rejected.", "rejected"))
-    parsed = page(make(counts, ledger=ledger, notes=["split a was moved", ""], data=ReportData(remarks)))
+    parsed = page(
+        make(counts, ledger=ledger, notes=["split a was moved", ""], data=ReportData(remarks))
+    )
     assert "Weigh the classes. One was rejected. Split a was moved." in parsed.text
     links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
     assert links == ["#classes", "#rejected"]
-    assert {link[1:] for link in links} <= {attributes.get("id") for _, attributes in parsed.elements}
+    assert {link[1:] for link in links} <= {
+        attributes.get("id") for _, attributes in parsed.elements
+    }
 
 
 def test_a_dataset_without_labels_or_faults():
@@ -226,15 +298,24 @@ def evil_dataset(tmp_path):
     rows = [row_from_json({**EVIL_ROW, "key": name, "class": name}) for name in EVIL]
     statistics = ImageStatistics(1)
     statistics.sizes.update({(9, 9): 1, (1, 1): 1})
-    for counts in (statistics.widths, statistics.heights, statistics.aspects, statistics.file_bytes):
+    for counts in (
+        statistics.widths,
+        statistics.heights,
+        statistics.aspects,
+        statistics.file_bytes,
+    ):
         counts[3] = 1
     statistics.samples = {name: [(shard, row)] for name, row in zip(EVIL, rows, strict=True)}
-    statistics.named = {("<b>train", name): (shard, row) for name, row in zip(EVIL, rows, strict=True)}
+    statistics.named = {
+        ("<b>train", name): (shard, row) for name, row in zip(EVIL, rows, strict=True)
+    }
     images = tuple(Duplicate(name, "<b>train", name) for name in EVIL)
     splits, classes = tuple(EVIL[:2]), tuple(EVIL)
     groups = [
         DuplicateGroup(kind="same_bytes", count=9, splits=splits, classes=classes, images=images),
-        DuplicateGroup(kind="look_alike", distance=3, splits=splits[:1], classes=classes[:2], images=images[:2]),
+        DuplicateGroup(
+            kind="look_alike", distance=3, splits=splits[:1], classes=classes[:2], images=images[:2]
+        ),
     ]
     alike = {"pairs": 1, "across_splits": 0, "conflicting": 1, "bits": 5, "complete": False}
     same = {"groups": 1, "images": 5, "across_splits": 1, "conflicting": 1}
@@ -303,14 +384,22 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
         named=NamedImages(3, 2),
     )
     parsed = page(replace(contents, marker=marker))
-    assert "3 images were named by 2 files. 3 files were found and each is accounted for" in parsed.text
+    assert (
+        "3 images were named by 2 files. 3 files were found and each is accounted for"
+        in parsed.text
+    )
     ledger = "15 boxes were listed, 12 written (1 of them clipped). Their sizes are those in 90 images of 4 shards."
     assert ledger in parsed.text
     assert f"unknown class 7 2 outside {EVIL[0]} 1" in parsed.text
-    assert "images without a box 2 no file speaks of them 1 all their boxes were dropped 1" in parsed.text
+    assert (
+        "images without a box 2 no file speaks of them 1 all their boxes were dropped 1"
+        in parsed.text
+    )
     assert "lost 0" in parsed.text
     assert "2 classes, by the number of boxes." in parsed.text
-    assert "2 0 2 1 0 2 4 images by number of boxes" in parsed.text  # the scale of counts, columns, and their labels
+    assert (
+        "2 0 2 1 0 2 4 images by number of boxes" in parsed.text
+    )  # the scale of counts, columns, and their labels
     assert "9 0 3 9 0.049 % 0.098 % 0.2 % 0.39 % boxes by the share" in parsed.text
     assert ("div", {"class": "up", "style": "width:1ch"}) in parsed.elements
 
@@ -329,28 +418,42 @@ def test_columns_say_what_they_hold():
 
 
 def test_examples_of_changes_name_their_change():
-    example = ChangeExample("rotated", EVIL[0], ("reencoded", "resized", "rotated"), 2048, 4096, "AAAA", "AAAA")
+    example = ChangeExample(
+        "rotated", EVIL[0], ("reencoded", "resized", "rotated"), 2048, 4096, "AAAA", "AAAA"
+    )
     parsed = page(make({"train": {"cat": 4}}, data=ReportData(examples=(example,))))
-    assert f"Before and after rotated {EVIL[0]} 2.0 KiB became 4.0 KiB; reencoded, resized, rotated" in parsed.text
+    assert (
+        f"Before and after rotated {EVIL[0]} 2.0 KiB became 4.0 KiB; reencoded, resized, rotated"
+        in parsed.text
+    )
     alternatives = [attributes["alt"] for tag, attributes in parsed.elements if tag == "img"]
     assert alternatives == [f"{EVIL[0]} before", f"{EVIL[0]} after"]
 
 
 @pytest.mark.usefixtures("with_pictures")
 def test_the_name_of_a_class_is_above_its_pictures(tmp_path):
-    tags = [tag for tag, _ in page(evil_dataset(tmp_path)).elements if tag in ("figure", "figcaption", "img")]
+    tags = [
+        tag
+        for tag, _ in page(evil_dataset(tmp_path)).elements
+        if tag in ("figure", "figcaption", "img")
+    ]
     assert tags[: 3 * len(EVIL)] == ["figure", "figcaption", "img"] * len(EVIL)
 
 
 @pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals"), (EVIL[0], EVIL[0])])
 def test_it_is_named_after_the_dataset_or_its_folder(name, title):
     parsed = page(make({"train": {"cat": 4}}, folder="/data/animals", name=name))
-    assert parsed.text.startswith(f"{title} {title} 4 images in 1 class, as TFRecords in the convention default")
+    assert parsed.text.startswith(
+        f"{title} {title} 4 images in 1 class, as TFRecords in the convention default"
+    )
 
 
 @pytest.mark.usefixtures("with_pictures")
 def test_very_many_classes_make_no_large_page():
-    counts = {f"class {number:06} with a long name {'x' * 300}": 1 + number % 7 for number in range(20_000)}
+    counts = {
+        f"class {number:06} with a long name {'x' * 300}": 1 + number % 7
+        for number in range(20_000)
+    }
     place = (Shard("train", "", ""), row_from_json({**EVIL_ROW, "key": "a.jpg"}))
     statistics = ImageStatistics(samples={name: [place] * 3 for name in list(counts)[:24]})
     labels = "".join(f"- {name}\n" for name in counts)
@@ -364,7 +467,9 @@ def test_very_many_classes_make_no_large_page():
 
 def test_only_the_run_differs_between_two_runs():
     one = make({"train": {"cat": 4}})
-    run = RunEntry(runner="DirectRunner", seconds={"listing": 1.0, "converting": 2.0}, inputs={"": "in"})
+    run = RunEntry(
+        runner="DirectRunner", seconds={"listing": 1.0, "converting": 2.0}, inputs={"": "in"}
+    )
     other = replace(one, marker=replace(one.marker, run=run))
     halves = []
     for dataset in (one, other):
@@ -422,7 +527,9 @@ def test_reasons_show_no_backticks():
 
 def test_changes_and_reasons_come_with_their_meanings_the_most_frequent_first():
     ledger = Ledger(9, 4, {"empty": 1, "truncated": 4}, {}, {})
-    contents = make({"train": {"cat": 4}}, ledger=ledger, rejected={"truncated": [rejected("x.jpg")]})
+    contents = make(
+        {"train": {"cat": 4}}, ledger=ledger, rejected={"truncated": [rejected("x.jpg")]}
+    )
     marker = replace(contents.marker, changes={"reencoded": 1, "rotated": 3})
     text = page(replace(contents, marker=marker)).text
     assert "rotated the image was rotated as its metadata require 3 reencoded" in text
@@ -441,7 +548,11 @@ def test_changes_and_reasons_come_with_their_meanings_the_most_frequent_first():
     ],
 )
 def test_times_are_given_where_they_are_known(seconds, shown):
-    run = {"runner": "DirectRunner", **({"seconds": seconds} if seconds else {}), "inputs": {"": "in", "b": "x"}}
+    run = {
+        "runner": "DirectRunner",
+        **({"seconds": seconds} if seconds else {}),
+        "inputs": {"": "in", "b": "x"},
+    }
     assert shown in page(make({"train": {"cat": 8}}, run=run, input_bytes=4000)).text
 
 
@@ -477,17 +588,33 @@ def test_classes_are_ordered_by_size():
 
 def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
     counts = {f"{number:05}": 1 + number for number in range(20_000)}
-    classes = describe_classes(marker(splits={"train": split(**counts)}, labels=dict.fromkeys(counts, 0)))
-    assert [name for name, _ in (classes["largest"][0], classes["smallest"][-1])] == ["19999", "00000"]
-    assert (len(classes["largest"]), len(classes["smallest"]), classes["between"]) == (30, 10, 19_960)
+    classes = describe_classes(
+        marker(splits={"train": split(**counts)}, labels=dict.fromkeys(counts, 0))
+    )
+    assert [name for name, _ in (classes["largest"][0], classes["smallest"][-1])] == [
+        "19999",
+        "00000",
+    ]
+    assert (len(classes["largest"]), len(classes["smallest"]), classes["between"]) == (
+        30,
+        10,
+        19_960,
+    )
 
 
-@pytest.mark.parametrize(("boxes", "of"), [({"listed": 9, "written": 9}, "boxes"), (None, "labels")])
+@pytest.mark.parametrize(
+    ("boxes", "of"), [({"listed": 9, "written": 9}, "boxes"), (None, "labels")]
+)
 def test_of_images_with_several_classes_these_are_counted(boxes, of):
-    splits = {"train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}}, "test": {**split(), "instances": {}}}
+    splits = {
+        "train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}},
+        "test": {**split(), "instances": {}},
+    }
     dataset = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
     assert describe_classes(dataset)["largest"] == [("cat", [20, 0]), ("dog", [2, 0])]
-    contents = Contents(dataset=Dataset("", "recordmill", (), (), dataset.labels, dataset), marker=dataset)
+    contents = Contents(
+        dataset=Dataset("", "recordmill", (), (), dataset.labels, dataset), marker=dataset
+    )
     assert f"2 classes, by the number of {of}." in page(contents).text
 
 

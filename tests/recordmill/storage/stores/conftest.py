@@ -18,7 +18,10 @@ def place(kind, request, monkeypatch):
     stores._make_store.cache_clear()
     monkeypatch.setattr(FileSystems, "_pipeline_options", None)
     scheme = {"google": "gs", "amazon": "s3"}[kind]
-    return served, f"{scheme}://recordmill/{request.node.name.translate(str.maketrans('[]', '()'))}/"
+    return (
+        served,
+        f"{scheme}://recordmill/{request.node.name.translate(str.maketrans('[]', '()'))}/",
+    )
 
 
 @pytest.fixture

@@ -14,7 +14,10 @@ from recordmill.storage.stores.amazon_store import _os_errors
 
 
 def answered(status):
-    return ClientError({"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {"Message": "slow down"}}, "GetObject")
+    return ClientError(
+        {"ResponseMetadata": {"HTTPStatusCode": status}, "Error": {"Message": "slow down"}},
+        "GetObject",
+    )
 
 
 @pytest.mark.parametrize("error", [answered(403), NoCredentialsError()])
@@ -24,7 +27,9 @@ def test_denied_is_denied(error):
     assert (caught.value.filename, caught.value.__cause__) == ("s3://b/a", error)
 
 
-@pytest.mark.parametrize("error", [answered(503), EndpointConnectionError(endpoint_url="slow down")])
+@pytest.mark.parametrize(
+    "error", [answered(503), EndpointConnectionError(endpoint_url="slow down")]
+)
 def test_an_outage_is_reported(error):
     with pytest.raises(OSError, match="slow down") as caught, _os_errors("s3://b/a"):
         raise error
@@ -42,7 +47,13 @@ def test_what_is_small_goes_in_one_request_and_what_is_large_in_parts(amazon):
     with storage.open_to_write(f"{folder}large") as stream:
         for _ in range(5):
             stream.write(bytes(BLOCK_BYTES // 2))
-    assert [method for method, _ in served.requests()[before:]] == ["POST", "PUT", "PUT", "PUT", "POST"]
+    assert [method for method, _ in served.requests()[before:]] == [
+        "POST",
+        "PUT",
+        "PUT",
+        "PUT",
+        "POST",
+    ]
 
 
 def test_an_upload_that_cannot_be_finished_leaves_no_parts(amazon, monkeypatch):

@@ -28,7 +28,9 @@ def test_the_version_whose_insides_these_are():
 
 
 def test_other_stores_are_left_to_beam():
-    assert [type(find_store(path)) for path in ("/a", "hdfs://a/b", "shelf://a/b")] == [BeamStore] * 3
+    assert [type(find_store(path)) for path in ("/a", "hdfs://a/b", "shelf://a/b")] == [
+        BeamStore
+    ] * 3
 
 
 def test_one_store_serves_a_process_until_its_options_change(monkeypatch):

@@ -7,7 +7,13 @@ import pytest
 from recordmill import storage
 from recordmill.storage import keep_file, map_each, move_files
 from recordmill.storage.stores.find_store import find_store
-from recordmill.storage.stores.store import BLOCK_BYTES, in_parallel, open_to_read, split_uri, system_error
+from recordmill.storage.stores.store import (
+    BLOCK_BYTES,
+    in_parallel,
+    open_to_read,
+    split_uri,
+    system_error,
+)
 
 
 def test_a_url_is_a_bucket_and_an_object():
@@ -47,7 +53,18 @@ def test_parallel_calls_raise_the_first_items_error():
 
 
 CONTENT = bytes(range(256)) * 5
-RANGES = [(0, -1), (7, -1), (0, 1280), (0, 1281), (7, 3), (1279, 9), (1280, 1), (2000, 5), (0, 0), (5, 0)]
+RANGES = [
+    (0, -1),
+    (7, -1),
+    (0, 1280),
+    (0, 1281),
+    (7, 3),
+    (1279, 9),
+    (1280, 1),
+    (2000, 5),
+    (0, 0),
+    (5, 0),
+]
 
 
 @pytest.mark.parametrize(("offset", "length"), RANGES)
@@ -85,7 +102,10 @@ def test_an_object_whose_pieces_fail_is_not_written(either):
     for name in ("kept", "absent"):
         with pytest.raises(ValueError, match="no more"):
             storage.write_file(f"{folder}{name}", pieces())
-    assert (storage.read_range(f"{folder}kept"), storage.exists(f"{folder}absent")) == (b"old", False)
+    assert (storage.read_range(f"{folder}kept"), storage.exists(f"{folder}absent")) == (
+        b"old",
+        False,
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, BLOCK_BYTES, 2 * BLOCK_BYTES + 12_345])
@@ -109,11 +129,17 @@ def test_a_folder_is_what_names_have_in_common(either):
     assert storage.folder_names(f"{folder}x") == [".e", "a", "b"]
     assert storage.folder_names(f"{folder}absent") == []
     assert storage.folder_names(f"{folder.split('://')[0]}://no-such-bucket/x") == []
-    found = {file.path.removeprefix(folder): file.size_in_bytes for file in storage.list_below(f"{folder}x/")}
+    found = {
+        file.path.removeprefix(folder): file.size_in_bytes
+        for file in storage.list_below(f"{folder}x/")
+    }
     assert found == {"x/": 2, "x/.e": 2, "x/a": 2, "x/b/c": 2, "x/b/d": 2}
     (one,) = (file for file in storage.list_below(f"{folder}x") if file.path.endswith("x/a"))
     described = storage.describe(f"{folder}x/a")
-    assert (described.size_in_bytes, int(described.last_updated_in_seconds)) == (2, int(one.last_updated_in_seconds))
+    assert (described.size_in_bytes, int(described.last_updated_in_seconds)) == (
+        2,
+        int(one.last_updated_in_seconds),
+    )
     assert storage.describe(f"{folder}x/b") is None
 
 
@@ -124,7 +150,9 @@ def test_a_listing_starts_anywhere_and_goes_on_in_the_order_of_names(either, sta
     for name in names:
         storage.write_file(f"{folder}x/{name}", b"12")
     assert storage.starts_anywhere(folder)
-    found = [file.path.removeprefix(f"{folder}x/") for file in storage.list_below(f"{folder}x", start)]
+    found = [
+        file.path.removeprefix(f"{folder}x/") for file in storage.list_below(f"{folder}x", start)
+    ]
     assert [name for name in found if name >= start] == [name for name in names if name >= start]
     assert found == sorted(found)
 
@@ -147,7 +175,9 @@ def test_moves_replace_and_may_be_done_twice(either):
     storage.write_file(pairs[3][1], b"in the way")
     move_files(pairs)
     move_files(pairs)
-    assert [storage.read_range(target) for _, target in pairs] == [b"%d" % number for number in range(20)]
+    assert [storage.read_range(target) for _, target in pairs] == [
+        b"%d" % number for number in range(20)
+    ]
     assert storage.folder_names(folder) == sorted(f"new{number}" for number in range(20))
     with pytest.raises(FileNotFoundError):
         storage.move_file(f"{folder}absent", f"{folder}absent too")
@@ -207,7 +237,12 @@ def test_sizes_take_a_request_each(either):
     for number in range(5):
         storage.write_file(f"{folder}{number}", bytes(number))
     before = len(served.requests())
-    assert map_each(storage.size_of, (f"{folder}{number}" for number in (4, 0, 9, 2))) == [4, 0, None, 2]
+    assert map_each(storage.size_of, (f"{folder}{number}" for number in (4, 0, 9, 2))) == [
+        4,
+        0,
+        None,
+        2,
+    ]
     assert len(served.requests()) - before == 4
 
 

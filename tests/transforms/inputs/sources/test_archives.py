@@ -35,7 +35,9 @@ def refer(tmp_path):
                 info = tarfile.TarInfo(name)
                 info.size = len(data)
                 tar.addfile(info, io.BytesIO(data))
-        file = ImageRef(f"in/{PATH}", str(uri), uri.stat().st_size, "1", split=settings.pop("given", ""))
+        file = ImageRef(
+            f"in/{PATH}", str(uri), uri.stat().st_size, "1", split=settings.pop("given", "")
+        )
         return file, list(list_file(Archives(**settings), PATH, file))
 
     return run
@@ -62,7 +64,11 @@ def test_members_may_have_no_class_wherever_they_are(refer):
 
 def test_a_member_in_no_folder_has_no_class(refer):
     _, (ref,) = refer({"1.jpg": b"image"})
-    assert (ref.status, ref.reason, ref.detail) == ("rejected", "no_class", "the member is not in a class folder")
+    assert (ref.status, ref.reason, ref.detail) == (
+        "rejected",
+        "no_class",
+        "the member is not in a class folder",
+    )
 
 
 def test_system_files_are_ignored_and_so_are_files_not_included(refer):
@@ -80,7 +86,10 @@ def test_system_files_are_ignored_and_so_are_files_not_included(refer):
 def test_a_member_that_may_not_be_read_is_rejected_by_its_name(refer):
     _, (out, large) = refer({"a/../../x.jpg": b"x", "a/2.jpg": bytes(11)}, max_member_bytes=10)
     assert (out.key, out.reason, out.detail) == (f"in/{PATH}/a/../../x.jpg", "bad_member", BAD_NAME)
-    assert (large.reason, large.detail) == ("bad_member", "it has 11 bytes, where source.max_member_bytes allows 10")
+    assert (large.reason, large.detail) == (
+        "bad_member",
+        "it has 11 bytes, where source.max_member_bytes allows 10",
+    )
 
 
 def test_the_split_is_a_word_in_the_path(refer):
@@ -115,33 +124,54 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
         (2 * 2048 - 1000, ["1.jpg"], "the header at byte 3072 is damaged"),
     ],
 )
-def test_the_last_sample_before_damage_may_lack_parts_and_is_not_read(refer, tmp_path, cut, refs_left, damage):
+def test_the_last_sample_before_damage_may_lack_parts_and_is_not_read(
+    refer, tmp_path, cut, refs_left, damage
+):
     file, _ = refer({f"{number}.{part}": b"1" for number in (1, 2, 3) for part in ("jpg", "cls")})
     archive = tmp_path / "pets.train.tar"
     archive.write_bytes(archive.read_bytes()[:cut])
     *refs, last = list_file(Archives(labels="beside"), PATH, replace(file, size=cut))
     assert [ref.key.rpartition("/")[2] for ref in refs if not ref.status] == refs_left
-    assert (last.reason, last.detail) == ("bad_archive", f"the rest of the archive cannot be read: {damage}")
+    assert (last.reason, last.detail) == (
+        "bad_archive",
+        f"the rest of the archive cannot be read: {damage}",
+    )
 
 
 def test_samples_before_the_damage_of_a_packed_tar_are_read_except_the_last(refer, tmp_path):
-    file, _ = refer({f"{number}.{part}": os.urandom(3000) for number in (1, 2, 3) for part in ("jpg", "txt")})
+    file, _ = refer(
+        {f"{number}.{part}": os.urandom(3000) for number in (1, 2, 3) for part in ("jpg", "txt")}
+    )
     packed = gzip.compress((tmp_path / "pets.train.tar").read_bytes())[:-4000]
     (tmp_path / "pets.tgz").write_bytes(packed)
     file = replace(file, uri=str(tmp_path / "pets.tgz"), size=len(packed))
     *refs, last = list_file(Archives(labels="beside", label_part=""), "pets.tgz", file)
     assert [ref.key.rpartition("/")[2] for ref in refs] == ["1.jpg"]
     why = "the gzip file is damaged: the gzip stream ends early: the file was truncated"
-    assert (last.reason, last.detail) == ("bad_archive", f"the rest of the archive cannot be read: {why}")
+    assert (last.reason, last.detail) == (
+        "bad_archive",
+        f"the rest of the archive cannot be read: {why}",
+    )
 
 
 def test_members_next_to_an_image_are_its_label_and_features(refer):
-    features = {"caption": PartFeature(part="txt"), "tags": PartFeature(part="json.tags", many=True)}
-    files = {"1.jpg": b"image", "1.cls": b"1\n", "1.txt": b"a dog", "1.json": b'{"tags": ["x", "y"]}', "1.npy": b"?"}
+    features = {
+        "caption": PartFeature(part="txt"),
+        "tags": PartFeature(part="json.tags", many=True),
+    }
+    files = {
+        "1.jpg": b"image",
+        "1.cls": b"1\n",
+        "1.txt": b"a dog",
+        "1.json": b'{"tags": ["x", "y"]}',
+        "1.npy": b"?",
+    }
     settings = {"labels": "beside", "class_names": ("cat", "dog"), "features_from": features}
     file, (ref,) = refer(files, **settings)
     expected = orjson.dumps({"caption": "a dog", "tags": ["x", "y"]}).decode()
-    assert ref == replace(file, key=f"in/{PATH}/1.jpg", offset=512, length=5, label="dog", features=expected)
+    assert ref == replace(
+        file, key=f"in/{PATH}/1.jpg", offset=512, length=5, label="dog", features=expected
+    )
     source = Archives(**settings)
     assert source.classes() == {"cat": 0, "dog": 1}
     assert source.features() == (
@@ -160,7 +190,11 @@ def test_images_need_no_sibling_members_where_none_are_asked_for(refer):
     [
         ({"1.jpg": b"x"}, "1.jpg", "cls is missing or empty"),
         ({"1.jpg": b"x", "1.cls": b"\xff"}, "1.jpg", "cls cannot be read: it is not UTF-8"),
-        ({"1.jpg": b"x", "1.cls": bytes(2**20 + 1)}, "1.jpg", "1.cls: it has 1048577 bytes: more than"),
+        (
+            {"1.jpg": b"x", "1.cls": bytes(2**20 + 1)},
+            "1.jpg",
+            "1.cls: it has 1048577 bytes: more than",
+        ),
         ({"1.cls": b"1", "1.gif": b"x"}, "1.cls", "there is no image next to cls, gif"),
     ],
 )
@@ -191,12 +225,18 @@ def test_an_image_that_changed_is_found_when_it_is_read(refer):
     [
         ({"split": "("}, r"source\.split '\(' is not a regular expression"),
         ({"split": "x"}, r"source\.split 'x' has no group"),
-        ({"features_from": {"x": PartFeature(part="txt")}}, r"source\.features_from needs `source\.labels: beside`"),
+        (
+            {"features_from": {"x": PartFeature(part="txt")}},
+            r"source\.features_from needs `source\.labels: beside`",
+        ),
         (
             {"labels": "beside", "features_from": {"x": PartFeature(part="")}},
             r"source\.features_from\.x\.part is empty",
         ),
-        ({"labels": "beside", "class_names": ("a", "a")}, r"^source\.class_names: two classes are named 'a'$"),
+        (
+            {"labels": "beside", "class_names": ("a", "a")},
+            r"^source\.class_names: two classes are named 'a'$",
+        ),
     ],
 )
 def test_settings_that_cannot_be_name_their_key(settings, message):
@@ -205,7 +245,16 @@ def test_settings_that_cannot_be_name_their_key(settings, message):
 
 
 def test_members_of_one_name_are_a_sample():
-    names = ["a/1.JPG", "a/1.cls", "a/1.seg.png", "a/2.png", "b/2.png", "b/v1.2/3.jpg", "x", "a/1.txt"]
+    names = [
+        "a/1.JPG",
+        "a/1.cls",
+        "a/1.seg.png",
+        "a/2.png",
+        "b/2.png",
+        "b/v1.2/3.jpg",
+        "x",
+        "a/1.txt",
+    ]
     assert [sorted(parts) for parts in group_samples(map(Member, names))] == [
         ["cls", "jpg", "seg.png"], ["png"], ["png"], ["jpg"], [""], ["txt"]
     ]  # fmt: skip
@@ -218,7 +267,9 @@ def test_of_several_images_the_first_of_the_list_is_taken(refer):
 
 def test_parts_are_texts_or_values_of_the_json():
     texts = {"cls": b" 7\n", "txt": "ü b\r\n".encode(), "json": b'{"a.b": [1, 2], "n": null}'}
-    assert [value_of(part, texts) for part in ("cls", "txt", "json.a.b", "json.n", "json.c", "other")] == [
+    assert [
+        value_of(part, texts) for part in ("cls", "txt", "json.a.b", "json.n", "json.c", "other")
+    ] == [
         "7",
         "ü b",
         [1, 2],
@@ -288,16 +339,21 @@ def test_a_feature_refuses_what_is_not(settings, value, message):
 
 def test_a_feature_says_what_it_is():
     feature = PartFeature(part="txt", default="none").as_feature("image/caption")
-    assert feature == Feature("image/caption", "bytes", "image/caption", "`txt` beside the image", default=b"none")
+    assert feature == Feature(
+        "image/caption", "bytes", "image/caption", "`txt` beside the image", default=b"none"
+    )
 
 
 def test_a_feature_without_a_part_names_its_key():
-    with pytest.raises(ValueError, match=r"^source\.features_from\.x\.part is empty: name the part"):
+    with pytest.raises(
+        ValueError, match=r"^source\.features_from\.x\.part is empty: name the part"
+    ):
         PartFeature(part="").check("x")
 
 
 @pytest.mark.parametrize(
-    ("label", "names", "expected"), [("7", (), "7"), (7, (), "7"), ("cat", (), "cat"), ("1", ("a", "b"), "b")]
+    ("label", "names", "expected"),
+    [("7", (), "7"), (7, (), "7"), ("cat", (), "cat"), ("1", ("a", "b"), "b")],
 )
 def test_a_label_is_a_name_or_a_number(label, names, expected):
     assert class_of(label, "cls", names) == expected

@@ -37,10 +37,18 @@ def test_the_arrays_of_an_npz_file(tmp_path, save, packed):
     ]
     refs = [ref for ref in refs if not ref.status]
     assert [(ref.key, ref.split, ref.label) for ref in refs] == [
-        *((f"in/data.npz/x_train#{index}", "train", str(label)) for index, (label,) in enumerate(Y_TRAIN)),
-        *((f"in/data.npz/x_test#{index}", "test", str(label)) for index, (label,) in enumerate(Y_TEST)),
+        *(
+            (f"in/data.npz/x_train#{index}", "train", str(label))
+            for index, (label,) in enumerate(Y_TRAIN)
+        ),
+        *(
+            (f"in/data.npz/x_test#{index}", "test", str(label))
+            for index, (label,) in enumerate(Y_TEST)
+        ),
     ]
-    assert {ref.packing for ref in refs} == ({"member:x_train.npy", "member:x_test.npy"} if packed else {""})
+    assert {ref.packing for ref in refs} == (
+        {"member:x_train.npy", "member:x_test.npy"} if packed else {""}
+    )
     assert pixels(Arrays(), refs) == [*X_TRAIN.tolist(), *X_TEST.tolist()]
 
 
@@ -66,7 +74,13 @@ def test_the_arrays_of_npy_files(tmp_path):
 )
 def test_every_shape_of_images(tmp_path_factory, shape, channels, order, compressed):
     images = np.random.default_rng(0).integers(0, 256, (*shape, max(channels, 1)), dtype=np.uint8)
-    stored = images[..., 0] if not channels else images.transpose(0, 3, 1, 2) if order == "planar" else images
+    stored = (
+        images[..., 0]
+        if not channels
+        else images.transpose(0, 3, 1, 2)
+        if order == "planar"
+        else images
+    )
     path = tmp_path_factory.mktemp("arrays") / "x.npz"
     (np.savez_compressed if compressed else np.savez)(path, images=np.ascontiguousarray(stored))
     source = Arrays(images={"all": "images"}, labels={}, order=order)
@@ -93,9 +107,17 @@ def test_labels_that_are_names_and_numbers_that_have_names(tmp_path):
             "bad_array",
             "float64, 6 x 4 x 5 x 3 is not an array of images: uint8, N x height",
         ),
-        ({"x_train": X_TRAIN[..., :2].copy()}, "bad_array", "uint8, 6 x 4 x 5 x 2 is not an array of images"),
+        (
+            {"x_train": X_TRAIN[..., :2].copy()},
+            "bad_array",
+            "uint8, 6 x 4 x 5 x 2 is not an array of images",
+        ),
         ({"x_train": np.asfortranarray(X_TRAIN)}, "bad_array", "it is stored column by column"),
-        ({"x_train": np.array([{}])}, "bad_array", "it holds pickled Python objects, which are never loaded"),
+        (
+            {"x_train": np.array([{}])},
+            "bad_array",
+            "it holds pickled Python objects, which are never loaded",
+        ),
         ({"y_train": Y_TRAIN[:5]}, "bad_labels", "y_train: int64, 5 x 1 is not an array of labels"),
         ({"y_train": np.eye(6)}, "bad_labels", "y_train: float64, 6 x 6 is not an array of labels"),
     ],
@@ -120,7 +142,10 @@ def test_damaged_files_are_rejected(tmp_path):
         "x_train.npy": [("rejected", "bad_array")],
         "x_test.npy": [("rejected", "wrong_length")],
     }
-    assert found["x_test.npy"][0].detail == "128 of header and 3 x 4 x 5 x 3 are 308 bytes, and the file has 301"
+    assert (
+        found["x_test.npy"][0].detail
+        == "128 of header and 3 x 4 x 5 x 3 are 308 bytes, and the file has 301"
+    )
 
 
 def test_arrays_that_are_not_there_fail_the_run(tmp_path):

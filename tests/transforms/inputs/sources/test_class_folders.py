@@ -20,7 +20,9 @@ PATHS = ["a/1.jpg", "a/b/1.jpg", "a/b/c/1.jpg", "ä b,[*]\n/1.jpg"]
 )
 def test_the_folder_names_the_class(class_from, labels):
     source = ClassFolders(class_from=class_from)
-    assert [list(list_file(source, path, FILE)) for path in PATHS] == [[replace(FILE, label=label)] for label in labels]
+    assert [list(list_file(source, path, FILE)) for path in PATHS] == [
+        [replace(FILE, label=label)] for label in labels
+    ]
 
 
 @pytest.mark.parametrize("class_from", ["first_folder", "last_folder", "path"])

@@ -23,8 +23,12 @@ def collection(tmp_path):
 
 def refer(folder, data, path=PATH, **settings):
     (folder / path).parent.mkdir(exist_ok=True)
-    (folder / path).write_text(data if isinstance(data, str) else json.dumps(data), encoding="utf-8")
-    return list(list_file(Coco(**settings), path, ImageRef(f"pets/{path}", str(folder / path), 7, "1")))
+    (folder / path).write_text(
+        data if isinstance(data, str) else json.dumps(data), encoding="utf-8"
+    )
+    return list(
+        list_file(Coco(**settings), path, ImageRef(f"pets/{path}", str(folder / path), 7, "1"))
+    )
 
 
 ANNOTATIONS = {
@@ -34,7 +38,14 @@ ANNOTATIONS = {
     ],
     "categories": [{"id": 18, "name": "dog"}, {"id": 17, "name": "cat"}],
     "annotations": [
-        {"id": 2, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4], "iscrowd": 1, "area": 11.5},
+        {
+            "id": 2,
+            "image_id": 7,
+            "category_id": 17,
+            "bbox": [1, 2, 3, 4],
+            "iscrowd": 1,
+            "area": 11.5,
+        },
         {"id": 1, "image_id": 7, "category_id": 18, "bbox": [0, 0, 10, 20.5]},
     ],
 }
@@ -42,9 +53,14 @@ ANNOTATIONS = {
 
 def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
     announced, one, other = refer(collection, ANNOTATIONS)
-    assert announced == ClassNames.of(ImageRef(f"pets/{PATH}", str(collection / PATH)), {"dog": 18, "cat": 17})
+    assert announced == ClassNames.of(
+        ImageRef(f"pets/{PATH}", str(collection / PATH)), {"dog": 18, "cat": 17}
+    )
     assert (one.key, other.key) == ("pets/train/a.jpg", "pets/train/b.jpg")
-    assert (one.uri, other.uri) == (str(collection / "train/a.jpg"), str(collection / "train/b.jpg"))
+    assert (one.uri, other.uri) == (
+        str(collection / "train/a.jpg"),
+        str(collection / "train/b.jpg"),
+    )
     assert (one.size, other.size, one.split, other.split) == (2, 3, "train", "train")
     assert one.version == str((collection / "train/a.jpg").stat().st_mtime_ns)
     nothing = boxes_of([], [], values={"is_crowd": [], "area": []}, drawn_on_size=(0, 0))
@@ -62,10 +78,15 @@ def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
 
 def test_whole_paths_are_below_the_input_also_if_that_is_relative(collection, monkeypatch):
     monkeypatch.chdir(collection.parent)
-    images = [{**image, "file_name": str(collection / "train" / image["file_name"])} for image in ANNOTATIONS["images"]]
+    images = [
+        {**image, "file_name": str(collection / "train" / image["file_name"])}
+        for image in ANNOTATIONS["images"]
+    ]
     (collection / PATH).parent.mkdir(exist_ok=True)
     (collection / PATH).write_text(json.dumps({**ANNOTATIONS, "images": images}), encoding="utf-8")
-    _, one, other = list_file(Coco(), PATH, ImageRef(f"pets/{PATH}", f"{collection.name}/{PATH}", 7, "1"))
+    _, one, other = list_file(
+        Coco(), PATH, ImageRef(f"pets/{PATH}", f"{collection.name}/{PATH}", 7, "1")
+    )
     assert (one.key, other.key) == ("pets/train/a.jpg", "pets/train/b.jpg")
     assert (one.status, one.uri) == ("", f"{collection.name}/train/a.jpg")
 
@@ -107,7 +128,8 @@ STRAY = {"id": 3, "image_id": 9, "category_id": 17, "bbox": [1, 2, 3, 4]}
 
 
 @pytest.mark.parametrize(
-    ("strays", "count"), [([STRAY], "1 annotation"), ([STRAY, {**STRAY, "id": 4, "category_id": 1}], "2 annotations")]
+    ("strays", "count"),
+    [([STRAY], "1 annotation"), ([STRAY, {**STRAY, "id": 4, "category_id": 1}], "2 annotations")],
 )
 def test_annotations_of_unlisted_images_are_reported(collection, strays, count):
     refs = refer(collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *strays]})
@@ -117,14 +139,21 @@ def test_annotations_of_unlisted_images_are_reported(collection, strays, count):
         ("", "pets/train/a.jpg"),
         ("", "pets/train/b.jpg"),
     ]
-    assert refs[1].detail.startswith(f"the file lists no image for {count}, such as annotation 3 of image 9: ")
+    assert refs[1].detail.startswith(
+        f"the file lists no image for {count}, such as annotation 3 of image 9: "
+    )
 
 
 @pytest.mark.parametrize("image_id", [9, "7"])
 def test_a_file_without_an_annotation_of_its_images_is_an_error(collection, image_id):
-    _, error, *images = refer(collection, {**ANNOTATIONS, "annotations": [{**STRAY, "image_id": image_id}]})
+    _, error, *images = refer(
+        collection, {**ANNOTATIONS, "annotations": [{**STRAY, "image_id": image_id}]}
+    )
     assert (error.status, error.reason, error.key) == ("fatal", "stray_annotations", f"pets/{PATH}")
-    assert [(image.status, image.key) for image in images] == [("", "pets/train/a.jpg"), ("", "pets/train/b.jpg")]
+    assert [(image.status, image.key) for image in images] == [
+        ("", "pets/train/a.jpg"),
+        ("", "pets/train/b.jpg"),
+    ]
     assert error.detail == (
         f"the file lists no image for 1 annotation, such as annotation 3 of image {image_id!r}: list the images, "
         "or write all ids as numbers or all as text"
@@ -136,8 +165,18 @@ def test_a_box_of_an_unlisted_category_has_the_number_as_its_class(collection):
         {"id": number, "image_id": 7, "category_id": category, "bbox": [1, 2, 3, 4]}
         for number, category in enumerate((77, "18", "x", "77", "9" * 30), start=10)
     ]
-    _, _, image = refer(collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *unlisted]})
-    assert orjson.loads(image.features)["boxes_labels"] == ["dog", "cat", 77, "dog", "x", 77, "9" * 30]
+    _, _, image = refer(
+        collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *unlisted]}
+    )
+    assert orjson.loads(image.features)["boxes_labels"] == [
+        "dog",
+        "cat",
+        77,
+        "dog",
+        "x",
+        77,
+        "9" * 30,
+    ]
 
 
 def test_other_files_do_not_concern_us(collection):
@@ -155,13 +194,16 @@ def test_other_files_do_not_concern_us(collection):
         ("link.jpg", "outside_root", "is a link that points outside"),
     ],
 )
-def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_factory, name, reason, detail):
+def test_an_image_that_is_not_there_is_one_rejected_image(
+    collection, tmp_path_factory, name, reason, detail
+):
     secret = tmp_path_factory.mktemp("elsewhere") / "secret.jpg"
     secret.write_bytes(b"secret")
     (collection / "train" / "link.jpg").symlink_to(secret)
     os.mkfifo(collection / "train" / "pipe.jpg")
     _, one, other = refer(
-        collection, {**ANNOTATIONS, "images": [{"id": 7, "file_name": name}, ANNOTATIONS["images"][1]]}
+        collection,
+        {**ANNOTATIONS, "images": [{"id": 7, "file_name": name}, ANNOTATIONS["images"][1]]},
     )
     bad, good = (one, other) if one.status else (other, one)
     assert (good.key, good.status) == ("pets/train/a.jpg", "")
@@ -177,11 +219,26 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
         ({**ANNOTATIONS, "images": [{"id": 7}]}, "images.0.file_name: Field required"),
         ({"images": [], "annotations": []}, "categories: Field required"),
         ({**ANNOTATIONS, "annotations": None}, "annotations: Input should be a valid array"),
-        ({**ANNOTATIONS, "images": [*ANNOTATIONS["images"], "c.jpg"]}, "images.2: Input should be an object"),
-        ({**ANNOTATIONS, "images": [{"id": 7, "file_name": 3}]}, "images.0.file_name: Input should be a valid string"),
-        ({**ANNOTATIONS, "images": [{"id": [7], "file_name": "b.jpg"}]}, "images.0.id.int: Input should be a valid"),
-        ({**ANNOTATIONS, "categories": [{"id": "x", "name": "a"}]}, "categories.0.id: Input should be a valid integer"),
-        ({**ANNOTATIONS, "annotations": [{"id": 1, "image_id": None, "category_id": 17}]}, "annotations.0.image_id"),
+        (
+            {**ANNOTATIONS, "images": [*ANNOTATIONS["images"], "c.jpg"]},
+            "images.2: Input should be an object",
+        ),
+        (
+            {**ANNOTATIONS, "images": [{"id": 7, "file_name": 3}]},
+            "images.0.file_name: Input should be a valid string",
+        ),
+        (
+            {**ANNOTATIONS, "images": [{"id": [7], "file_name": "b.jpg"}]},
+            "images.0.id.int: Input should be a valid",
+        ),
+        (
+            {**ANNOTATIONS, "categories": [{"id": "x", "name": "a"}]},
+            "categories.0.id: Input should be a valid integer",
+        ),
+        (
+            {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": None, "category_id": 17}]},
+            "annotations.0.image_id",
+        ),
         (
             {**ANNOTATIONS, "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "a"}]},
             "two categories have one name or one id, or two images have one id",
@@ -198,21 +255,32 @@ def test_an_image_that_is_not_there_is_one_rejected_image(collection, tmp_path_f
             (
                 {
                     **ANNOTATIONS,
-                    "annotations": [{"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4], **odd}],
+                    "annotations": [
+                        {"id": 1, "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4], **odd}
+                    ],
                 },
                 why,
             )
             for odd, why in (
-                ({"bbox": [1, 2, 3]}, "bbox of annotation 1 is not a list of 4 numbers: [1.0, 2.0, 3.0]"),
+                (
+                    {"bbox": [1, 2, 3]},
+                    "bbox of annotation 1 is not a list of 4 numbers: [1.0, 2.0, 3.0]",
+                ),
                 ({"bbox": [1, 2, "x", 4]}, "annotations.0.bbox.2: Input should be a valid number"),
                 ({"area": "large"}, "annotations.0.area: Input should be a valid number"),
                 ({"area": math.nan}, "annotations.0.area: Input should be a finite number"),
-                ({"bbox": [1, 2, -math.inf, 4]}, "annotations.0.bbox.2: Input should be a finite number"),
+                (
+                    {"bbox": [1, 2, -math.inf, 4]},
+                    "annotations.0.bbox.2: Input should be a finite number",
+                ),
                 ({"iscrowd": math.nan}, "annotations.0.iscrowd: Input should be a finite number"),
             )
         ),
         *(
-            ({**ANNOTATIONS, "images": [{"id": 7, "file_name": "b.jpg", "width": width}]}, "images.0.width: ")
+            (
+                {**ANNOTATIONS, "images": [{"id": 7, "file_name": "b.jpg", "width": width}]},
+                "images.0.width: ",
+            )
             for width in ("wide", [1], 1e300, 2**40, -1)
         ),
     ],
@@ -224,8 +292,13 @@ def test_a_file_that_is_not_coco_is_rejected_with_its_reason(collection, data, w
 
 
 def test_images_may_be_anywhere_below_the_input(collection):
-    assert [ref.key for ref in refer(collection, ANNOTATIONS, images="")[1:]] == ["pets/a.jpg", "pets/b.jpg"]
-    moved = refer(collection, ANNOTATIONS, "annotations/all.json", split="all.json", images="train/")
+    assert [ref.key for ref in refer(collection, ANNOTATIONS, images="")[1:]] == [
+        "pets/a.jpg",
+        "pets/b.jpg",
+    ]
+    moved = refer(
+        collection, ANNOTATIONS, "annotations/all.json", split="all.json", images="train/"
+    )
     assert [(ref.key, ref.split, ref.status) for ref in moved[1:]] == [
         ("pets/train/a.jpg", "", ""),
         ("pets/train/b.jpg", "", ""),
@@ -247,7 +320,8 @@ def test_a_pattern_that_is_none_is_an_error_of_the_settings():
         replace(Coco(), split="(")
     for folder in ("{word}", "{", "{}"):
         with pytest.raises(
-            ValueError, match=r"^source\.images is .* it can use only \{folder\} and \{split\} in braces"
+            ValueError,
+            match=r"^source\.images is .* it can use only \{folder\} and \{split\} in braces",
         ):
             replace(Coco(), images=folder)
 

@@ -32,10 +32,22 @@ def test_the_label_stands_between_the_last_underscore_and_the_first_dot_after_it
 
 
 @pytest.mark.parametrize(
-    "name", ["img.jpg", "img_3", "img_.jpg", "img_x.jpg", "img_3_x.jpg", "3.jpg", "img_1_3x.jpg", "img_٣.jpg"]
+    "name",
+    [
+        "img.jpg",
+        "img_3",
+        "img_.jpg",
+        "img_x.jpg",
+        "img_3_x.jpg",
+        "3.jpg",
+        "img_1_3x.jpg",
+        "img_٣.jpg",
+    ],
 )
 def test_another_name_is_rejected(name):
-    assert refer(name) == FILE.notice("rejected", "name_mismatch", "the file's name does not match source.pattern")
+    assert refer(name) == FILE.notice(
+        "rejected", "name_mismatch", "the file's name does not match source.pattern"
+    )
 
 
 def test_an_empty_label_is_rejected():
@@ -57,14 +69,20 @@ def test_groups_become_the_split_group_and_features():
 
 
 def test_an_optional_group_that_is_absent_is_an_empty_text():
-    ref = refer("cat.jpg", pattern=r"(?:(?P<side>left)_)?(?P<label>[a-z]+)\.jpg", features_from={"side": "side"})
+    ref = refer(
+        "cat.jpg",
+        pattern=r"(?:(?P<side>left)_)?(?P<label>[a-z]+)\.jpg",
+        features_from={"side": "side"},
+    )
     assert json.loads(ref.features) == {"side": ""}
     assert ref.group == ""
 
 
 def test_features_are_bytes_with_a_default():
     source = FilenameLabels(pattern=r"(?P<label>(?P<x>.))", features_from={"image/x": "x"})
-    assert source.features() == (Feature("image/x", "bytes", "image/x", "group `x` of the file's name", default=b""),)
+    assert source.features() == (
+        Feature("image/x", "bytes", "image/x", "group `x` of the file's name", default=b""),
+    )
 
 
 @pytest.mark.parametrize(
@@ -82,4 +100,6 @@ def test_a_pattern_that_lacks_something_raises_and_names_the_key(settings, messa
 
 def test_the_remedy_shows_the_pattern_as_it_is_written():
     source = FilenameLabels(pattern=r"x_(?P<label>\d)\.jpg")
-    assert source.remedies == {"name_mismatch": r"correct source.pattern, which is x_(?P<label>\d)\.jpg"}
+    assert source.remedies == {
+        "name_mismatch": r"correct source.pattern, which is x_(?P<label>\d)\.jpg"
+    }

@@ -27,7 +27,9 @@ TINY = fixed_records(preset="", labels=("kind", "quality"), label="kind", class_
 def refer(tmp_path):
     """The references of a file of so many bytes, of which none is ever there to be read."""
 
-    def run(source, size, name="data_batch_1.bin", names="cat\ndog\n", names_file="batches.meta.txt"):
+    def run(
+        source, size, name="data_batch_1.bin", names="cat\ndog\n", names_file="batches.meta.txt"
+    ):
         if names:
             (tmp_path / names_file).write_text(names, encoding="utf-8")
         file = ImageRef(f"in/{name}", str(tmp_path / name), size, "7")
@@ -40,7 +42,13 @@ def test_each_record_is_a_byte_range_of_a_file_that_is_not_read(refer):
     file, (announced, *refs) = refer(CIFAR10, 3 * 3073)
     assert announced == ClassNames.of(file, {"cat": 0, "dog": 1})
     assert refs == [
-        replace(file, key=f"in/data_batch_1.bin#{index}", split="train", offset=index * 3073, length=3073)
+        replace(
+            file,
+            key=f"in/data_batch_1.bin#{index}",
+            split="train",
+            offset=index * 3073,
+            length=3073,
+        )
         for index in range(3)
     ]
 
@@ -72,7 +80,11 @@ def test_names_of_files_give_the_splits(refer, source, name, split):
 
 @pytest.mark.parametrize(
     ("name", "reason"),
-    [("batches.meta.txt", "class_names"), ("readme.html", "not_included"), ("x.bin", "not_included")],
+    [
+        ("batches.meta.txt", "class_names"),
+        ("readme.html", "not_included"),
+        ("x.bin", "not_included"),
+    ],
 )
 def test_other_files_are_ignored(refer, name, reason):
     file, refs = refer(CIFAR10, 3073, name)
@@ -87,10 +99,26 @@ def test_other_files_are_ignored(refer, name, reason):
             30_730_001,
             "30,730,001 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 1",
         ),
-        (CIFAR10, 3072, "3,072 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 3,072"),
-        (CIFAR10, 0, "0 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 0"),
-        (TINY, 4, "4 bytes are not a header of 4 bytes and whole records of 20 bytes: the last has 0"),
-        (TINY, 43, "43 bytes are not a header of 4 bytes and whole records of 20 bytes: the last has 19"),
+        (
+            CIFAR10,
+            3072,
+            "3,072 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 3,072",
+        ),
+        (
+            CIFAR10,
+            0,
+            "0 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 0",
+        ),
+        (
+            TINY,
+            4,
+            "4 bytes are not a header of 4 bytes and whole records of 20 bytes: the last has 0",
+        ),
+        (
+            TINY,
+            43,
+            "43 bytes are not a header of 4 bytes and whole records of 20 bytes: the last has 19",
+        ),
     ],
 )
 def test_a_file_of_another_length_is_rejected_with_the_remainder(refer, source, size, detail):
@@ -119,12 +147,16 @@ def test_the_numbers_of_other_labels_do_not_stand_in_for_missing_names(refer):
 def test_without_a_file_of_names_that_the_user_named_nothing_begins(refer):
     file, refs = refer(fixed_records(class_names_file="names.txt"), 3073, names="")
     missing = "there is no names.txt to name the classes (source.class_names_file)"
-    assert refs == [file.notice("fatal", "class_names", f"{missing}: correct that, or set source.class_names")]
+    assert refs == [
+        file.notice("fatal", "class_names", f"{missing}: correct that, or set source.class_names")
+    ]
 
 
 def test_splits_of_folders_stay_what_they_are(refer):
     file = ImageRef("in/data_batch_1.bin", "/nowhere/data_batch_1.bin", 3073, split="holdout")
-    (ref,) = list_file(replace(CIFAR10, class_names_file="", class_names=10), "data_batch_1.bin", file)
+    (ref,) = list_file(
+        replace(CIFAR10, class_names_file="", class_names=10), "data_batch_1.bin", file
+    )
     assert ref.split == "holdout"
 
 
@@ -135,13 +167,19 @@ def test_given_names_need_no_file(refer):
     assert [ref.status for ref in refs] == [""]
 
 
-@given(data=st.data(), order=st.sampled_from(["planar", "interleaved"]), channels=st.sampled_from([1, 3]))
+@given(
+    data=st.data(),
+    order=st.sampled_from(["planar", "interleaved"]),
+    channels=st.sampled_from([1, 3]),
+)
 def test_pixels_and_labels_are_what_was_written(tmp_path_factory, data, order, channels):
     images = data.draw(arrays(np.uint8, (3, 2, 4, channels)))
     labels = data.draw(arrays(np.uint8, (3, 2)))
     stored = images.transpose(0, 3, 1, 2) if order == "planar" else images
     path = tmp_path_factory.mktemp("records") / "x.bin"
-    content = b"head" + b"".join(label.tobytes() + image.tobytes() for label, image in zip(labels, stored, strict=True))
+    content = b"head" + b"".join(
+        label.tobytes() + image.tobytes() for label, image in zip(labels, stored, strict=True)
+    )
     path.write_bytes(content)
     source = replace(TINY, height=2, width=4, channels=channels, order=order)
     refs = list(list_file(source, "x.bin", ImageRef("x.bin", str(path), len(content))))
@@ -153,8 +191,15 @@ def test_pixels_and_labels_are_what_was_written(tmp_path_factory, data, order, c
 
 
 def test_cifar_100s_two_labels_are_a_choice(refer):
-    fine, coarse = fixed_records(preset="cifar100"), fixed_records(preset="cifar100", label="coarse_label")
-    assert (fine.record_bytes, fine.label, fine.class_names_file) == (3074, "fine_label", "fine_label_names.txt")
+    fine, coarse = (
+        fixed_records(preset="cifar100"),
+        fixed_records(preset="cifar100", label="coarse_label"),
+    )
+    assert (fine.record_bytes, fine.label, fine.class_names_file) == (
+        3074,
+        "fine_label",
+        "fine_label_names.txt",
+    )
     assert (coarse.label, coarse.class_names_file) == ("coarse_label", "coarse_label_names.txt")
     assert [feature.key for feature in fine.features()] == ["coarse_label"]
     assert [feature.key for feature in coarse.features()] == ["fine_label"]
@@ -167,14 +212,19 @@ def test_records_without_labels(tmp_path):
     (tmp_path / "x.bin").write_bytes(b"\1\2\3\4")
     refs = list(list_file(source, "x.bin", ImageRef("x.bin", str(tmp_path / "x.bin"), 4)))
     contents = [source.read(ref, 100) for ref in refs]
-    assert [(each.label, each.image.tolist()) for each in contents] == [(None, [[[1], [2]]]), (None, [[[3], [4]]])]
+    assert [(each.label, each.image.tolist()) for each in contents] == [
+        (None, [[[1], [2]]]),
+        (None, [[[3], [4]]]),
+    ]
 
 
 def test_a_record_that_has_gone_since_is_rejected(tmp_path):
     path = tmp_path / "x.bin"
     path.write_bytes(bytes(4 + 19))
     (ref,) = list_file(TINY, "x.bin", ImageRef("x.bin", str(path), 4 + 20))
-    with pytest.raises(Rejected, match="changed: 20 bytes when it was listed, less when it was read"):
+    with pytest.raises(
+        Rejected, match="changed: 20 bytes when it was listed, less when it was read"
+    ):
         TINY.read(ref, 1000)
 
 
@@ -191,10 +241,19 @@ def test_a_preset_says_all_and_what_is_given_goes_before_it():
         ({"preset": "", "height": 2, "width": -1}, "is 2 x -1 x 0"),
         ({"preset": "cifar10", "channels": 4}, "is 32 x 32 x 4"),
         ({"preset": "cifar100", "labels": ("a", "a")}, "source.labels must name source.label"),
-        ({"preset": "cifar100", "label": "x"}, "source.labels must name source.label, which is 'x'"),
-        ({"preset": "cifar10", "class_names": 2, "class_names_file": "x"}, "give either source.class_names"),
+        (
+            {"preset": "cifar100", "label": "x"},
+            "source.labels must name source.label, which is 'x'",
+        ),
+        (
+            {"preset": "cifar10", "class_names": 2, "class_names_file": "x"},
+            "give either source.class_names",
+        ),
         ({"preset": "", "height": 2, "width": 2, "channels": 1}, "give either source.class_names"),
-        ({"preset": "cifar10", "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
+        (
+            {"preset": "cifar10", "class_names": ("a", "a")},
+            "source.class_names: two classes are named 'a'",
+        ),
     ],
 )
 def test_an_impossible_layout_raises_and_names_the_key(settings, message):

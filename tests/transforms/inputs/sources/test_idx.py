@@ -18,7 +18,11 @@ LABELS = np.array([9, 10, 0, 10, 2], np.uint8)
 
 
 def idx(array):
-    return bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape) + array.tobytes()
+    return (
+        bytes([0, 0, 8, array.ndim])
+        + struct.pack(f">{array.ndim}I", *array.shape)
+        + array.tobytes()
+    )
 
 
 DEFAULT, IDX_IMAGES, IDX_LABELS = Idx(), idx(IMAGES), idx(LABELS)
@@ -28,10 +32,18 @@ DEFAULT, IDX_IMAGES, IDX_LABELS = Idx(), idx(IMAGES), idx(LABELS)
 def refer(tmp_path):
     """The references of a file of images, its labels beside it."""
 
-    def run(images=IDX_IMAGES, labels=IDX_LABELS, name="train-images-idx3-ubyte", beside=None, source=DEFAULT):
+    def run(
+        images=IDX_IMAGES,
+        labels=IDX_LABELS,
+        name="train-images-idx3-ubyte",
+        beside=None,
+        source=DEFAULT,
+    ):
         for file, content in ((name, images), (beside or "train-labels-idx1-ubyte", labels)):
             if content is not None:
-                (tmp_path / file).write_bytes(gzip.compress(content) if file.endswith(".gz") else content)
+                (tmp_path / file).write_bytes(
+                    gzip.compress(content) if file.endswith(".gz") else content
+                )
         path = tmp_path / name
         file = ImageRef(f"in/{name}", str(path), path.stat().st_size, "7")
         return file, list(list_file(source, name, file))
@@ -43,7 +55,10 @@ def refer(tmp_path):
 @pytest.mark.parametrize("labels_end", ["", ".gz"])
 @pytest.mark.parametrize("dot", ["-", "."])
 def test_images_and_labels_in_their_order_plain_or_gzipped(refer, images_end, labels_end, dot):
-    name, beside = f"t10k-images{dot}idx3-ubyte{images_end}", f"t10k-labels{dot}idx1-ubyte{labels_end}"
+    name, beside = (
+        f"t10k-images{dot}idx3-ubyte{images_end}",
+        f"t10k-labels{dot}idx1-ubyte{labels_end}",
+    )
     file, (announced, *refs) = refer(name=name, beside=beside)
     assert announced == ClassNames.of(file, {"0": 0, "2": 2, "9": 9, "10": 10})
     packing = "gzip" if images_end else ""
@@ -66,7 +81,11 @@ def test_images_and_labels_in_their_order_plain_or_gzipped(refer, images_end, la
         assert (content.data, content.label) == (image.tobytes(), None)
 
 
-@given(images=arrays(np.uint8, st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.just(3))))
+@given(
+    images=arrays(
+        np.uint8, st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.just(3))
+    )
+)
 def test_colours_are_a_fourth_dimension(tmp_path_factory, images):
     path = tmp_path_factory.mktemp("idx") / "all-images-idx4-ubyte"
     path.write_bytes(idx(images))
@@ -78,7 +97,9 @@ def test_colours_are_a_fourth_dimension(tmp_path_factory, images):
 def test_images_stored_column_by_column(refer):
     source = Idx(transposed=True)
     _, (_, *refs) = refer(source=source)
-    assert [source.read(ref, 100).image[:, :, 0].tolist() for ref in refs] == IMAGES.transpose(0, 2, 1).tolist()
+    assert [source.read(ref, 100).image[:, :, 0].tolist() for ref in refs] == IMAGES.transpose(
+        0, 2, 1
+    ).tolist()
 
 
 def test_classes_with_names(refer):
@@ -110,7 +131,9 @@ def test_other_files_are_ignored(name, reason):
 
 BAD_LABELS = "train-labels-idx1-ubyte"
 PIXELS = "height x width"
-NONE = "is not an array of labels: an integer, or a text of at most 4,096 bytes, for each of 5 images"
+NONE = (
+    "is not an array of labels: an integer, or a text of at most 4,096 bytes, for each of 5 images"
+)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +215,10 @@ def test_labels_outside_the_input_are_not_read(refer):
     ("settings", "message"),
     [
         ({"images": "("}, "source.images '(' is not a regular expression"),
-        ({"labels": "{spilt}"}, "source.labels is '{spilt}': it can use only {dot} and {split} in braces"),
+        (
+            {"labels": "{spilt}"},
+            "source.labels is '{spilt}': it can use only {dot} and {split} in braces",
+        ),
         ({"labels": "{"}, "source.labels is '{'"),
         ({"class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
     ],

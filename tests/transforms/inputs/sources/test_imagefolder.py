@@ -9,13 +9,21 @@ from recordmill.transforms.inputs.tables.manifest_columns import FeatureColumn
 def test_rows_name_images_next_to_them(tmp_path):
     (tmp_path / "train" / "in").mkdir(parents=True)
     (tmp_path / "train" / "in" / "1.jpg").write_bytes(b"image")
-    (tmp_path / "train" / "metadata.jsonl").write_text('{"input_file_name": "in/1.jpg", "tags": ["a"], "n": 2}\n')
+    (tmp_path / "train" / "metadata.jsonl").write_text(
+        '{"input_file_name": "in/1.jpg", "tags": ["a"], "n": 2}\n'
+    )
     features = {"n": FeatureColumn(column="n", type="int64")}
     source = ImageFolder(file_name="input_file_name", labels="tags", features_from=features)
-    file = ImageRef("train/metadata.jsonl", str(tmp_path / "train" / "metadata.jsonl"), split="train")
+    file = ImageRef(
+        "train/metadata.jsonl", str(tmp_path / "train" / "metadata.jsonl"), split="train"
+    )
     classes, ref = list_file(source, "metadata.jsonl", file)
     assert classes.names == ("a",)
-    assert (ref.key, ref.split, ref.features) == ("train/in/1.jpg", "train", '{"n":2,"label_texts":["a"]}')
+    assert (ref.key, ref.split, ref.features) == (
+        "train/in/1.jpg",
+        "train",
+        '{"n":2,"label_texts":["a"]}',
+    )
     assert source.read(ref, 100).data == b"image"
     assert [each.key for each in source.features()] == ["n"]
 
@@ -40,7 +48,9 @@ def test_settings_that_cannot_be(settings, sentence):
 )
 def test_a_missing_column_is_reported_by_this_sources_own_key(tmp_path, header, sentence):
     (tmp_path / "metadata.csv").write_text(f"{header}\n")
-    (ref,) = list_file(ImageFolder(label="label"), "metadata.csv", ImageRef("m", str(tmp_path / "metadata.csv")))
+    (ref,) = list_file(
+        ImageFolder(label="label"), "metadata.csv", ImageRef("m", str(tmp_path / "metadata.csv"))
+    )
     assert ref.status == "fatal"
     assert ref.detail.startswith(sentence)
 

@@ -53,7 +53,12 @@ def test_one_row_at_the_end_of_the_last_table_decides(infer):
 
 
 def test_the_order_of_rows_has_no_say(infer):
-    rows = [{"a": 1, "b": "x"}, {"a": 2, "c": [1.5]}, {"b": None, "c": []}, {"a": 3, "b": "y", "c": [2.5, 3.5]}]
+    rows = [
+        {"a": 1, "b": "x"},
+        {"a": 2, "c": [1.5]},
+        {"b": None, "c": []},
+        {"a": 3, "b": "y", "c": [2.5, 3.5]},
+    ]
     expected = {
         "a": ColumnSettings(type="int", default=0),
         "b": ColumnSettings(type="string", default=""),
@@ -65,11 +70,18 @@ def test_the_order_of_rows_has_no_say(infer):
 
 def test_a_column_without_a_value_in_some_row_has_zero_for_default(infer):
     found = infer(("csv", "a,b,c,d\n1,,x,1.5\n2,true,,\n"))
-    assert {name: column.default for name, column in found.items()} == {"a": None, "b": 0, "c": "", "d": 0.0}
+    assert {name: column.default for name, column in found.items()} == {
+        "a": None,
+        "b": 0,
+        "c": "",
+        "d": 0.0,
+    }
 
 
 def test_columns_that_are_for_something_else_are_left_alone(infer):
-    assert types_of(infer(("csv", "id,species,n\n1,x,2\n"), without={"id", "species"})) == {"n": "int"}
+    assert types_of(infer(("csv", "id,species,n\n1,x,2\n"), without={"id", "species"})) == {
+        "n": "int"
+    }
 
 
 def test_malformed_rows_have_no_say(infer):
@@ -122,5 +134,7 @@ def test_a_column_without_one_type_is_named_with_its_rows(infer, rows, found):
 
 
 def test_dates_are_not_a_type(infer):
-    with pytest.raises(ValueError, match=r"^source: column 'a' holds datetime \(0\.parquet, row 1: "):
+    with pytest.raises(
+        ValueError, match=r"^source: column 'a' holds datetime \(0\.parquet, row 1: "
+    ):
         infer(("parquet", pa.table({"a": pa.array([1], pa.timestamp("s"))})))

@@ -21,14 +21,26 @@ RECTANGLE = [1, 2, 30.5, 20]
 
 
 def shape(label="dog", points=((1, 2), (30.5, 20)), kind="rectangle", group_id=None):
-    said = {"label": label, "points": points, "group_id": group_id, "description": "", "shape_type": kind}
+    said = {
+        "label": label,
+        "points": points,
+        "group_id": group_id,
+        "description": "",
+        "shape_type": kind,
+    }
     return {**said, "flags": {}, "mask": None}
 
 
 def annotation(*shapes, **more):
     """What LabelMe 7 writes."""
     size = {"imageHeight": 30, "imageWidth": 40}
-    said = {"version": "7.1.0", "flags": {}, "shapes": shapes, "imagePath": "1.v2.jpg", "imageData": None}
+    said = {
+        "version": "7.1.0",
+        "flags": {},
+        "shapes": shapes,
+        "imagePath": "1.v2.jpg",
+        "imageData": None,
+    }
     return {**said, **size, **more}
 
 
@@ -47,8 +59,15 @@ def boxes_in(refs):
 
 
 def test_the_image_of_a_file_has_its_boxes_whichever_corners_were_drawn(tmp_path):
-    corners = [[(1, 2), (30.5, 20)], [(30.5, 20), (1, 2)], [(1, 20), (30.5, 2)], [(30.5, 2), (1, 20)]]
-    announced, ref = refer(tmp_path, annotation(*(shape(points=points) for points in corners), shape("é cat")))
+    corners = [
+        [(1, 2), (30.5, 20)],
+        [(30.5, 20), (1, 2)],
+        [(1, 20), (30.5, 2)],
+        [(30.5, 2), (1, 20)],
+    ]
+    announced, ref = refer(
+        tmp_path, annotation(*(shape(points=points) for points in corners), shape("é cat"))
+    )
     file = ImageRef(PATH, str(tmp_path / PATH), 7, "1")
     assert announced == ClassNames.of(file, ["dog", "é cat"])
     image = tmp_path / IMAGE
@@ -79,9 +98,17 @@ def test_the_box_around_each_shape(tmp_path, kind, points, box):
     assert outlines == ([] if kind == "rectangle" else [("outlines", 1)])
 
 
-@given(st.floats(-50, 50), st.floats(-50, 50), st.floats(0, 99), st.lists(st.floats(0, 7), min_size=1), st.floats(0, 7))
+@given(
+    st.floats(-50, 50),
+    st.floats(-50, 50),
+    st.floats(0, 99),
+    st.lists(st.floats(0, 7), min_size=1),
+    st.floats(0, 7),
+)
 def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
-    on_rim = [[x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)]
+    on_rim = [
+        [x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)
+    ]
     data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
     fields, _ = LabelMe().read_annotation(Contents.model_validate_json(json.dumps(data)))
     ((left, top, right, bottom),) = fields["boxes"]
@@ -92,16 +119,22 @@ def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
 
 
 def test_a_shape_that_is_not_a_rectangle_may_reject_the_image(tmp_path):
-    (ref,) = refer(tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="reject")
+    (ref,) = refer(
+        tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="reject"
+    )
     assert (ref.key, ref.status, ref.reason) == (PATH, "rejected", "refused_shape")
     assert ref.detail == "shape 2 is a 'point', and source.other_shapes is reject"
     (ref,) = refer(tmp_path, annotation(shape("cat", [(1, 2)], None)), other_shapes="reject")
     assert ref.detail == "shape 1 is a 'polygon', and source.other_shapes is reject"
-    assert boxes_in(refer(tmp_path, annotation(shape()), other_shapes="reject")) == [(RECTANGLE, "dog")]
+    assert boxes_in(refer(tmp_path, annotation(shape()), other_shapes="reject")) == [
+        (RECTANGLE, "dog")
+    ]
 
 
 def test_shapes_that_are_not_rectangles_may_be_dropped_and_are_counted(tmp_path):
-    (_, ref) = refer(tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="drop")
+    (_, ref) = refer(
+        tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="drop"
+    )
     expected = boxes_of([RECTANGLE], ["dog"], drawn_on_size=(40, 30), shapes={"other_shape": 1})
     assert orjson.loads(ref.features) == expected
     assert count_boxes(ref) == 2
@@ -213,10 +246,15 @@ def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
 
 def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
     spelt = unicodedata.normalize("NFD", "é")
-    for name, data in (("x.json", json.dumps(annotation(imagePath="x.jpg")).encode()), ("x.jpg", b"jpeg")):
+    for name, data in (
+        ("x.json", json.dumps(annotation(imagePath="x.jpg")).encode()),
+        ("x.jpg", b"jpeg"),
+    ):
         (tmp_path / spelt).mkdir(exist_ok=True)
         (tmp_path / spelt / name).write_bytes(data)
-    file = ImageRef("é/x.json", str(tmp_path / spelt / "x.json"), 7, "1", spelling=f"{spelt}/x.json")
+    file = ImageRef(
+        "é/x.json", str(tmp_path / spelt / "x.json"), 7, "1", spelling=f"{spelt}/x.json"
+    )
     (ref,) = list_file(LabelMe(), "é/x.json", file)
     assert (ref.key, ref.uri, ref.status) == ("é/x.jpg", str(tmp_path / spelt / "x.jpg"), "")
 
@@ -239,8 +277,14 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
         (annotation(shape(3)), "shapes.0.label: Input should be a valid string"),
         (annotation(shape(points=[])), "shapes.0.points: List should have at least 1 item"),
         (annotation(shape(points=[(1, 2), (3,)])), "shapes.0.points.1.1: Field required"),
-        (annotation(shape(points=[(1, 2), (3, True)])), "shapes.0.points.1.1: Input should be a valid number"),
-        (annotation(shape(points=[(1, 2)], kind="circle")), "a circle has 1 points, not its centre and one on its rim"),
+        (
+            annotation(shape(points=[(1, 2), (3, True)])),
+            "shapes.0.points.1.1: Input should be a valid number",
+        ),
+        (
+            annotation(shape(points=[(1, 2)], kind="circle")),
+            "a circle has 1 points, not its centre and one on its rim",
+        ),
         (annotation(imageWidth="40"), "imageWidth: Input should be a valid integer"),
         (annotation(imageHeight=-1), "imageHeight: Input should be greater than 0"),
     ],
@@ -260,8 +304,12 @@ def test_a_file_that_is_too_long_is_rejected(tmp_path, monkeypatch):
 
 def test_json_files_alone_are_listed_in_whatever_case():
     listing = ListingSettings(include=LabelMe.files, not_included=LabelMe.other_files)
-    assert [why_ignored(listing, path, False) for path in ("a/x.json", "x.JSON", "x.Json")] == [""] * 3
-    assert [why_ignored(listing, path, False) for path in ("a/x.jpg", "x.json.tmp")] == ["taken_only_by_name"] * 2
+    assert [why_ignored(listing, path, False) for path in ("a/x.json", "x.JSON", "x.Json")] == [
+        ""
+    ] * 3
+    assert [why_ignored(listing, path, False) for path in ("a/x.jpg", "x.json.tmp")] == [
+        "taken_only_by_name"
+    ] * 2
 
 
 def test_it_gives_boxes():

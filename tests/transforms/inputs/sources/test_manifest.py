@@ -39,8 +39,16 @@ def test_one_image_a_row(folder):
             "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name; CSV may need "
             "source.delimiter, or source.names if it has no header",
         ),
-        ("list.csv", b'path,class\na.jpg,"cat\n', "row 2: a quote is opened and never closed: close it"),
-        ("list.dat", b"a", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
+        (
+            "list.csv",
+            b'path,class\na.jpg,"cat\n',
+            "row 2: a quote is opened and never closed: close it",
+        ),
+        (
+            "list.dat",
+            b"a",
+            "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet",
+        ),
     ],
 )
 def test_a_manifest_that_cannot_be_read_fails_the_run(name, content, sentence, folder):
@@ -53,7 +61,11 @@ def test_a_manifest_that_cannot_be_read_fails_the_run(name, content, sentence, f
 def test_a_column_that_no_line_of_json_has_fails_the_run_as_in_csv(folder):
     content = b'{"path": "a.jpg", "class": "cat", "grp": 1}\n{"path": "b.jpg"}\n'
     columns = Columns(uri="path", label="class", group="group")
-    assert [(ref.status, ref.detail) for ref in refer(folder, content, "list.jsonl", columns) if ref.status] == [
+    assert [
+        (ref.status, ref.detail)
+        for ref in refer(folder, content, "list.jsonl", columns)
+        if ref.status
+    ] == [
         ("rejected", "list.jsonl, row 2: column 'class' is empty"),
         (
             "fatal",
@@ -63,12 +75,17 @@ def test_a_column_that_no_line_of_json_has_fails_the_run_as_in_csv(folder):
     ]
 
 
-@pytest.mark.parametrize("content", [b"path,class\na.jpg, 65\n", b"path,class\na.jpg,7\n 1.jpg,7\na.jpg, 8\n"])
+@pytest.mark.parametrize(
+    "content", [b"path,class\na.jpg, 65\n", b"path,class\na.jpg,7\n 1.jpg,7\na.jpg, 8\n"]
+)
 def test_cells_that_begin_with_a_blank_are_noted_once(folder, content):
     *_, note = refer(folder, content)
     shown = "' 65'" if b"65" in content else "' 1.jpg'"
     advice = "set source.blanks=skip, or keep if it belongs to them"
-    assert (note.status, note.detail) == ("warning", f"cells begin with a blank, such as {shown}: {advice}")
+    assert (note.status, note.detail) == (
+        "warning",
+        f"cells begin with a blank, such as {shown}: {advice}",
+    )
     for blanks in ("keep", "skip"):
         assert not [ref for ref in refer(folder, content, blanks=blanks) if ref.status == "warning"]
     (one,) = refer(folder, b"path, class\na.jpg, 65\n")
@@ -93,15 +110,23 @@ SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
 )  # fmt: skip
 def test_boxes_of_less_than_a_pixel_are_noted(folder, columns, content, largest):
     advice = "set source.boxes_unit=fraction if they are parts of the image's width and height"
-    expected = [f"the largest coordinate of its boxes in pixels is {largest}: {advice}"] if largest else []
+    expected = (
+        [f"the largest coordinate of its boxes in pixels is {largest}: {advice}"] if largest else []
+    )
     for unit, remarks in (("pixels", expected), ("fraction", [])):
         found = refer(folder, content, columns=columns, boxes_unit=unit)
-        assert [ref.detail for ref in found if isinstance(ref, Notice) and ref.status == "warning"] == remarks
+        assert [
+            ref.detail for ref in found if isinstance(ref, Notice) and ref.status == "warning"
+        ] == remarks
 
 
 def test_one_manifest_per_split_has_its_split_by_its_name(folder):
     settings = {"split": r"(?P<split>[a-z]+)\.(csv|txt)", "names": ("path", "class")}
-    for name, content in (("train.txt", b"a.jpg 3\n"), ("val.txt", b"a.jpg, 3\n"), ("test.csv", b"a.jpg,3\n")):
+    for name, content in (
+        ("train.txt", b"a.jpg 3\n"),
+        ("val.txt", b"a.jpg, 3\n"),
+        ("test.csv", b"a.jpg,3\n"),
+    ):
         (ref,) = refer(folder, content, name, **settings)
         assert (ref.key, ref.label, ref.split) == ("a.jpg", "3", name.partition(".")[0])
     (ref,) = refer(folder, b"a b\n", "README.txt", **settings)
@@ -123,7 +148,9 @@ def test_images_in_a_table_of_text_are_refused(folder, name):
 
 def test_a_missing_image_says_that_a_template_has_one_extension(folder):
     why = "column '{path}.jpg': 'x.jpg': no such file or directory"
-    *_, bad = refer(folder, b"path,class\na,cat\nx,cat\n", columns=Columns(uri="{path}.jpg", label="class"))
+    *_, bad = refer(
+        folder, b"path,class\na,cat\nx,cat\n", columns=Columns(uri="{path}.jpg", label="class")
+    )
     assert (bad.reason, bad.detail) == (
         "vanished",
         f"list.csv, row 3: {why} (source.columns.uri gives all images the same extension)",
@@ -145,7 +172,9 @@ def test_features_from_columns(folder):
     good, bad = refer(folder, b"path,class,age\na.jpg,cat,7\na.jpg,cat,x\n", features_from=features)
     assert good.features == '{"x/age":7}'
     assert bad.detail == "list.csv, row 3: column 'age': 'x' (str) is not a 64-bit integer"
-    assert [each.key for each in Manifest(columns=COLUMNS, features_from=features).features()] == ["x/age"]
+    assert [each.key for each in Manifest(columns=COLUMNS, features_from=features).features()] == [
+        "x/age"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -157,13 +186,19 @@ def test_features_from_columns(folder):
             {"columns": Columns(uri="a", boxes="b", box_labels="c", objects="d")},
             "source.columns.boxes and obj",
         ),
-        ({"columns": COLUMNS, "class_names": ("a", "a")}, "source.class_names: two classes are named 'a'"),
+        (
+            {"columns": COLUMNS, "class_names": ("a", "a")},
+            "source.class_names: two classes are named 'a'",
+        ),
         ({"columns": COLUMNS, "delimiter": "ab"}, "source.delimiter is 'ab': give one character"),
         ({"columns": COLUMNS, "quote": "\n"}, "source.quote is '\\\\n': give one character"),
         ({"columns": COLUMNS, "separator": ""}, "source.separator is empty"),
         ({"columns": COLUMNS, "split": "(a"}, r"source.split '\(a' is not a regular expression"),
         ({"columns": COLUMNS, "split": "a"}, "source.split 'a' has no group"),
-        ({"columns": COLUMNS, "encoding": "utf-99"}, "source.encoding 'utf-99' is not a known encoding"),
+        (
+            {"columns": COLUMNS, "encoding": "utf-99"},
+            "source.encoding 'utf-99' is not a known encoding",
+        ),
     ],
 )
 def test_settings_that_cannot_be(settings, sentence):
@@ -178,9 +213,14 @@ def test_settings_that_cannot_be(settings, sentence):
         (Manifest(columns=Columns(uri="u", label="l")), {}),
         (Manifest(columns=Columns(uri="u", labels="l")), {"labels": "source.columns.labels"}),
         (Manifest(columns=Columns(uri="u", objects="o")), {"boxes": "source.columns.objects"}),
-        (Manifest(columns=Columns(uri="u", boxes="b", box_labels="l")), {"boxes": "source.columns.boxes"}),
         (
-            Manifest(columns=Columns(uri="u", xmin="a", ymin="b", xmax="c", ymax="d", box_label="e")),
+            Manifest(columns=Columns(uri="u", boxes="b", box_labels="l")),
+            {"boxes": "source.columns.boxes"},
+        ),
+        (
+            Manifest(
+                columns=Columns(uri="u", xmin="a", ymin="b", xmax="c", ymax="d", box_label="e")
+            ),
             {"boxes": "source.columns.xmin"},
         ),
         (Manifest(preset="vertex"), {"boxes": "", "labels": ""}),

@@ -23,15 +23,28 @@ BOXES = Columns(uri="path", xmin="xmin", ymin="ymin", xmax="xmax", ymax="ymax", 
 def refer(folder, *entries, word="", columns=COLUMNS, **settings):
     file = ImageRef("pets/in/list.csv", str(folder / "in/list.csv"), 99, "1", split="train")
     referrer = RowReader(Manifest(columns=columns, **settings), file, "in/list.csv", word)
-    return list(referrer.list_references((Row(n, entry) for n, entry in enumerate(entries, 2)), lambda entry: entry))
+    return list(
+        referrer.list_references(
+            (Row(n, entry) for n, entry in enumerate(entries, 2)), lambda entry: entry
+        )
+    )
 
 
 def test_paths_are_below_the_manifest_and_keys_below_the_input(folder):
-    (ref,) = refer(folder, Entry(uri="images/./a.jpg", label="cat", group="g", split="test", sha256="AB" * 32))
+    (ref,) = refer(
+        folder, Entry(uri="images/./a.jpg", label="cat", group="g", split="test", sha256="AB" * 32)
+    )
     path = folder / "in" / "images" / "a.jpg"
     version = str(path.stat().st_mtime_ns)
     assert ref == ImageRef(
-        "pets/in/images/a.jpg", str(path), 5, version, label="cat", group="g", split="test", sha256="ab" * 32
+        "pets/in/images/a.jpg",
+        str(path),
+        5,
+        version,
+        label="cat",
+        group="g",
+        split="test",
+        sha256="ab" * 32,
     )
 
 
@@ -51,8 +64,18 @@ def test_a_root_of_its_own(root, folder):
 
 
 def test_files_on_a_store_are_not_checked(folder):
-    (ref, bad) = refer(folder, Entry(uri="gs://bucket/x/a.jpg"), Entry(uri="gs://other/a.jpg"), root="gs://bucket/x/")
-    assert (ref.key, ref.uri, ref.size, ref.version) == ("pets/a.jpg", "gs://bucket/x/a.jpg", -1, "")
+    (ref, bad) = refer(
+        folder,
+        Entry(uri="gs://bucket/x/a.jpg"),
+        Entry(uri="gs://other/a.jpg"),
+        root="gs://bucket/x/",
+    )
+    assert (ref.key, ref.uri, ref.size, ref.version) == (
+        "pets/a.jpg",
+        "gs://bucket/x/a.jpg",
+        -1,
+        "",
+    )
     assert bad.reason == "outside_root"
 
 
@@ -62,12 +85,18 @@ def test_given_keys_are_in_nfc(folder):
 
 
 @pytest.mark.parametrize(
-    "uri", ["../in/images/a.jpg", "/etc/passwd", "http://x/a.jpg", "file:///etc/passwd", "link", "."]
+    "uri",
+    ["../in/images/a.jpg", "/etc/passwd", "http://x/a.jpg", "file:///etc/passwd", "link", "."],
 )
 def test_nothing_outside_the_root_is_touched(uri, folder):
     (folder / "in" / "link").symlink_to("/etc/passwd")
     (ref,) = refer(folder, Entry(uri=uri))
-    assert (ref.status, ref.reason, ref.key, ref.size) == ("rejected", "outside_root", "pets/in/list.csv/000002", -1)
+    assert (ref.status, ref.reason, ref.key, ref.size) == (
+        "rejected",
+        "outside_root",
+        "pets/in/list.csv/000002",
+        -1,
+    )
     assert ref.detail.startswith("list.csv, row 2: ")
 
 
@@ -86,12 +115,21 @@ def test_bad_rows_say_where_they_are(folder):
 
 def test_a_digest_that_is_none(folder):
     (ref,) = refer(folder, Entry(uri="images/a.jpg", sha256="abc"))
-    assert (ref.reason, ref.detail) == ("bad_row", "list.csv, row 2: its digest 'abc' is not a SHA-256 in hex")
+    assert (ref.reason, ref.detail) == (
+        "bad_row",
+        "list.csv, row 2: its digest 'abc' is not a SHA-256 in hex",
+    )
 
 
 def test_images_in_rows(folder):
     one, other = refer(folder, Entry(label="a"), Entry(key="k"), columns=Columns(bytes="image"))
-    assert (one.key, one.offset, one.length, one.packing, one.size) == ("pets/in/list.csv/000002", 1, -1, "parquet", -1)
+    assert (one.key, one.offset, one.length, one.packing, one.size) == (
+        "pets/in/list.csv/000002",
+        1,
+        -1,
+        "parquet",
+        -1,
+    )
     assert (other.key, other.uri) == ("pets/k", str(folder / "in/list.csv"))
 
 
@@ -101,7 +139,9 @@ def test_classes_of_several_labels_are_announced_once_each(folder):
         Entry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"]),
     ]
     announced, one, other = refer(folder, *entries, boxes_unit="fraction")
-    assert announced == ClassNames.of(ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"])
+    assert announced == ClassNames.of(
+        ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"]
+    )
     assert orjson.loads(one.features) == {"n": 1, "label_texts": ["x", "y"]}
     assert orjson.loads(other.features) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
 
@@ -114,14 +154,19 @@ def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
     entries = (box("a", "x", size=(4, 3)), box("b", "x"), box("a", "y", size=(4, 3)))
     a, b = (ref for ref in refer(folder, *entries, columns=BOXES) if not ref.status)
     assert (a.key, b.key) == ("pets/in/images/a.jpg", "pets/in/images/b.jpg")
-    assert orjson.loads(a.features) == boxes_of([[0, 0, 1, 1]] * 2, ["x", "y"], drawn_on_size=(4, 3))
+    assert orjson.loads(a.features) == boxes_of(
+        [[0, 0, 1, 1]] * 2, ["x", "y"], drawn_on_size=(4, 3)
+    )
     assert orjson.loads(b.features) == boxes_of([[0, 0, 1, 1]], ["x"])
 
 
 @pytest.mark.parametrize(
     ("entries", "detail"),
     [
-        ((box("a", "x"), Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")), "row 3: no box"),
+        (
+            (box("a", "x"), Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")),
+            "row 3: no box",
+        ),
         ((Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")), "row 2: no box"),
         (
             (box("a", "x"), box("a", "y"), box("a", "y", split="t")),
@@ -130,7 +175,11 @@ def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
     ],
 )
 def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
-    refs = [ref for ref in refer(folder, *entries, box("b", "x"), columns=BOXES) if ref.status in ("", "rejected")]
+    refs = [
+        ref
+        for ref in refer(folder, *entries, box("b", "x"), columns=BOXES)
+        if ref.status in ("", "rejected")
+    ]
     assert [(ref.status, ref.reason, ref.detail) for ref in refs] == [
         ("rejected", "bad_row", f"list.csv, {detail}"),
         ("", "", ""),
@@ -138,5 +187,7 @@ def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
 
 
 def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
-    refs = refer(folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val")
+    refs = refer(
+        folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val"
+    )
     assert [ref.split for ref in refs] == ["val", "test"]

@@ -38,9 +38,48 @@ from recordmill.transforms.inputs.sources.yolo import Yolo
 
 MUTANTS = int(os.environ.get("RECORDMILL_MUTANTS", "400")) // 8
 TOKENS = [
-    *(b"", b"0", b"-1", b"1e999", b"NaN", b"Infinity", b"99999999999999999999", b"1.5", b"null", b"true", b'"', b"'"),
-    *(b"{", b"}", b"[", b"]", b"[]", b"{}", b",", b":", b"\n", b"\t", b"\0", b"\xff", b"\xef\xbb\xbf", b"\xed\xa0\x80"),
-    *(b"<", b"&a;", b"- ", b"*a", b"&a ", b"!!python/object:x ", b"../", b"\\u0000", b"\\ud800", b"[" * 2_000),
+    *(
+        b"",
+        b"0",
+        b"-1",
+        b"1e999",
+        b"NaN",
+        b"Infinity",
+        b"99999999999999999999",
+        b"1.5",
+        b"null",
+        b"true",
+        b'"',
+        b"'",
+    ),
+    *(
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b"[]",
+        b"{}",
+        b",",
+        b":",
+        b"\n",
+        b"\t",
+        b"\0",
+        b"\xff",
+        b"\xef\xbb\xbf",
+        b"\xed\xa0\x80",
+    ),
+    *(
+        b"<",
+        b"&a;",
+        b"- ",
+        b"*a",
+        b"&a ",
+        b"!!python/object:x ",
+        b"../",
+        b"\\u0000",
+        b"\\ud800",
+        b"[" * 2_000,
+    ),
 ]
 
 
@@ -87,7 +126,15 @@ def parquet(**columns):
 
 MEMBERS = {"cat/1.png": picture(), "dog/2.png": picture()}
 SAMPLES = {"1.png": picture(), "1.cls": b"3", "2.png": picture(), "2.cls": b"4"}
-BOX = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "area": 12, "iscrowd": 0, "segmentation": []}
+BOX = {
+    "id": 1,
+    "image_id": 1,
+    "category_id": 1,
+    "bbox": [1, 2, 3, 4],
+    "area": 12,
+    "iscrowd": 0,
+    "segmentation": [],
+}
 COCO = {"images": [{"id": 1, "file_name": "1.png", "width": 8, "height": 8}], "annotations": [BOX]}
 SHAPE = {"label": "cat", "shape_type": "rectangle", "points": [[1, 2], [3, 4]], "group_id": None}
 VOC = b"""<annotation><filename>1.png</filename><size><width>8</width><height>8</height><depth>3</depth></size>
@@ -99,37 +146,79 @@ EXAMPLE = encode_example(
 
 # What is mutated, where it lies, its source, and the file that the source is given where that is another one.
 FILES = {
-    "coco": ("instances_train.json", json.dumps({**COCO, "categories": [{"id": 1, "name": "cat"}]}).encode(), Coco()),
-    "labelme": ("1.json", json.dumps({"imagePath": "1.png", "shapes": [SHAPE]}).encode(), LabelMe()),
+    "coco": (
+        "instances_train.json",
+        json.dumps({**COCO, "categories": [{"id": 1, "name": "cat"}]}).encode(),
+        Coco(),
+    ),
+    "labelme": (
+        "1.json",
+        json.dumps({"imagePath": "1.png", "shapes": [SHAPE]}).encode(),
+        LabelMe(),
+    ),
     "voc": ("Annotations/1.xml", VOC, Voc()),
-    "yolo's boxes": ("labels/1.txt", b"0 0.5 0.5 0.2 0.2\n1 0.1 0.1 0.3 0.1 0.3 0.3\n", Yolo(), "images/1.png"),
-    "yolo's names": ("data.yaml", b"train: images\nnc: 2\nnames:\n  0: cat\n  1: dog\n", Yolo(), "images/1.png"),
+    "yolo's boxes": (
+        "labels/1.txt",
+        b"0 0.5 0.5 0.2 0.2\n1 0.1 0.1 0.3 0.1 0.3 0.3\n",
+        Yolo(),
+        "images/1.png",
+    ),
+    "yolo's names": (
+        "data.yaml",
+        b"train: images\nnc: 2\nnames:\n  0: cat\n  1: dog\n",
+        Yolo(),
+        "images/1.png",
+    ),
     "csv": ("list.csv", b"uri,label\n1.png,cat\n'2.png',\"dog\"\n", Manifest()),
-    "jsonl": ("list.jsonl", b'{"uri": "1.png", "label": "cat"}\n{"uri": "1.png", "label": "dog"}\n', Manifest()),
+    "jsonl": (
+        "list.jsonl",
+        b'{"uri": "1.png", "label": "cat"}\n{"uri": "1.png", "label": "dog"}\n',
+        Manifest(),
+    ),
     "parquet": ("list.parquet", parquet(uri=["1.png", "2.png"], label=["cat", None]), Manifest()),
     "table": ("rows.csv", b"a,b,c\n1,2.5,x\n,17031832200.0,y\n", Table()),
-    "table in json": ("rows.jsonl", b'{"a": 1, "b": [1, 2], "c": null}\n{"a": 2.5, "b": [], "c": "x"}\n', Table()),
-    "table in parquet": ("rows.parquet", parquet(a=[1, None], b=[[1.5], []], c=["x", "y"]), Table()),
+    "table in json": (
+        "rows.jsonl",
+        b'{"a": 1, "b": [1, 2], "c": null}\n{"a": 2.5, "b": [], "c": "x"}\n',
+        Table(),
+    ),
+    "table in parquet": (
+        "rows.parquet",
+        parquet(a=[1, None], b=[[1.5], []], c=["x", "y"]),
+        Table(),
+    ),
     "metadata": ("metadata.csv", b"file_name,text\n1.png,a cat\n", ImageFolder()),
     "tar": ("a.tar", tarred(MEMBERS), Archives()),
     "tar.gz": ("a.tar.gz", tarred(MEMBERS, "w:gz"), Archives()),
     "webdataset": ("a.tar", tarred(SAMPLES), Archives(labels="beside")),
     "zip": ("a.zip", zipped(MEMBERS), Archives()),
     "npy": ("x_train.npy", saved(np.save, np.zeros((3, 4, 4, 3), np.uint8)), Arrays()),
-    "npz": ("a.npz", saved(np.savez, x_train=np.zeros((2, 4, 4), np.uint8), y_train=np.arange(2)), Arrays()),
+    "npz": (
+        "a.npz",
+        saved(np.savez, x_train=np.zeros((2, 4, 4), np.uint8), y_train=np.arange(2)),
+        Arrays(),
+    ),
     "packed npz": (
         "a.npz",
         saved(np.savez_compressed, x_train=np.zeros((2, 4, 4), np.uint8), y_train=[0, 1]),
         Arrays(),
     ),
-    "idx": ("train-images-idx3-ubyte", struct.pack(">4B3I", 0, 0, 8, 3, 2, 4, 4) + bytes(32), Idx()),
+    "idx": (
+        "train-images-idx3-ubyte",
+        struct.pack(">4B3I", 0, 0, 8, 3, 2, 4, 4) + bytes(32),
+        Idx(),
+    ),
     "idx's labels": (
         "train-labels-idx1-ubyte",
         struct.pack(">4BI", 0, 0, 8, 1, 2) + b"\0\1",
         Idx(),
         "train-images-idx3-ubyte",
     ),
-    "cifar": ("data_batch_1.bin", (b"\1" + bytes(3_072)) * 2, FixedRecords().settle(iter(()), [].append)),
+    "cifar": (
+        "data_batch_1.bin",
+        (b"\1" + bytes(3_072)) * 2,
+        FixedRecords().settle(iter(()), [].append),
+    ),
     "tfrecords": ("train.tfrecord", frame(EXAMPLE) * 2, Tfrecords()),
     "packed tfrecords": ("train.tfrecord.gz", gzip.compress(frame(EXAMPLE) * 2), Tfrecords()),
 }

@@ -8,7 +8,9 @@ from recordmill.transforms.inputs.sources.archives import Archives
 
 def sketch(archives, heads=None):
     whole = FolderSketch.of(archives, heads)
-    return replace(whole, archives={name: FolderSketch.of(names) for name, names in archives.items()})
+    return replace(
+        whole, archives={name: FolderSketch.of(names) for name, names in archives.items()}
+    )
 
 
 def source(**settings):
@@ -96,19 +98,25 @@ def test_annotations_in_archives_are_refused(names):
 )
 def test_a_folder_around_everything_may_need_a_word(archives):
     (found,) = Archives.recognise(sketch(archives))
-    assert found.needs.startswith("a folder is around everything: add --set source.class_from=last_folder")
+    assert found.needs.startswith(
+        "a folder is around everything: add --set source.class_from=last_folder"
+    )
     assert found.needed_keys == ("source.class_from",)
 
 
 def test_samples_with_json_alone_need_the_name_of_the_label():
     (found,) = Archives.recognise(sketch({"a.tar": ["1.jpg", "1.json"]}))
     assert found.needed_keys == ("source.label_part",)
-    assert found.needs.startswith("its .json files are not read: add --set source.label_part=json.KEY")
+    assert found.needs.startswith(
+        "its .json files are not read: add --set source.label_part=json.KEY"
+    )
     for more in ("1.cls", "1.txt"):  # img2dataset's JSON describes downloads
         (found,) = Archives.recognise(sketch({"a.tar": ["1.jpg", "1.json", more]}))
         assert not found.needs
 
 
-@pytest.mark.parametrize("archives", [{}, {"a.zip": []}, {"a.zip": ["notes.md"]}, {"a.npz": ["x.npy"]}], ids=str)
+@pytest.mark.parametrize(
+    "archives", [{}, {"a.zip": []}, {"a.zip": ["notes.md"]}, {"a.npz": ["x.npy"]}], ids=str
+)
 def test_what_holds_no_images_is_not_recognised(archives):
     assert list(Archives.recognise(sketch(archives))) == []

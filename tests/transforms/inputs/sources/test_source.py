@@ -37,6 +37,7 @@ def test_every_source_with_boxes_says_so(kind):
 @pytest.mark.parametrize("kind", ["nonsense", "source", "", "../class_folders"])
 def test_an_unknown_kind_raises_and_lists_the_known(kind):
     with pytest.raises(
-        ValueError, match=f"there is no source {kind!r}: choose one of .*class_folders, .*filename_labels"
+        ValueError,
+        match=f"there is no source {kind!r}: choose one of .*class_folders, .*filename_labels",
     ):
         load_source(kind)

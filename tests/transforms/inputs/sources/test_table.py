@@ -18,7 +18,8 @@ COLUMNS = {"truth": "bool", "n": "int", "text": "string", "x": "float"}
 def table(columns=(), **settings):
     """A source whose columns may be types alone, as in YAML."""
     stated = {
-        name: ColumnSettings(type=each) if isinstance(each, str) else each for name, each in dict(columns).items()
+        name: ColumnSettings(type=each) if isinstance(each, str) else each
+        for name, each in dict(columns).items()
     }
     return Table(columns=stated, **settings)
 
@@ -44,7 +45,9 @@ def values(source, refs):
 
 
 def test_the_rows_of_csv_carry_their_values(refer):
-    source, refs = refer("t.csv", "n,truth,x,text,more\n1,true,2,é,?\n-5,0,nan,,?\n", columns=COLUMNS)
+    source, refs = refer(
+        "t.csv", "n,truth,x,text,more\n1,true,2,é,?\n-5,0,nan,,?\n", columns=COLUMNS
+    )
     assert [(ref.key, ref.status, ref.size, ref.version) for ref in refs] == [
         ("in/t.csv:2", "", -1, ""),
         ("in/t.csv:3", "", -1, ""),
@@ -63,7 +66,10 @@ def test_the_row_is_digested(refer):
 
 
 def test_json_lines_and_parquet_give_the_same(refer):
-    rows = [{"b": True, "n": 2**63 - 1, "s": "x", "v": [0.5, 1.5]}, {"b": False, "n": 0, "s": "", "v": []}]
+    rows = [
+        {"b": True, "n": 2**63 - 1, "s": "x", "v": [0.5, 1.5]},
+        {"b": False, "n": 0, "s": "", "v": []},
+    ]
     columns = {"b": "bool", "n": "uint", "s": "string", "v": "float[]"}
     by_json, refs = refer("t.jsonl", b"\n".join(map(orjson.dumps, rows)), columns=columns)
     by_parquet, more = refer("t.parquet", pa.Table.from_pylist(rows), columns=columns)
@@ -75,8 +81,12 @@ def test_json_lines_and_parquet_give_the_same(refer):
 def test_bytes_are_base64_in_text_and_themselves_in_parquet(refer):
     columns = {"d": "bytes", "many": "bytes[]"}
     by_json, refs = refer("t.jsonl", b'{"d": "AP8=", "many": ["/w=="]}', columns=columns)
-    by_parquet, more = refer("t.parquet", pa.table({"d": [b"\x00\xff"], "many": [[b"\xff"]]}), columns=columns)
-    assert values(by_json, refs) == values(by_parquet, more) == [{"d": b"\x00\xff", "many": [b"\xff"]}]
+    by_parquet, more = refer(
+        "t.parquet", pa.table({"d": [b"\x00\xff"], "many": [[b"\xff"]]}), columns=columns
+    )
+    assert (
+        values(by_json, refs) == values(by_parquet, more) == [{"d": b"\x00\xff", "many": [b"\xff"]}]
+    )
 
 
 def test_label_split_group_and_key_come_from_columns(refer):
@@ -93,7 +103,10 @@ def test_label_split_group_and_key_come_from_columns(refer):
 def test_a_text_is_not_a_name(refer):
     _, (ref,) = refer("t.csv", "n,kind\n1," + "x" * 5000 + "\n", columns={"n": "int"}, label="kind")
     assert (ref.status, ref.reason) == ("rejected", "bad_row")
-    assert ref.detail == f"t.csv, row 2: column 'kind': '{'x' * 59} has 5,000 characters, but a name has at most 4,096"
+    assert (
+        ref.detail
+        == f"t.csv, row 2: column 'kind': '{'x' * 59} has 5,000 characters, but a name has at most 4,096"
+    )
 
 
 def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer):
@@ -102,14 +115,25 @@ def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer)
     source, refs = refer("t.csv", "n,v,x\n,,1\n3,,\n", columns=columns)
     assert values(source, refs[:1]) == [{"x": 1.0}]
     assert (refs[1].status, refs[1].reason) == ("rejected", "bad_row")
-    assert refs[1].detail == "t.csv, row 3: column 'x': there is no value; source.columns.x.default allows it"
+    assert (
+        refs[1].detail
+        == "t.csv, row 3: column 'x': there is no value; source.columns.x.default allows it"
+    )
 
 
 @pytest.mark.parametrize(
     ("name", "content", "detail"),
     [
-        ("t.csv", "truth,n,text,x\ntrue,1.5,a,1\n", "t.csv, row 2: column 'n': '1.5' is not of type int"),
-        ("t.csv", "truth,n,text,x\ntrue,1,a\n", "t.csv, row 2: it has 3 cells, and the table has 4 columns"),
+        (
+            "t.csv",
+            "truth,n,text,x\ntrue,1.5,a,1\n",
+            "t.csv, row 2: column 'n': '1.5' is not of type int",
+        ),
+        (
+            "t.csv",
+            "truth,n,text,x\ntrue,1,a\n",
+            "t.csv, row 2: it has 3 cells, and the table has 4 columns",
+        ),
         ("t.csv", b"truth,n,text,x\ntrue,1,\xff,1\n", "t.csv, row 2: it is not in utf-8"),
         ("t.csv", 'truth,n,text,x\ntrue,1,"a"b,1\n', "t.csv, row 2: it is not a row of a table: "),
         (
@@ -126,7 +150,9 @@ def test_a_value_that_is_missing_is_left_out_where_readers_have_a_default(refer)
         ("t.jsonl", "{", "t.jsonl, row 1: it is not valid JSON: "),
     ],
 )
-def test_seed_3_a_row_whose_value_does_not_fit_is_rejected_with_row_column_value_and_type(refer, name, content, detail):
+def test_seed_3_a_row_whose_value_does_not_fit_is_rejected_with_row_column_value_and_type(
+    refer, name, content, detail
+):
     _, refs = refer(name, content, columns=COLUMNS)
     rejected = refs[0]
     assert (rejected.status, rejected.reason) == ("rejected", "bad_row")
@@ -142,11 +168,19 @@ def test_rows_after_a_bad_one_are_read(refer):
 @pytest.mark.parametrize(
     ("name", "content", "problem"),
     [
-        ("t.csv", "a,b\n1,2\n", "it has no column 'n' (source.columns.n), only 'a', 'b': correct the name; CSV may"),
+        (
+            "t.csv",
+            "a,b\n1,2\n",
+            "it has no column 'n' (source.columns.n), only 'a', 'b': correct the name; CSV may",
+        ),
         ("t.csv", "", "it is empty: it needs a row with the columns' names, or source.names"),
         ("t.csv", "n,n\n1,2\n", "it has 2 columns 'n' (source.columns.n): rename all but one"),
         ("t.csv", '"n"\n"1\n', "row 2: a quote is opened and never closed: close it"),
-        ("t.jsonl", '{"a": 1}', "it has no column 'n' (source.columns.n), only 'a': correct the name; CSV may"),
+        (
+            "t.jsonl",
+            '{"a": 1}',
+            "it has no column 'n' (source.columns.n), only 'a': correct the name; CSV may",
+        ),
         ("t.parquet", b"PAR1 or not", "it is not Parquet, or it is damaged"),
         ("t.xls", "n\n1\n", "its name does not say what it is: set source.format"),
     ],
@@ -234,7 +268,9 @@ def test_a_column_without_any_value_is_noted(tmp_path):
     notes = []
     settled = Table().settle(iter([ImageRef("t.csv", str(tmp_path / "t.csv"))]), notes.append)
     assert list(settled.columns) == ["a", "c"]
-    assert notes == ["column 'b' has no value in any row and is left out: declare source.columns.b to keep it"]
+    assert notes == [
+        "column 'b' has no value in any row and is left out: declare source.columns.b to keep it"
+    ]
 
 
 def test_numbers_after_blanks_are_read_on_demand(tmp_path):
@@ -243,7 +279,9 @@ def test_numbers_after_blanks_are_read_on_demand(tmp_path):
     source = Table().settle(iter(files), [].append)
     assert source.columns["b"].type == "string"
     *_, note = list_file(source, "t.csv", files[0])
-    assert note.detail.startswith("cells begin with a blank, such as ' 2': set source.blanks=skip, or keep ")
+    assert note.detail.startswith(
+        "cells begin with a blank, such as ' 2': set source.blanks=skip, or keep "
+    )
     assert Table(blanks="skip").settle(iter(files), [].append).columns["b"].type == "float"
 
 
@@ -256,7 +294,9 @@ def test_a_column_name_that_begins_with_a_blank_is_noted(tmp_path):
 
 def test_whole_numbers_that_lose_digits_are_noted_once(refer):
     columns = {"n": ColumnSettings(type="float", default=0.0), "x": "float"}
-    _, refs = refer("t.csv", "n,x\n1.5,2.5\n17031832200.0,1\n17031832201,2\n,33554433\n", columns=columns)
+    _, refs = refer(
+        "t.csv", "n,x\n1.5,2.5\n17031832200.0,1\n17031832201,2\n,33554433\n", columns=columns
+    )
     what = "holds whole numbers that lose digits in 32 bits:"
     more = "as int, and write integers if the table is not CSV"
     assert [ref.detail for ref in refs if ref.status == "warning"] == [

@@ -10,7 +10,12 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.conventions import Convention, ConventionFeature, convention_names, load_convention
+from recordmill.schemas.conventions import (
+    Convention,
+    ConventionFeature,
+    convention_names,
+    load_convention,
+)
 from recordmill.schemas.features import Example, Feature, encode_example
 from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
 from recordmill.schemas.rejection import Rejected
@@ -40,7 +45,9 @@ def frame(record):
 
 
 def encode(convention, **fields):
-    return encode_example(load_convention(convention).example_features, {"encoded": b"image", **fields})
+    return encode_example(
+        load_convention(convention).example_features, {"encoded": b"image", **fields}
+    )
 
 
 @pytest.fixture
@@ -58,7 +65,10 @@ def refer(tmp_path):
 
 
 def test_a_record_is_the_byte_range_of_its_data(refer):
-    records = [encode("default", label=1, label_text=b"dog", filename=b"1.jpg"), encode("slim", label=3)]
+    records = [
+        encode("default", label=1, label_text=b"dog", filename=b"1.jpg"),
+        encode("slim", label=3),
+    ]
     file, (one, other, announced) = refer(records)
     expected = replace(file, split="train", packing="", size=file.size)
     assert one == replace(
@@ -70,21 +80,33 @@ def test_a_record_is_the_byte_range_of_its_data(refer):
         features='{"filename":"1.jpg"}',
     )
     place = 16 + len(records[0]) + 12
-    assert other == replace(expected, key=f"in/{PATH}/000001", offset=place, length=len(records[1]), label="3")
+    assert other == replace(
+        expected, key=f"in/{PATH}/000001", offset=place, length=len(records[1]), label="3"
+    )
     assert announced == ClassNames.of(file, {"3": 3})
     content = Tfrecords().read(one, 1000)
-    assert (content.data, content.image, content.label, content.fields) == (b"image", b"image", None, {})
+    assert (content.data, content.image, content.label, content.fields) == (
+        b"image",
+        b"image",
+        None,
+        {},
+    )
 
 
 def test_a_gzip_file_is_recognised_by_its_bytes(refer):
     records = [encode("keras", label=number) for number in range(3)]
     _file, (*refs, _) = refer(gzip.compress(b"".join(map(frame, records))))
-    assert [(ref.packing, ref.length) for ref in refs] == [("gzip_records", len(record)) for record in records]
+    assert [(ref.packing, ref.length) for ref in refs] == [
+        ("gzip_records", len(record)) for record in records
+    ]
     assert [Tfrecords().read(ref, 1000).image for ref in refs] == [b"image"] * 3
 
 
 def test_classes_keep_their_numbers_where_that_is_asked_for(refer):
-    records = [encode("inception", label=7, label_text=b"dog"), encode("inception", label=2, label_text=b"cat")]
+    records = [
+        encode("inception", label=7, label_text=b"dog"),
+        encode("inception", label=2, label_text=b"cat"),
+    ]
     file, refs = refer(records, Tfrecords(keep_ids=True))
     assert refs[2:] == [ClassNames.of(file, {"dog": 7, "cat": 2})]
     assert [ref.label for ref in refs[:2]] == ["dog", "cat"]
@@ -93,8 +115,14 @@ def test_classes_keep_their_numbers_where_that_is_asked_for(refer):
 
 def test_numbers_have_the_names_that_are_given(refer):
     source = Tfrecords(convention="slim", class_names=("cat", "dog"))
-    _, refs = refer([encode("slim", label=1), encode("slim", label=0), encode("slim", label=2)], source)
-    assert [(ref.label, ref.status) for ref in refs[:3]] == [("dog", ""), ("cat", ""), ("", "rejected")]
+    _, refs = refer(
+        [encode("slim", label=1), encode("slim", label=0), encode("slim", label=2)], source
+    )
+    assert [(ref.label, ref.status) for ref in refs[:3]] == [
+        ("dog", ""),
+        ("cat", ""),
+        ("", "rejected"),
+    ]
     assert "its label is 2, where source.class_names names those of 0 to 1" in refs[2].detail
     assert source.classes() == {"cat": 0, "dog": 1}
     assert Tfrecords(convention="inception", class_names=("cat",)).classes() == {"cat": 1}
@@ -103,7 +131,11 @@ def test_numbers_have_the_names_that_are_given(refer):
 
 def test_numbers_have_the_names_of_a_file_next_to_them(refer, tmp_path):
     (tmp_path / "labels.txt").write_text("0:dog\n1:cat\n7:emu\n")
-    records = [encode("slim", label=7), encode("default", label=5, label_text=b"owl"), encode("slim", label=2)]
+    records = [
+        encode("slim", label=7),
+        encode("default", label=5, label_text=b"owl"),
+        encode("slim", label=2),
+    ]
     file, (one, two, three, announced) = refer(records, path="records")
     assert (one.label, two.label, three.reason) == ("emu", "owl", "bad_example")
     assert three.detail.endswith("its label is 2, where labels.txt names those of 0 to 7")
@@ -133,7 +165,9 @@ def test_vectors_are_rows(refer):
         "images",
         "images",
     )
-    assert source.features() == (Feature("feature", "float", "feature", "as in the input", many=True),)
+    assert source.features() == (
+        Feature("feature", "float", "feature", "as in the input", many=True),
+    )
     record = vector.SerializeToString()
     file, (ref, announced) = refer([record], source)
     assert (ref.key, ref.label, announced) == ("abc", "4", ClassNames.of(file, {"4": 4}))
@@ -145,7 +179,14 @@ def test_vectors_are_rows(refer):
 def test_boxes_come_with_their_classes(refer):
     record = encode(
         "tf_object_detection",
-        **{"xmin": [0.0], "ymin": [0.25], "xmax": [0.5], "ymax": [1.0], "is_crowd": [1], "area": [12.5]},
+        **{
+            "xmin": [0.0],
+            "ymin": [0.25],
+            "xmax": [0.5],
+            "ymax": [1.0],
+            "is_crowd": [1],
+            "area": [12.5],
+        },
         box_label_texts=[b"cat"],
         box_labels=[17],
         source_id=b"77",
@@ -163,7 +204,10 @@ def test_features_that_nothing_reads_are_counted(refer):
     example.features.feature["id"].int64_list.value.append(7)
     records = [example.SerializeToString(), encode("default", label=1, label_text=b"dog")]
     _, refs = refer(records)
-    assert {ref.reason: ref.count for ref in refs if ref.status == "not_stored"} == {"image/object/mask": 1, "id": 1}
+    assert {ref.reason: ref.count for ref in refs if ref.status == "not_stored"} == {
+        "image/object/mask": 1,
+        "id": 1,
+    }
     _, refs = refer(records, Tfrecords(keep={"image/object/mask": "bytes"}, key_feature="id"))
     assert [ref for ref in refs if ref.status == "not_stored"] == []
 
@@ -215,7 +259,9 @@ def test_raw_pixels_of_a_declared_convention_become_an_image(refer):
     content = source.read(ref, 1000)
     assert (ref.label, content.data) == ("4", pixels.tobytes())
     np.testing.assert_array_equal(content.image, pixels.reshape(2, 4, 3))
-    with pytest.raises(Rejected, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are declared"):
+    with pytest.raises(
+        Rejected, match="bad_example: its image has 24 bytes, where 3 x 4 x 3 are declared"
+    ):
         replace(source, shape=(3, 4, 3)).read(ref, 1000)
 
 
@@ -225,11 +271,19 @@ def test_damage_is_one_rejected_reference_and_reading_goes_on(refer):
     content[len(frames[0]) + 20] ^= 1
     content[3 * len(frames[0]) + 2] ^= 1
     _, (one, data, two, length, last, _) = refer(bytes(content))
-    assert [ref.status for ref in (one, data, two, length, last)] == ["", "rejected", "", "rejected", ""]
+    assert [ref.status for ref in (one, data, two, length, last)] == [
+        "",
+        "rejected",
+        "",
+        "rejected",
+        "",
+    ]
     assert (data.reason, length.reason) == ("bad_record", "bad_record")
     place = len(frames[0])
     assert data.detail.startswith(f"record 1 at byte {place}: the data do not match their checksum")
-    assert length.detail.startswith(f"record 3 at byte {3 * place}: the length does not match its checksum")
+    assert length.detail.startswith(
+        f"record 3 at byte {3 * place}: the length does not match its checksum"
+    )
     assert (last.key, last.offset, last.label) == (f"in/{PATH}/000004", 4 * place + 12, "4")
 
 
@@ -243,7 +297,9 @@ def test_a_cut_file_keeps_what_is_before_the_cut(refer):
         assert "the file ends inside the record's" in cut.detail
 
 
-@pytest.mark.parametrize(("content", "reason"), [(b"", "bad_record"), (b"no records" * 9, "bad_record")])
+@pytest.mark.parametrize(
+    ("content", "reason"), [(b"", "bad_record"), (b"no records" * 9, "bad_record")]
+)
 def test_a_file_without_records_is_never_nothing(refer, content, reason):
     _file, refs = refer(content)
     assert {(ref.status, ref.reason) for ref in refs} == {("rejected", reason)}
@@ -252,11 +308,15 @@ def test_a_file_without_records_is_never_nothing(refer, content, reason):
 def test_a_gzip_file_of_nothing_but_empty_records_is_one_rejected_reference(refer):
     _, (ref,) = refer(gzip.compress(frame(b"") * 300_000))
     assert (ref.status, ref.reason) == ("rejected", "bad_record")
-    assert ref.detail == ("record 0 at byte 0: the gzip file unpacks to more than 100 times its size")
+    assert ref.detail == (
+        "record 0 at byte 0: the gzip file unpacks to more than 100 times its size"
+    )
 
 
 def test_a_gzip_file_that_was_cut_says_no_place_where_there_is_none(refer):
-    content = b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(3))
+    content = b"".join(
+        frame(encode("default", label=number, label_text=b"x")) for number in range(3)
+    )
     _, refs = refer(gzip.compress(content)[:-6])
     assert [ref.detail for ref in refs if ref.status == "rejected"][-1].endswith(
         "the gzip stream ends early: the file was truncated"
@@ -266,7 +326,9 @@ def test_a_gzip_file_that_was_cut_says_no_place_where_there_is_none(refer):
 
 def test_a_record_of_another_convention_is_one_rejected_reference(refer):
     source = Tfrecords(convention="inception")
-    _, (bad, other, good, _) = refer([encode("keras", label=1), b"\xff", encode("inception", label=1)], source)
+    _, (bad, other, good, _) = refer(
+        [encode("keras", label=1), b"\xff", encode("inception", label=1)], source
+    )
     assert [(ref.status, ref.reason) for ref in (bad, other)] == [("rejected", "bad_example")] * 2
     assert bad.detail == "record 0 at byte 0: it has no image: there is no feature image/encoded"
     assert good.status == ""
@@ -274,14 +336,20 @@ def test_a_record_of_another_convention_is_one_rejected_reference(refer):
 
 @given(data=st.data())
 def test_whatever_the_damage_references_are_inside_the_file(data, tmp_path_factory):
-    content = bytearray(b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(4)))
+    content = bytearray(
+        b"".join(frame(encode("default", label=number, label_text=b"x")) for number in range(4))
+    )
     for _ in range(data.draw(st.integers(1, 5))):
         content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
     del content[data.draw(st.integers(1, len(content))) :]
     path = tmp_path_factory.getbasetemp() / "damaged.tfrecord"
     path.write_bytes(content)
     refs = list(list_file(Tfrecords(), "damaged.tfrecord", ImageRef("k", str(path), len(content))))
-    assert len({ref.key for ref in refs if ref.status != "classes"}) == sum(ref.status != "classes" for ref in refs) > 0
+    assert (
+        len({ref.key for ref in refs if ref.status != "classes"})
+        == sum(ref.status != "classes" for ref in refs)
+        > 0
+    )
     for ref in refs:
         if not ref.status:
             assert 12 <= ref.offset <= ref.offset + ref.length <= len(content)
@@ -298,7 +366,10 @@ def test_whatever_the_damage_references_are_inside_the_file(data, tmp_path_facto
             {"class_names": ("a",), "first_label": 0, "class_names_file": "x"},
             r"source\.class_names and source",
         ),
-        ({"class_names": ("a", "a"), "first_label": 1}, r"^source\.class_names: two classes are named 'a'$"),
+        (
+            {"class_names": ("a", "a"), "first_label": 1},
+            r"^source\.class_names: two classes are named 'a'$",
+        ),
         ({"shape": (1, 2)}, r"source\.shape is \[1, 2\]: give height, width, and 1 or 3 channels"),
         ({"shape": (1, 2, 4)}, r"source\.shape is"),
     ],
@@ -340,8 +411,14 @@ ENCODED = [
 
 
 def record_of(name, without=()):
-    features = [feature for feature in load_convention(name).example_features if feature.key not in without]
-    record = {each.field: [VALUES[each.kind]] if each.many else VALUES[each.kind] for each in features if each.field}
+    features = [
+        feature for feature in load_convention(name).example_features if feature.key not in without
+    ]
+    record = {
+        each.field: [VALUES[each.kind]] if each.many else VALUES[each.kind]
+        for each in features
+        if each.field
+    }
     return encode_example(features, record)
 
 
@@ -367,7 +444,10 @@ def test_further_keys_and_missing_ones_with_defaults_do_not_matter(make_example)
 @pytest.mark.parametrize(
     ("values", "message"),
     [
-        ({"a": b"x", "b": 1}, r"its keys do not fit any known convention of images \(a, b\): set source\.convention"),
+        (
+            {"a": b"x", "b": 1},
+            r"its keys do not fit any known convention of images \(a, b\): set source\.convention",
+        ),
         ({"image": 1, "label": 1}, "do not fit any known convention of images"),
         ({"image": b"x", "label": b"cat"}, "do not fit any known convention of images"),
     ],
@@ -394,7 +474,9 @@ CONVENTION = Convention(
 
 
 def test_fields_are_read_by_their_keys(make_example):
-    entries = parse_entries(make_example({"i": b"x", "f": [0.5, 1.0], "n": [], "other": b"y", "c": b"any"}))
+    entries = parse_entries(
+        make_example({"i": b"x", "f": [0.5, 1.0], "n": [], "other": b"y", "c": b"any"})
+    )
     assert read_fields(entries, CONVENTION) == {"encoded": b"x", "xmin": [0.5, 1.0]}
 
 
@@ -437,7 +519,9 @@ def test_features_that_are_not_as_declared_are_reported(make_example, keep, mess
 
 
 def test_a_key_is_a_text_or_an_integer(make_example):
-    entries = parse_entries(make_example({"a": "u\u0308".encode(), "b": 7, "c": b"\xff", "d": b"", "e": 1.0}))
+    entries = parse_entries(
+        make_example({"a": "u\u0308".encode(), "b": 7, "c": b"\xff", "d": b"", "e": 1.0})
+    )
     assert (text_in(entries, "a"), text_in(entries, "b")) == ("ü", "7")
     for key, message in (
         ("c", "feature c is not UTF-8"),
@@ -453,7 +537,11 @@ def test_a_key_is_a_text_or_an_integer(make_example):
 def test_examples_without_images(make_example):
     convention = load_convention("feature_vector")
     entries = parse_entries(make_example({"sha256": b"abc", "feature": [0.5, 2.0], "label": 3}))
-    assert read_fields(entries, convention) == {"file_sha256": b"abc", "feature": [0.5, 2.0], "label": 3}
+    assert read_fields(entries, convention) == {
+        "file_sha256": b"abc",
+        "feature": [0.5, 2.0],
+        "label": 3,
+    }
     assert [feature.field for feature in own_features(convention)] == ["feature"]
     assert own_features(load_convention("default")) == own_features(load_convention("plain")) == ()
     with pytest.raises(Rejected, match=r"^\w+: there is no feature feature$"):
@@ -471,7 +559,13 @@ def name_of(text, number):
 
 
 def test_sides_become_boxes():
-    fields = {**SIDES, "box_label_texts": [b"cat", b"dog"], "box_labels": [1, 2], "is_crowd": [0, 1], "area": [2.0]}
+    fields = {
+        **SIDES,
+        "box_label_texts": [b"cat", b"dog"],
+        "box_labels": [1, 2],
+        "is_crowd": [0, 1],
+        "area": [2.0],
+    }
     expected = boxes_of(BOXES, ["cat", "dog"], values={"is_crowd": [0, 1]}, fractions=True)
     assert read_boxes(fields, name_of) == expected
 
@@ -483,7 +577,9 @@ def test_boxes_in_one_list_are_top_left_bottom_right():
 
 def test_no_boxes_are_boxes_and_no_features_are_none():
     empty = {side: [] for side in SIDES}
-    assert read_boxes({**empty, "is_crowd": []}, name_of) == boxes_of([], [], values={"is_crowd": []}, fractions=True)
+    assert read_boxes({**empty, "is_crowd": []}, name_of) == boxes_of(
+        [], [], values={"is_crowd": []}, fractions=True
+    )
     assert read_boxes({"encoded": b"x"}, name_of) == {}
 
 
@@ -535,10 +631,16 @@ def test_gray_pixels_have_one_channel():
 @pytest.mark.parametrize(
     ("fields", "message"),
     [
-        ({"encoded": b"x" * 36}, r"raw pixels of unknown height, width and channels: set source\.shape"),
+        (
+            {"encoded": b"x" * 36},
+            r"raw pixels of unknown height, width and channels: set source\.shape",
+        ),
         ({"encoded": b"x" * 35, **SIZE}, "its image has 35 bytes, where 3 x 4 x 3 are declared"),
         ({"encoded": b"x" * 36, **SIZE, "height": -3}, "36 bytes, where -3 x 4 x 3"),
-        ({"encoded": b"x" * 48, **SIZE, "channels": 4}, "48 bytes, where 3 x 4 x 4 are declared, and 1 or 3 channels"),
+        (
+            {"encoded": b"x" * 48, **SIZE, "channels": 4},
+            "48 bytes, where 3 x 4 x 4 are declared, and 1 or 3 channels",
+        ),
         ({"pixels_base64": b"a", **SIZE}, "not url-safe base64"),
         ({"pixels_base64": b"!!!!", **SIZE}, "not url-safe base64"),
     ],

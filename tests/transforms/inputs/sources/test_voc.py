@@ -48,7 +48,9 @@ def test_an_image_without_objects_has_no_boxes(tmp_path):
 
 
 def test_a_bomb_of_entities_is_not_lit(tmp_path):
-    bomb = '<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;&b;&b;">]>' + annotation("", "&c;.jpg")
+    bomb = '<!DOCTYPE a [<!ENTITY b "ha"><!ENTITY c "&b;&b;&b;&b;&b;">]>' + annotation(
+        "", "&c;.jpg"
+    )
     (ref,) = refer(tmp_path, bomb)
     assert (ref.status, ref.reason) == ("rejected", "bad_annotations")
     assert ref.detail.startswith("not a VOC annotation: EntitiesForbidden(name='b'")
@@ -100,12 +102,17 @@ def test_an_image_that_is_not_there_or_elsewhere_is_rejected(tmp_path, name, rea
 def test_images_may_be_next_to_their_files(tmp_path):
     (tmp_path / "old/Annotations").mkdir(parents=True)
     Path(tmp_path / "old/Annotations/1.jpg").write_bytes(b"x")
-    assert refer(tmp_path, annotation(OBJECT), images="Annotations")[1].key == "old/Annotations/1.jpg"
+    assert (
+        refer(tmp_path, annotation(OBJECT), images="Annotations")[1].key == "old/Annotations/1.jpg"
+    )
 
 
 def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
     spelt = unicodedata.normalize("NFD", "é")
-    for name, data in (("Annotations/1.xml", annotation(OBJECT).encode()), ("JPEGImages/1.jpg", b"jpeg")):
+    for name, data in (
+        ("Annotations/1.xml", annotation(OBJECT).encode()),
+        ("JPEGImages/1.jpg", b"jpeg"),
+    ):
         (tmp_path / spelt / name).parent.mkdir(parents=True)
         (tmp_path / spelt / name).write_bytes(data)
     uri = str(tmp_path / spelt / "Annotations/1.xml")
@@ -130,12 +137,18 @@ def test_an_image_may_be_next_to_its_file(tmp_path, path):
 def test_an_image_that_is_not_there_names_the_setting(tmp_path):
     (ref,) = refer(tmp_path, annotation(""), images="pictures")
     assert (ref.key, ref.reason) == ("old/pictures/1.jpg", "vanished")
-    assert Voc(images="pictures").remedies["vanished"].startswith("correct source.images, which is 'pictures'")
+    assert (
+        Voc(images="pictures")
+        .remedies["vanished"]
+        .startswith("correct source.images, which is 'pictures'")
+    )
 
 
 @pytest.mark.parametrize("images", ["{split}", "{", "{folder.x}", "{folder[x]}"])
 def test_a_folder_that_cannot_be_is_refused(images):
-    with pytest.raises(ValueError, match=r"^source.images is .*: it can use only {folder} in braces$"):
+    with pytest.raises(
+        ValueError, match=r"^source.images is .*: it can use only {folder} in braces$"
+    ):
         Voc(images=images)
 
 
@@ -157,10 +170,14 @@ def test_a_folder_that_cannot_be_is_refused(images):
 def test_lists_give_splits(tmp_path, lists, expected):
     (tmp_path / "old/ImageSets/Main").mkdir(parents=True)
     for word, text in lists.items():
-        (tmp_path / f"old/ImageSets/Main/{word}.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
+        (tmp_path / f"old/ImageSets/Main/{word}.txt").write_bytes(
+            text if isinstance(text, bytes) else text.encode()
+        )
     (ref,) = refer(tmp_path, annotation(""), sets="ImageSets/Main")
     assert (ref.split, ref.reason) == expected
-    assert ref.status == {"": "", "in_no_set": "ignored"}.get(ref.reason, "rejected" if "train" in lists else "fatal")
+    assert ref.status == {"": "", "in_no_set": "ignored"}.get(
+        ref.reason, "rejected" if "train" in lists else "fatal"
+    )
 
 
 def test_a_list_that_has_changed_is_read_again(tmp_path):
@@ -177,10 +194,19 @@ def test_a_list_that_has_changed_is_read_again(tmp_path):
     [
         (b"\xef\xbb\xbf1\n", []),
         ("", []),
-        ("1\n99.jpg", [("warning", f"no XML file matches 1 name in it, such as '99.jpg': {ADVICE}")]),
-        ("1.jpeg\n98.x\n99", [("warning", f"no XML file matches 2 names in it, such as '98.x': {ADVICE}")]),
+        (
+            "1\n99.jpg",
+            [("warning", f"no XML file matches 1 name in it, such as '99.jpg': {ADVICE}")],
+        ),
+        (
+            "1.jpeg\n98.x\n99",
+            [("warning", f"no XML file matches 2 names in it, such as '98.x': {ADVICE}")],
+        ),
         ("my photo\nmy photo 2 -1\n1  1\n", []),
-        ("my  photo\n1 0", [("warning", f"no XML file matches 1 name in it, such as 'my  photo': {ADVICE}")]),
+        (
+            "my  photo\n1 0",
+            [("warning", f"no XML file matches 1 name in it, such as 'my  photo': {ADVICE}")],
+        ),
         ("1.x\n2", [("fatal", f"no XML file matches 2 names in it, such as '1.x': {ADVICE}")]),
     ],
 )
@@ -192,7 +218,10 @@ def test_names_on_lists_are_those_of_xml_files(tmp_path, names, expected):
     for name in ("my photo", "my photo 2"):
         (tmp_path / f"old/Annotations/{name}.xml").touch()
     source = Voc(sets="ImageSets/Main")
-    found = [(each.status, each.detail) for each in list_file(source, path, ImageRef(path, str(tmp_path / path)))]
+    found = [
+        (each.status, each.detail)
+        for each in list_file(source, path, ImageRef(path, str(tmp_path / path)))
+    ]
     assert found == [*expected, ("ignored", "")]
 
 

@@ -25,7 +25,8 @@ def refer(folder, path, text=None, **settings):
 
 
 @pytest.mark.parametrize(
-    ("path", "word"), [("images/train/1.jpg", "train"), ("val/images/1.jpg", "val"), ("images/1.jpg", "")]
+    ("path", "word"),
+    [("images/train/1.jpg", "train"), ("val/images/1.jpg", "val"), ("images/1.jpg", "")],
 )
 def test_boxes_come_from_the_file_below_labels(tmp_path, path, word):
     (ref,) = refer(tmp_path, path, "1 0.5 0.25 0.5 0.5\n\n0 0.125 0.5 0.25 1\n")
@@ -37,10 +38,15 @@ def test_boxes_come_from_the_file_below_labels(tmp_path, path, word):
 @pytest.mark.parametrize("below", ["", "train/"])
 def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
     spelt = unicodedata.normalize("NFD", "é")
-    for name, text in ((f"{spelt}/images/{spelt}.jpg", "image"), (f"{spelt}/labels/{spelt}.txt", "1 0.5 0.25 0.5 0.5")):
+    for name, text in (
+        (f"{spelt}/images/{spelt}.jpg", "image"),
+        (f"{spelt}/labels/{spelt}.txt", "1 0.5 0.25 0.5 0.5"),
+    ):
         (tmp_path / below / name).parent.mkdir(parents=True)
         (tmp_path / below / name).write_text(text, encoding="utf-8")
-    listing = ListingSettings(include=Yolo().files, from_folders={"train": "train"} if below else {})
+    listing = ListingSettings(
+        include=Yolo().files, from_folders={"train": "train"} if below else {}
+    )
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
     (ref,) = (each for each in found if type(each) is ImageRef)
     assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
@@ -57,7 +63,9 @@ def test_an_image_without_a_file_has_no_boxes(tmp_path):
     assert orjson.loads(ref.features) == boxes_of([], [], fractions=True)
 
 
-@pytest.mark.parametrize("line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"])
+@pytest.mark.parametrize(
+    "line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "1 a b c d", "-1 0 0 1 1"]
+)
 def test_a_line_that_is_not_a_box_rejects_the_image_and_is_named(tmp_path, line):
     (ref,) = refer(tmp_path, "images/1.jpg", f"0 0.5 0.5 1 1\n{line}\n")
     assert (ref.key, ref.status, ref.reason) == ("images/1.jpg", "rejected", "bad_annotations")
@@ -103,21 +111,31 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
     assert (ref.status, ref.detail.startswith("it names no classes: ")) == ("fatal", True)
 
 
-@pytest.mark.parametrize(("names", "number"), [("[no, yes]", 0), ("{0: a, 3: on}", 3), ("['no', y, true]", 2)])
+@pytest.mark.parametrize(
+    ("names", "number"), [("[no, yes]", 0), ("{0: a, 3: on}", 3), ("['no', y, true]", 2)]
+)
 @pytest.mark.parametrize("name", ["data.yaml", "coco8.yaml"])
 def test_words_that_are_truth_values_in_yaml_must_be_quoted(tmp_path, names, number, name):
     (tmp_path / name).write_text(f"names: {names}\n", encoding="utf-8")
     file = ImageRef(name, str(tmp_path / name), 5)
     why = "is not a text under a number: quote it (no is a boolean)"
     detail = f"it names no classes: class {number} of `names` {why}"
-    other = "" if name == "data.yaml" else "; if it is not about this dataset, add --set 'ignore=[\"/coco8.yaml\"]'"
-    assert list(list_file(Yolo(), name, file)) == [file.notice("fatal", "bad_annotations", f"{detail}{other}")]
+    other = (
+        ""
+        if name == "data.yaml"
+        else "; if it is not about this dataset, add --set 'ignore=[\"/coco8.yaml\"]'"
+    )
+    assert list(list_file(Yolo(), name, file)) == [
+        file.notice("fatal", "bad_annotations", f"{detail}{other}")
+    ]
 
 
 @pytest.mark.parametrize("name", ["coco8.yaml", "pets.yml"])
 def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     """As Ultralytics' own collections have it."""
-    (tmp_path / name).write_text("path:\ntrain: images/train\nnames:\n  0: person\n", encoding="utf-8")
+    (tmp_path / name).write_text(
+        "path:\ntrain: images/train\nnames:\n  0: person\n", encoding="utf-8"
+    )
     file = ImageRef(name, str(tmp_path / name), 5, "1")
     announced, ignored = list_file(Yolo(), name, file)
     assert announced == ClassNames.of(file, {"person": 0})
@@ -126,11 +144,18 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     (ref,) = list_file(Yolo(), name, file)
     assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
     listing = ListingSettings(include=Yolo().files)
-    assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == ["", "not_included"]
+    assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == [
+        "",
+        "not_included",
+    ]
 
 
-@pytest.mark.parametrize(("text", "line"), [("person\n\nbike\n", 2), ("\nbike", 1), ("a\nb\n \n\nc", 3)])
-@pytest.mark.parametrize(("name", "text_files"), [("classes.txt", "labels"), ("obj.names", "beside")])
+@pytest.mark.parametrize(
+    ("text", "line"), [("person\n\nbike\n", 2), ("\nbike", 1), ("a\nb\n \n\nc", 3)]
+)
+@pytest.mark.parametrize(
+    ("name", "text_files"), [("classes.txt", "labels"), ("obj.names", "beside")]
+)
 def test_a_blank_line_before_a_name_could_move_numbers(tmp_path, text, line, name, text_files):
     """Darknet and LabelImg count lines."""
     (tmp_path / name).write_text(text, encoding="utf-8")
@@ -155,7 +180,8 @@ def test_a_bomb_of_aliases_is_not_lit():
     """Nine lines that are a list of 43 million names."""
     lines = ["a: &a [x, x, x, x, x, x, x, x, x]"]
     lines += [
-        f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]" for other, one in zip("abcdefgh", "bcdefghi", strict=True)
+        f"{one}: &{one} [{', '.join([f'*{other}'] * 9)}]"
+        for other, one in zip("abcdefgh", "bcdefghi", strict=True)
     ]
     with pytest.raises(ValueError, match=r"^class 0 of `names` is not a text under a number: "):
         read_names("data.yaml", "\n".join([*lines, "names: *i"]))
@@ -163,7 +189,9 @@ def test_a_bomb_of_aliases_is_not_lit():
 
 def test_a_file_that_is_not_utf_8_is_reported(tmp_path):
     (tmp_path / "classes.txt").write_bytes(b"caf\xe9\n")
-    (ref,) = list_file(Yolo(), "classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt")))
+    (ref,) = list_file(
+        Yolo(), "classes.txt", ImageRef("classes.txt", str(tmp_path / "classes.txt"))
+    )
     assert ref.detail == "it names no classes: it is not UTF-8, from byte 3 on"
 
 
@@ -183,9 +211,13 @@ BOX, TRIANGLE = [0.25, 0.0, 0.75, 0.5], [0.1, 0.1, 0.4, 0.6]
 
 def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_path):
     (ref,) = refer(tmp_path, "images/1.jpg", MIXED)
-    assert orjson.loads(ref.features) == boxes_of([BOX, TRIANGLE], [1, 0], fractions=True, shapes={"enclosed": 1})
+    assert orjson.loads(ref.features) == boxes_of(
+        [BOX, TRIANGLE], [1, 0], fractions=True, shapes={"enclosed": 1}
+    )
     (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="drop")
-    assert orjson.loads(ref.features) == boxes_of([BOX], [1], fractions=True, shapes={"other_shape": 1})
+    assert orjson.loads(ref.features) == boxes_of(
+        [BOX], [1], fractions=True, shapes={"other_shape": 1}
+    )
     (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="reject")
     assert (ref.status, ref.reason) == ("rejected", "refused_shape")
     assert ref.detail == "labels/1.txt: line 2 is a polygon, and source.other_shapes is reject"
@@ -201,7 +233,9 @@ def test_key_points_in_pairs_need_the_setting(tmp_path, shape):
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
     for settings in ({"lines": "boxes"}, {"kpt_shape": (2, 2)}):
         lost, ref = refer(tmp_path, "images/1.jpg", text, **settings)
-        assert orjson.loads(ref.features) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
+        assert orjson.loads(ref.features) == boxes_of(
+            [(0.25, 0.25, 0.75, 0.75)], [0], fractions=True
+        )
         assert (lost.status, lost.reason, lost.count) == ("not_stored", "key points", 1)
     (tmp_path / "data.yaml").write_text(f"names: [cat]\nkpt_shape: {shape}\n", encoding="utf-8")
     file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
@@ -212,11 +246,15 @@ def test_key_points_in_pairs_need_the_setting(tmp_path, shape):
     assert list(list_file(Yolo(kpt_shape=(2, 2)), "data.yaml", file)) == names
 
 
-@pytest.mark.parametrize("further", ["0.1 0.1", "0.1 0.1 0.2 0.2 0.1 0.3", "0.3 0.4 2 0.6 0.7 1 0.8 0.8 1"])
+@pytest.mark.parametrize(
+    "further", ["0.1 0.1", "0.1 0.1 0.2 0.2 0.1 0.3", "0.3 0.4 2 0.6 0.7 1 0.8 0.8 1"]
+)
 def test_polygons_among_poses_do_not_become_boxes(further):
     line = f"0 0.5 0.5 0.5 0.5 {further}"
     count = len(line.split()) - 1
-    sentence = f"^bad_annotations: line 1 has {count} numbers after its class, not 8 by source.kpt_shape$"
+    sentence = (
+        f"^bad_annotations: line 1 has {count} numbers after its class, not 8 by source.kpt_shape$"
+    )
     with pytest.raises(Rejected, match=sentence):
         Yolo(kpt_shape=(2, 2)).read_lines(line)
     one_box = boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
@@ -229,15 +267,20 @@ def test_a_data_yaml_that_cannot_be_read_is_reported(tmp_path):
     (tmp_path / "data.yaml").write_text("names: [cat]\ndate: 2024-13-45\n", encoding="utf-8")
     file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
     detail = "it names no classes: month must be in 1..12"
-    assert list(list_file(Yolo(), "data.yaml", file)) == [file.notice("fatal", "bad_annotations", detail)]
+    assert list(list_file(Yolo(), "data.yaml", file)) == [
+        file.notice("fatal", "bad_annotations", detail)
+    ]
 
 
 def test_only_files_below_images_are_listed():
     listing = ListingSettings(include=Yolo().files, not_included=Yolo.other_files)
-    assert [why_ignored(listing, path, False) for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")] == [""] * 3
-    assert [why_ignored(listing, path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")] == [
-        "read_only_with_images"
-    ] * 3
+    assert [
+        why_ignored(listing, path, False)
+        for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")
+    ] == [""] * 3
+    assert [
+        why_ignored(listing, path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")
+    ] == ["read_only_with_images"] * 3
 
 
 def test_it_gives_boxes():
@@ -285,11 +328,15 @@ def test_pairs_are_a_polygon(line, box):
     assert Yolo().read_lines(f"{BOX_LINE}\n{line}\n") == enclosed
     dropped = boxes_of([CORNERS], [0], fractions=True, shapes={"other_shape": 1})
     assert Yolo(other_shapes="drop").read_lines(f"{BOX_LINE}\n{line}\n") == dropped
-    with pytest.raises(Rejected, match=r"^refused_shape: line 2 is a polygon, and source.other_shapes is reject$"):
+    with pytest.raises(
+        Rejected, match=r"^refused_shape: line 2 is a polygon, and source.other_shapes is reject$"
+    ):
         Yolo(other_shapes="reject").read_lines(f"{BOX_LINE}\n{line}\n")
 
 
-@pytest.mark.parametrize("line", [BOX_LINE + " 0.9 17", BOX_LINE + " 0.3 0.4 0.9", BOX_LINE + " nan 0.1"])
+@pytest.mark.parametrize(
+    "line", [BOX_LINE + " 0.9 17", BOX_LINE + " 0.3 0.4 0.9", BOX_LINE + " nan 0.1"]
+)
 def test_a_line_that_may_be_anything_names_the_setting(line):
     count = len(line.split()) - 1
     with pytest.raises(Rejected) as raised:
@@ -302,10 +349,20 @@ def test_a_line_that_may_be_anything_names_the_setting(line):
 
 
 @pytest.mark.parametrize(
-    "line", ["1 0.5 0.5 0.5", "cat 0.5 0.5 0.5 0.5", "-1 0 0 1 1", "0.5 0 0 1 1", "1 a b c d", "9999999999 0 0 1 1"]
+    "line",
+    [
+        "1 0.5 0.5 0.5",
+        "cat 0.5 0.5 0.5 0.5",
+        "-1 0 0 1 1",
+        "0.5 0 0 1 1",
+        "1 a b c d",
+        "9999999999 0 0 1 1",
+    ],
 )
 def test_a_line_that_is_none_is_named(line):
-    with pytest.raises(Rejected, match=r"^\w+: line 2 is not a class number and four numbers or more$"):
+    with pytest.raises(
+        Rejected, match=r"^\w+: line 2 is not a class number and four numbers or more$"
+    ):
         Yolo().read_lines(f"{BOX_LINE}\n{line}")
 
 

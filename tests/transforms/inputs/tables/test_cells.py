@@ -141,7 +141,13 @@ def test_a_long_value_is_shown_cut():
 
 
 ANY_CELL = st.one_of(
-    st.none(), st.booleans(), st.integers(), st.floats(), st.text(), st.binary(), st.lists(st.integers() | st.text())
+    st.none(),
+    st.booleans(),
+    st.integers(),
+    st.floats(),
+    st.text(),
+    st.binary(),
+    st.lists(st.integers() | st.text()),
 )
 
 
@@ -220,9 +226,13 @@ def test_each_type_goes_to_the_list_of_the_tutorial():
 
 
 def test_a_column_becomes_a_feature_of_its_name_or_of_another():
-    assert ColumnSettings(type="uint").as_feature("n") == Feature("n", "int64", "n", "the column `n`, uint")
+    assert ColumnSettings(type="uint").as_feature("n") == Feature(
+        "n", "int64", "n", "the column `n`, uint"
+    )
     settings = ColumnSettings(type="float[]", feature="x/vector", meaning="what was measured")
-    assert settings.as_feature("v") == Feature("x/vector", "float", "x/vector", "what was measured", many=True)
+    assert settings.as_feature("v") == Feature(
+        "x/vector", "float", "x/vector", "what was measured", many=True
+    )
 
 
 @pytest.mark.parametrize(

@@ -143,7 +143,9 @@ def test_a_table_without_a_known_image_is_not_a_table_of_images(text):
         assert find_columns(path, FolderSketch.of([*IMAGES, path], {path: text.encode()})) is None
 
 
-@given(st.sampled_from(["a.csv", "a.txt", "a.tsv", "a.jsonl", "a.parquet"]), st.binary(max_size=200))
+@given(
+    st.sampled_from(["a.csv", "a.txt", "a.tsv", "a.jsonl", "a.parquet"]), st.binary(max_size=200)
+)
 def test_whatever_a_file_begins_with_is_a_table_or_none(path, head):
     known = find_columns(path, FolderSketch.of([path, *IMAGES], {path: head}))
     assert known is None or set(known.columns) & {"uri", "bytes"}
@@ -154,16 +156,22 @@ GCS = "gs://b/a.jpg"
 
 def test_vertex_ai():
     use = {"dataItemResourceLabels": {ML_USE: "test", "x": "y"}}
-    one = {"classificationAnnotation": {"displayName": "daisy", "annotationResourceLabels": {"a": "b"}}}
+    one = {
+        "classificationAnnotation": {"displayName": "daisy", "annotationResourceLabels": {"a": "b"}}
+    }
     many = {"classificationAnnotations": [{"displayName": "a"}, {"displayName": "b"}]}
     box = {"displayName": "cat", "xMin": 0, "yMin": 0.25, "xMax": 0.5, "yMax": "x"}
-    assert read_vertex({"imageGcsUri": GCS, **one, **use}) == Entry(uri=GCS, label="daisy", split="test")
+    assert read_vertex({"imageGcsUri": GCS, **one, **use}) == Entry(
+        uri=GCS, label="daisy", split="test"
+    )
     assert read_vertex({"imageGcsUri": GCS, **many}) == Entry(uri=GCS, labels=["a", "b"])
     assert read_vertex({"imageGcsUri": GCS}) == Entry(uri=GCS)
-    assert read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}) == Entry(
-        uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"]
-    )
-    with pytest.raises(Rejected, match=r"column 'boundingBoxAnnotations.yMax': 'x' \(str\) is not a finite number"):
+    assert read_vertex(
+        {"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}
+    ) == Entry(uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"])
+    with pytest.raises(
+        Rejected, match=r"column 'boundingBoxAnnotations.yMax': 'x' \(str\) is not a finite number"
+    ):
         read_vertex({"imageGcsUri": GCS, "boundingBoxAnnotations": [box]})
 
 
@@ -171,11 +179,26 @@ def test_vertex_ai():
     ("more", "message"),
     [
         ({"imageGcsUri": None}, "column 'imageGcsUri' is empty"),
-        ({"dataItemResourceLabels": "test"}, "column 'dataItemResourceLabels': 'test' (str) is not a JSON object"),
-        ({"classificationAnnotation": {}}, "column 'classificationAnnotation.displayName' is empty"),
-        ({"classificationAnnotation": "a"}, "column 'classificationAnnotation': 'a' (str) is not a JSON object"),
-        ({"classificationAnnotations": 7}, "column 'classificationAnnotations': 7 (int) is not a list"),
-        ({"boundingBoxAnnotations": [{"displayName": "a"}]}, "column 'boundingBoxAnnotations.xMin' is empty"),
+        (
+            {"dataItemResourceLabels": "test"},
+            "column 'dataItemResourceLabels': 'test' (str) is not a JSON object",
+        ),
+        (
+            {"classificationAnnotation": {}},
+            "column 'classificationAnnotation.displayName' is empty",
+        ),
+        (
+            {"classificationAnnotation": "a"},
+            "column 'classificationAnnotation': 'a' (str) is not a JSON object",
+        ),
+        (
+            {"classificationAnnotations": 7},
+            "column 'classificationAnnotations': 7 (int) is not a list",
+        ),
+        (
+            {"boundingBoxAnnotations": [{"displayName": "a"}]},
+            "column 'boundingBoxAnnotations.xMin' is empty",
+        ),
     ],
 )
 def test_lines_that_vertex_ai_would_not_take(more, message):
@@ -192,12 +215,18 @@ def test_lines_that_vertex_ai_would_not_take(more, message):
         (",p,daisy", Entry(uri="p", label="daisy", labels=["daisy"])),
         ("training, p ,daisy,,", Entry(uri="p", split="TRAINING", label="daisy", labels=["daisy"])),
         ("UNASSIGNED,p,a,b,a", Entry(uri="p", split="UNASSIGNED", labels=["a", "b"])),
-        ("p,a,b,c,d,e,f,g,h,i", Entry(uri="p", labels=["a", "b", "c", "d", "e", "f", "g", "h", "i"])),
+        (
+            "p,a,b,c,d,e,f,g,h,i",
+            Entry(uri="p", labels=["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
+        ),
         (
             "TEST,p,cat,0.1,0.2,,,0.3,0.4,,",
             Entry(uri="p", split="TEST", boxes=[[0.1, 0.2, 0.3, 0.4]], box_labels=["cat"]),
         ),
-        ("p,cat,.1,.2,.3,.2,.3,.4,.1,.4", Entry(uri="p", boxes=[[0.1, 0.2, 0.3, 0.4]], box_labels=["cat"])),
+        (
+            "p,cat,.1,.2,.3,.2,.3,.4,.1,.4",
+            Entry(uri="p", boxes=[[0.1, 0.2, 0.3, 0.4]], box_labels=["cat"]),
+        ),
         ("TEST,p,,,,,,,,,", Entry(uri="p", split="TEST", boxes=[])),
     ],
 )

@@ -60,18 +60,24 @@ def test_lists():
 def test_numbers_of_classes():
     assert texts_of([1, "0", "x"], "c", "|", ["cat", "dog"]) == ["dog", "cat", "x"]
     for number in (2, "2", -1):
-        with pytest.raises(Rejected, match=rf"column 'c': {number} \(int\) is not one of the 2 classes"):
+        with pytest.raises(
+            Rejected, match=rf"column 'c': {number} \(int\) is not one of the 2 classes"
+        ):
             text_of(number, "c", ["cat", "dog"])
 
 
 @given(st.integers(-(2**63), 2**63 - 1))
 def test_integers(number):
-    assert feature_value(number, "int64", "x") == feature_value(f" {number} ", "int64", "x") == number
+    assert (
+        feature_value(number, "int64", "x") == feature_value(f" {number} ", "int64", "x") == number
+    )
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
 def test_floats(number):
-    assert feature_value(number, "float", "x") == feature_value(repr(number), "float", "x") == number
+    assert (
+        feature_value(number, "float", "x") == feature_value(repr(number), "float", "x") == number
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +136,16 @@ def test_boxes():
 @pytest.mark.parametrize(
     "value",
     [
-        *([[box]] for box in ([1, 2, 3], [1, 2, 3, "4"], [1, 2, 3, True], [1, 2, 3, math.nan], [1, 2, 3, -math.inf])),
+        *(
+            [[box]]
+            for box in (
+                [1, 2, 3],
+                [1, 2, 3, "4"],
+                [1, 2, 3, True],
+                [1, 2, 3, math.nan],
+                [1, 2, 3, -math.inf],
+            )
+        ),
         *([1, 2, 3, 4], [[1, 2, 3, 10**400]], [["1, 2, 3, 4"]], "{}", "1,2,3,4", 5),
     ],
 )
@@ -149,8 +164,14 @@ BOXES = [[302.0, 109.0, 375.0, 161.0], [0.0, 0.0, 1.0, 2.0]]
         OBJECTS,
         json.dumps(OBJECTS),
         {"bbox": OBJECTS["bbox"], "category": [1, 0], "area": [1, 2]},
-        [{"bbox": box, "category": number} for box, number in zip(OBJECTS["bbox"], (1, 0), strict=True)],
-        [{"bbox": box, "categories": name} for box, name in zip(OBJECTS["bbox"], ("dog", "cat"), strict=True)],
+        [
+            {"bbox": box, "category": number}
+            for box, number in zip(OBJECTS["bbox"], (1, 0), strict=True)
+        ],
+        [
+            {"bbox": box, "categories": name}
+            for box, name in zip(OBJECTS["bbox"], ("dog", "cat"), strict=True)
+        ],
     ],
 )
 def test_objects(value):
@@ -161,7 +182,9 @@ def test_without_names_numbers_are_names():
     assert objects_from(OBJECTS, "objects") == (BOXES, ["1", "0"])
 
 
-@pytest.mark.parametrize("value", [None, "", {}, [], {"bbox": [], "categories": []}, {"bbox": None}])
+@pytest.mark.parametrize(
+    "value", [None, "", {}, [], {"bbox": [], "categories": []}, {"bbox": None}]
+)
 def test_no_objects(value):
     assert objects_from(value, "objects") == ([], [])
 
@@ -172,11 +195,20 @@ def test_no_objects(value):
         ("{", "column 'o': '{' (str) is not JSON"),
         ("7", "column 'o': 7 (int) is not an object with bbox and categories"),
         ([3], "column 'o': [3] (list) is not an object with bbox and categories"),
-        ({"bbox": [[1, 2, 3]], "category": [0]}, "column 'o.bbox': [1, 2, 3] (list) is not a list of four numbers"),
+        (
+            {"bbox": [[1, 2, 3]], "category": [0]},
+            "column 'o.bbox': [1, 2, 3] (list) is not a list of four numbers",
+        ),
         ({"bbox": [[1, 2, 3, 4]]}, "column 'o': there are 1 boxes and 0 labels"),
         ([{"bbox": [1, 2, 3, 4]}], "column 'o': there are 1 boxes and 0 labels"),
-        ({"bbox": [[1, 2, 3, 4]], "category": [2]}, "column 'o.categories': 2 (int) is not one of the 2 classes"),
-        ({"bbox": [[1, 2, 3, 4]], "category": [0.5]}, "column 'o.categories': 0.5 (float) is not text"),
+        (
+            {"bbox": [[1, 2, 3, 4]], "category": [2]},
+            "column 'o.categories': 2 (int) is not one of the 2 classes",
+        ),
+        (
+            {"bbox": [[1, 2, 3, 4]], "category": [0.5]},
+            "column 'o.categories': 0.5 (float) is not text",
+        ),
     ],
 )
 def test_cells_that_are_not_objects(value, sentence):

@@ -6,7 +6,13 @@ import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.tables.manifest_columns import CellReader, Columns, Entry, FeatureColumn, FeatureFrom
+from recordmill.transforms.inputs.tables.manifest_columns import (
+    CellReader,
+    Columns,
+    Entry,
+    FeatureColumn,
+    FeatureFrom,
+)
 
 
 def reader(features=None, class_names=None, **columns):
@@ -15,7 +21,10 @@ def reader(features=None, class_names=None, **columns):
 
 def test_columns_say_what_a_row_says():
     read = reader(
-        {"x/age": FeatureColumn(column="age", type="int64"), "x/tags": FeatureColumn(column="tags", many=True)},
+        {
+            "x/age": FeatureColumn(column="age", type="int64"),
+            "x/tags": FeatureColumn(column="tags", many=True),
+        },
         uri="path",
         label="class",
         labels="tags",
@@ -65,7 +74,9 @@ def test_what_may_be_missing_and_what_not():
 
 def test_nothing_but_blanks_is_nothing():
     read = reader(uri="path", label="class", labels="tags", group="patient").read
-    assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == Entry(uri="a", label="b", labels=[])
+    assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == Entry(
+        uri="a", label="b", labels=[]
+    )
     for cells, message in (
         ({"path": "a", "class": " \t"}, r"^bad_row: column 'class' is empty$"),
         ({"path": "a", "class": "b", "tags": ["x", " "]}, r"^bad_row: column 'tags' is empty$"),
@@ -80,7 +91,8 @@ def test_a_text_is_not_a_name(column):
     read = reader(uri="path", label="class", group="patient").read
     assert read({**cells, column: "x" * 4096})
     with pytest.raises(
-        Rejected, match=rf"^\w+: column '{column}': 'x+\.* has 4,097 characters, but a name has at most 4,096$"
+        Rejected,
+        match=rf"^\w+: column '{column}': 'x+\.* has 4,097 characters, but a name has at most 4,096$",
     ):
         read({**cells, column: "x" * 4097})
 
@@ -95,9 +107,14 @@ def test_an_empty_class_may_be_kept_as_none():
 
 def test_names_of_numbered_classes():
     read = reader(
-        uri="path", label="class", labels="tags", class_names={"class": ["cat", "dog"], "tags": ["x", "y"]}
+        uri="path",
+        label="class",
+        labels="tags",
+        class_names={"class": ["cat", "dog"], "tags": ["x", "y"]},
     ).read
-    assert read({"path": "a", "class": 1, "tags": [1, 0]}) == Entry(uri="a", label="dog", labels=["y", "x"])
+    assert read({"path": "a", "class": 1, "tags": [1, 0]}) == Entry(
+        uri="a", label="dog", labels=["y", "x"]
+    )
 
 
 def test_boxes_and_their_labels_are_as_many():
@@ -140,7 +157,9 @@ def test_columns_that_cannot_be(columns, sentence):
 
 
 def test_a_feature_without_a_column_names_its_key():
-    with pytest.raises(ValueError, match=r"^source\.features_from\.a\.column is empty: name the column$"):
+    with pytest.raises(
+        ValueError, match=r"^source\.features_from\.a\.column is empty: name the column$"
+    ):
         FeatureColumn(column="").check("a")
 
 
@@ -190,7 +209,16 @@ def test_a_row_may_be_a_box():
     ],
 )
 def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
-    cells = {"file": "a.jpg", "x1": "1", "y1": "2", "x2": "3", "y2": "4", "class": "cat", "w": "9", "h": "9"}
+    cells = {
+        "file": "a.jpg",
+        "x1": "1",
+        "y1": "2",
+        "x2": "3",
+        "y2": "4",
+        "class": "cat",
+        "w": "9",
+        "h": "9",
+    }
     entry = reader(**BOX, width="w", height="h").read({**cells, **cell})
     assert entry == Entry(uri="a.jpg", boxes=[], fault=fault)
     with pytest.raises(Rejected, match="column 'file' is empty"):
@@ -205,10 +233,16 @@ def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
             "source.columns: xmin, ymin, xmax, ymax, box_label go together: name all",
         ),
         ({**BOX, "objects": "o"}, "source.columns.objects and xmin both name boxes: remove one"),
-        ({**BOX, "uri": "", "bytes": "b"}, "source.columns.xmin: rows of one image are joined by source.columns.uri"),
+        (
+            {**BOX, "uri": "", "bytes": "b"},
+            "source.columns.xmin: rows of one image are joined by source.columns.uri",
+        ),
         ({"uri": "u", "width": "w"}, "source.columns: width, height go together"),
         ({**BOX, "width": "w"}, "source.columns: width, height go together"),
-        ({"uri": "a{b"}, "source.columns.uri is 'a{b': write columns in braces and an extension, such as "),
+        (
+            {"uri": "a{b"},
+            "source.columns.uri is 'a{b': write columns in braces and an extension, such as ",
+        ),
         (
             {"uri": "a{}"},
             "source.columns.uri is 'a{}': write columns in braces and an extension, such as images/{id}.jpg",
@@ -217,7 +251,10 @@ def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
             {"uri": "{a}.*"},
             "source.columns.uri is '{a}.*': write columns in braces and an extension, such as images/{id}.jpg",
         ),
-        ({"uri": "{a}}.jpg"}, "source.columns.uri is '{a}}.jpg': write columns in braces and an extension, such as "),
+        (
+            {"uri": "{a}}.jpg"},
+            "source.columns.uri is '{a}}.jpg': write columns in braces and an extension, such as ",
+        ),
     ],
 )
 def test_paths_and_boxes_of_columns_that_cannot_be(columns, sentence):
@@ -263,7 +300,10 @@ def test_a_feature_as_examples_have_it(settings, expected):
             {"page": "7", "type": "int64", "default": "one"},
             "source.features_from.a.default is 'one', which is not of type int64",
         ),
-        ({"page": "7", "default": 1.5}, "source.features_from.a.default is 1.5, which is not of type bytes"),
+        (
+            {"page": "7", "default": 1.5},
+            "source.features_from.a.default is 1.5, which is not of type bytes",
+        ),
     ],
 )
 def test_a_wish_that_cannot_be_names_its_key(settings, sentence):
@@ -280,9 +320,18 @@ def test_rows_of_boxes_of_one_image_become_one():
 @pytest.mark.parametrize(
     ("other", "sentence"),
     [
-        (Entry(uri="p", boxes=[], split="TEST"), "its split is 'TEST', and an earlier row of 'p' has ''"),
-        (Entry(uri="p", boxes=[], size=(4, 3)), "its size is (4, 3), and an earlier row of 'p' has None"),
-        (Entry(uri="p", boxes=[], features={"n": 1}), "its features is {'n': 1}, and an earlier row of 'p' has {}"),
+        (
+            Entry(uri="p", boxes=[], split="TEST"),
+            "its split is 'TEST', and an earlier row of 'p' has ''",
+        ),
+        (
+            Entry(uri="p", boxes=[], size=(4, 3)),
+            "its size is (4, 3), and an earlier row of 'p' has None",
+        ),
+        (
+            Entry(uri="p", boxes=[], features={"n": 1}),
+            "its features is {'n': 1}, and an earlier row of 'p' has {}",
+        ),
     ],
 )
 def test_rows_that_contradict_each_other_are_refused(other, sentence):

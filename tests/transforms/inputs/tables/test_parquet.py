@@ -33,7 +33,9 @@ def read(content, *columns):
 
 
 def test_rows_have_the_columns_asked_for():
-    content = written(pa.table({"a": range(3000), "b": [[str(n)] for n in range(3000)], "c": [0.5] * 3000}))
+    content = written(
+        pa.table({"a": range(3000), "b": [[str(n)] for n in range(3000)], "c": [0.5] * 3000})
+    )
     rows = read(content, "b", "a")
     assert [row.cells for row in rows] == [{"a": n, "b": [str(n)]} for n in range(3000)]
     assert [row.number for row in rows[:2]] == [1, 2]
@@ -42,19 +44,25 @@ def test_rows_have_the_columns_asked_for():
 
 @pytest.mark.parametrize("damage", [b"", b"PAR1", b"no parquet at all, but long enough to look"])
 def test_a_file_that_is_not_parquet_is_reported_in_one_sentence(damage):
-    with pytest.raises(UnreadableTableError, match=r"^it is not Parquet, or it is damaged: [^\n]+$"):
+    with pytest.raises(
+        UnreadableTableError, match=r"^it is not Parquet, or it is damaged: [^\n]+$"
+    ):
         read(damage, "a")
 
 
 def test_text_that_is_not_utf_8_ends_the_table():
-    texts = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")])
+    texts = pa.Array.from_buffers(
+        pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\1\0\0\0"), pa.py_buffer(b"\xff")]
+    )
     with pytest.raises(UnreadableTableError, match=r"^text in it is not UTF-8: b'.*': correct it$"):
         read(written(pa.table({"a": texts})), "a")
 
 
 def test_damaged_names_of_columns_are_reported_in_one_sentence():
     content = written(pa.table({"aaaa": [1]})).replace(b"aaaa", b"aa\xffa")
-    with pytest.raises(UnreadableTableError, match=r"^text in it is not UTF-8: b'aa\\xffa': correct it$"):
+    with pytest.raises(
+        UnreadableTableError, match=r"^text in it is not UTF-8: b'aa\\xffa': correct it$"
+    ):
         read(content, "aaaa")
 
 
@@ -66,7 +74,9 @@ def test_columns_of_a_small_row_group_are_not_looked_at_since_pyarrow_aborts_at_
 def test_a_damaged_page_is_reported_in_one_sentence():
     content = bytearray(written(pa.table({"a": [str(n) for n in range(9000)]}), compression="zstd"))
     content[40:4000] = bytes(3960)
-    with pytest.raises(UnreadableTableError, match=r"^it is not Parquet, or it is damaged: [^\n]+$"):
+    with pytest.raises(
+        UnreadableTableError, match=r"^it is not Parquet, or it is damaged: [^\n]+$"
+    ):
         read(bytes(content), "a")
 
 
@@ -75,11 +85,23 @@ def test_names_of_classes():
         "a": {"names": ["x", "y"], "_type": "ClassLabel"},
         "b": {"feature": {"names": ["z"]}},
         "c": {"dtype": "int64"},
-        "d": {"bbox": {"_type": "List"}, "categories": {"feature": {"names": ["p", "q"]}, "_type": "List"}},
+        "d": {
+            "bbox": {"_type": "List"},
+            "categories": {"feature": {"names": ["p", "q"]}, "_type": "List"},
+        },
         "e": [{"bbox": {"_type": "List"}, "category": {"names": ["r"], "_type": "ClassLabel"}}],
     }
-    schema = pa.schema([("a", pa.int64())], {"huggingface": json.dumps({"info": {"features": features}})})
-    assert [class_names(schema, name) for name in "abcdef"] == [["x", "y"], ["z"], [], ["p", "q"], ["r"], []]
+    schema = pa.schema(
+        [("a", pa.int64())], {"huggingface": json.dumps({"info": {"features": features}})}
+    )
+    assert [class_names(schema, name) for name in "abcdef"] == [
+        ["x", "y"],
+        ["z"],
+        [],
+        ["p", "q"],
+        ["r"],
+        [],
+    ]
     assert class_names(pa.schema([("a", pa.int64())]), "a") == []
     assert class_names(pa.schema([("a", pa.int64())], {"huggingface": "{"}), "a") == []
 
@@ -91,8 +113,14 @@ def test_names_of_classes():
         (pa.large_binary(), ""),
         (pa.struct([("path", pa.string()), ("bytes", pa.binary())]), ""),
         (pa.string(), "its type is string, not binary or a struct with binary `bytes`"),
-        (pa.struct([("bytes", pa.string())]), "its type is string, not binary or a struct with binary `bytes`"),
-        (pa.struct([("x", pa.int8())]), "its type is struct<x: int8>, not binary or a struct with binary `bytes`"),
+        (
+            pa.struct([("bytes", pa.string())]),
+            "its type is string, not binary or a struct with binary `bytes`",
+        ),
+        (
+            pa.struct([("x", pa.int8())]),
+            "its type is struct<x: int8>, not binary or a struct with binary `bytes`",
+        ),
     ],
 )
 def test_columns_that_can_hold_files(kind, fault):
@@ -101,7 +129,9 @@ def test_columns_that_can_hold_files(kind, fault):
 
 def test_a_bomb_is_refused_by_what_its_footer_states():
     """Eight values of 100 MB are a file of 100 KB, and took 3 GB of memory."""
-    bomb = written(pa.table({"a": [1], "b": [bytes(80_000_000)]}), compression="zstd", use_dictionary=False)
+    bomb = written(
+        pa.table({"a": [1], "b": [bytes(80_000_000)]}), compression="zstd", use_dictionary=False
+    )
     assert len(bomb) < 100_000
     with open_parquet(io.BytesIO(bomb)) as parquet:
         check_sizes(parquet, ["a"])
@@ -113,12 +143,17 @@ def test_a_bomb_is_refused_by_what_its_footer_states():
 def test_columns_in_structs_count_too():
     images = pa.table({"image": [{"bytes": bytes(80_000_000), "path": "a"}]})
     content = io.BytesIO(written(images, compression="zstd", use_dictionary=False))
-    with open_parquet(content) as parquet, pytest.raises(UnreadableTableError, match=r"^column 'image' becomes"):
+    with (
+        open_parquet(content) as parquet,
+        pytest.raises(UnreadableTableError, match=r"^column 'image' becomes"),
+    ):
         check_sizes(parquet, {"image"})
 
 
 def read_cell(path, row, max_bytes=10**6, version="1"):
-    return read_parquet_cell(ImageRef("k", str(path), -1, version, offset=row, packing="parquet"), "x", max_bytes)
+    return read_parquet_cell(
+        ImageRef("k", str(path), -1, version, offset=row, packing="parquet"), "x", max_bytes
+    )
 
 
 VALUES = [b"" if n % 10 == 7 else random.Random(n).randbytes(n * 13 % 500) for n in range(100)]
@@ -153,7 +188,8 @@ def test_a_rewritten_file_is_unpacked_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "kind", [pa.binary(), pa.large_binary(), pa.struct([("path", pa.string()), ("bytes", pa.binary())])]
+    "kind",
+    [pa.binary(), pa.large_binary(), pa.struct([("path", pa.string()), ("bytes", pa.binary())])],
 )
 def test_cells_that_cannot_be_read(kind, tmp_path):
     data = {"bytes": b"x" * 256} if pa.types.is_struct(kind) else b"x" * 256
@@ -201,5 +237,7 @@ def test_a_large_value_that_many_rows_share_is_not_written_out_for_each(tmp_path
     pq.write_table(pa.table({"x": [value] * 50}), tmp_path / "few.parquet")
     pq.write_table(pa.table({"x": [value] * 5000}), tmp_path / "many.parquet")
     assert read_cell(tmp_path / "few.parquet", 49) == value
-    with pytest.raises(Rejected, match=r"^bad_packing: column 'x' becomes more than 100 times its size$"):
+    with pytest.raises(
+        Rejected, match=r"^bad_packing: column 'x' becomes more than 100 times its size$"
+    ):
         read_cell(tmp_path / "many.parquet", 0)

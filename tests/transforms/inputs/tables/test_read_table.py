@@ -31,24 +31,39 @@ def test_each_kind_gives_the_columns_asked_for(tmp_path):
         tmp_path / "t.parquet",
     ):
         assert read(path) == [{"a": "1", "b": "2"}]
-    assert read(write(tmp_path / "t.ndjson", b'{"a": "1", "x": 2}\n{"b": "3"}\n')) == [{"a": "1", "x": 2}, {"b": "3"}]
-    assert read(write(tmp_path / "t.txt", b"1;2\n"), format="csv", names=("a", "b"), delimiter=";") == [
-        {"a": "1", "b": "2"}
+    assert read(write(tmp_path / "t.ndjson", b'{"a": "1", "x": 2}\n{"b": "3"}\n')) == [
+        {"a": "1", "x": 2},
+        {"b": "3"},
     ]
+    assert read(
+        write(tmp_path / "t.txt", b"1;2\n"), format="csv", names=("a", "b"), delimiter=";"
+    ) == [{"a": "1", "b": "2"}]
     assert read(write(tmp_path / "r.csv", b"1\n2,3\n"), {}, ragged=True) == [["1"], ["2", "3"]]
 
 
 def test_a_list_has_the_delimiter_of_its_first_line(tmp_path):
-    for content in (b"a b\n1 2\n", b"a,b\n1, 2\n", b"a\tb\n1\t2\n", b"a;b\n1;2\n", b"\n  a   b \n\n 1\t 2\n"):
+    for content in (
+        b"a b\n1 2\n",
+        b"a,b\n1, 2\n",
+        b"a\tb\n1\t2\n",
+        b"a;b\n1;2\n",
+        b"\n  a   b \n\n 1\t 2\n",
+    ):
         assert read(write(tmp_path / "t.txt", content)) == [{"a": "1", "b": "2"}]
     named = {"wanted": {"a": "x", "b": "y"}, "names": ("a", "b")}
     assert read(write(tmp_path / "t.txt", b"one two.jpg 2\n3 4"), **named) == [
         {"a": "one two.jpg", "b": "2"},
         {"a": "3", "b": "4"},
     ]
-    with read_table(str(write(tmp_path / "t.txt", b"1, 2, 3\n")), TableFormat(names=("a", "b")), WANTED) as table:
-        assert [row.fault for row in table.rows] == ["it has 3 cells, and source.names has 2 columns"]
-    assert read(write(tmp_path / "t.txt.gz", gzip.compress(b"1, 2\n")), **named) == [{"a": "1", "b": "2"}]
+    with read_table(
+        str(write(tmp_path / "t.txt", b"1, 2, 3\n")), TableFormat(names=("a", "b")), WANTED
+    ) as table:
+        assert [row.fault for row in table.rows] == [
+            "it has 3 cells, and source.names has 2 columns"
+        ]
+    assert read(write(tmp_path / "t.txt.gz", gzip.compress(b"1, 2\n")), **named) == [
+        {"a": "1", "b": "2"}
+    ]
     assert read(write(tmp_path / "t.txt", b"a b.jpg\nc,d.jpg\n"), {"a": "x"}, names=("a",)) == [
         {"a": "a b.jpg"},
         {"a": "c,d.jpg"},
@@ -99,9 +114,15 @@ def test_a_damaged_gzip_file_ends_the_table(damage, sentence, tmp_path):
 def test_of_a_gzip_file_that_becomes_too_much_not_one_row_is_made(row, tmp_path):
     """A billion empty lines are 2 MB; made into rows first and refused then they took minutes."""
     path = write(tmp_path / "t.csv.gz", gzip.compress(b"a,b\n" + row * (30 * 2**20 // len(row))))
-    with pytest.raises(UnreadableTableError) as raised, read_table(str(path), TableFormat(), WANTED) as table:
+    with (
+        pytest.raises(UnreadableTableError) as raised,
+        read_table(str(path), TableFormat(), WANTED) as table,
+    ):
         next(table.rows)
-    assert str(raised.value) == "the gzip file unpacks to more than 100 times its size: unpack it, if that is right"
+    assert (
+        str(raised.value)
+        == "the gzip file unpacks to more than 100 times its size: unpack it, if that is right"
+    )
 
 
 def test_a_small_table_may_become_a_hundred_times_its_size_and_more(tmp_path):
@@ -123,8 +144,16 @@ def test_what_is_not_asked_for_is_not_read(tmp_path):
         ("t.csv", b"a,c\n", "it has no column 'b' (source.columns.uri), only 'a', 'c': " + ADVICE),
         ("t.csv", b"a,b,b\n", "it has 2 columns 'b' (source.columns.uri): rename all but one"),
         ("t.csv", b"", "it is empty: it needs a row with the columns' names, or source.names"),
-        ("t.csv", b'"a"b\n', "row 1, which names the columns: it is not a row of a table: ',' expected after '\"'"),
-        ("t.dat", b"a,b\n", "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet"),
+        (
+            "t.csv",
+            b'"a"b\n',
+            "row 1, which names the columns: it is not a row of a table: ',' expected after '\"'",
+        ),
+        (
+            "t.dat",
+            b"a,b\n",
+            "its name does not say what it is: set source.format: csv, tsv, jsonl or parquet",
+        ),
         ("gone.csv", None, "it cannot be read: no such file or directory"),
     ],
 )
@@ -149,5 +178,7 @@ def test_all_columns_are_read_where_none_are_named(tmp_path):
     pq.write_table(pa.table({"a": ["1"], "b": ["2"]}), tmp_path / "t.parquet")
     for path in (write(tmp_path / "t.csv", b"a,b\n1,2\n"), tmp_path / "t.parquet"):
         assert read(path, None) == [{"a": "1", "b": "2"}]
-    with pytest.raises(UnreadableTableError, match=r"^it has 2 columns 'a' \(its header\): rename all but one$"):
+    with pytest.raises(
+        UnreadableTableError, match=r"^it has 2 columns 'a' \(its header\): rename all but one$"
+    ):
         read(write(tmp_path / "u.csv", b"a,a\n1,2\n"), None)

@@ -25,7 +25,10 @@ def text_lines_of(content, encoding, stream=io.BytesIO):
     return TextLines(io.BufferedReader(stream(content)), encoding)
 
 
-@given(st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))), st.sampled_from(ENCODINGS))
+@given(
+    st.lists(st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]))),
+    st.sampled_from(ENCODINGS),
+)
 def test_lines_are_exact_and_counted(texts, encoding):
     content = "\n".join(["first", *texts]).encode(encoding)
     lines = text_lines_of(content, encoding, Dripping)
@@ -48,8 +51,14 @@ def test_a_byte_order_mark_is_not_part_of_the_first_line(encoding):
 
 def test_a_line_feed_is_found_only_where_a_letter_begins():
     text = "\u0a00\u000a\u0a0a\u0a00"  # bytes 0a everywhere
-    assert list(text_lines_of(text.encode("utf-16-be"), "utf-16-be")) == ["\u0a00\n", "\u0a0a\u0a00"]
-    assert list(text_lines_of(text.encode("utf-16-le"), "utf-16-le")) == ["\u0a00\n", "\u0a0a\u0a00"]
+    assert list(text_lines_of(text.encode("utf-16-be"), "utf-16-be")) == [
+        "\u0a00\n",
+        "\u0a0a\u0a00",
+    ]
+    assert list(text_lines_of(text.encode("utf-16-le"), "utf-16-le")) == [
+        "\u0a00\n",
+        "\u0a0a\u0a00",
+    ]
 
 
 def test_the_line_after_one_in_another_encoding_is_read():
@@ -71,14 +80,23 @@ def test_a_line_without_end_is_not_kept_in_memory(ends, monkeypatch):
     stream = io.BytesIO(b"short\n" + b"x" * 3_000_000 + b"\n" * ends)
     lines = TextLines(io.BufferedReader(stream), "utf-8")
     assert next(lines) == "short\n"
-    with pytest.raises(UnreadableTableError, match=r"^line 2 has over 1,000,000 characters: are line ends missing\?$"):
+    with pytest.raises(
+        UnreadableTableError,
+        match=r"^line 2 has over 1,000,000 characters: are line ends missing\?$",
+    ):
         next(lines)
     assert stream.tell() < 1_100_000
 
 
 def test_an_encoding_that_is_none():
     TableFormat(encoding="cp1252").check_format()
-    for name in ("utf-99", "hex", "rot13", "punycode", "idna"):  # the last two cannot go on after an error
+    for name in (
+        "utf-99",
+        "hex",
+        "rot13",
+        "punycode",
+        "idna",
+    ):  # the last two cannot go on after an error
         with pytest.raises(ValueError, match=f"^source.encoding '{name}' is not a known encoding"):
             TableFormat(encoding=name).check_format()
 

@@ -8,7 +8,12 @@ from hypothesis import strategies as st
 
 from recordmill.transforms.inputs.tables import read_table
 from recordmill.transforms.inputs.tables.cells import UnreadableTableError
-from recordmill.transforms.inputs.tables.read_table import TableFormat, TextLines, read_csv_rows, read_jsonl_rows
+from recordmill.transforms.inputs.tables.read_table import (
+    TableFormat,
+    TextLines,
+    read_csv_rows,
+    read_jsonl_rows,
+)
 
 
 def lines_of(content, encoding="utf-8"):
@@ -72,7 +77,9 @@ def test_a_quote_that_is_never_closed_ends_the_table(monkeypatch):
 @pytest.mark.parametrize("read_rows", [read, lambda content: read_json(content.encode())])
 def test_empty_lines_are_skipped_and_a_million_of_them_end_the_table(read_rows):
     assert [row.number for row in read_rows("\n" * 1000 + "{}\n")] == [1001]
-    with pytest.raises(UnreadableTableError, match=r"^it has over 1,048,576 empty lines: remove them$"):
+    with pytest.raises(
+        UnreadableTableError, match=r"^it has over 1,048,576 empty lines: remove them$"
+    ):
         read_rows("\n" * 1_100_000)
 
 
@@ -93,7 +100,10 @@ texts = st.text(st.characters(exclude_categories=["Cs"]))
 
 @given(
     st.lists(
-        st.dictionaries(texts, st.none() | texts | st.booleans() | st.floats(allow_nan=False, allow_infinity=False))
+        st.dictionaries(
+            texts,
+            st.none() | texts | st.booleans() | st.floats(allow_nan=False, allow_infinity=False),
+        )
     )
 )
 def test_every_object_comes_back(objects):

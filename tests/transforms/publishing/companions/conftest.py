@@ -29,11 +29,25 @@ IMAGES = {
 
 def converted(name: str, label: str | None, ids: dict[str, int], size: int) -> ConvertedImage:
     if label is None:
-        rejected = {"stage": "decode", "rejected": "truncated", "detail": "it ends early", "sha256": None}
+        rejected = {
+            "stage": "decode",
+            "rejected": "truncated",
+            "detail": "it ends early",
+            "sha256": None,
+        }
         return ConvertedImage(
-            None, row_from_json({"key": f"{name}.jpg", "spelling": None, "bytes": 9, "class": None, **rejected})
+            None,
+            row_from_json(
+                {"key": f"{name}.jpg", "spelling": None, "bytes": 9, "class": None, **rejected}
+            ),
         )
-    row = {"key": f"{label}/{name}.jpg", "bytes": size, "sha256": name * 8, "class": label, "label": ids.get(label)}
+    row = {
+        "key": f"{label}/{name}.jpg",
+        "bytes": size,
+        "sha256": name * 8,
+        "class": label,
+        "label": ids.get(label),
+    }
     row |= {"height": 6, "width": 8, "channels": 3, "moments": None, "changes": []}
     return ConvertedImage(bytes(size), row_from_json(row))
 
@@ -44,7 +58,9 @@ def stage(tmp_path):
     number = 0
 
     def make(
-        settings: DatasetSettings | None = None, labels: dict[str, int] | None = None, unlabelled: bool = False
+        settings: DatasetSettings | None = None,
+        labels: dict[str, int] | None = None,
+        unlabelled: bool = False,
     ) -> StagedDataset:
         nonlocal number
         number += 1
@@ -54,17 +70,33 @@ def stage(tmp_path):
         ids = {"cat": 0, "dog": 1, "emu": 2} if labels is None else labels
         reports = []
         for (split, index), classes in IMAGES.items():
-            images = [converted(f"{index}{at}", label, ids, 100 + at) for at, label in enumerate(classes)]
+            images = [
+                converted(f"{index}{at}", label, ids, 100 + at) for at, label in enumerate(classes)
+            ]
             if unlabelled:
                 images = [
-                    replace(image, row=replace(image.row, class_name=None, label=None)) if each == "emu" else image
+                    replace(image, row=replace(image.row, class_name=None, label=None))
+                    if each == "emu"
+                    else image
                     for image, each in zip(images, classes, strict=True)
                 ]
             mark = Fingerprint("0" * 64, "0" * 64)
-            reports.append(write_shard(str(folder), split, index, images, mark, settings.compression))
+            reports.append(
+                write_shard(str(folder), split, index, images, mark, settings.compression)
+            )
         recipe = {"seed": 0, "compression": settings.compression}
         starts = {"train": [0, 2**63], "test": [0]}
-        plan = Plan("0123456789abcdef", "convert", "", SplitCutoffs(), starts, LabelMap(ids), Summary(), [], recipe)
+        plan = Plan(
+            "0123456789abcdef",
+            "convert",
+            "",
+            SplitCutoffs(),
+            starts,
+            LabelMap(ids),
+            Summary(),
+            [],
+            recipe,
+        )
         shards = name_shards(reports, settings)
         ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), DuplicateCounts(SameBytes(), None)
         marker = build_marker(plan, shards, ledger, settings, gather_reports(reports), found)

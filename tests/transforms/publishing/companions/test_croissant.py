@@ -27,7 +27,10 @@ def test_files_and_rows_of_each_split_are_described(stage, say):
     }
     train, test = described["recordSet"]
     assert [each["@id"] for each in (train, test)] == ["images-train", "images-test"]
-    assert train["field"][4]["source"] == {"fileSet": {"@id": "sidecars-train"}, "extract": {"column": "width"}}
+    assert train["field"][4]["source"] == {
+        "fileSet": {"@id": "sidecars-train"},
+        "extract": {"column": "width"},
+    }
 
 
 def test_its_columns_are_the_sidecars(stage, say):

@@ -47,7 +47,10 @@ def test_it_says_what_the_dataset_is(stage, say):
 
 def test_it_accounts_for_everything(stage, say):
     dataset = stage()
-    noted = replace(dataset, marker=replace(dataset.marker, notes=("1. was *moved*",), changes={"rotated": 1_000}))
+    noted = replace(
+        dataset,
+        marker=replace(dataset.marker, notes=("1. was *moved*",), changes={"rotated": 1_000}),
+    )
     text = card(say, noted)
     assert section(text, "Outcome of everything listed").splitlines()[:5] == [
         "|  | reason | images |",
@@ -57,14 +60,20 @@ def test_it_accounts_for_everything(stage, say):
         "| rejected | `truncated`: the data ends before the image is complete | 1 |",
     ]
     assert text.count("\n- 1\\. was \\*moved\\*\n") == 1
-    assert re.search(r"^\| `rotated` \| .+ \| 1,000 \|$", section(text, "How it was made"), re.MULTILINE)
+    assert re.search(
+        r"^\| `rotated` \| .+ \| 1,000 \|$", section(text, "How it was made"), re.MULTILINE
+    )
     assert "Plan `0123456789abcdef`" in text
 
 
 def test_it_repeats_what_is_worth_a_look(stage, say):
     dataset = stage()
-    remarked = replace(dataset, remarks=[Remark("test has no image of *emu*.", "classes"), Remark("Two.", "sizes")])
-    assert section(card(say, remarked), "Worth a look") == "- test has no image of \\*emu\\*.\n- Two."
+    remarked = replace(
+        dataset, remarks=[Remark("test has no image of *emu*.", "classes"), Remark("Two.", "sizes")]
+    )
+    assert (
+        section(card(say, remarked), "Worth a look") == "- test has no image of \\*emu\\*.\n- Two."
+    )
     assert "Worth a look" not in card(say, dataset)
 
 
@@ -72,13 +81,20 @@ def test_it_accounts_for_boxes_and_images_without_any(stage, say):
     dataset = stage()
     marker = replace(
         dataset.marker,
-        splits={name: replace(split, instances={"cat": 2}) for name, split in dataset.marker.splits.items()},
+        splits={
+            name: replace(split, instances={"cat": 2})
+            for name, split in dataset.marker.splits.items()
+        },
         boxes={"cropped_away": 2, "listed": 9, "outside": 1, "written": 6, "clipped": 3},
         dropped_boxes={"outside": {"cat": 1}, "cropped_away": {"_dog_": 2}},
-        images_without_boxes=ImagesWithoutBoxes(no_file=1, all_dropped=1, dropped={"outside": {"cat": 1}}),
+        images_without_boxes=ImagesWithoutBoxes(
+            no_file=1, all_dropped=1, dropped={"outside": {"cat": 1}}
+        ),
     )
     text = card(say, replace(dataset, marker=marker))
-    assert section(text, "Labels").startswith("How many boxes of each class each split has:\n\n| id | class |")
+    assert section(text, "Labels").startswith(
+        "How many boxes of each class each split has:\n\n| id | class |"
+    )
     assert section(text, "Outcome of everything listed").split("\n\n")[1:] == [
         "| boxes | classes |  |\n| --- | --- | --- |\n| `listed` |  | 9 |\n| `written` |  | 6 |\n| `clipped` |  | 3 |\n"
         "| `cropped_away` | \\_dog\\_ | 2 |\n| `outside` | cat | 1 |",
@@ -136,12 +152,18 @@ def test_many_classes_are_counted(stage, say):
 
 
 def with_classes(dataset, classes):
-    splits = {name: replace(split, classes=classes(split)) for name, split in dataset.marker.splits.items()}
+    splits = {
+        name: replace(split, classes=classes(split))
+        for name, split in dataset.marker.splits.items()
+    }
     return replace(dataset, marker=replace(dataset.marker, splits=splits))
 
 
 def test_images_without_a_label_are_counted_too(stage, say):
-    assert section(card(say, stage(unlabelled=True)), "Labels").splitlines()[-1] == "|  | *no label* | 1 | 0 |"
+    assert (
+        section(card(say, stage(unlabelled=True)), "Labels").splitlines()[-1]
+        == "|  | *no label* | 1 | 0 |"
+    )
     text = card(say, with_classes(stage(labels={}), lambda split: {}))
     assert section(text, "Labels") == "There are none."
     assert "\n\n7 images, in 3 TFRecord files" in text

@@ -16,5 +16,8 @@ def test_an_index_has_offset_and_framed_length_of_each_record(stage, say):
         "sidecars/train-00000-of-00002.tfrecord.idx": b"0 116\n116 117\n233 119\n",
         "sidecars/train-00001-of-00002.tfrecord.idx": b"0 116\n116 117\n",
     }
-    sizes = {shard.entry.name: os.path.getsize(dataset.path_of(shard.report, "tfrecord")) for shard in dataset.shards}
+    sizes = {
+        shard.entry.name: os.path.getsize(dataset.path_of(shard.report, "tfrecord"))
+        for shard in dataset.shards
+    }
     assert list(sizes.values()) == [233, 352, 233]  # where the last records end

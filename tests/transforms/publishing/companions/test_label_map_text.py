@@ -1,6 +1,9 @@
 from make_settings import make_settings
 
-from recordmill.transforms.publishing.companions.describe_dataset import describe_label_map, note_background
+from recordmill.transforms.publishing.companions.describe_dataset import (
+    describe_label_map,
+    note_background,
+)
 
 
 def test_the_object_detection_apis_readers_get_their_label_map(stage, say):

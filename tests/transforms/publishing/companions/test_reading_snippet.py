@@ -36,7 +36,9 @@ def read(monkeypatch):
     pytest.importorskip("tensorflow")
 
     def read(folder, tail=""):
-        (folder / "snippet.py").write_text(reading_snippet(read_marker(str(folder))) + tail, encoding="utf-8")
+        (folder / "snippet.py").write_text(
+            reading_snippet(read_marker(str(folder))) + tail, encoding="utf-8"
+        )
         with monkeypatch.context() as patch:
             for name in [each for each in sys.modules if each.partition(".")[0] == "recordmill"]:
                 patch.setitem(sys.modules, name, None)
@@ -53,13 +55,25 @@ def convert(tmp_path, **settings):
         for number in range(4):
             image = Image.new("RGB", (20 + number, 10), (shade, shade + number, 0))
             image.save(tmp_path / "in" / name / f"{number}.jpg")
-    flags = [f"--set={key.replace('__', '.')}={json.dumps(value)}" for key, value in settings.items()]
+    flags = [
+        f"--set={key.replace('__', '.')}={json.dumps(value)}" for key, value in settings.items()
+    ]
     places = [f"--input={tmp_path / 'in'}", f"--output={tmp_path / 'out'}"]
     assert launch([*places, *flags], build) == 0
     return tmp_path / "out"
 
 
-def publish(folder, features, records, *, store="encoded", rows=(), labels=None, classes=None, compression="none"):
+def publish(
+    folder,
+    features,
+    records,
+    *,
+    store="encoded",
+    rows=(),
+    labels=None,
+    classes=None,
+    compression="none",
+):
     """A dataset of one shard, put together by hand, for features that no source here has."""
     folder.mkdir()
     sink = RecordSink(str(folder / "x.tfrecord"), compression)
@@ -70,17 +84,25 @@ def publish(folder, features, records, *, store="encoded", rows=(), labels=None,
     shard = {"name": "x.tfrecord", "sidecar": "x.jsonl", "records": len(records)}
     split = {"records": len(records), "classes": classes or {}, "shards": [shard]}
     recipe = {"compression": compression, "images": {"store": store}}
-    marker = marker_json(recipe, features=to_json(feature_schema(features)), labels=labels or {}, splits={"all": split})
+    marker = marker_json(
+        recipe,
+        features=to_json(feature_schema(features)),
+        labels=labels or {},
+        splits={"all": split},
+    )
     (folder / "recordmill.json").write_text(json.dumps(marker))
     return folder
 
 
 @pytest.mark.parametrize(
-    ("convention", "compression"), [("default", "gzip"), ("tutorial", "none"), ("image_tfrecord_builder", "gzip")]
+    ("convention", "compression"),
+    [("default", "gzip"), ("tutorial", "none"), ("image_tfrecord_builder", "gzip")],
 )
 def test_converted_datasets_are_read_with_tensorflow_alone(read, tmp_path, convention, compression):
     settings = {"convention": convention, "compression": compression, "name": "zoo"}
-    folder = convert(tmp_path, splits__fractions={"test": 0.5, "train": 0.5}, shards__count=2, **settings)
+    folder = convert(
+        tmp_path, splits__fractions={"test": 0.5, "train": 0.5}, shards__count=2, **settings
+    )
     printed = read(folder, "print('COUNT', len(list(dataset)))")
     marker = json.loads((folder / "recordmill.json").read_bytes())
     assert f"COUNT {marker['splits']['train']['records']}" in printed
@@ -93,7 +115,9 @@ def test_raw_pixels_are_read(read, tmp_path, sized):
     record = {"encoded": pixels.tobytes(), "label": 1, "height": 2, "width": 3}
     features = (ENCODED, LABEL, *SIDES) if sized else (ENCODED, LABEL)
     rows = [{"key": "x", "rejected": "empty"}, {"key": "y", "height": 2, "width": 3}]
-    folder = publish(tmp_path / "raw", features, [record], store="raw", rows=rows, labels={"fox": 1})
+    folder = publish(
+        tmp_path / "raw", features, [record], store="raw", rows=rows, labels={"fox": 1}
+    )
     printed = read(folder, TAIL)
     assert "(2, 3, 3) fox\n" in printed
     assert f"VALUE [2, 3, 3] {pixels.sum()}\n" in printed
@@ -115,7 +139,12 @@ def test_several_labels_and_none_are_read(read, tmp_path):
     image.save(tmp_path / "x.png")
     encoded = (tmp_path / "x.png").read_bytes()
     many = Feature("label", "int64", "labels", "class ids", many=True)
-    folder = publish(tmp_path / "many", (ENCODED, many), [{"encoded": encoded, "labels": [3, 4]}], labels={"a": 3})
+    folder = publish(
+        tmp_path / "many",
+        (ENCODED, many),
+        [{"encoded": encoded, "labels": [3, 4]}],
+        labels={"a": 3},
+    )
     assert "(2, 4, 3) [3 4]\n" in read(folder)
     folder = publish(tmp_path / "none", (ENCODED,), [{"encoded": encoded}])
     assert read(folder) == "(2, 4, 3)\n"
@@ -138,7 +167,9 @@ def test_boxes_are_read_with_their_image(read, tmp_path):
 def test_the_text_word_for_word():
     features = to_json(feature_schema((ENCODED, LABEL, BOXES, TEXT)))
     splits = {"empty": {}, "dev": {"classes": {"cat": 1}}}
-    marker = make_marker({"compression": "gzip"}, features=features, labels={"cat": 0}, splits=splits)
+    marker = make_marker(
+        {"compression": "gzip"}, features=features, labels={"cat": 0}, splits=splits
+    )
     assert (
         reading_snippet(marker)
         == """\

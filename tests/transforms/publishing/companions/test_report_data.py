@@ -10,7 +10,12 @@ from recordmill.transforms.publishing.companions.describe_dataset import describ
 def test_remarks_and_examples_are_kept_for_the_report(stage, say):
     dataset = stage()
     assert say(describe_report_data, dataset) == {}  # nothing to say
-    example = {"change": "rotated", "key": "a.jpg", "changes": ["reencoded", "rotated"], "before_bytes": 1}
+    example = {
+        "change": "rotated",
+        "key": "a.jpg",
+        "changes": ["reencoded", "rotated"],
+        "before_bytes": 1,
+    }
     example |= {"after_bytes": 2, "before": "AAAA", "after": "BBBB"}
     for split in ("train", "test"):
         report = next(each for each in dataset.reports if (each.split, each.index) == (split, 0))

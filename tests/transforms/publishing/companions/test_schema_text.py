@@ -12,7 +12,9 @@ from recordmill.transforms.publishing.companions.describe_dataset import describ
 
 
 def test_a_feature_of_one_value_has_an_empty_shape(stage, say):
-    text = say(describe_schema, stage(make_settings(convention="tutorial")))["schema.pbtxt"].decode()
+    text = say(describe_schema, stage(make_settings(convention="tutorial")))[
+        "schema.pbtxt"
+    ].decode()
     blocks = text.split("feature {\n")[1:]
     assert len(blocks) == 5
     assert (
@@ -63,10 +65,14 @@ def test_tensorflow_metadata_reads_it(stage, say):
 
 def test_what_may_be_missing_or_many_has_no_shape(stage, say, monkeypatch):
     listed = Feature("xmin", "float", "xmin", "left", many=True)
-    monkeypatch.setattr(ExampleLayout, "features", (*ExampleLayout(make_settings()).features, listed))
+    monkeypatch.setattr(
+        ExampleLayout, "features", (*ExampleLayout(make_settings()).features, listed)
+    )
     schema, _ = parse(say(describe_schema, stage(unlabelled=True))["schema.pbtxt"])
     loose = {
-        each.name: (each.value_count.min, each.value_count.max) for each in schema.feature if not each.HasField("shape")
+        each.name: (each.value_count.min, each.value_count.max)
+        for each in schema.feature
+        if not each.HasField("shape")
     }
     assert loose == {"image/class/label": (1, 1), "image/class/text": (1, 1), "xmin": (0, 0)}
 

@@ -38,11 +38,17 @@ def test_a_dataset_is_its_splits_its_features_and_its_class_names(stage, say):
                 "filepathTemplate": "{SPLIT}-{SHARD_X_OF_Y}.tfrecord",
             },
         ],
-        "supervisedKeys": {"tuple": {"items": [{"featureKey": "image/encoded"}, {"featureKey": "image/class/label"}]}},
+        "supervisedKeys": {
+            "tuple": {
+                "items": [{"featureKey": "image/encoded"}, {"featureKey": "image/class/label"}]
+            }
+        },
     }
     features = json.loads(files["features.json"])
     assert features["pythonClassName"] == f"{PACKAGE}.features_dict.FeaturesDict"
-    kinds = {key: each["pythonClassName"] for key, each in features["featuresDict"]["features"].items()}
+    kinds = {
+        key: each["pythonClassName"] for key, each in features["featuresDict"]["features"].items()
+    }
     text, number = f"{PACKAGE}.text_feature.Text", f"{PACKAGE}.scalar.Scalar"
     assert kinds == {
         "image/encoded": f"{PACKAGE}.image_feature.Image",
@@ -54,7 +60,9 @@ def test_a_dataset_is_its_splits_its_features_and_its_class_names(stage, say):
         "image/filename": text,
         "image/key/sha256": text,
     }
-    assert features["featuresDict"]["features"]["image/class/label"]["classLabel"] == {"numClasses": "3"}
+    assert features["featuresDict"]["features"]["image/class/label"]["classLabel"] == {
+        "numClasses": "3"
+    }
     assert files["image.class.label.labels.txt"] == b"cat\ndog\nemu\n"
 
 
@@ -100,10 +108,15 @@ def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):
 def test_a_feature_that_an_example_lacks_is_not_declared(stage, say):
     dataset = stage()
     keys = [feature.key for feature in dataset.sure_features]
-    lacking = replace(dataset, reports=[replace(dataset.reports[0], missing={"image/width": 1}), *dataset.reports[1:]])
+    lacking = replace(
+        dataset,
+        reports=[replace(dataset.reports[0], missing={"image/width": 1}), *dataset.reports[1:]],
+    )
     features = json.loads(say(describe_tfds, lacking)["features.json"])["featuresDict"]["features"]
     assert sorted(features) == sorted({*keys} - {"image/width"})
-    nothing = replace(dataset, reports=[replace(dataset.reports[0], missing=dict.fromkeys(keys, 1))])
+    nothing = replace(
+        dataset, reports=[replace(dataset.reports[0], missing=dict.fromkeys(keys, 1))]
+    )
     assert say(describe_tfds, nothing) == {}
     assert why_not_tfds(nothing) == "each feature is missing somewhere, and it has no optional ones"
 
@@ -123,7 +136,8 @@ def test_labels_beyond_names_are_integers(stage, say):
 
 
 @pytest.mark.parametrize(
-    ("name", "shown"), [("a-b.c", "a_b_c"), ("9lives", "dataset_9lives"), ("", "dataset"), ("_x", "dataset__x")]
+    ("name", "shown"),
+    [("a-b.c", "a_b_c"), ("9lives", "dataset_9lives"), ("", "dataset"), ("_x", "dataset__x")],
 )
 def test_a_name_is_in_tfds_letters(stage, say, name, shown):
     settings = make_settings() if not name or name == "_x" else make_settings(name=name)
@@ -146,7 +160,9 @@ def test_lists_and_floats_are_sequences(stage, say, monkeypatch):
     files = say(describe_tfds, stage())
     assert files["label.labels.txt"] == b"cat\ndog\nemu\n"
     described = json.loads(files["features.json"])["featuresDict"]["features"]
-    inner = {key: each["sequence"]["feature"] for key, each in described.items() if "sequence" in each}
+    inner = {
+        key: each["sequence"]["feature"] for key, each in described.items() if "sequence" in each
+    }
     assert {key: each["pythonClassName"].rpartition(".")[2] for key, each in inner.items()} == {
         "xmin": "Tensor",
         "label": "ClassLabel",

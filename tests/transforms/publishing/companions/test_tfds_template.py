@@ -14,8 +14,14 @@ def settings(pattern=None, **changed):
     [
         (None, "{SPLIT}-{SHARD_X_OF_Y}.tfrecord"),
         ("{split}-{index:05d}-of-{count:05d}", "{SPLIT}-{SHARD_X_OF_Y}"),
-        ("{name}_{split}_{index:05d}-of-{count:05d}.tfrecord", "pets_{SPLIT}_{SHARD_X_OF_Y}.tfrecord"),
-        ("{name}-{split}.tfrecord-{index:05d}-of-{count:05d}", "pets-{SPLIT}.tfrecord-{SHARD_X_OF_Y}"),
+        (
+            "{name}_{split}_{index:05d}-of-{count:05d}.tfrecord",
+            "pets_{SPLIT}_{SHARD_X_OF_Y}.tfrecord",
+        ),
+        (
+            "{name}-{split}.tfrecord-{index:05d}-of-{count:05d}",
+            "pets-{SPLIT}.tfrecord-{SHARD_X_OF_Y}",
+        ),
         ("{split}.{index:05d}", "{SPLIT}.{SHARD_INDEX}"),
         ("{split}_{count:05d}_{index:05d}", "{SPLIT}_{NUM_SHARDS}_{SHARD_INDEX}"),
         ("{{x}}{split}{index:05d}", "{{x}}{SPLIT}{SHARD_INDEX}"),
@@ -43,20 +49,36 @@ NO_SUCH = "TFDS has no such names of files as `{}`"
 @pytest.mark.parametrize(
     ("pattern", "changed", "reason"),
     [
-        ("{split}_{number:05d}of{count:05d}", {}, NO_SUCH.format("{split}_{number:05d}of{count:05d}")),
+        (
+            "{split}_{number:05d}of{count:05d}",
+            {},
+            NO_SUCH.format("{split}_{number:05d}of{count:05d}"),
+        ),
         ("{split}_{index}", {}, NO_SUCH.format("{split}_{index}")),
         ("{split}_{index:04d}", {}, NO_SUCH.format("{split}_{index:04d}")),
         ("{split}_{index:05d}_{count}", {}, NO_SUCH.format("{split}_{index:05d}_{count}")),
         ("{split}{index:05d}-{records}", {}, NO_SUCH.format("{split}{index:05d}-{records}")),
         (None, {"compression": "gzip"}, "its files are compressed (gzip)"),
-        (None, {"convention": "image_tfrecord_builder"}, "its files say `training` for the split `train`"),
+        (
+            None,
+            {"convention": "image_tfrecord_builder"},
+            "its files say `training` for the split `train`",
+        ),
         (
             "{name}_{split}_{number:02d}of{count:02d}.tfrecord",
             {"convention": "image_tfrecord_builder"},
             NO_SUCH.format("{name}_{split}_{number:02d}of{count:02d}.tfrecord"),
         ),
-        (None, {"splits": SplitSettings(fractions={"a.b": 1.0})}, "TFDS cannot ask for a split called `a.b`"),
-        (None, {"splits": SplitSettings(fractions={"all": 1.0})}, "TFDS cannot ask for a split called `all`"),
+        (
+            None,
+            {"splits": SplitSettings(fractions={"a.b": 1.0})},
+            "TFDS cannot ask for a split called `a.b`",
+        ),
+        (
+            None,
+            {"splits": SplitSettings(fractions={"all": 1.0})},
+            "TFDS cannot ask for a split called `all`",
+        ),
     ],
 )
 def test_what_tfds_cannot_read_has_a_reason(pattern, changed, reason):
@@ -64,5 +86,7 @@ def test_what_tfds_cannot_read_has_a_reason(pattern, changed, reason):
 
 
 def test_image_tfrecord_builders_features_under_other_names_are_read():
-    named = settings("{split}-{index:05d}-of-{count:05d}.tfrecord", convention="image_tfrecord_builder")
+    named = settings(
+        "{split}-{index:05d}-of-{count:05d}.tfrecord", convention="image_tfrecord_builder"
+    )
     assert find_template(named) == ("{SPLIT}-{SHARD_X_OF_Y}.tfrecord", "")

@@ -2,8 +2,8 @@
 
     python -m benchmarks.analysis --check
 
-The sidecars are made up: an analysis reads nothing else, and never an image. The command itself notes when its imports
-begin and end.
+The sidecars are made up: an analysis reads nothing else, and never an image. The command itself
+notes when its imports begin and end.
 """
 
 import hashlib
@@ -118,7 +118,8 @@ def main() -> None:
     }
     median = seconds["analysis"]["median"]
     measure.console.print(
-        f"{median:.1f} s for {arguments.count:,} images beside the imports (target: at most {TARGET:.0f} s)"
+        f"{median:.1f} s for {arguments.count:,} images beside the imports (target: at most "
+        f"{TARGET:.0f} s)"
     )
     missed = (
         [f"{median:.1f} s beside the imports, {TARGET:.0f} s are allowed"]

@@ -15,7 +15,10 @@ import numpy as np
 from benchmarks import convert, measure
 from benchmarks.convert import Case, Target
 
-PIPELINE = f"{shlex.quote(sys.executable)} -m pipeline.run --runner=DirectRunner --config configs/cifar10.yaml"
+PIPELINE = (
+    f"{shlex.quote(sys.executable)} -m pipeline.run --runner=DirectRunner --config "
+    "configs/cifar10.yaml"
+)
 CASE = Case(
     60_000,
     (),

@@ -5,9 +5,10 @@
     python -m benchmarks.convert --case strip_nothing --case strip_exif
     python -m benchmarks.convert --others --count 2000 --pairs 1
 
-Each round runs every contender on all photographs and on a few, so that start-up can be set apart: throughput apart is
-(all - few) / (seconds for all - seconds for few), throughput whole is all / seconds for all. Both are taken of CPU
-seconds, by which targets are set, and of seconds by the clock.
+Each round runs every contender on all photographs and on a few, so that start-up can be set apart:
+throughput apart is (all - few) / (seconds for all - seconds for few), throughput whole is all /
+seconds for all. Both are taken of CPU seconds, by which targets are set, and of seconds by the
+clock.
 """
 
 import math

@@ -3,9 +3,9 @@
     python -m benchmarks.cores
     python -m benchmarks.cores --most 8 --case header --pairs 9
 
-Each round runs every number of processes on all photographs and on a few, as `benchmarks.convert` does, so that
-start-up can be set apart. The speed-up is how many times as fast as one process they are; the CPU ratio is what a
-photograph costs them, compared with one process.
+Each round runs every number of processes on all photographs and on a few, as `benchmarks.convert`
+does, so that start-up can be set apart. The speed-up is how many times as fast as one process they
+are; the CPU ratio is what a photograph costs them, compared with one process.
 """
 
 import os

@@ -2,8 +2,8 @@
 
     python -m benchmarks.feature_vectors --check
 
-Both call the same function (means and deviations of the channels) on every photograph. `benchmarks.convert` says what
-is measured.
+Both call the same function (means and deviations of the channels) on every photograph.
+`benchmarks.convert` says what is measured.
 """
 
 from functools import partial

@@ -36,7 +36,8 @@ def feed(dataset: tf.data.Dataset) -> dict[str, Any]:
     """Goes through a dataset once.
 
     Returns:
-        `records`, all of them; `fed`, those after the first batch; wall and CPU seconds that these took.
+        `records`, all of them; `fed`, those after the first batch; wall and CPU seconds that these
+        took.
     """
     batches = iter(dataset)
     records = first = len(next(batches)[1])

@@ -3,9 +3,9 @@
     scripts/flink up
     python -m benchmarks.flink --check
 
-Every round converts the same photographs with each of the three, in worker processes. What is compared is the time from
-the moment when every reference is on its way to its shard to the end of the last shard, as Flink's own interface tells:
-no start-up is in it. Bytes are Flink's too.
+Every round converts the same photographs with each of the three, in worker processes. What is
+compared is the time from the moment when every reference is on its way to its shard to the end of
+the last shard, as Flink's own interface tells: no start-up is in it. Bytes are Flink's too.
 """
 
 import math

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import google_crc32c
 
-# What the contenders call their files: train-00000-of-00002.tfrecord, shard_0, x-train.tfrecord-00000-of-00001.
+# What the contenders call their files: train-00000-of-00002.tfrecord, shard_0,
+# x-train.tfrecord-00000-of-00001.
 PATTERNS = ("*.tfrecord", "*.tfrecords", "*.tfrecord-*", "*.record", "shard_*", "*.tar")
 
 
@@ -19,7 +20,8 @@ class Damaged(Exception):
 def records(path: Path) -> Iterator[bytes]:
     """Yields the data of each frame; both checksums are checked, and no length is believed beyond the file's end.
 
-    Of a tar file, which has no checksums of data, it yields the JPEGs. Ray Data calls TFRecord files `.tar`.
+    Of a tar file, which has no checksums of data, it yields the JPEGs. Ray Data calls TFRecord
+    files `.tar`.
 
     Raises:
         Damaged: naming the file and the offset of the frame.

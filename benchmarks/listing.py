@@ -2,8 +2,9 @@
 
     python -m benchmarks.listing --check
 
-The store is a stub in memory whose pages take that long. The same input is listed as `gs://` is, and as one part, by
-turns. Most of the time is waiting, so the ratio of seconds by the clock means something on a busy machine, too.
+The store is a stub in memory whose pages take that long. The same input is listed as `gs://` is,
+and as one part, by turns. Most of the time is waiting, so the ratio of seconds by the clock means
+something on a busy machine, too.
 """
 
 import time

@@ -2,9 +2,9 @@
 
     python -m benchmarks.load --check
 
-Both go through the same dataset once, in processes of their own that take turns; a round's ratio is ours to the other's
-images a second from the first batch to the last. Cases: `decoded` (JPEGs of 500x375 decoded, in batches of 32) and
-`resized` (and resized to 224x224).
+Both go through the same dataset once, in processes of their own that take turns; a round's ratio is
+ours to the other's images a second from the first batch to the last. Cases: `decoded` (JPEGs of
+500x375 decoded, in batches of 32) and `resized` (and resized to 224x224).
 """
 
 import shutil

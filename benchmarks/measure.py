@@ -24,7 +24,10 @@ from rich.console import Console
 from benchmarks import frames, photographs
 
 ROOT = Path(__file__).resolve().parent.parent
-PIPELINE = f"{shlex.quote(sys.executable)} -m pipeline.run --runner=DirectRunner --config configs/class_folders.yaml"
+PIPELINE = (
+    f"{shlex.quote(sys.executable)} -m pipeline.run --runner=DirectRunner --config "
+    "configs/class_folders.yaml"
+)
 SAMPLE_EVERY = 0.02  # seconds between two looks at the processes
 
 console = Console(stderr=True, log_path=False)
@@ -41,10 +44,13 @@ class Run:
 
     Attributes:
         seconds: wall time.
-        cpu_seconds: user and system time of the process and of all descendants that were waited for; if samples of the
-            process tree add up to more, they count, since some programs do not wait for their workers.
-        peak_rss: the largest sum of resident bytes over the whole process tree; shared pages count once per process.
-        others: processors that the rest of the machine kept busy meanwhile; much more than 0 spoils the timing.
+        cpu_seconds: user and system time of the process and of all descendants that were waited
+            for; if samples of the process tree add up to more, they count, since some programs do
+            not wait for their workers.
+        peak_rss: the largest sum of resident bytes over the whole process tree; shared pages count
+            once per process.
+        others: processors that the rest of the machine kept busy meanwhile; much more than 0 spoils
+            the timing.
         summary: the last line of standard output if that is a JSON object, else empty.
         records: records read back from the output; 0 for a command without output.
         size: bytes of the output's record files.

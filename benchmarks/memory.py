@@ -2,7 +2,8 @@
 
     python -m benchmarks.memory --check
 
-The allowance is 300 MB and 1.3 KB for each photograph: what the runner may keep is a reference, never an image.
+The allowance is 300 MB and 1.3 KB for each photograph: what the runner may keep is a reference,
+never an image.
 """
 
 import itertools

@@ -2,9 +2,10 @@
 
     python -m benchmarks.near_duplicates --check
 
-Each of 500 photographs gets four copies: half the size, quality 20, 20 % brighter, and 2 % cropped off each side. A
-copy is found if it is in its original's group, directly or by way of other copies. Two originals in one group are a
-false join, unless they are copies of each other: `--photographs DIR` takes your own.
+Each of 500 photographs gets four copies: half the size, quality 20, 20 % brighter, and 2 % cropped
+off each side. A copy is found if it is in its original's group, directly or by way of other copies.
+Two originals in one group are a false join, unless they are copies of each other:
+`--photographs DIR` takes your own.
 """
 
 import io

@@ -3,7 +3,8 @@
     python -m benchmarks.passes frames DIR
     python -m benchmarks.passes tensorflow DIR
 
-The first pass is not timed: what it costs to start is set apart. The last line is JSON: records, and seconds a pass.
+The first pass is not timed: what it costs to start is set apart. The last line is JSON: records,
+and seconds a pass.
 """
 
 import argparse

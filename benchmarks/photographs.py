@@ -2,9 +2,10 @@
 
     python -m benchmarks.photographs 4000
 
-A pool of 200 images with the spectrum of natural scenes is encoded once, about 50 KB each at 500x375. Every file is one
-of the pool with a comment segment that holds the file's number, so that all bytes differ and all are sound JPEGs.
-Decoding costs about what it does for real photographs of that size; `--photographs DIR` takes your own as the pool.
+A pool of 200 images with the spectrum of natural scenes is encoded once, about 50 KB each at
+500x375. Every file is one of the pool with a comment segment that holds the file's number, so that
+all bytes differ and all are sound JPEGs. Decoding costs about what it does for real photographs of
+that size; `--photographs DIR` takes your own as the pool.
 """
 
 import argparse
@@ -46,7 +47,8 @@ def photograph(number: int, width: int = 500, height: int = 375) -> bytes:
         shape = draw.ellipse if random.random() < 0.5 else draw.rectangle
         shape((x - across, y - down, x + across, y + down), fill=_colour(random))
 
-    # Brightness carries the detail, colour changes slowly: as in photographs, and what JPEG's chroma halving expects.
+    # Brightness carries the detail, colour changes slowly: as in photographs, and what JPEG's
+    # chroma halving expects.
     brightness = 40 * noise(random.uniform(1.2, 1.55))
     colour = 12 * np.stack([noise(1.5) for _ in range(3)], axis=-1)
     pixels = np.asarray(image, np.float64) + brightness[:, :, None] + colour
@@ -100,7 +102,8 @@ def make(
     Args:
         count: how many files.
         work: the folder of the cache.
-        own: a folder whose first 200 JPEGs, sorted by path, are the pool instead of the synthetic ones.
+        own: a folder whose first 200 JPEGs, sorted by path, are the pool instead of the synthetic
+            ones.
         size: width and height of the synthetic ones.
         classes: how many class folders.
         mark: what makes the files differ: `numbered`, `bare` or `with_exif`.

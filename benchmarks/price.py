@@ -2,8 +2,9 @@
 
     python -m benchmarks.price --collection shelves=exports/grocery --check
 
-Each collection is read with `--config auto`. Without `--collection`, drawn photographs of several sizes are converted.
-The processor time is that of the whole command; the bytes are counted in the files and by Beam, not by the launcher.
+Each collection is read with `--config auto`. Without `--collection`, drawn photographs of several
+sizes are converted. The processor time is that of the whole command; the bytes are counted in the
+files and by Beam, not by the launcher.
 """
 
 import argparse

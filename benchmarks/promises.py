@@ -2,9 +2,9 @@
 
     python -m benchmarks.promises
 
-The first input has 300 photographs in three classes: 20 of them are there twice under other names, and one is rotated
-by its Exif orientation. It is converted twice. In the second input, one photograph is cut off. With the third, the
-program is killed as soon as it has written something.
+The first input has 300 photographs in three classes: 20 of them are there twice under other names,
+and one is rotated by its Exif orientation. It is converted twice. In the second input, one
+photograph is cut off. With the third, the program is killed as soon as it has written something.
 """
 
 import base64
@@ -167,7 +167,10 @@ def probe(
         str(parquet.read_table(path).to_pylist()).encode() for path in output.rglob("*.parquet")
     ]
     named = "named" if any(Path(CUT).name.encode() in text for text in texts) else "not named"
-    kept = f"{sum(1 for path in record_files(output) for _ in frames.records(path))} of {COUNT - COPIES} records"
+    kept = (
+        f"{sum(1 for path in record_files(output) for _ in frames.records(path))} of "
+        f"{COUNT - COPIES} records"
+    )
     said["cut photograph"] = f"exit code {done.returncode}, {kept}, {named}"
     said["killed"] = kill(command, many, output)
     shutil.rmtree(output, ignore_errors=True)

@@ -2,9 +2,10 @@
 
     python -m benchmarks.read --check
 
-`random` reads 10,000 of a million records by random numbers, each with its checksums, in turns with `os.pread` of the
-same ranges. `epoch` is a shuffled epoch of photographs, decoded, in batches of 32, in PyTorch with two workers: CPU
-seconds an image, of processes that take turns. It needs the environment that `make test-interop` makes.
+`random` reads 10,000 of a million records by random numbers, each with its checksums, in turns with
+`os.pread` of the same ranges. `epoch` is a shuffled epoch of photographs, decoded, in batches of
+32, in PyTorch with two workers: CPU seconds an image, of processes that take turns. It needs the
+environment that `make test-interop` makes.
 """
 
 import os

@@ -2,10 +2,11 @@
 
     python -m benchmarks.scale --check
 
-The input is small JPEGs in 100 class folders: listing a million files costs what it costs, whatever is in them. Shards
-hold as many images as shards of 128 MiB hold photographs of 108 KB. First the small sizes are run, and lines fitted
-through their medians; then the prediction for the large sizes is written to a file; then these are run and compared.
-What real photographs cost in each stage is measured besides.
+The input is small JPEGs in 100 class folders: listing a million files costs what it costs, whatever
+is in them. Shards hold as many images as shards of 128 MiB hold photographs of 108 KB. First the
+small sizes are run, and lines fitted through their medians; then the prediction for the large sizes
+is written to a file; then these are run and compared. What real photographs cost in each stage is
+measured besides.
 """
 
 import argparse
@@ -34,8 +35,9 @@ QUIET = 0.3
 SHUFFLE, PLAN = "ShuffleReferences/GroupByShard", "PlanShards/Map(plan_dataset)"
 REPORTS = "PublishDataset/GatherReports/InjectDefault"
 KEEPING = "MALLOC_MMAP_THRESHOLD_=1048576"
-"""glibc gives buffers back at once from a size on, which it raises, as they come, up to 32 MB: runs of 100,000
-references would keep buffers that runs of a million give back. Memory is a straight line only where that size stays."""
+"""glibc gives buffers back at once from a size on, which it raises, as they come, up to 32 MB: runs
+of 100,000 references would keep buffers that runs of a million give back. Memory is a straight line
+only where that size stays."""
 
 STAGED = (
     "env",

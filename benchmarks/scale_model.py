@@ -36,7 +36,8 @@ def fit(points: Mapping[int, Sequence[float]]) -> Line:
     if len(points) < 2:
         raise ValueError(f"a line needs two sizes, and there are {len(points)}")
     medians = {count: statistics.median(values) for count, values in points.items()}
-    # Weighted by 1 / y^2, so that the small size decides the fixed part as much as the large one the slope.
+    # Weighted by 1 / y^2, so that the small size decides the fixed part as much as the large one
+    # the slope.
     weights = {count: 1 / value**2 for count, value in medians.items()}
     total = sum(weights.values())
     mean_x = sum(weights[count] * count for count in medians) / total
@@ -162,7 +163,8 @@ MOVES_AT_ONCE = 16
 """Files that are moved at a time on a store (docs/object_stores.md)."""
 
 PUBLISHER = 400e6
-"""Bytes of the process that publishes, without what it holds of each shard: 100 MB of them for digests, at most."""
+"""Bytes of the process that publishes, without what it holds of each shard: 100 MB of them for
+digests, at most."""
 
 
 def estimate(
@@ -170,8 +172,8 @@ def estimate(
 ) -> Estimate:
     """What so many images cost on a cluster.
 
-    Listing is one thread's work for each input, and publishing one process's; the rest is shared by all vCPUs. Where a
-    store answers slowly, converting waits for it rather than for the CPU.
+    Listing is one thread's work for each input, and publishing one process's; the rest is shared by
+    all vCPUs. Where a store answers slowly, converting waits for it rather than for the CPU.
 
     Args:
         images: how many.

@@ -2,8 +2,9 @@
 
     python -m benchmarks.slow_reads --check
 
-The same photographs are converted by turns with 0 and with 50 ms a read, each run in a process of its own that has
-registered a file system `slow://` over local files; the seconds are those of the conversion, start-up apart.
+The same photographs are converted by turns with 0 and with 50 ms a read, each run in a process of
+its own that has registered a file system `slow://` over local files; the seconds are those of the
+conversion, start-up apart.
 """
 
 import os
@@ -103,7 +104,8 @@ def _convert_apart(images: Path, output: Path, seconds: float, case: str) -> flo
     program = (
         "import json, sys; from pathlib import Path; from benchmarks import slow_reads; "
         "images, output, seconds, case = sys.argv[1:]; "
-        "took = slow_reads.convert(Path(images), Path(output), float(seconds), slow_reads.CASES[case][0]); "
+        "took = slow_reads.convert(Path(images), Path(output), float(seconds), "
+        "slow_reads.CASES[case][0]); "
         "print(json.dumps({'took': took}))"
     )
     words = [sys.executable, "-c", program, str(images), str(output), str(seconds), case]

@@ -2,9 +2,10 @@
 
     python -m benchmarks.stages --input photos --output dataset
 
-Takes the flags of `python -m pipeline.run` and works on Beam's in-process runner. A thread looks at the pipeline's
-progress, and Beam itself counts what flows between its steps; for that alone batches are measured exactly, where the
-pipeline tells Beam a rough size. The last line of standard output is the costs as JSON, after the pipeline's own.
+Takes the flags of `python -m pipeline.run` and works on Beam's in-process runner. A thread looks at
+the pipeline's progress, and Beam itself counts what flows between its steps; for that alone batches
+are measured exactly, where the pipeline tells Beam a rough size. The last line of standard output
+is the costs as JSON, after the pipeline's own.
 """
 
 import json
@@ -30,8 +31,8 @@ from recordmill.transforms.shards.resources import PROGRESS
 
 LOOK_EVERY = 0.005  # seconds
 STAGES = ("starting", "listing", "shuffling", "converting", "publishing")
-"""Until the pipeline runs; until the plan is made, and so with the summary; until the first image is done; until every
-shard is finished; until the dataset is there."""
+"""Until the pipeline runs; until the plan is made, and so with the summary; until the first image
+is done; until every shard is finished; until the dataset is there."""
 
 
 @dataclass(frozen=True, slots=True)

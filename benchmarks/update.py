@@ -3,9 +3,10 @@
     python -m benchmarks.update --check
     python -m benchmarks.update --images 2000 --pairs 3 --case default
 
-Photographs become a dataset. Then 200 are added, 100 removed and 100 changed (fewer with `--images`), and each round
-converts what there is then, once with `--reuse` and once without. Both also convert 100 photographs, so that start-up
-can be set apart. Before that, an update whose unchanged photographs consist of zeros shows that none of them is read.
+Photographs become a dataset. Then 200 are added, 100 removed and 100 changed (fewer with
+`--images`), and each round converts what there is then, once with `--reuse` and once without. Both
+also convert 100 photographs, so that start-up can be set apart. Before that, an update whose
+unchanged photographs consist of zeros shows that none of them is read.
 """
 
 import hashlib
@@ -220,7 +221,8 @@ def missed(name: str, result: Mapping[str, Any]) -> list[str]:
     """Describes each target of a case that its result does not reach."""
     case = CASES[name]
     return [
-        f"{name}: {result[kind]['upper_quartile']:.2f} of a rebuild ({kind}), the target is {most:.2f}"
+        f"{name}: {result[kind]['upper_quartile']:.2f} of a rebuild ({kind}), the target is "
+        f"{most:.2f}"
         for kind, most in (("apart", case.apart), ("whole", case.whole))
         if most is not None and result[kind]["upper_quartile"] > most
     ]

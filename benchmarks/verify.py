@@ -2,8 +2,9 @@
 
     python -m benchmarks.verify --check
 
-Contenders alternate, each in a process of its own that reads the whole dataset once untimed and then some passes timed.
-A ratio is that of the fastest passes of a round; the median of the rounds is reported.
+Contenders alternate, each in a process of its own that reads the whole dataset once untimed and
+then some passes timed. A ratio is that of the fastest passes of a round; the median of the rounds
+is reported.
 """
 
 import shutil
@@ -75,7 +76,10 @@ def compare(dataset: Path, pairs: int, passes: int) -> dict[str, Any]:
 
 def table(result: Mapping[str, Any]) -> Table:
     """Lays the figures out."""
-    title = f"{result['records']:,} records, medians of {result['pairs']} alternating rounds, start-up apart"
+    title = (
+        f"{result['records']:,} records, medians of {result['pairs']} alternating rounds, "
+        "start-up apart"
+    )
     shown = Table("", "records/s", "to TensorFlow", "peak MB", "others", title=title)
     for name, rates in result["records_per_second"].items():
         ratio = result["ours_to_tensorflow"].get(name)
@@ -103,7 +107,8 @@ def main() -> None:
     result = compare(dataset, arguments.pairs, arguments.passes)
     measure.console.print(table(result))
     missed = [
-        f"{level}: {result['ours_to_tensorflow'][level]['median']:.2f} of TensorFlow's, the target is {least:.2f}"
+        f"{level}: {result['ours_to_tensorflow'][level]['median']:.2f} of TensorFlow's, the target "
+        f"is {least:.2f}"
         for level, least in TARGETS.items()
         if result["ours_to_tensorflow"][level]["median"] < least
     ]

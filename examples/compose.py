@@ -2,8 +2,9 @@
 
     python examples/compose.py --input photos --output composed
 
-Add a step of your own between them. Pixels pass through Beam's shuffle, and shards differ from run to run;
-`python -m pipeline.run` avoids both, and with `--writer=beam` runs these very steps on any input.
+Add a step of your own between them. Pixels pass through Beam's shuffle, and shards differ from run
+to run; `python -m pipeline.run` avoids both, and with `--writer=beam` runs these very steps on any
+input.
 """
 
 import argparse

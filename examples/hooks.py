@@ -1,6 +1,7 @@
 """Functions for `images.function` and `keep`. Copy this file, and change it.
 
-PYTHONPATH=examples python -m pipeline.run --input photos --output dataset --set images.function=hooks:crop_square
+PYTHONPATH=examples python -m pipeline.run --input photos --output dataset --set
+images.function=hooks:crop_square
 """
 
 import numpy as np

@@ -53,14 +53,21 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     )  # little is computed, and other processes may be training
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
-    description = f"Adds {TRANSFORM_FN}/ to a dataset that was converted with analyze: true or images.moments: true."
+    description = (
+        f"Adds {TRANSFORM_FN}/ to a dataset that was converted with analyze: true or "
+        "images.moments: true."
+    )
     parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
     height, width = DEFAULT_SIZE
-    size = f"size of the model's images, or of each side (default: that of all images, or {height}x{width})"
+    size = (
+        "size of the model's images, or of each side (default: that of all images, or "
+        f"{height}x{width})"
+    )
     parser.add_argument("--size", type=_size, metavar="HEIGHTxWIDTH", help=size)
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
     code = run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")
-    # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects: skip it.
+    # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects:
+    # skip it.
     gc.freeze()
     return code
 

@@ -1,10 +1,11 @@
 """Runs one conversion, from flags to an outcome, whatever goes wrong.
 
-Beam is imported as late as possible: errors in the configuration should not wait a second or two for it. `--discard`
-deletes the unfinished work of earlier runs before the conversion.
+Beam is imported as late as possible: errors in the configuration should not wait a second or two
+for it. `--discard` deletes the unfinished work of earlier runs before the conversion.
 
-For `analyze: true`, TensorFlow runs in a separate process: it would cost the launcher and each worker seconds and half
-a gigabyte, and a process that has run TensorFlow Transform needs care when it exits.
+For `analyze: true`, TensorFlow runs in a separate process: it would cost the launcher and each
+worker seconds and half a gigabyte, and a process that has run TensorFlow Transform needs care when
+it exits.
 """
 
 import itertools
@@ -232,7 +233,8 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
         theirs, ours = (marker.unit, marker.plan.recipe.get("seed")), (settings.unit, settings.seed)
         if theirs != ours:
             raise UsageError(
-                f"{flag}: unit and seed of {folder} are {theirs}, not {ours}: set seed, or remove {flag}"
+                f"{flag}: unit and seed of {folder} are {theirs}, not {ours}: set seed, or remove "
+                f"{flag}"
             )
     return tuple(dict.fromkeys(folders))
 
@@ -259,14 +261,15 @@ UNUSED_OF_BEAM = (
     "google.cloud.dataflow",
     "pandas",
 )
-"""Optional modules that Beam imports if they are installed, and that a conversion of local files does not need."""
+"""Optional modules that Beam imports if they are installed, and that a conversion of local files
+does not need."""
 
 
 def import_beam_for_local_files() -> None:
     """Imports `apache_beam` as if `UNUSED_OF_BEAM` were not installed: in half the time, with 80 MB less.
 
-    Afterwards, they can be imported as usual. Beam then has no `gs://` file system in this process. A table may still
-    name images on a store: Recordmill's own clients read them.
+    Afterwards, they can be imported as usual. Beam then has no `gs://` file system in this process.
+    A table may still name images on a store: Recordmill's own clients read them.
     """
     logging.getLogger("apache_beam.io.mongodbio").disabled = True  # warns that bson is missing
     absent = [name for name in UNUSED_OF_BEAM if name not in sys.modules]
@@ -331,9 +334,9 @@ def _path_for_workers(path: str, options: LaunchOptions) -> str:
 def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
     """The file to which the job writes its outcome: in the output, or in the temporary folder for a local job.
 
-    The output is the only place that a remote job and this process are known to share, even for `--plan`. A launcher
-    that waits deletes the file after reading it, so a plan leaves nothing; with `--no_wait` the file is the only
-    report.
+    The output is the only place that a remote job and this process are known to share, even for
+    `--plan`. A launcher that waits deletes the file after reading it, so a plan leaves nothing;
+    with `--no_wait` the file is the only report.
     """
     if options.is_here:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
@@ -343,8 +346,8 @@ def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
 def discard_staging(output: str) -> list[str]:
     """Deletes the unfinished work of earlier runs in an output folder and its versions; returns one line about each.
 
-    A complete dataset whose publishing was interrupted is published: half of it may already be in the output. If that
-    is impossible, both halves are deleted.
+    A complete dataset whose publishing was interrupted is published: half of it may already be in
+    the output. If that is impossible, both halves are deleted.
 
     Raises:
         RecordmillError: a run on this machine is using it, or it cannot be deleted.
@@ -375,7 +378,10 @@ def _discard(output: str, name: str) -> str:
                 f"{name} held a complete dataset, whose publishing had been cut: it is now in place"
             )
         except (OSError, ValueError) as error:
-            done = f"deleted {name}, whose dataset was complete and cannot be published: {' '.join(str(error).split())}"
+            done = (
+                f"deleted {name}, whose dataset was complete and cannot be published: "
+                f"{' '.join(str(error).split())}"
+            )
     if storage.exists(pending):
         with suppress(ValueError):  # its marker is unreadable: its files in the output are unknown
             roll_back(output, plan_id)

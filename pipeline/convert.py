@@ -62,7 +62,7 @@ def convert(
         overwrite: whether to replace another dataset in the output.
         discard: whether to delete the unfinished work of earlier runs first.
         threads: number of images decoded at once in a process; 0 for one per processor.
-        processes: number of processes on DirectRunner; 0 for one per processor, or one with `threads`.
+        processes: processes on DirectRunner; 0 for one per processor, or one with `threads`.
         quiet: whether to write nothing to stderr.
         traceback: whether to show where an unexpected error comes from.
         settings: as in YAML; a mapping sets only the keys in it: `images={"quality": 90}`.

@@ -70,9 +70,13 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         found = compare_rows(read_entries(before, seed), entries, judge_of(marker, marker))
         if not found.rows[1] and find_folder(flags.other, flags.other, here=True) != flags.other:
             raise LoadError(
-                f"no image was read from the file {flags.other}: name a folder of images or a dataset"
+                f"no image was read from the file {flags.other}: name a folder of images or a "
+                "dataset"
             )
-        what = f"the images in {flags.other} were not decoded, nor filtered or limited, and boxes are not compared"
+        what = (
+            f"the images in {flags.other} were not decoded, nor filtered or limited, and boxes "
+            "are not compared"
+        )
         if marker.boxes or not found.is_same:
             notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
     _report(found, marker.unit, notes)
@@ -97,7 +101,8 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     marker = dataset.require_marker()
     if "" not in marker.run.inputs:
         raise LoadError(
-            f"{dataset.folder} was made of inputs with names: convert {folder} and compare the datasets"
+            f"{dataset.folder} was made of inputs with names: convert {folder} and compare the "
+            "datasets"
         )
     loaded = load_settings(storage.join(dataset.folder, CONFIGURATION), ()).settings
     settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)

@@ -33,7 +33,10 @@ from recordmill.schemas.formatting import format_count, format_size, printable
 SECONDS_BETWEEN_LOOKS = 2.0
 """How often `--follow` lists the folder of a run."""
 
-EPILOG = "exit codes: 0 done   1 it cannot be opened, or there is no such record   2 wrong usage   130 interrupted"
+EPILOG = (
+    "exit codes: 0 done   1 it cannot be opened, or there is no such record   2 wrong usage   "
+    "130 interrupted"
+)
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.inspect") -> int:
@@ -46,7 +49,10 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     Returns:
         The exit code.
     """
-    description = "Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain or gzip."
+    description = (
+        "Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain "
+        "or gzip."
+    )
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
     shown = parser.add_mutually_exclusive_group()
     record = "show one record, numbered from 0 within split or file, or its key"
@@ -263,7 +269,10 @@ def _labels(summary: inspect_dataset.Summary) -> RenderableType:
 
 def record_view(found: inspect_dataset.FoundRecord) -> RenderableType:
     """One record: its position, its source, and its values."""
-    where = f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte {found.offset:,}"
+    where = (
+        f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte "
+        f"{found.offset:,}"
+    )
     head = Text.assemble(
         (f"{printable(found.shard.split)}:{found.number}", "bold"), f"  {printable(where)}"
     )

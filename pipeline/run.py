@@ -1,6 +1,7 @@
 """The chain of steps, and its entry points: `python -m pipeline.run` and `recordmill`.
 
-Beam and the steps are imported where they are used, so that `--help` does not wait a second or two for them.
+Beam and the steps are imported where they are used, so that `--help` does not wait a second or two
+for them.
 """
 
 import os
@@ -74,8 +75,8 @@ def main() -> None:
 def _use_one_thread_for_algebra() -> None:
     """Stops OpenBLAS, which comes with numpy, from starting a thread for each processor when it is imported.
 
-    The threads would waste 0.1 s of processor time, and would exist when processes are forked. Sums would depend on
-    their number.
+    The threads would waste 0.1 s of processor time, and would exist when processes are forked. Sums
+    would depend on their number.
     """
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 

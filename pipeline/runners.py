@@ -1,7 +1,8 @@
 """Builds one job, runs it on a runner, waits for it, and finds out how it ended.
 
-Portable runners and Dataflow have checks of their own, of flags and of the machines that they name, before any work.
-Sources for Dataflow: `apache_beam.runners.dataflow.dataflow_runner` and `internal.apiclient` of Beam 2.77.
+Portable runners and Dataflow have checks of their own, of flags and of the machines that they name,
+before any work. Sources for Dataflow: `apache_beam.runners.dataflow.dataflow_runner` and
+`internal.apiclient` of Beam 2.77.
 """
 
 import io
@@ -49,7 +50,8 @@ from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.worker_processes import workers_allowed
 
 JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
-"""Runners with a Beam job server, whose answer that a job was cancelled says nothing about the cluster."""
+"""Runners with a Beam job server, whose answer that a job was cancelled says nothing about the
+cluster."""
 
 SECONDS_TO_CANCEL = 10.0
 """How long a runner may take to accept a cancellation."""
@@ -66,7 +68,8 @@ def run_job(
     Raises:
         UsageError: there is no such runner, or it lacks a flag.
         RecordmillError: its job server does not answer.
-        KeyboardInterrupt, Terminated: it was interrupted; the text says what happened to a remote job.
+        KeyboardInterrupt, Terminated: it was interrupted; the text says what happened to a remote
+            job.
         Exception: whatever the runner raises.
     """
     PROGRESS.reset(job.settings.unit, options.owns_process)
@@ -78,7 +81,8 @@ def run_job(
     leave = not options.wait and not here
     if leave and ends_with_this_process(options.runner, pipeline.options):
         terminal.say(
-            f"note: --no_wait has no effect, since the job server of {options.runner} ends with this process"
+            f"note: --no_wait has no effect, since the job server of {options.runner} ends with "
+            "this process"
         )
         leave = False
     build(pipeline, job)
@@ -136,7 +140,8 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
                 list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"]
             )
             options.view_as(SetupOptions).save_main_session = False
-            # For the name DirectRunner, Beam would look for a Prism binary, and so behave differently online and off.
+            # For the name DirectRunner, Beam would look for a Prism binary, and so behave
+            # differently online and off.
             pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
             os.rmdir(
                 pipeline.local_tempdir
@@ -160,10 +165,12 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
 def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
     """Submits the job to its runner, and keeps our own handling of Ctrl-C.
 
-    A runner that starts a job server would end it at Ctrl-C, before the job could be cancelled through it.
+    A runner that starts a job server would end it at Ctrl-C, before the job could be cancelled
+    through it.
 
     Returns:
-        The runner's result, and a function that ends its job server: an interrupted launcher skips exit handlers.
+        The runner's result, and a function that ends its job server: an interrupted launcher skips
+        exit handlers.
     """
     ours = signal.getsignal(signal.SIGINT)
     try:
@@ -218,7 +225,10 @@ def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
     path = job.run.outcome_file
     found = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
     if found.get("run_id") != job.run.run_id:  # none, or an earlier run's
-        sentence = f"the job on {runner} ended ({state}) without saying how: its outcome was expected in {path}"
+        sentence = (
+            f"the job on {runner} ended ({state}) without saying how: its outcome was expected "
+            f"in {path}"
+        )
         if storage.is_local(path) and runner not in LOCAL_RUNNERS:
             sentence += ", which must be a folder that its workers and this machine share"
         return Outcome("failed", sentence, FAILED)
@@ -228,7 +238,8 @@ def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
 
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
-"""Runners that start a job server, which ends with this process, unless `--job_endpoint` names one."""
+"""Runners that start a job server, which ends with this process, unless `--job_endpoint` names
+one."""
 
 QUIET_LOGGERS = ("apache_beam", "PIL")
 
@@ -264,7 +275,8 @@ def check_job_server(runner: str, options: PipelineOptions) -> None:
         return
     if runner == "PortableRunner":
         raise UsageError(
-            "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job server"
+            "--runner=PortableRunner needs --job_endpoint=HOST:PORT, the address of a Beam job "
+            "server"
         )
     if runner != "FlinkRunner":
         return
@@ -317,7 +329,8 @@ def quiet_beam(quiet: bool) -> None:
     """Mutes or restores the logs of Beam and Pillow: what matters in them is reported in one sentence."""
     for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
-    # Beam logs a job server's output on the root logger; a filter there sees only that, not other loggers.
+    # Beam logs a job server's output on the root logger; a filter there sees only that, not other
+    # loggers.
     root = logging.getLogger()
     root.removeFilter(_drop)
     threading.excepthook = _report_thread_error if quiet else threading.__excepthook__
@@ -362,7 +375,8 @@ def check_dataflow(
     for flag, path in places:
         if storage.is_local(path):
             raise UsageError(
-                f"Dataflow's workers do not see {path} of this machine: give {flag} as gs://bucket/..."
+                f"Dataflow's workers do not see {path} of this machine: give {flag} as "
+                "gs://bucket/..."
             )
     options = PipelineOptions(list(beam_arguments))
     setup, worker = options.view_as(SetupOptions), options.view_as(WorkerOptions)
@@ -374,8 +388,8 @@ def check_dataflow(
 def explain_built(options: PipelineOptions) -> str:
     """What was built instead of starting a job, in a sentence; empty if one was started.
 
-    A flex template's launcher also requests a template, and starts the job from it once this process has exited:
-    there is nothing to wait for here, whatever the flags.
+    A flex template's launcher also requests a template, and starts the job from it once this
+    process has exited: there is nothing to wait for here, whatever the flags.
     """
     if options.view_as(TestOptions).dry_run:
         return "the Dataflow job was built and, as --dry_run asks, not started"

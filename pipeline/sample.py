@@ -1,6 +1,7 @@
 """A sample collection: 250 small pictures in six class folders, generated at first use.
 
-Nothing is downloaded, and drawing gives the same bytes every time. As in real folders, not everything is in order:
+Nothing is downloaded, and drawing gives the same bytes every time. As in real folders, not
+everything is in order:
 
     circle/16_bit.png              a 16-bit grayscale PNG                              written in 8 bits
     circle/for_print.jpg           a CMYK JPEG                                         written as RGB
@@ -28,7 +29,8 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageOps
 
 FOLDER = Path("out", "sample-3")
-"""The sample's folder, next to the dataset. Every change of a drawing needs another number: it replaces old samples."""
+"""The sample's folder, next to the dataset. Every change of a drawing needs another number: it
+replaces old samples."""
 
 SIDES = {"circle": 60, "hexagon": 6, "octagon": 8, "pentagon": 5, "square": 4, "triangle": 3}
 """The classes: polygons, by their numbers of sides."""
@@ -128,7 +130,8 @@ def _picture(shape: str, name: object, shift: float = 0.0) -> Image.Image:
     )
     turn, paint = chance.uniform(-10, 10), chance.choice(_PAINTS)
     ImageDraw.Draw(image).regular_polygon((centre, radius), SIDES[shape], turn, fill=paint)
-    # The same noise for all, like a camera's: without it, the files would be far smaller than photographs.
+    # The same noise for all, like a camera's: without it, the files would be far smaller than
+    # photographs.
     noise = np.random.default_rng(7).integers(-7, 8, (height, width, 1), dtype=np.int16)
     return Image.fromarray((np.asarray(image) + noise).clip(0, 255).astype(np.uint8))
 

@@ -191,7 +191,8 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if named := numbers.get("named"):
         yield (
             "found",
-            f"{format_count(named['images'], 'image')} named by {format_count(named['files'], 'file')}",
+            f"{format_count(named['images'], 'image')} named by "
+            f"{format_count(named['files'], 'file')}",
         )
     yield "classes", f"{numbers['classes']:,}" if numbers.get("classes") else ""
     yield "boxes", _counted(numbers.get("boxes") or {})
@@ -200,7 +201,10 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     if numbers.get("output_bytes"):
         before, after = numbers["input_bytes"], numbers["output_bytes"]
         percent = f"{100 * after / max(before, 1):,.0f}%"
-        shown = f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers['unit']}s ({percent})"
+        shown = (
+            f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers['unit']}s "
+            f"({percent})"
+        )
         yield "bytes", shown
     yield "price", _price(numbers.get("price", {}))
     yield "worth a look", "\n".join(numbers.get("remarks", ()))
@@ -243,7 +247,10 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
     ):
         found = duplicates.get(kind) or {}
         if found.get(counted):
-            where = f"{found['across_splits']:,} in several splits, {found['conflicting']:,} in several classes"
+            where = (
+                f"{found['across_splits']:,} in several splits, {found['conflicting']:,} in "
+                "several classes"
+            )
             least = "" if found.get("complete", True) else "at least "
             what = f"{thing} {numbers['unit']}" if counted == "groups" else f"{thing} pair"
             parts.append(f"{least}{format_count(found[counted], what)} ({where})")

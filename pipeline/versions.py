@@ -36,7 +36,10 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
     Returns:
         The exit code.
     """
-    description = "Lists the versions of a dataset; never deletes the current one. Only runs with --versions make some."
+    description = (
+        "Lists the versions of a dataset; never deletes the current one. Only runs with "
+        "--versions make some."
+    )
     parser = reader_parser(prog, description, "the output with the versions", EPILOG)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--use", metavar="VERSION", help="make this version the current one")
@@ -119,7 +122,8 @@ def _find_unwanted(
     """Yields the unused versions to delete. Deleting takes long, so each is checked again just before it is yielded."""
     if flags.keep and versions.get(current) is None:
         raise UsageError(
-            f"--keep: none of the complete versions of {output} is current: choose one with --use first"
+            f"--keep: none of the complete versions of {output} is current: choose one with --use "
+            "first"
         )
     others = [name for name, marker in versions.items() if marker and name != current]
     unwanted = list(

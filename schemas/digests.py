@@ -21,7 +21,8 @@ _THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
 class KeyHashes(NamedTuple):
     """Independent numbers uniform in [0, 2**64), the same in every process and on every machine.
 
-    With a single number, `limit` would take the images with the lowest, which are all in the first split.
+    With a single number, `limit` would take the images with the lowest, which are all in the first
+    split.
 
     Attributes:
         take: decides which images `limit` takes.
@@ -58,7 +59,8 @@ def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
 def digest_of(ref: ImageRef) -> int:
     """A 256-bit digest of what decides a record: key, byte range, size, label, group, given split, features, digest.
 
-    Place and time are left out: the same images have the same digest in any folder and after any copy.
+    Place and time are left out: the same images have the same digest in any folder and after any
+    copy.
     """
     text = (
         f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.label}\0{ref.group}\0{ref.split}"
@@ -75,8 +77,8 @@ def version_digest_of(ref: ImageRef) -> int:
 def source_digest_of(ref: ImageRef) -> int:
     """A 64-bit digest of a file's place, size and version; 0 if another version might go unnoticed.
 
-    Reliable versions are the modification times of local files, which are fine enough, and the generations and ETags
-    of objects.
+    Reliable versions are the modification times of local files, which are fine enough, and the
+    generations and ETags of objects.
     """
     is_exact = ref.version.isdigit() and "://" not in ref.uri
     if not is_exact and not ref.version.startswith(("generation:", "etag:")):

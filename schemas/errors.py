@@ -1,7 +1,7 @@
 """How a run ends: its outcome, the exit codes, and the errors that users can act on.
 
-Commands report these errors, and Python code can catch them. The text is one sentence: what is wrong, where, and what
-to do. Errors of other classes are bugs or outages.
+Commands report these errors, and Python code can catch them. The text is one sentence: what is
+wrong, where, and what to do. Errors of other classes are bugs or outages.
 """
 
 from collections.abc import Mapping
@@ -28,9 +28,10 @@ class Outcome:
     """How a run ended; the same in the outcome file, in the marker and on stdout.
 
     Attributes:
-        status: `published` a dataset; `kept` the one that was there already; `written` by Beam, without a marker;
-            `planned` and wrote nothing; `submitted` to a remote runner and not waited for; `built`, to be started by
-            another program; `refused` to touch the output; `failed`.
+        status: `published` a dataset; `kept` the one that was there already; `written` by Beam,
+            without a marker; `planned` and wrote nothing; `submitted` to a remote runner and not
+            waited for; `built`, to be started by another program; `refused` to touch the output;
+            `failed`.
         sentence: one sentence for people.
         exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected, 4 not as
             `expect` says.
@@ -55,7 +56,8 @@ class Price:
         cpu_seconds: processor time of all processes, with start-up.
         memory: peak memory of the main process, in bytes.
         bytes_read: of the images.
-        bytes_shuffled: of references, as they are sent between workers; None if that was not measured.
+        bytes_shuffled: of references, as they are sent between workers; None if that was not
+            measured.
         bytes_written: of the shards.
         minutes: the duration on this machine.
     """
@@ -105,7 +107,8 @@ class ConversionError(RecordmillError):
     """A conversion made no dataset.
 
     Attributes:
-        outcome: how it ended: `status`, `sentence`, the command's `exit_code`, `numbers` (the ledger) and `notes`.
+        outcome: how it ended: `status`, `sentence`, the command's `exit_code`, `numbers` (the
+            ledger) and `notes`.
     """
 
     def __init__(self, outcome: Outcome) -> None:

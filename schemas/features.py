@@ -1,11 +1,12 @@
 """Features: the named, typed values of an Example, defined once.
 
-A `Feature` has a key, a kind, the field of a record that fills it, and a meaning. This one definition is used to encode
-(`ExampleEncoder`), parse (`parse_example`, `tensorflow_features`), document (`describe_features`) and describe
-(`feature_schema`, and back: `FeatureEntry.feature`). `RECORD_FIELDS` has the fields, whatever the source.
+A `Feature` has a key, a kind, the field of a record that fills it, and a meaning. This one
+definition is used to encode (`ExampleEncoder`), parse (`parse_example`, `tensorflow_features`),
+document (`describe_features`) and describe (`feature_schema`, and back: `FeatureEntry.feature`).
+`RECORD_FIELDS` has the fields, whatever the source.
 
-Values are coerced by the rules of TensorFlow's tutorial "TFRecord and tf.train.Example", made strict: a value of
-another kind raises. Nothing is rounded, parsed or encoded.
+Values are coerced by the rules of TensorFlow's tutorial "TFRecord and tf.train.Example", made
+strict: a value of another kind raises. Nothing is rounded, parsed or encoded.
 
 | kind  | takes                                   | raises on                                            |
 |-------|-----------------------------------------|------------------------------------------------------|
@@ -14,10 +15,11 @@ another kind raises. Nothing is rounded, parsed or encoded.
 | float | float, np.floating                      | bool, int (declare `int64`), text                    |
 | int64 | bool, int, IntEnum, np.integer, np.bool_| float (1.0 too), text, anything outside int64        |
 
-`tf.train.Example`'s messages are declared here from tensorflow/core/example/{feature,example}.proto: importing
-TensorFlow costs seconds and half a gigabyte in every process. They are in a separate descriptor pool, so that they
-never clash with TensorFlow's when a user imports both. The wire format is the same: a test checks that the bytes equal
-TensorFlow's.
+`tf.train.Example`'s messages are declared here from
+tensorflow/core/example/{feature,example}.proto: importing TensorFlow costs seconds and half a
+gigabyte in every process. They are in a separate descriptor pool, so that they never clash with
+TensorFlow's when a user imports both. The wire format is the same: a test checks that the bytes
+equal TensorFlow's.
 """
 
 import math
@@ -77,7 +79,8 @@ _POOL = descriptor_pool.DescriptorPool()
 _POOL.Add(_declare_messages())
 
 Example: Any = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
-"""The message class of `tf.train.Example`: `Example.FromString(record)`, `example.features.feature["label"]`."""
+"""The message class of `tf.train.Example`: `Example.FromString(record)`,
+`example.features.feature["label"]`."""
 
 
 Value = bytes | float | int
@@ -96,7 +99,8 @@ def coerce_bytes(value: Any) -> bytes:
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     if callable(numpy := getattr(value, "numpy", None)) and isinstance(inside := numpy(), bytes):
-        return inside  # accepts EagerTensors, as TensorFlow's tutorial does, without importing TensorFlow
+        # Accepts EagerTensors, as TensorFlow's tutorial does, without importing TensorFlow.
+        return inside
     raise FeatureValueError(f"{_named(value)} is not bytes: encode text as UTF-8 where it is read")
 
 
@@ -158,7 +162,8 @@ def _named(value: Any) -> str:
 Kind = Literal["bytes", "float", "int64"]
 
 MESSAGE_BYTES = 1 << 20
-"""The memory that a message may hold before it is replaced: protobuf frees replaced values only with the message."""
+"""The memory that a message may hold before it is replaced: protobuf frees replaced values only
+with the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +173,8 @@ class Feature:
     Attributes:
         key: the name in the Example, e.g. `image/encoded`.
         kind: `bytes`, `float` or `int64`: which of Example's three lists holds it.
-        field: the field of the record that fills it, e.g. `encoded`; docs/conventions.md lists them.
-            Empty for a `constant`.
+        field: the field of the record that fills it, e.g. `encoded`; docs/conventions.md lists
+            them. Empty for a `constant`.
         meaning: one line for people.
         many: False for exactly one value (shape `[]`), True for any number of values.
         default: the value that a reader uses if the key is absent; None if it must be present.
@@ -194,8 +199,8 @@ class FeatureEntry:
         shape: empty for exactly one value, one null for any number of values.
         field: the field that fills it, see docs/conventions.md; empty for a constant.
         meaning: one line for people.
-        default: the value that a reader uses if the key is absent, as UTF-8 text for bytes; absent if it must be
-            present.
+        default: the value that a reader uses if the key is absent, as UTF-8 text for bytes; absent
+            if it must be present.
     """
 
     kind: Kind
@@ -223,10 +228,12 @@ class FeatureEntry:
 class ExampleEncoder:
     """Serialises records with the same features.
 
-    Each thread fills one message again and again: at 50 KB, a new one for each record takes 20 us more.
+    Each thread fills one message again and again: at 50 KB, a new one for each record takes 20 us
+    more.
 
     Args:
-        features: what to write; a feature whose field is absent from a record, or None, is left out.
+        features: what to write; a feature whose field is absent from a record, or None, is left
+            out.
     """
 
     def __init__(self, features: Sequence[Feature]) -> None:
@@ -240,11 +247,12 @@ class ExampleEncoder:
         """Serialises one `tf.train.Example`; the same values always give the same bytes, in any process and order.
 
         Args:
-            record: values by field name: one value, or a sequence of values if the feature is `many`.
+            record: values by field name: one value, or a sequence of values if the feature is
+                `many`.
 
         Raises:
-            FeatureValueError: a value is not of its feature's kind (see `COERCE`), or a feature that holds
-                one value is given none or several.
+            FeatureValueError: a value is not of its feature's kind (see `COERCE`), or a feature
+                that holds one value is given none or several.
         """
         thread = self._thread
         given, present = [], []
@@ -280,7 +288,8 @@ class ExampleEncoder:
         return whole, self._serialize()
 
     def _serialize(self) -> bytes:
-        # Map entries are unordered: without `deterministic`, 50 insertion orders gave 4 different byte strings.
+        # Map entries are unordered: without `deterministic`, 50 insertion orders gave 4 different
+        # byte strings.
         serialized: bytes = self._thread.example.SerializeToString(deterministic=True)
         self._thread.held_bytes += len(serialized)
         return serialized
@@ -300,10 +309,12 @@ def _values_of(value: Any) -> Iterable[Any]:
 def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
     """Reads one serialised Example back: values by feature key.
 
-    A scalar feature gives its value, a `many` feature a list. Keys that no feature names are left out.
+    A scalar feature gives its value, a `many` feature a list. Keys that no feature names are left
+    out.
 
     Raises:
-        FeatureValueError: a required feature is missing, one is of another kind, or a scalar does not have one value.
+        FeatureValueError: a required feature is missing, one is of another kind, or a scalar does
+            not have one value.
     """
     entries = Example.FromString(record).features.feature
     parsed: dict[str, Any] = {}

@@ -1,7 +1,7 @@
 """What a listing yields: references (which flow through the pipeline in place of images), notices, and class names.
 
-Also how an image's bytes are stored in their file, the content of a reference once it is read, and the boxes that
-references carry.
+Also how an image's bytes are stored in their file, the content of a reference once it is read, and
+the boxes that references carry.
 """
 
 import math
@@ -34,24 +34,27 @@ class ImageRef:
     Treat it as immutable: `replace` makes another.
 
     Attributes:
-        key: the image's name in the dataset: `[NAME/]path below the input`, `/`-separated, NFC; if a file contains
-            several images, a suffix distinguishes them.
+        key: the image's name in the dataset: `[NAME/]path below the input`, `/`-separated, NFC; if
+            a file contains several images, a suffix distinguishes them.
         uri: where to read it: a path or URL that Beam's file systems know.
-        size: size of the file in bytes when it was listed; -1 if finding it out would take a request.
-        version: the file's modification time when it was listed, or the generation or ETag of an object, as text; only
-            ever compared for equality.
+        size: size of the file in bytes when it was listed; -1 if finding it out would take a
+            request.
+        version: the file's modification time when it was listed, or the generation or ETag of an
+            object, as text; only ever compared for equality.
         offset: first byte of the image in the file, or in its unpacked content (`packing`).
         length: bytes of the image there; -1 for all from `offset`.
-        packing: how its bytes are stored in the file, as the text of a `Packing`, or `PARQUET_CELL`; empty: as they
-            are.
+        packing: how its bytes are stored in the file, as the text of a `Packing`, or
+            `PARQUET_CELL`; empty: as they are.
         label: class name; empty if the image has none, or its label is read with it.
         group: images of one group stay in one split; empty for the image alone.
         split: the split that the source gives; empty if it is decided later.
-        spelling: the path below the input as the store spells it, if it differs from the key; otherwise empty.
+        spelling: the path below the input as the store spells it, if it differs from the key;
+            otherwise empty.
         sha256: the hex digest that the image's bytes must have; empty if it is not known.
-        features: further fields of the record as a JSON object: strings, numbers, truth values or lists of one of them;
-            empty for none.
-        lacks_file: whether it has no boxes because the file that would describe them does not exist.
+        features: further fields of the record as a JSON object: strings, numbers, truth values or
+            lists of one of them; empty for none.
+        lacks_file: whether it has no boxes because the file that would describe them does not
+            exist.
     """
 
     key: str
@@ -101,9 +104,10 @@ class Notice(ImageRef):
     """Something in the input that does not become an image, or that the user must know about.
 
     Attributes:
-        status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown and not counted;
-            `fatal` fails the run; `names_images` says how many files name the images of references; `not_stored` counts
-            values of one kind, its reason, that have no place in a record.
+        status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown
+            and not counted; `fatal` fails the run; `names_images` says how many files name the
+            images of references; `not_stored` counts values of one kind, its reason, that have no
+            place in a record.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
         count: how many things it stands for.
@@ -122,8 +126,8 @@ class ClassNames:
     Attributes:
         uri: the file.
         names: the classes.
-        numbers: the number that the source gives each of them, which decides the order of the ids; empty for labels
-            without numbers.
+        numbers: the number that the source gives each of them, which decides the order of the ids;
+            empty for labels without numbers.
     """
 
     uri: str
@@ -158,8 +162,8 @@ class Content:
     Attributes:
         data: the bytes that were read, from which `sha256` and `bytes` of the sidecar are computed.
         image: an encoded image, decoded pixels, or None if there is no image to store.
-        label: a label that is found only with the image: a class name, or its number in `ClassNames`; None if the
-            reference has the label.
+        label: a label that is found only with the image: a class name, or its number in
+            `ClassNames`; None if the reference has the label.
         fields: further fields of the record, besides the reference's own.
     """
 
@@ -190,10 +194,11 @@ def boxes_of(
         boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
         labels: the class of each, by its name or by its number in `ClassNames`.
         values: further values of each box by field name, e.g. `is_crowd`.
-        drawn_on_size: width and height of the image as the annotators saw it, if the annotations give them.
+        drawn_on_size: width and height of the image as the annotators saw it, if the annotations
+            give them.
         fractions: whether boxes are in fractions of the image instead of pixels.
-        shapes: numbers of shapes that are not boxes: those that some of these boxes enclose (`enclosed`), and those
-            that were dropped (`other_shape`).
+        shapes: numbers of shapes that are not boxes: those that some of these boxes enclose
+            (`enclosed`), and those that were dropped (`other_shape`).
     """
     counted = {name: count for name, count in (shapes or {}).items() if count}
     return {
@@ -236,8 +241,8 @@ class Gzip:
     """The file is a gzip stream; ranges refer to its unpacked content.
 
     Attributes:
-        has_checksums: whether the content has checksums of its own, as records of TFRecord files have: a wrong checksum
-            of the whole file is ignored then.
+        has_checksums: whether the content has checksums of its own, as records of TFRecord files
+            have: a wrong checksum of the whole file is ignored then.
     """
 
     has_checksums: bool = False
@@ -284,8 +289,8 @@ PARQUET_CELL = "parquet"
 Packing = Gzip | NamedMember | ZipMember
 """How an image's bytes are stored in a file from which byte ranges are read.
 
-`ImageRef.packing` holds the text of one of these types: it is short, costs nothing while files are listed, and is part
-of plan ids. It is parsed when bytes are read.
+`ImageRef.packing` holds the text of one of these types: it is short, costs nothing while files are
+listed, and is part of plan ids. It is parsed when bytes are read.
 """
 
 

@@ -10,7 +10,8 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import ClassId
 
 MOST_TFDS_NAMES = 65_536
-"""Class ids below this number have names in TFDS; with larger ids, labels are plain integers there."""
+"""Class ids below this number have names in TFDS; with larger ids, labels are plain integers
+there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,12 +19,16 @@ class LabelSettings:
     """How classes get their ids: the YAML keys under `labels:`.
 
     Attributes:
-        classes: the class names in the order of their ids; empty: the names found, sorted by code point.
-        offset: the id of the first class; by default the convention's own (0, or 1 if readers keep 0 for background).
-        catch_all: the class for labels that `classes` does not list; by default, images with such labels are rejected.
-        ids: `names` numbers the classes in order; `integers` takes each label itself as the id, or the number that the
-            source gives its class. `raised` does the same, but adds one number to all ids if a class in use would have
-            an id below the convention's first, such as 0 if readers keep it for background.
+        classes: the class names in the order of their ids; empty: the names found, sorted by code
+            point.
+        offset: the id of the first class; by default the convention's own (0, or 1 if readers keep
+            0 for background).
+        catch_all: the class for labels that `classes` does not list; by default, images with such
+            labels are rejected.
+        ids: `names` numbers the classes in order; `integers` takes each label itself as the id, or
+            the number that the source gives its class. `raised` does the same, but adds one number
+            to all ids if a class in use would have an id below the convention's first, such as 0 if
+            readers keep it for background.
     """
 
     classes: tuple[str, ...] = ()
@@ -38,7 +43,8 @@ class LabelSettings:
             raise ValueError(f"labels.classes lists {repeated[0]!r} twice: each class has one id")
         if self.catch_all is not None and self.catch_all not in self.classes:
             raise ValueError(
-                f"labels.catch_all is {self.catch_all!r}, which labels.classes does not list: add it there"
+                f"labels.catch_all is {self.catch_all!r}, which labels.classes does not list: add "
+                "it there"
             )
         if self.ids != "names" and (self.classes or self.offset is not None):
             takes = f"labels.ids: {self.ids} takes each label as its id"
@@ -53,7 +59,8 @@ class LabelMap:
         ids: by class name.
         catch_all: the class for unlisted labels; None if there is none.
         numbers: the source's own numbers of its classes.
-        is_chosen: whether the user has listed the classes, so that other labels are left out on purpose.
+        is_chosen: whether the user has listed the classes, so that other labels are left out on
+            purpose.
     """
 
     ids: dict[str, int]
@@ -84,7 +91,8 @@ class LabelMap:
     def as_text(self, line: Literal["id:name", "name"] = "id:name") -> str:
         r"""The map as `labels.txt`, in the order of the ids: `id:name` lines as slim has them, or names alone.
 
-        A line break in a name is written `\n`, so that one line is one class; `recordmill.json` has the exact names.
+        A line break in a name is written `\n`, so that one line is one class; `recordmill.json` has
+        the exact names.
         """
         lines = sorted((label_id, name) for name, label_id in self.ids.items())
         prefix = "{}:" if line == "id:name" else ""
@@ -127,9 +135,9 @@ def build_label_map(
 ) -> LabelMap:
     """Builds the label map from the labels found.
 
-    An explicit list decides the ids, whatever was found. If the source numbers its classes, they are in the order of
-    its numbers, and other labels have no id. Otherwise, the names found are sorted by code point, never by frequency,
-    so that more images of the same classes change no id.
+    An explicit list decides the ids, whatever was found. If the source numbers its classes, they
+    are in the order of its numbers, and other labels have no id. Otherwise, the names found are
+    sorted by code point, never by frequency, so that more images of the same classes change no id.
 
     Args:
         found: the labels of the listed references; the empty label (unlabelled) has no id.
@@ -193,8 +201,8 @@ def one_line(name: str) -> str:
 def tfds_names(labels: Mapping[str, int]) -> list[str]:
     """A name for each id from 0 to the last, all different, on one line each, without spaces around them.
 
-    Ids without a class are called `background` (0, if classes are counted from 1) or `unused_<id>`. The list is empty
-    if ids are negative or too large to be listed.
+    Ids without a class are called `background` (0, if classes are counted from 1) or `unused_<id>`.
+    The list is empty if ids are negative or too large to be listed.
     """
     if not labels or min(labels.values()) < 0 or max(labels.values()) >= MOST_TFDS_NAMES:
         return []

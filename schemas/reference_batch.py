@@ -87,7 +87,8 @@ class ReferenceBatchCoder(coders.Coder):
         return 100 * len(value)
 
 
-# Beam's own coder for dataclasses knows their class only in the process that built the pipeline: workers elsewhere get
-# tuples. Registered here, because the modules of these classes are imported without Beam.
+# Beam's own coder for dataclasses knows their class only in the process that built the pipeline:
+# workers elsewhere get tuples. Registered here, because the modules of these classes are imported
+# without Beam.
 coders.registry.register_coder(ImageRef, coders.PickleCoder)
 coders.registry.register_coder(ReferenceBatch, ReferenceBatchCoder)

@@ -18,28 +18,39 @@ Fate = Literal["rejected", "ignored", "left_out"]
 REASONS: dict[Stage, dict[str, str]] = {
     "list": {
         "bad_name": "the file's name is not UTF-8",
-        "vanished": "a link has no target, or the file was deleted while its folder was being listed",
+        "vanished": "a link has no target, or the file was deleted while its folder was being "
+        "listed",
         "unreadable": "the file's size and time cannot be read",
         "not_a_file": "it is a folder, a device, a socket or a pipe",
-        "no_split": "it is in none of the folders in `splits.from_folders`, or its source gives it a split that is "
+        "no_split": "it is in none of the folders in `splits.from_folders`, or its source gives it "
+        "a split that is "
         "not in `splits.from_source`",
         "no_class": "it is not in a class folder",
         "name_mismatch": "its name does not match `source.pattern`",
-        "bad_annotations": "the file with its annotations cannot be read, is malformed, or is missing",
-        "refused_shape": "one of its annotations is not a rectangle, and `source.other_shapes` is `reject`",
-        "bad_row": "its row of a table or manifest is malformed, or a value in it is missing or of another type",
+        "bad_annotations": "the file with its annotations cannot be read, is malformed, or is "
+        "missing",
+        "refused_shape": "one of its annotations is not a rectangle, and `source.other_shapes` is "
+        "`reject`",
+        "bad_row": "its row of a table or manifest is malformed, or a value in it is missing or of "
+        "another type",
         "no_rows": "the table has no rows",
         "outside_root": "the source names a file outside the input, or outside `source.root`",
         "bad_archive": "the archive, or the rest of it, cannot be read",
-        "bad_member": "it is a link, a device or the like in an archive, or its name, size or compression is not "
+        "bad_member": "it is a link, a device or the like in an archive, or its name, size or "
+        "compression is not "
         "allowed",
-        "bad_sample": "the files next to an image in its archive have no label or feature, or there is no image",
-        "bad_record": "a record of a TFRecord file, or the data after it, is damaged, or the file has no records",
+        "bad_sample": "the files next to an image in its archive have no label or feature, or "
+        "there is no image",
+        "bad_record": "a record of a TFRecord file, or the data after it, is damaged, or the file "
+        "has no records",
         "bad_example": "a record is not an Example of the convention in `source.convention`",
-        "bad_array": "the file is not an array of 8-bit images: its header cannot be read, or describes other data",
-        "bad_labels": "the number of labels differs from the number of images, or the file of labels cannot be read",
+        "bad_array": "the file is not an array of 8-bit images: its header cannot be read, or "
+        "describes other data",
+        "bad_labels": "the number of labels differs from the number of images, or the file of "
+        "labels cannot be read",
         "bad_packing": "the compressed file cannot be unpacked",
-        "wrong_length": "the file's size does not match its content: it was truncated, or has another layout",
+        "wrong_length": "the file's size does not match its content: it was truncated, or has "
+        "another layout",
         "no_group": "its key does not match `splits.group`",
     },
     "read": {
@@ -60,15 +71,18 @@ REASONS: dict[Stage, dict[str, str]] = {
         "bad_header": "the header cannot be read, or describes an image that no decoder supports",
         "too_many_pixels": "the header announces more pixels than `images.max_pixels`",
         "side_too_long": "the header announces a side longer than `images.max_side`",
-        "too_much_work": "decoding the file takes far more work than its pixels justify: too many scans, chunks, "
+        "too_much_work": "decoding the file takes far more work than its pixels justify: too many "
+        "scans, chunks, "
         "strips or comments",
         "truncated": "the data ends before the image is complete",
         "decode_error": "the pixels cannot be decoded",
     },
     "encode": {
-        "unknown_label": "its label is not in `labels.classes` (and `labels.catch_all` is unset), or `labels.ids` is "
+        "unknown_label": "its label is not in `labels.classes` (and `labels.catch_all` is unset), "
+        "or `labels.ids` is "
         "`integers` and it is not an integer",
-        "function": "a function that the settings name raised `recordmill.Reject`; `detail` gives its reason",
+        "function": "a function that the settings name raised `recordmill.Reject`; `detail` gives "
+        "its reason",
         "bad_boxes": "one of its boxes is invalid, and `boxes.invalid` is `reject`",
         "size_mismatch": "its boxes were drawn on an image of another size",
     },
@@ -84,7 +98,8 @@ IGNORED: Mapping[str, str] = {
     "no_rows": "the manifest has no rows",
     "not_annotations": "its name does not match `source.split`, so it is not read as annotations",
     "in_no_set": "none of the lists in `source.sets` names it",
-    "not_included": "it matches none of the patterns in `include`, or its name is not one that the source reads",
+    "not_included": "it matches none of the patterns in `include`, or its name is not one that the "
+    "source reads",
     "read_only_with_images": "it is not an image, and no image was read with it",
     "system_file": "it was created by the operating system",
     "taken_only_by_name": "it is not an image, and no manifest or annotation names it",
@@ -121,7 +136,8 @@ OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows",
 """The reasons for which a file of many images is rejected as a whole."""
 
 TRANSIENT = frozenset({"changed", "unreadable", "vanished"})
-"""Reasons that may be gone in the next run, though a file's size and time have not changed: its shard is made again."""
+"""Reasons that may be gone in the next run, though a file's size and time have not changed: its
+shard is made again."""
 
 
 def explain_reason(fate: Fate, code: str) -> str:
@@ -146,7 +162,8 @@ class Rejected(Exception):  # it is an outcome, not an error of the program
     def __init__(self, stage: Stage, reason: str, detail: str, sha256: str = "") -> None:
         if reason not in REASONS[stage]:
             raise ValueError(
-                f"{reason!r} is not a reason of the stage {stage}: add it to REASONS, with its meaning"
+                f"{reason!r} is not a reason of the stage {stage}: add it to REASONS, with its "
+                "meaning"
             )
         super().__init__(stage, reason, detail, sha256)  # all arguments, so that it can be pickled
         self.stage = stage
@@ -209,7 +226,8 @@ class Exclusions:
                 or (kind == "sha256" and not re.fullmatch("[0-9a-f]{64}", text))
             ):
                 raise ValueError(
-                    f"line {number} is {line.strip()!r:.100}: write key:KEY, or sha256: and 64 hex digits"
+                    f"line {number} is {line.strip()!r:.100}: write key:KEY, or sha256: and 64 hex "
+                    "digits"
                 )
             found[kind].add(normalize("NFC", text))
         return cls(frozenset(found["key"]), frozenset(found["sha256"]))

@@ -15,9 +15,10 @@ _ADDED = "added"
 def added_setting(default: Any = MISSING, *, default_factory: Any = MISSING) -> Any:
     """A field of a settings dataclass whose key is in a dataset's recipe only if its value is not the default.
 
-    A plan id is a digest of the recipe. Without this, a new key would change the id of every dataset of an
-    earlier version. Use it for each setting added to a dataclass after commit 357e673; for a new
-    dataclass that is itself the value of an added setting, only that setting needs it.
+    A plan id is a digest of the recipe. Without this, a new key would change the id of every
+    dataset of an earlier version. Use it for each setting added to a dataclass after commit
+    357e673; for a new dataclass that is itself the value of an added setting, only that setting
+    needs it.
     """
     return field(default=default, default_factory=default_factory, metadata={_ADDED: True})
 

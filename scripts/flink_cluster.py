@@ -5,8 +5,9 @@
     scripts/flink jar       # the path of the job server's jar, for --flink_job_server_jar
     scripts/flink down
 
-`up` starts what is not running, so it can be repeated, and restarts a task manager that was killed. `down` ends only
-what `up` started. Downloads and the cluster's logs are in $XDG_CACHE_HOME/recordmill.
+`up` starts what is not running, so it can be repeated, and restarts a task manager that was killed.
+`down` ends only what `up` started. Downloads and the cluster's logs are in
+$XDG_CACHE_HOME/recordmill.
 """
 
 import argparse
@@ -54,7 +55,8 @@ CONFIGURATION = {
     "taskmanager.memory.managed.size": "512m",
     "taskmanager.memory.network.min": "128m",
     "taskmanager.memory.network.max": "128m",
-    "taskmanager.network.sort-shuffle.min-buffers": 64,  # of 32 KB, for each of a dozen exchanges at once
+    # Of 32 KB, for each of a dozen exchanges at once.
+    "taskmanager.network.sort-shuffle.min-buffers": 64,
     "taskmanager.memory.jvm-metaspace.size": "256m",
     "taskmanager.memory.jvm-overhead.min": "192m",
     "taskmanager.memory.jvm-overhead.max": "192m",
@@ -64,8 +66,8 @@ CONFIGURATION = {
     "parallelism.default": 1,
     # Without compression, Flink measures the bytes that were sent.
     "taskmanager.network.batch-shuffle.compression.enabled": "false",
-    # A lost task manager is noticed within seconds, and another one repeats its work. With a timeout of 10 s, one that
-    # merely got no processor time on a busy machine was given up, too.
+    # A lost task manager is noticed within seconds, and another one repeats its work. With a
+    # timeout of 10 s, one that merely got no processor time on a busy machine was given up, too.
     "heartbeat.interval": 2_000,
     "heartbeat.timeout": 20_000,
     "restart-strategy.type": "fixed-delay",
@@ -93,7 +95,8 @@ pool.main()
 """
 """A worker pool of Beam whose workers end when their task manager closes the connection.
 
-Each task manager numbers its workers from 1-1. If two share a pool, the original stops a worker of the wrong one.
+Each task manager numbers its workers from 1-1. If two share a pool, the original stops a worker of
+the wrong one.
 """
 
 SECONDS_TO_START = 60.0
@@ -229,7 +232,8 @@ def _start(
     for port in ports:
         if _listens(PORTS[port]):
             raise MissingError(
-                f"port {PORTS[port]}, which the {name} needs, is taken by another process: end that one"
+                f"port {PORTS[port]}, which the {name} needs, is taken by another process: end "
+                "that one"
             )
     with open(RUN / f"{name}.log", "wb") as log:
         process = subprocess.Popen(

@@ -1,7 +1,8 @@
 """Downloads the parts of a local Flink cluster from package registries into a cache, once.
 
-Flink itself comes from PyPI (`apache-flink-libraries` carries the jars of a release), Beam's job server from Maven
-Central. The workers' environment is like a user's: the archive that Beam's `--setup_file` ships is installed in it.
+Flink itself comes from PyPI (`apache-flink-libraries` carries the jars of a release), Beam's job
+server from Maven Central. The workers' environment is like a user's: the archive that Beam's
+`--setup_file` ships is installed in it.
 """
 
 import os
@@ -16,7 +17,8 @@ from pathlib import Path
 
 FLINK = "1.19.3"
 BEAM_JOB_SERVER = "2.62.0"
-"""The newest job server for Flink 1.19 whose jars are all on Maven Central; it runs pipelines of Beam 2.77."""
+"""The newest job server for Flink 1.19 whose jars are all on Maven Central; it runs pipelines of
+Beam 2.77."""
 
 ROOT = Path(__file__).resolve().parent.parent
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "recordmill"
@@ -107,8 +109,8 @@ def flink_jars() -> Path:
 def worker_environment(run: Path) -> Path:
     """Makes an environment with Recordmill as `--setup_file` ships it, and returns its `bin` folder.
 
-    Built each time from the current checkout. The lock file only constrains versions: the archive decides what is
-    installed.
+    Built each time from the current checkout. The lock file only constrains versions: the archive
+    decides what is installed.
     """
     environment, shipped = run / "workers", run / "shipped"
     for folder in (environment, shipped):
@@ -116,7 +118,8 @@ def worker_environment(run: Path) -> Path:
     _say("installing the workers' environment")
     uv = [str(Path(sys.executable).with_name("uv")), "--quiet"]
     with tempfile.TemporaryDirectory() as temporary:
-        # From a copy: building leaves an egg-info, and one left by an earlier build adds files that are gone.
+        # From a copy: building leaves an egg-info, and one left by an earlier build adds files that
+        # are gone.
         copy = Path(temporary, "copy")
         shutil.copytree(
             ROOT, copy, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out")

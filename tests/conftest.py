@@ -39,7 +39,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_runner() -> Iterator[None]:
-    """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for each of them."""
+    """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for
+    each of them."""
     import eager_beam
 
     from recordmill.pipeline import runners
@@ -59,7 +60,8 @@ def _no_runner() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_network() -> Iterator[None]:
-    """Fails a test that asks for another machine: what it gets depends on where it runs, or it waits for minutes."""
+    """Fails a test that asks for another machine: what it gets depends on where it runs, or it
+    waits for minutes."""
     find = socket.getaddrinfo
 
     def find_here(host: str | bytes | None, *arguments: object, **more: object) -> object:
@@ -88,9 +90,9 @@ def _no_network() -> Iterator[None]:
 def _cheap_conversions() -> Iterator[None]:
     """Leaves out what takes long in small conversions and changes nothing in them.
 
-    The disk may keep files in its cache, since no test turns the machine off. Beam's flags, our version and the sample
-    are worked out once, and so is the text of `config.yaml` for the same settings. Only tests that ask for processes
-    start them.
+    The disk may keep files in its cache, since no test turns the machine off. Beam's flags, our
+    version and the sample are worked out once, and so is the text of `config.yaml` for the same
+    settings. Only tests that ask for processes start them.
     """
     from cheap_beam import make_beam_cheap, once_for_each_value
 
@@ -111,7 +113,8 @@ def _cheap_conversions() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _ctrl_c() -> None:
-    """Lets tests interrupt what they start, also where a shell has started pytest in the background."""
+    """Lets tests interrupt what they start, also where a shell has started pytest in the
+    background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -169,7 +172,8 @@ ROOT = Path(__file__).parents[1]
 def run_command() -> Callable[[str, Path], subprocess.CompletedProcess[str]]:
     """Runs one command of the documentation in a folder, with this interpreter and this checkout.
 
-    What begins with `python` or `recordmill` runs in this process. Tests of the commands themselves start new ones.
+    What begins with `python` or `recordmill` runs in this process. Tests of the commands themselves
+    start new ones.
     """
 
     def run(command: str, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -192,10 +196,12 @@ def run_command() -> Callable[[str, Path], subprocess.CompletedProcess[str]]:
 
 @pytest.fixture(scope="session")
 def run_page(run_command) -> Callable[[str, Path], list[subprocess.CompletedProcess[str]]]:
-    """Does what a page of the documentation says, in a folder, block after block; each must succeed.
+    """Does what a page of the documentation says, in a folder, block after block; each must
+    succeed.
 
-    A `sh` block is run command by command, a `python` block as a script. A block with a file name behind its language
-    (`yaml own.yaml`) becomes that file. Blocks without a language, and `console`, are for the eyes only.
+    A `sh` block is run command by command, a `python` block as a script. A block with a file name
+    behind its language (`yaml own.yaml`) becomes that file. Blocks without a language, and
+    `console`, are for the eyes only.
     """
 
     def run(page: str, folder: Path) -> list[subprocess.CompletedProcess[str]]:
@@ -240,7 +246,8 @@ class LocalStore:
     log: Path
 
     def requests(self) -> list[tuple[str, str]]:
-        """Method and path, with the query, of each request so far; the log may lag behind the answers."""
+        """Method and path, with the query, of each request so far; the log may lag behind the
+        answers."""
         size = -1
         while size != (size := self.log.stat().st_size):
             time.sleep(0.3)

@@ -1,6 +1,8 @@
-"""Runs a script as `python script.py flags...` would, but without looking for Google's credentials first.
+"""Runs a script as `python script.py flags...` would, but without looking for Google's credentials
+first.
 
-`offline.py '' pipeline.pb` runs a staged job instead, as a worker with the code that is installed beside this Python.
+`offline.py '' pipeline.pb` runs a staged job instead, as a worker with the code that is installed
+beside this Python.
 """
 
 import runpy
@@ -13,7 +15,8 @@ auth._Credentials._credentials_init = True  # the lookup asks the network for a 
 
 
 def run_staged(path: str) -> None:
-    """Runs a job's graph with the functions pickled in it, as staged, in this process instead of in its containers."""
+    """Runs a job's graph with the functions pickled in it, as staged, in this process instead of in
+    its containers."""
     from apache_beam.options.pipeline_options import PipelineOptions
     from apache_beam.portability import common_urns
     from apache_beam.portability.api import beam_runner_api_pb2

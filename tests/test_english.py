@@ -1,6 +1,7 @@
 """Phrases that the project's prose avoids, with what to write instead.
 
-To hold more text to the list, add a scope: a function that yields (place, line) for every line of its text.
+To hold more text to the list, add a scope: a function that yields (place, line) for every line of
+its text.
 """
 
 import re
@@ -20,8 +21,10 @@ ROOT = Path(__file__).parents[1]
 BANNED = {
     r"(?<!there\s)\b(is|are|was|were|be) no\b"
     r"(?!\s(longer|more|fewer|less|larger|smaller|faster|slower|better|worse)\b)": "is not a",
-    r"\b(is|are) none of\b|\bnone of (them|these|those|which) (is|are)\b": "is not one of, they are not",
-    r"\b(of|for|by|from) which (it|they|people|users|readers)\b|\b(of|behind) which\b": "two sentences, or whose",
+    r"\b(is|are) none of\b|\bnone of (them|these|those|which) (is|are)\b": "is not one of, they "
+    "are not",
+    r"\b(of|for|by|from) which (it|they|people|users|readers)\b|\b(of|behind) "
+    r"which\b": "two sentences, or whose",
     r"\bwhat (is|was|are|were) \w+ (is|was|are|were)\b": "a noun with an adjective",
     r"\btold\b": "reported",
     r"\bstated\b": "declared, given, listed",
@@ -46,7 +49,8 @@ BANNED = {
     r"\bas ever\b": "as usual",
     r"\bat hand\b": "available",
     r"\bbit for bit\b": "byte for byte, unchanged",
-    r"\ban? (\w+) an? (row|line|box|folder|file|night|date|split|shard|record|class|job|image)\b": "one ... per ...",
+    r"\ban? (\w+) an? "
+    r"(row|line|box|folder|file|night|date|split|shard|record|class|job|image)\b": "one ... per ...",
 }
 
 
@@ -57,7 +61,8 @@ def _generated() -> str:
 
 
 def _prose(path: Path) -> Iterator[tuple[str, str]]:
-    """The lines of a page without blocks of code, code in backticks, addresses of links and generated tables."""
+    """The lines of a page without blocks of code, code in backticks, addresses of links and
+    generated tables."""
     text = path.read_text(encoding="utf-8")
     blank: Callable[[re.Match[str]], str] = lambda found: "\n" * found[0].count("\n")  # noqa: E731
     text = re.sub(r"^```.*?^```$", blank, text, flags=re.MULTILINE | re.DOTALL)
@@ -165,7 +170,8 @@ SCOPES = {
 
 
 def find_hits(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """One line for each banned phrase, which may run over the end of a line but not of a paragraph."""
+    """One line for each banned phrase, which may run over the end of a line but not of a
+    paragraph."""
     places, starts, text = [], [], ""
     for place, line in lines:
         places.append(place)

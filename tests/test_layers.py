@@ -19,7 +19,8 @@ from scripts.count_code import code_lines
 REPO = Path(__file__).parents[1]
 PACKAGE = "recordmill"
 LINKED = ["pipeline", "transforms", "schemas", "configs"]
-"""Folders of the repository that `recordmill/` links to: they are imported as `recordmill.pipeline` and so on."""
+"""Folders of the repository that `recordmill/` links to: they are imported as `recordmill.pipeline`
+and so on."""
 LAYERS = {
     "pipeline": ("pipeline", "transforms", "reading", "storage", "imaging", "schemas", "configs"),
     "transforms": ("transforms", "storage", "imaging", "schemas"),
@@ -81,7 +82,8 @@ def roots(nodes: Iterable[ast.AST]) -> set[str]:
 
 
 def run_on_import(node: ast.AST) -> Iterator[ast.AST]:
-    """Everything below `node` that runs when the module is imported: no function's body, nothing for type checkers."""
+    """Everything below `node` that runs when the module is imported: no function's body, nothing
+    for type checkers."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
             continue
@@ -139,7 +141,8 @@ def test_no_folder_points_back():
 
 
 def test_our_modules_are_imported_below_the_package():
-    # Imported as `transforms`, a module would be another one than `recordmill.transforms`, with classes of its own.
+    # Imported as `transforms`, a module would be another one than `recordmill.transforms`, with
+    # classes of its own.
     places = [REPO / name for name in ("benchmarks", "deploy", "examples", "scripts", "tests")]
     others = [path.relative_to(REPO) for place in places for path in place.rglob("*.py")]
     named = re.compile(
@@ -162,7 +165,8 @@ def test_the_package_links_to_the_folders():
 
 
 def test_the_entry_module_defines_only_functions():
-    # What is defined in a module started with -m exists twice once it is imported: harmless for functions alone.
+    # What is defined in a module started with -m exists twice once it is imported: harmless for
+    # functions alone.
     body = tree_of(Path("pipeline/run.py")).body
     assert not [
         type(node) for node in body if isinstance(node, ast.ClassDef | ast.Assign | ast.AnnAssign)
@@ -186,7 +190,8 @@ def declared_distributions() -> set[str]:
 
 
 def test_imported_packages_are_declared_dependencies():
-    # The environment also holds what our dependencies depend on: an import may work here and fail for a user.
+    # The environment also holds what our dependencies depend on: an import may work here and fail
+    # for a user.
     installed = metadata.packages_distributions()
     wrong = {}
     for path in SOURCES:

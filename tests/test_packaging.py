@@ -48,7 +48,8 @@ def test_entry_modules_load_no_tensorflow(tmp_path, module):
 @pytest.mark.slow
 def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     # What Beam's --setup_file ships: an archive without a package would fail on the workers only.
-    # Built from a copy: an egg-info left by an earlier build would add files that the project no longer names.
+    # Built from a copy: an egg-info left by an earlier build would add files that the project no
+    # longer names.
     copy = tmp_path / "copy"
     shutil.copytree(
         REPO, copy, ignore=shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out")

@@ -1,4 +1,5 @@
-"""README.md is true: its commands are run, its output is what comes out, its tables are what the code says."""
+"""README.md is true: its commands are run, its output is what comes out, its tables are what the
+code says."""
 
 import json
 import re

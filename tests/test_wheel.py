@@ -39,13 +39,15 @@ def wheel(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def run(wheel, tmp_path_factory):
-    """Runs `python` or `recordmill` of a fresh environment, which borrows the packages that we depend on."""
+    """Runs `python` or `recordmill` of a fresh environment, which borrows the packages that we
+    depend on."""
     root = tmp_path_factory.mktemp("fresh") / "environment"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", root], check=True)
     install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps"]
     subprocess.run([*install, "--python", root / "bin/python", wheel], check=True)
     (site,) = root.glob("lib/python*/site-packages")
-    # A line of a .pth adds the folder alone, not the .pth files in it, by one of which the clone is installed.
+    # A line of a .pth adds the folder alone, not the .pth files in it, by one of which the clone is
+    # installed.
     (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
     environment = {
         name: value
@@ -175,7 +177,8 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
         "dataset = open_dataset('dataset')\n"
         "with ShardWorkers(1) as workers:\n"
         "    for shard in dataset.shards:\n"
-        "        print(workers.verify(shard, expect(dataset), 'frames', False, lambda records: None).findings)\n"
+        "        print(workers.verify(shard, expect(dataset), 'frames', False, lambda records: "
+        "None).findings)\n"
         "print(_run_analysis('dataset', False))\n"
     )
     done = run(project, "python", "processes.py")

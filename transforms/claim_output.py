@@ -40,7 +40,8 @@ _DERIVED = (
     "label_offset",
     "split_order",
 )
-"""Parts of a recipe that follow from others: they are listed as differences only if nothing else differs."""
+"""Parts of a recipe that follow from others: they are listed as differences only if nothing else
+differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ class Leftover:
 
     Attributes:
         name: its name.
-        complete: whether it holds a complete dataset: its publishing was cut, and half of it may be in the output.
+        complete: whether it holds a complete dataset: its publishing was cut, and half of it may be
+            in the output.
         shards: finished shards in it from which a run may resume.
     """
 
@@ -66,10 +68,13 @@ class OutputState:
         output: the folder.
         names: files and folders in it.
         marker: the finished dataset's marker; None if it is missing or unreadable.
-        pending: whether this plan's staging folder holds a complete dataset, whose publishing was cut.
-        busy: a sentence saying that a run of another plan is, or may be, working there; empty if none is.
+        pending: whether this plan's staging folder holds a complete dataset, whose publishing was
+            cut.
+        busy: a sentence saying that a run of another plan is, or may be, working there; empty if
+            none is.
         leftovers: what runs of other plans have left.
-        file_names: for each split, the name that this plan's shard would have if it were the only one, with one record.
+        file_names: for each split, the name that this plan's shard would have if it were the only
+            one, with one record.
     """
 
     output: str
@@ -148,7 +153,8 @@ def check_versions(output: str) -> None:
     """Makes sure that an output can have versions.
 
     Raises:
-        LoadError: it cannot: its pointer is damaged, or it contains a dataset that is not in a version.
+        LoadError: it cannot: its pointer is damaged, or it contains a dataset that is not in a
+            version.
         OSError: it cannot be read.
     """
     names = storage.folder_names(output)
@@ -156,7 +162,8 @@ def check_versions(output: str) -> None:
     if dataset_files.current_folder(output) == output and strangers:
         what = "a dataset" if MARKER in strangers else strangers[0]
         raise LoadError(
-            f"{output} holds {what} that is not in a version: choose another output, or remove --versions"
+            f"{output} holds {what} that is not in a version: choose another output, or remove "
+            "--versions"
         )
 
 
@@ -165,9 +172,10 @@ def decide_action(
 ) -> tuple[Action, str]:
     """Decides what a run may do, and says why in a sentence unless that is `convert`.
 
-    A dataset of the same plan is kept. A dataset of another plan is refused, with the differences, unless `overwrite`
-    is set. While a run of another plan is at work, everything is refused. Leftovers of ended runs do not matter, except
-    for a complete dataset: that is put in place first, and then counts as a dataset of another plan.
+    A dataset of the same plan is kept. A dataset of another plan is refused, with the differences,
+    unless `overwrite` is set. While a run of another plan is at work, everything is refused.
+    Leftovers of ended runs do not matter, except for a complete dataset: that is put in place
+    first, and then counts as a dataset of another plan.
     """
     output = state.output
     if state.busy:
@@ -288,7 +296,10 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
             )
         return replace(plan, action="refuse", sentence=str(error))
     if action == "keep" and state.marker and is_outdated(state.marker, plan):
-        why = "files could not be read, or were modified since, or others are ignored, or it has another description"
+        why = (
+            "files could not be read, or were modified since, or others are ignored, or it has "
+            "another description"
+        )
         plan.notes.append(f"this dataset may be outdated ({why}): --overwrite rebuilds it")
     if previous is not None:
         plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
@@ -309,8 +320,8 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
 def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
     """Returns the plan with the folder of its version: the last complete one, or a new one to convert it again.
 
-    A complete version is never changed, so the same plan may have several. Leftovers of other plans in their versions
-    are finished or deleted.
+    A complete version is never changed, so the same plan may have several. Leftovers of other plans
+    in their versions are finished or deleted.
     """
     complete = [(0, "")]
     for name in dataset_files.version_names(run.output):
@@ -335,14 +346,18 @@ def _tidy(folder: str) -> Iterator[str]:
             if not storage.folder_names(folder):
                 storage.remove_folder(folder)
     except (OSError, ValueError) as error:  # other versions work without this one
-        yield f"{folder} cannot be finished ({' '.join(str(error).split())}): recordmill versions --drop deletes it"
+        yield (
+            f"{folder} cannot be finished ({' '.join(str(error).split())}): recordmill versions "
+            "--drop deletes it"
+        )
 
 
 def _claim_and_decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
     """Reads the output and decides what to do there; keeps a claim on it if that is `convert`.
 
-    A run that may convert claims the output before reading it: of two that begin at once, at least one sees the other.
-    A run that will keep the dataset writes nothing, so it needs no permission to write.
+    A run that may convert claims the output before reading it: of two that begin at once, at least
+    one sees the other. A run that will keep the dataset writes nothing, so it needs no permission
+    to write.
     """
     if run.preview:
         return _decide(plan, run)
@@ -370,7 +385,10 @@ def _claim_and_decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, A
 def _finish_cut(state: OutputState) -> Iterator[str]:
     for each in state.cut:
         publish_staged(state.output, each.name.removeprefix(STAGING_PREFIX))
-        yield f"{each.name} held a complete dataset, whose publishing had been cut: it is now in place"
+        yield (
+            f"{each.name} held a complete dataset, whose publishing had been cut: it is now in "
+            "place"
+        )
 
 
 def _decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
@@ -410,7 +428,10 @@ def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator
         if old[name] != new[name]
     ]
     if moved:
-        what = f"{len(moved)} classes have other ids than in the dataset that is replaced ({show_names(moved, 3)})"
+        what = (
+            f"{len(moved)} classes have other ids than in the dataset that is replaced "
+            f"({show_names(moved, 3)})"
+        )
         yield f"{what}: labels.classes fixes them"
 
 

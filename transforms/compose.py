@@ -1,7 +1,8 @@
 """The steps of `--writer=beam`, and of pipelines of your own: read and prepare images, build Examples, write them.
 
-The main job does the same work in the step that writes shards, so pixels are never shuffled. Here, each image is an
-element of its own. A rejected image carries the reason, so all images reach the end, where they are counted.
+The main job does the same work in the step that writes shards, so pixels are never shuffled. Here,
+each image is an element of its own. A rejected image carries the reason, so all images reach the
+end, where they are counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -205,10 +206,12 @@ def convert_with_beam(
         settings: what the dataset is.
         folder: where `shards.count` files of each split are written.
         plan: the `Plan`, or a side input with it.
-        own: a step of your own between `ReencodeImages` and `BuildExamples`: PCollection[PendingImage] -> the same.
+        own: a step of your own between `ReencodeImages` and `BuildExamples`:
+            PCollection[PendingImage] -> the same.
 
     Returns:
-        PCollection[FinishedShards] of exactly one element; its `find_problem` says whether the files may be used.
+        PCollection[FinishedShards] of exactly one element; its `find_problem` says whether the
+        files may be used.
     """
     spread = beam.FlatMapTuple(_spread).with_output_types(Any)
     listed = (
@@ -224,8 +227,9 @@ def convert_with_beam(
         files = examples | f"Write {split}" >> beam.io.WriteToTFRecord(
             storage.join(folder, split), **how
         )
-        # Beam emits the names at the end of time, when some runners (Prism) process nothing more: a side input brings
-        # them back to the beginning. One per split, because Prism loses some names if they are flattened.
+        # Beam emits the names at the end of time, when some runners (Prism) process nothing more: a
+        # side input brings them back to the beginning. One per split, because Prism loses some
+        # names if they are flattened.
         once = batches.pipeline | f"Once {split}" >> beam.Create([0])
         named = once | f"Name {split}" >> beam.FlatMap(lambda _, names: names, AsIter(files))
         spread = named | f"Spread {split}" >> beam.Reshuffle()

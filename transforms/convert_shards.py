@@ -1,7 +1,8 @@
 """ConvertShards: a shard's references become its finished files, in one step.
 
-One DoFn takes a shard all the way. Two DoFns (encode, then write) would rely on fusion, which is an optimisation of the
-runner: with two worker threads, a prototype of that kind lost half its records while its counters were right.
+One DoFn takes a shard all the way. Two DoFns (encode, then write) would rely on fusion, which is an
+optimisation of the runner: with two worker threads, a prototype of that kind lost half its records
+while its counters were right.
 """
 
 from collections import deque
@@ -108,7 +109,8 @@ class _ConvertShard(beam.DoFn):
     def _is_help_worthwhile(self, plan: Plan) -> bool:
         """Whether workers may convert images of a shard written here.
 
-        Images merely copied cost more to hand over, and each part of a compressed shard is unpacked from its beginning.
+        Images merely copied cost more to hand over, and each part of a compressed shard is unpacked
+        from its beginning.
         """
         if not (self._settings.decodes_nothing or plan.reuse):
             return True
@@ -149,7 +151,8 @@ class _ConvertShard(beam.DoFn):
 def gather_reports(parts: Iterable[Any]) -> FinishedShards:
     """Adds up reports (`ShardReport`) and sums of reports (`FinishedShards`); the parts do not change.
 
-    The parts have no more exact type here, because from the union of both Beam would try to derive a schema, and fail.
+    The parts have no more exact type here, because from the union of both Beam would try to derive
+    a schema, and fail.
     """
     finished = FinishedShards()
     for part in parts:

@@ -1,7 +1,7 @@
 """FindSplitCutoffs: finds the hashes at which to cut, before any image can be assigned to a split.
 
-Plain splits by hash and given splits need no cutoffs. `limit` and `limit_per_class` need the first hash that they leave
-out, stratified splits the hashes of each class.
+Plain splits by hash and given splits need no cutoffs. `limit` and `limit_per_class` need the first
+hash that they leave out, stratified splits the hashes of each class.
 """
 
 from bisect import bisect_right

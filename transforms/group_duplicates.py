@@ -1,8 +1,9 @@
 """GroupDuplicates: keeps images with the same bytes, or that look alike, in one split, or drops all but one.
 
-For this, every image is read once more before anything is planned, unless its source or an earlier dataset provides
-digests. To find images that look alike, each is also decoded. Difference hashes are cut into six bands: if two of them
-differ in at most five bits, they share a band, so only hashes that share one are compared.
+For this, every image is read once more before anything is planned, unless its source or an earlier
+dataset provides digests. To find images that look alike, each is also decoded. Difference hashes
+are cut into six bands: if two of them differ in at most five bits, they share a band, so only
+hashes that share one are compared.
 """
 
 import hashlib
@@ -42,10 +43,12 @@ BANDS = (0, 11, 22, 33, 44, 54, 64)
 """The first bit of each band of a difference hash, and the end."""
 
 MOST_JOINED, LARGEST_SHARE = 10, 0.01
-"""Images, and share of all images, that may be joined as look-alikes; a run that exceeds both fails."""
+"""Images, and share of all images, that may be joined as look-alikes; a run that exceeds both
+fails."""
 
 MOST_COMPARISONS = 1_000_000_000
-"""The most comparisons within one band; if they do not suffice, all hashes in the band count as look-alikes."""
+"""The most comparisons within one band; if they do not suffice, all hashes in the band count as
+look-alikes."""
 
 EXAMPLES = 3
 """Images of a chain that an error names."""
@@ -99,7 +102,8 @@ def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
 def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[Look, Look]]:
     """Links the hashes that share a band and are near each other, with as few links as possible.
 
-    A hash of several images is linked to itself. Pairs that share an earlier band or have the same group are left out.
+    A hash of several images is linked to itself. Pairs that share an earlier band or have the same
+    group are left out.
 
     Args:
         band: its number and its bits.
@@ -143,9 +147,12 @@ def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str
         key for look in looks.values() if chains[look.hash] == longest for key in look.keys
     )
     why = (
-        f"images.near_duplicates: together would put {sizes[longest]:,} of {images:,} images into one split, because "
-        f"each looks like the next ({show_names(keys, EXAMPLES)}), and more than {LARGEST_SHARE:.0%} is too many: "
-        "set it to true and look at duplicates.jsonl; if they belong together, name such groups with splits.group"
+        f"images.near_duplicates: together would put {sizes[longest]:,} of {images:,} images into "
+        "one split, because "
+        f"each looks like the next ({show_names(keys, EXAMPLES)}), and more than "
+        f"{LARGEST_SHARE:.0%} is too many: "
+        "set it to true and look at duplicates.jsonl; if they belong together, name such groups "
+        "with splits.group"
     )
     return {keys[0]: why}
 
@@ -155,8 +162,8 @@ class GroupDuplicates(beam.PTransform):
     """Keeps duplicates in a PCollection of batches from ending up in two splits, or in the dataset twice.
 
     Attributes:
-        settings: what the dataset is; `duplicates` says what to do with images with the same bytes, and
-            `images.near_duplicates` with images that look alike.
+        settings: what the dataset is; `duplicates` says what to do with images with the same bytes,
+            and `images.near_duplicates` with images that look alike.
         exclusions: what will be left out.
         reuse: earlier datasets, whose digests of unchanged images are used.
     """
@@ -210,7 +217,8 @@ class GroupDuplicates(beam.PTransform):
             decoding: entered while pixels are in memory; None if they do not matter.
 
         Returns:
-            The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar row will have.
+            The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar
+            row will have.
         """
         settings, exclusions = self.settings, self.exclusions
         digest = ref.sha256.lower()
@@ -229,7 +237,8 @@ class GroupDuplicates(beam.PTransform):
         ):
             return ""
         if decoding is not None and content.image is not None:
-            # Decoding at reduced size gives a slightly different hash, so decode in full if conversion will.
+            # Decoding at reduced size gives a slightly different hash, so decode in full if
+            # conversion will.
             needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
             with (
                 decoding,
@@ -258,7 +267,10 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
     why = f"it has the same bytes as {first.key}"
     notices = [ref.notice("left_out", "duplicate", why) for ref in others]
     if other := next((ref for ref in others if ref.label != first.label), None):
-        detail = f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of class {other.label!r}"
+        detail = (
+            f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of "
+            f"class {other.label!r}"
+        )
         notices.append(first.notice("warning", "conflicting_labels", detail))
     yield ReferenceBatch([first], notices)
 
@@ -312,7 +324,8 @@ def _set_group(
 class _NameContents(beam.DoFn):
     """Pairs each reference with the name of its content, and all else with the empty string, which groups nothing.
 
-    Images that `exclude` names are not grouped: conversion leaves them out, and they must not affect other images.
+    Images that `exclude` names are not grouped: conversion leaves them out, and they must not
+    affect other images.
     """
 
     def __init__(self, name: Callable[..., str], by_look: bool = False) -> None:

@@ -56,7 +56,8 @@ _CHUNK = 1_000
 class Part:
     """A part of an input; by default, all of it. Parts are listed in parallel, and together are exactly the input.
 
-    A part is a range of paths, cut where folders begin. An ignored folder is never cut, because it counts as one entry.
+    A part is a range of paths, cut where folders begin. An ignored folder is never cut, because it
+    counts as one entry.
 
     Attributes:
         input: the input.
@@ -166,7 +167,10 @@ def conclude(
         as_splits = f"splits.from_folders={{{', '.join(f'{name}: {split}' for name, split in folders.items())}}}"
         as_classes = f"labels.classes=[{', '.join(sorted(first_folders - {''}))}]"
         if source.labels_from_folders:
-            detail = f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they are classes"
+            detail = (
+                f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they "
+                "are classes"
+            )
             yield whole.notice("fatal", "split_words", detail)
         else:
             detail = f"{what}: set {as_splits} to keep them"
@@ -300,14 +304,16 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
 def walk_folder(part: Part, ignore: Ignore) -> Iterator[ImageRef]:
     """Yields every file in a part of a folder, and a notice of everything that is not a plain, readable file.
 
-    The key of each is its path below the input, `/`-separated, as the file system spells it; its URI is not set.
+    The key of each is its path below the input, `/`-separated, as the file system spells it; its
+    URI is not set.
 
-    An ignored folder counts as one entry and is not entered. Links are followed. A link back to a folder on its own
-    path is a `fatal` entry, because following it would never end. So is a folder that cannot be read, because the
-    number of its images is unknown. Their details say how to leave them out.
+    An ignored folder counts as one entry and is not entered. Links are followed. A link back to a
+    folder on its own path is a `fatal` entry, because following it would never end. So is a folder
+    that cannot be read, because the number of its images is unknown. Their details say how to leave
+    them out.
 
-    Beam's own match silently skips unreadable files, linked folders and names with `[`, and fails on a name that is not
-    UTF-8.
+    Beam's own match silently skips unreadable files, linked folders and names with `[`, and fails
+    on a name that is not UTF-8.
     """
     try:
         status = os.stat(part.input.path)
@@ -437,11 +443,12 @@ def _names_in(folder: str) -> list[str]:
 def merge_listings(listings: Iterable[Iterator[ImageRef]]) -> Iterator[ImageRef]:
     """Reads up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
 
-    They are read in chunks of up to 1,000 items. Of a listing that fails, the chunk in which it does is not yielded.
+    They are read in chunks of up to 1,000 items. Of a listing that fails, the chunk in which it
+    does is not yielded.
 
     Raises:
-        Exception: the first error of a listing. No listing is read any further, and chunks that are being read are
-            dropped.
+        Exception: the first error of a listing. No listing is read any further, and chunks that are
+            being read are dropped.
     """
     left = iter(listings)
     with ThreadPoolExecutor(LISTINGS, thread_name_prefix="recordmill-list") as pool:

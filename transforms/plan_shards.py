@@ -1,6 +1,7 @@
 """PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard.
 
-A few images are converted to predict what the whole run will take: bytes, processor time and memory.
+A few images are converted to predict what the whole run will take: bytes, processor time and
+memory.
 """
 
 import tempfile
@@ -65,13 +66,15 @@ HELD_REFERENCES = 131_072
 """The references that a worker's thread sorts by shard at once: 64 MB."""
 
 _WRITTEN_BYTES, _MOST_TIMES = 4 * 2**20, 8
-"""Bytes of the sample that are written to measure the cost, and how often it is repeated at most."""
+"""Bytes of the sample that are written to measure the cost, and how often it is repeated at
+most."""
 
 _REFERENCE_SECONDS = 60e-6
 """CPU time to sort, shuffle and order a reference, and to pass an image between threads."""
 
 _PROCESS_SECONDS, _END_SECONDS = 0.4, 0.7
-"""CPU time of a further process, and of work done once per run: stages of the runner, companion files, report."""
+"""CPU time of a further process, and of work done once per run: stages of the runner, companion
+files, report."""
 
 _REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
 """Memory of DirectRunner per reference (docs/scale.md), and of images in progress."""
@@ -175,7 +178,8 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
     batch = ReferenceBatchCoder().encode(ReferenceBatch.of([ref for ref, _ in sample]))
     seconds, share = _measure_writing(sample, settings.compression)
     whole = sum(split.bytes for split in summary.splits.values())
-    # A plain ratio: if a few files are much larger than the others, regression is less accurate for bytes.
+    # A plain ratio: if a few files are much larger than the others, regression is less accurate for
+    # bytes.
     ratio = _bytes_of_records(sample) / max(1, sum(ref.expected_bytes for ref, _ in sample))
     rest = (
         predict_seconds(sample, summary)
@@ -221,9 +225,10 @@ def estimate_growth(
 ) -> tuple[float, Sample | None]:
     """Estimates bytes of records per byte of their sources, from the summary's sample; returns the sample, too, if any.
 
-    Without functions in `images.function` and `keep`, it is 1.0 if bytes are stored untouched, or if nothing uses the
-    estimate. It is also 1.0 if no image of the sample can be converted. JPEGs that keep their subsampling count with
-    the smaller size that version 0.1 gave them: the estimate decides the number of shards, and so the plan's id.
+    Without functions in `images.function` and `keep`, it is 1.0 if bytes are stored untouched, or
+    if nothing uses the estimate. It is also 1.0 if no image of the sample can be converted. JPEGs
+    that keep their subsampling count with the smaller size that version 0.1 gave them: the estimate
+    decides the number of shards, and so the plan's id.
 
     The sample is converted even if only the price of the run depends on it.
     """
@@ -266,7 +271,8 @@ def plan_dataset(
 def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId | None:
     """The shard of a reference; None if it is ignored or left out.
 
-    Things that were rejected when listed get a shard, too, so that the sidecars list everything rejected.
+    Things that were rejected when listed get a shard, too, so that the sidecars list everything
+    rejected.
     """
     if not isinstance(ref, Notice):
         hashes, split, left_out = splitter.place(ref)

@@ -57,7 +57,8 @@ def publish(
 ) -> Outcome:
     """Carries out the plan with the finished shards, and writes the outcome file.
 
-    Problems that users can fix, and a ledger that does not add up, become a failed outcome; other errors are raised.
+    Problems that users can fix, and a ledger that does not add up, become a failed outcome; other
+    errors are raised.
 
     Args:
         finished: the sum of all shards' reports.
@@ -218,7 +219,10 @@ class _Publication:
                 "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers
             )
         if unknown := ledger.rejected.get("unknown_label"):
-            whose = f"whose label is not in labels.classes would be rejected, such as {examples['unknown_label']}"
+            whose = (
+                "whose label is not in labels.classes would be rejected, such as "
+                f"{examples['unknown_label']}"
+            )
             plan.notes.append(f"{format_count(unknown, settings.unit)} {whose}")
         return self._end("planned", plan.sentence, DONE, numbers)
 
@@ -326,14 +330,18 @@ class _Publication:
             plan.output
         ):  # else another run of the same plan is at work there
             storage.remove_folder(plan.output)
-        sentence = f"{folder} already holds this dataset: converting it again made the same, so no version was added"
+        sentence = (
+            f"{folder} already holds this dataset: converting it again made the same, so no "
+            "version was added"
+        )
         return self._end("kept", sentence, DONE, {**old.numbers(), "version": name})
 
     def _join_others(self) -> Outcome | None:
         """Keeps the dataset if another run of the plan has published it meanwhile, or is publishing it; else None.
 
-        A dataset that is complete in staging is put in place together with that run: either may do any step. The output
-        is read last, because files that are gone from staging are in place by then.
+        A dataset that is complete in staging is put in place together with that run: either may do
+        any step. The output is read last, because files that are gone from staging are in place by
+        then.
         """
         plan = self.plan
         with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
@@ -348,8 +356,8 @@ class _Publication:
     def _keep(self, sentence: str) -> Outcome:
         """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
 
-        The limits apply as if it had been converted now: they may have changed, and an earlier version may be chosen
-        again.
+        The limits apply as if it had been converted now: they may have changed, and an earlier
+        version may be chosen again.
         """
         plan, run = self.plan, self.run
         marker = dataset_files.read_marker(plan.output)
@@ -397,7 +405,10 @@ def _note_damaged(finished: FinishedShards) -> Iterator[str]:
     """Yields a note if workers found files of earlier datasets missing or damaged."""
     files = {path for report in finished.reports for path in report.damaged}
     if files:
-        what = f"{show_names(sorted(files), 3)} {'is' if len(files) == 1 else 'are'} missing or damaged"
+        what = (
+            f"{show_names(sorted(files), 3)} {'is' if len(files) == 1 else 'are'} missing or "
+            "damaged"
+        )
         yield f"{what}: images that would be copied from there are read again"
 
 
@@ -419,7 +430,10 @@ def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
     recipes = [each.plan.recipe for each in (old, new) if each is not None]
     is_fixed = all(recipe["shards"].get("cuts") == "fixed" for recipe in recipes)
     if is_fixed and len({recipe["cuts"] for recipe in recipes}) > 1:
-        yield "shards have other names than before: there are more ranges of hashes, or others are empty"
+        yield (
+            "shards have other names than before: there are more ranges of hashes, or others are "
+            "empty"
+        )
 
 
 def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
@@ -429,7 +443,10 @@ def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings)
         yield f"split {name} is empty: its {settings.unit}s were {fate}"
     layout = ExampleLayout(settings)
     if count := verdicts.lost_labels(finished, plan.summary, layout.fields):
-        what = f"{format_count(count, 'label')} of images with several {'is' if count == 1 else 'are'} in no Example"
+        what = (
+            f"{format_count(count, 'label')} of images with several "
+            f"{'is' if count == 1 else 'are'} in no Example"
+        )
         where = f"the convention ({layout.convention.title}) stores one"
         yield f"{what}: {where}, a mapping with the field label_texts all of them"
     yield from note_background(

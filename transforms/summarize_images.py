@@ -1,7 +1,8 @@
 """SummarizeImages: combines all references into one `Summary`.
 
-A file that the listing ignores is used all the same if a reference names it, but different workers may see the two.
-Digests of both are grouped in buckets, and one worker settles a bucket: no process holds the digests of more than one.
+A file that the listing ignores is used all the same if a reference names it, but different workers
+may see the two. Digests of both are grouped in buckets, and one worker settles a bucket: no process
+holds the digests of more than one.
 """
 
 import os
@@ -40,15 +41,16 @@ IMAGE_NAME = re.compile(
 
 
 Digests = tuple[str, bytes]
-"""Some files of one bucket: why they were ignored, or the empty string if references name them; and `DIGEST_BYTES` of
-each, one after the other. For images that the listing counted as `taken_only_by_name`, it is `without_annotation`."""
+"""Some files of one bucket: why they were ignored, or the empty string if references name them; and
+`DIGEST_BYTES` of each, one after the other. For images that the listing counted as
+`taken_only_by_name`, it is `without_annotation`."""
 
 
 def find_used(bucket: Iterable[Digests]) -> Summary:
     """Corrections to a summary's counts of ignored files, for the files of a bucket that references name.
 
-    A named file counts only as its references. Of the others, images that should have been named get a reason of their
-    own. A file that was listed twice counts twice.
+    A named file counts only as its references. Of the others, images that should have been named
+    get a reason of their own. A file that was listed twice counts twice.
     """
     parts = list(bucket)
     named = {
@@ -83,7 +85,8 @@ class SummarizeImages(beam.PTransform):
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Summary]:
         """PCollection[ReferenceBatch] -> PCollection[Summary] of exactly one element."""
-        # Not one CombineFn: with a side input Beam cannot lift it, and every reference would go to one worker.
+        # Not one CombineFn: with a side input Beam cannot lift it, and every reference would go to
+        # one worker.
         summary = (
             batches
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.settings), self.selection)

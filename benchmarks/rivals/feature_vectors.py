@@ -1,7 +1,8 @@
 """The usual multi-process script that writes a vector for each file: `sha256`, `feature`, `label`.
 
-The original's `feature_transform` is any function of a file; here it decodes with Pillow and calls the very function
-that ours calls, so that only processes, decoding and writing differ. It stores base names under `sha256`.
+The original's `feature_transform` is any function of a file; here it decodes with Pillow and calls
+the very function that ours calls, so that only processes, decoding and writing differ. It stores
+base names under `sha256`.
 """
 
 import os

@@ -36,8 +36,8 @@ def items(folder: str) -> list[Item]:
 def features(item: Item, mode: str) -> Features:
     """Reads an image and makes its record.
 
-    Mode `reencode` decodes and encodes at quality 95, `decode` decodes to check and keeps the bytes, `copy` opens the
-    header only.
+    Mode `reencode` decodes and encodes at quality 95, `decode` decodes to check and keeps the
+    bytes, `copy` opens the header only.
     """
     encoded = Path(item.path).read_bytes()
     with Image.open(io.BytesIO(encoded)) as image:

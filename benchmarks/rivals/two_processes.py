@@ -1,7 +1,8 @@
 """Two processes that write TFRecords by hand: what a good engineer who wants speed would write instead of a pipeline.
 
-No TensorFlow and no Beam: an Example is packed field by field and framed with google_crc32c. Files are split into 90 %
-train and 10 % test by a hash of their name; each process takes the next shard that nobody has begun.
+No TensorFlow and no Beam: an Example is packed field by field and framed with google_crc32c. Files
+are split into 90 % train and 10 % test by a hash of their name; each process takes the next shard
+that nobody has begun.
 """
 
 import hashlib

@@ -13,7 +13,8 @@ def find_problems(
     """Finds reasons to stop the downstream tasks.
 
     Args:
-        summary: the contents of `--summary_json`, or of `--outcome_file`, which has the numbers in a separate field.
+        summary: the contents of `--summary_json`, or of `--outcome_file`, which has the numbers in
+            a separate field.
         marker: the dataset's `recordmill.json`.
         classes: the class names that must have images.
         max_rejected: the largest acceptable share of rejected images.
@@ -23,7 +24,8 @@ def find_problems(
     """
     if summary["exit_code"] != 0 or summary["status"] not in ("published", "kept"):
         return [
-            f"the conversion is {summary['status']} with exit code {summary['exit_code']}: {summary['sentence']}"
+            f"the conversion is {summary['status']} with exit code {summary['exit_code']}: "
+            f"{summary['sentence']}"
         ]
     problems = []
     ledger = {**summary, **summary.get("numbers", {})}["ledger"]

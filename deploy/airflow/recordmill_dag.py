@@ -1,7 +1,8 @@
 """Airflow 3: makes a version of a dataset per date with Recordmill, and checks it before downstream tasks use it.
 
-It needs apache-airflow-providers-apache-beam and -google (the former does not load without the latter). Recordmill has
-its own environment; set RECORDMILL_PYTHON to its Python. Parameters may contain `{date}`, the run's date.
+It needs apache-airflow-providers-apache-beam and -google (the former does not load without the
+latter). Recordmill has its own environment; set RECORDMILL_PYTHON to its Python. Parameters may
+contain `{date}`, the run's date.
 """
 
 import json
@@ -19,7 +20,8 @@ INPUT, OUTPUT = WITH_DATE % "input", WITH_DATE % "output"
 SUMMARY = f"{OUTPUT}.{{{{ (dag_run.logical_date or dag_run.run_after) | ds }}}}.summary.json"
 PYTHON = os.environ.get("RECORDMILL_PYTHON", "/opt/recordmill/bin/python")
 
-# Wrong flags or configuration (2), too many rejected (3), in the provider's words; a retry would fail again.
+# Wrong flags or configuration (2), too many rejected (3), in the provider's words; a retry would
+# fail again.
 FINAL = ("failed with return code 2", "failed with return code 3")
 
 # The dataset is not as `expect` says: the DAG continues with `report_breach` in place of `check`.
@@ -56,8 +58,9 @@ PARAMS = {
 class ConvertImages(BeamRunPythonPipelineOperator):
     """Runs `python -m pipeline.run`. On Dataflow, it waits for the job without a worker slot.
 
-    On other runners, this process does the work or waits for it, and writes the summary. On Dataflow, the operator
-    stops reading output once it knows the job's id, so only the outcome file that the job writes is reliable.
+    On other runners, this process does the work or waits for it, and writes the summary. On
+    Dataflow, the operator stops reading output once it knows the job's id, so only the outcome file
+    that the job writes is reliable.
     """
 
     def execute(self, context):

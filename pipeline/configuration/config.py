@@ -66,9 +66,10 @@ class LoadedSettings:
 
     Attributes:
         settings: what the dataset is, before the inputs' files fill in the rest.
-        names_convention: whether a convention was given or recognised, rather than left at the default.
-        comment: the first line of the dataset's `config.yaml` if it says what was recognised and why: now, or when the
-            given configuration was written; otherwise empty.
+        names_convention: whether a convention was given or recognised, rather than left at the
+            default.
+        comment: the first line of the dataset's `config.yaml` if it says what was recognised and
+            why: now, or when the given configuration was written; otherwise empty.
         layout: the layout that was recognised now; None if none was, or none was needed.
     """
 
@@ -85,16 +86,19 @@ def load_settings(
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
-            (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: the files determine the settings.
+            (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: the files
+            determine the settings.
         overrides: `key.path=value`, the value in YAML; later ones win.
-        recogniser: called if there is no file and no `source.kind`, or if the file says `layout: auto`; None: nothing
-            is recognised.
+        recogniser: called if there is no file and no `source.kind`, or if the file says
+            `layout: auto`; None: nothing is recognised.
 
     Returns:
-        The settings, except for what only the inputs determine. All text is in Unicode's NFC, as keys are.
+        The settings, except for what only the inputs determine. All text is in Unicode's NFC, as
+        keys are.
 
     Raises:
-        UsageError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or contradicts another.
+        UsageError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or
+            contradicts another.
     """
     text = _read_text(path) if path and path != AUTO else ""
     plain = parse_yaml(text, f"the configuration {path}")
@@ -241,8 +245,8 @@ def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> s
 def _expand_notation(kind: Any, values: Any) -> Any:
     """Converts YAML's notation and short forms to the values that settings have.
 
-    In YAML, `yes` and `no` are truth values, and a key without a value is null; for text, that is the empty string.
-    For a class with a `short_form`, a text stands for that key alone.
+    In YAML, `yes` and `no` are truth values, and a key without a value is null; for text, that is
+    the empty string. For a class with a `short_form`, a text stands for that key alone.
     """
     if kind is str:
         return "" if values is None else values
@@ -366,7 +370,8 @@ def parse_yaml(text: str, name: str) -> Any:
         TypeError,
         ValueError,
     ) as error:
-        # PyYAML raises errors of any class for the date 2020-13-01, `!!int ''`, a number of 5,000 digits and the like.
+        # PyYAML raises errors of any class for the date 2020-13-01, `!!int ''`, a number of 5,000
+        # digits and the like.
         raise UsageError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
 
 

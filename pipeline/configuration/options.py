@@ -1,7 +1,7 @@
 """The flags, which say where and how to run. YAML describes the dataset.
 
-Every boolean has a `--no_` variant, since Airflow can only add flags, not omit them, and takes a value, since
-Dataflow's templates cannot pass flags without one.
+Every boolean has a `--no_` variant, since Airflow can only add flags, not omit them, and takes a
+value, since Dataflow's templates cannot pass flags without one.
 """
 
 import argparse
@@ -69,7 +69,8 @@ class LaunchOptions:
         wait: whether to wait for a remote job.
         writer: what writes the files; see `RunSettings`.
         threads: images decoded at once in each process; 0 for one per processor.
-        processes: processes that convert images on DirectRunner; 0 for as many as processors and memory allow.
+        processes: processes that convert images on DirectRunner; 0 for as many as processors and
+            memory allow.
         summary_json: a file to which the line of JSON is also written.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
         json: whether the line of JSON is written to stdout; None: unless that is a terminal.
@@ -127,7 +128,10 @@ class Parser(argparse.ArgumentParser):
 def _add_flags(parser: argparse.ArgumentParser) -> None:
     data = parser.add_argument_group("what to convert")
     _add_switch(data, "sample", "convert a sample of 250 generated pictures")
-    inputs = "a folder or file, on any of Beam's file systems; several need names, which keys then begin with"
+    inputs = (
+        "a folder or file, on any of Beam's file systems; several need names, which keys then "
+        "begin with"
+    )
     data.add_argument("--input", action="append", metavar="[NAME=]DIR", help=inputs)
     _add_path(data, "output", "the dataset's folder; must not be inside an input", "DIR")
     named = "recognised from the names of files (docs/layouts.md)"
@@ -145,23 +149,39 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         "--reuse", action="append", type=os.path.expanduser, metavar="DATASET", help=reuse
     )
     run = parser.add_argument_group("how to run")
-    plan = "show counts, splits, shards and sizes, write nothing, and exit with the code the run would, as far as known"
+    plan = (
+        "show counts, splits, shards and sizes, write nothing, and exit with the code the run "
+        "would, as far as known"
+    )
     _add_switch(run, "plan", plan)
     _add_switch(run, "overwrite", "replace another dataset in the output")
     _add_switch(run, "update", "the same, and take unchanged images from that dataset")
-    versions = "keep earlier datasets: publish in a folder below the output, and switch readers to it in one step"
+    versions = (
+        "keep earlier datasets: publish in a folder below the output, and switch readers to it "
+        "in one step"
+    )
     _add_switch(run, "versions", versions)
     interrupted = "a complete dataset whose publishing was interrupted is published instead"
     _add_switch(
         run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}"
     )
     _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", is_on=True)
-    writer = "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord (docs/beam_writer.md)"
+    writer = (
+        "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord "
+        "(docs/beam_writer.md)"
+    )
     run.add_argument("--writer", choices=("recordmill", "beam"), metavar="NAME", help=writer)
     threads = "images decoded at once in a process (default: one per processor)"
     run.add_argument("--threads", type=positive, metavar="N", help=threads)
-    processes = "processes that convert images on DirectRunner (default: one per processor, unless --threads is given)"
+    processes = (
+        "processes that convert images on DirectRunner (default: one per processor, unless "
+        "--threads is given)"
+    )
     run.add_argument("--processes", type=positive, metavar="N", help=processes)
+    _add_report_flags(parser)
+
+
+def _add_report_flags(parser: argparse.ArgumentParser) -> None:
     reports = parser.add_argument_group("what to report")
     _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
     _add_path(
@@ -297,7 +317,8 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
 
     Args:
         arguments: the arguments that Recordmill's parser does not know.
-        elsewhere: whether a remote runner may know more flags; then only near misses of Recordmill's are reported.
+        elsewhere: whether a remote runner may know more flags; then only near misses of
+            Recordmill's are reported.
     """
     ours = [flag for action in build_parser()._actions for flag in action.option_strings]
     beams = _flags_of_beam()

@@ -36,7 +36,8 @@ def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
     """Calls a function; returns or raises what it does.
 
     Raises:
-        TimeoutError: it has not ended within `seconds`; its thread may go on until the process ends.
+        TimeoutError: it has not ended within `seconds`; its thread may go on until the process
+            ends.
     """
     answer: Future[Result] = Future()
 
@@ -65,7 +66,8 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     for text in inputs:
         name, equals, path = text.partition("=")
         named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
-        # The shell expands ~ only at the beginning of a word, so not in `NAME=~/photos` or `--input=~/photos`.
+        # The shell expands ~ only at the beginning of a word, so not in `NAME=~/photos` or
+        # `--input=~/photos`.
         path = normal_path(os.path.expanduser(path if named else text))
         parsed.append(Input(path, name if named else ""))
     names = [each.name for each in parsed]
@@ -114,7 +116,8 @@ def find_folder(path: str, text: str, here: bool) -> str:
 
     Args:
         path: the input.
-        text: the input as the user wrote it; a trailing slash marks a folder, so its store need not be probed.
+        text: the input as the user wrote it; a trailing slash marks a folder, so its store need not
+            be probed.
         here: whether the job runs on this machine and so reaches the same stores as this process.
 
     Raises:
@@ -146,7 +149,8 @@ def probe_store(what: str, place: str, path: str, here: bool) -> bool:
         here: as for `find_folder`.
 
     Raises:
-        RecordmillError: there is no file system for the path, its client is not installed, or it does not answer.
+        RecordmillError: there is no file system for the path, its client is not installed, or it
+            does not answer.
     """
     _check_client(what, place)
     try:
@@ -183,7 +187,8 @@ def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
         for path in (each.path for each in inputs):
             if (current := current_folder(path)) != path:
                 raise UsageError(
-                    f"the input {path} has versions, which would all be read: name one, such as {current}"
+                    f"the input {path} has versions, which would all be read: name one, such as "
+                    f"{current}"
                 )
 
 

@@ -56,7 +56,8 @@ _IMPORT_FILE = re.compile(
     rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"'
 )  # of AutoML or Vertex AI
 _AS_A_TABLE = (
-    "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images (docs/manifests.md), "
+    "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images "
+    "(docs/manifests.md), "
     "or --config configs/observations.yaml if there are none"
 )
 
@@ -69,8 +70,8 @@ def fill_in(
 ) -> tuple[dict[str, Any], Layout | None]:
     """Recognises the layout of a run's inputs, reports it, and adds its settings to the given ones, which stay.
 
-    If `source.kind` is given, only this kind is considered; if file names do not show it, the usual words for splits
-    are used.
+    If `source.kind` is given, only this kind is considered; if file names do not show it, the usual
+    words for splits are used.
 
     Args:
         inputs: the folders and files to read.
@@ -117,8 +118,8 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """Recognises one input.
 
     Raises:
-        UsageError: as for `recognise`; or all annotations are in one folder, or no file looks like an image, or a
-            table is not understood.
+        UsageError: as for `recognise`; or all annotations are in one folder, or no file looks like
+            an image, or a table is not understood.
         OSError: the input cannot be listed.
     """
     ignore = partial(why_ignored, _listing(written))
@@ -376,7 +377,8 @@ PACKED_START = 2**20
 ANNOTATION_FOLDERS = frozenset(
     {"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "imagesets", "main"}
 )
-"""Names, in lower case, of folders of annotations or lists, which are also looked into below other folders."""
+"""Names, in lower case, of folders of annotations or lists, which are also looked into below other
+folders."""
 
 _HEADS = {
     (".json",): 2,
@@ -386,7 +388,8 @@ _HEADS = {
     (".names", ".labels"): 1,
     (".txt",): 3,
 }
-"""Extensions, and how many files with them are read per folder; the kinds are read in this order."""
+"""Extensions, and how many files with them are read per folder; the kinds are read in this
+order."""
 
 
 def look_at_input(path: str, ignore: Ignore) -> FolderSketch:

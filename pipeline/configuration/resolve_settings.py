@@ -47,7 +47,8 @@ def check_features(layout: ExampleLayout) -> None:
     """Checks what fills an Example's features.
 
     Raises:
-        ValueError: a feature can never be filled, two share a name, or a value of the source has no place.
+        ValueError: a feature can never be filled, two share a name, or a value of the source has no
+            place.
     """
     settings, convention = layout.settings, layout.convention
     if settings.source.contents == "images" and not layout.features:
@@ -57,7 +58,10 @@ def check_features(layout: ExampleLayout) -> None:
     check_fields(layout)
     pixels = [each for each in convention.example_features if each.field in PIXEL_FIELDS]
     if pixels and not settings.holds_images:
-        why = f"the convention ({convention.title}) stores images ({pixels[0].key}), and none is decoded"
+        why = (
+            f"the convention ({convention.title}) stores images ({pixels[0].key}), and none is "
+            "decoded"
+        )
         raise ValueError(f"{why}: choose another convention, or remove decode: none")
     _check_functions(layout)
     _check_source_features(layout)
@@ -129,7 +133,8 @@ def _check_functions(layout: ExampleLayout) -> None:
         feature, asked = each.as_feature(name), convention.fields.get(name)
         if each.signature.of == "image" and not settings.holds_images:
             raise ValueError(
-                f"features.{name}: {each.function} takes images, and none is decoded: set its of: file"
+                f"features.{name}: {each.function} takes images, and none is decoded: set its of: "
+                "file"
             )
         if name in IMAGE_FIELDS or (asked is None and name in taken):
             raise ValueError(
@@ -140,7 +145,8 @@ def _check_functions(layout: ExampleLayout) -> None:
             raise ValueError(f"features.{name}: the convention ({convention.title}) wants {wanted}")
     if "feature" in convention.fields and "feature" not in given | functions.keys():
         raise ValueError(
-            f"features.feature is missing: the convention ({convention.title}) stores what it computes"
+            f"features.feature is missing: the convention ({convention.title}) stores what it "
+            "computes"
         )
 
 
@@ -158,7 +164,8 @@ def _check_source_features(layout: ExampleLayout) -> None:
         if other and (feature.kind, feature.many) != (other.kind, other.many):
             stores, gives = _kind(other.kind, other.many), _kind(feature.kind, feature.many)
             raise ValueError(
-                f"convention: {other.key} is {stores}, and the source's {feature.field!r} is {gives}"
+                f"convention: {other.key} is {stores}, and the source's {feature.field!r} is "
+                f"{gives}"
             )
 
 
@@ -240,8 +247,8 @@ def make_recipe(
 ) -> Recipe:
     """The values that decide the dataset's bytes, and the text of `config.yaml`, which begins with the comment.
 
-    Functions have a digest of their code, so changed code makes another dataset. The file of `exclude` is replaced by
-    a digest of what it names.
+    Functions have a digest of their code, so changed code makes another dataset. The file of
+    `exclude` is replaced by a digest of what it names.
     """
     functions = {
         name: {**asdict(each), "code": digest_code(each.function)}
@@ -279,7 +286,8 @@ def _complete_images(images: ImageSettings, convention: Convention) -> ImageSett
         )
     if images.function and images.reencode == "when_needed":
         raise ValueError(
-            "images.reencode is when_needed, and images.function changes every image: remove one of them"
+            "images.reencode is when_needed, and images.function changes every image: remove one "
+            "of them"
         )
     store = asked if asked != "jpeg" and images.store == "auto" else images.store
     if store != "raw" and "pixels_base64" in convention.fields:
@@ -299,7 +307,8 @@ def _check_analysis(
         (images.check != "header", "every image's pixels: remove images.check: header"),
         (
             decodes,
-            "images that TensorFlow decodes: remove images.reencode: never, or set images.formats: [JPEG, PNG]",
+            "images that TensorFlow decodes: remove images.reencode: never, or set images.formats: "
+            "[JPEG, PNG]",
         ),
         (
             "train" in settings.splits.names,
@@ -411,16 +420,21 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
         UsageError: a setting has no effect with it, or one that it needs is missing.
         RecordmillError: the output holds a dataset.
     """
-    # analyze sets images.moments: name only analyze. together takes effect before records are written.
+    # analyze sets images.moments: name only analyze. together takes effect before records are
+    # written.
     acts = {
         "images.moments": settings.analyze,
         "images.near_duplicates": settings.images.near_duplicates == "together",
     }
-    why = "has no effect with --writer=beam, which writes records in random order, and no recordmill.json: remove it"
+    why = (
+        "has no effect with --writer=beam, which writes records in random order, and no "
+        "recordmill.json: remove it"
+    )
     problems = [f"{key} {why}" for key in _NOT_BEAMS if settings.differs(key) and not acts.get(key)]
     if settings.shards.count is None:
         problems.append(
-            "shards.count is not set, and --writer=beam needs the number of each split's files: set it"
+            "shards.count is not set, and --writer=beam needs the number of each split's files: "
+            "set it"
         )
     if problems:
         raise UsageError("\n".join(problems))
@@ -429,7 +443,10 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
             raise RecordmillError(
                 f"--writer=beam replaces no dataset, and {output} holds one: choose another output"
             )
-    return "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
+    return (
+        "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, "
+        "in another order"
+    )
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:

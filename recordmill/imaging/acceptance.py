@@ -1,8 +1,9 @@
 """What files are accepted: recognises the format, and limits size in bytes, size in pixels, and the work of decoding.
 
-The format is recognised by a file's first bytes, never by its name. Some structures make Pillow take many small steps
-in Python: they are found before anything is decoded. `is_sound_png` says whether libpng, and so TensorFlow, accepts a
-PNG that Pillow decodes (PNG, third edition, 5 and 11.2).
+The format is recognised by a file's first bytes, never by its name. Some structures make Pillow
+take many small steps in Python: they are found before anything is decoded. `is_sound_png` says
+whether libpng, and so TensorFlow, accepts a PNG that Pillow decodes (PNG, third edition, 5 and
+11.2).
 """
 
 import io
@@ -17,7 +18,8 @@ from PIL import Image
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS, ImageSettings
 
-# Formats that can be accepted. PPM means the family: bit, gray and pixel maps, plain or binary, and float maps.
+# Formats that can be accepted. PPM means the family: bit, gray and pixel maps, plain or binary, and
+# float maps.
 _ACCEPTABLE = (
     ("JPEG", re.compile(rb"\xff\xd8\xff")),
     ("PNG", re.compile(rb"\x89PNG\r\n\x1a\n")),
@@ -26,7 +28,8 @@ _ACCEPTABLE = (
     ("BMP", re.compile(rb"BM")),
     ("TIFF", re.compile(rb"II[*+]\0|MM\0[*+]")),
     ("PPM", re.compile(rb"P[1-6f]\s|P[1-6]#")),
-    # AVIF's own brand, or a general one with AVIF among the compatible brands, in the forms that were seen in files.
+    # AVIF's own brand, or a general one with AVIF among the compatible brands, in the forms that
+    # were seen in files.
     ("AVIF", re.compile(rb"....ftyp(?:avi[fs]|m[is]f1.{4}(?:.{4}){0,7}avi[fs])", re.DOTALL)),
     ("HEIC", re.compile(rb"....ftyp(?:hei[cfmsx]|hev[cmsx]|m[is]f1)", re.DOTALL)),
     ("JPEG2000", re.compile(rb"\0\0\0\x0cjP {2}\r\n\x87\n|\xff\x4f\xff\x51")),
@@ -123,8 +126,9 @@ def check_size(width: int, height: int, settings: ImageSettings) -> None:
         )
 
 
-# The number of reads that Pillow may make: it needs a few for each chunk of a PNG, strip of a TIFF or byte of a PPM's
-# header. GIFs may have fewer, since each read of a comment copies what was read of it before. BMPs need one per run.
+# The number of reads that Pillow may make: it needs a few for each chunk of a PNG, strip of a TIFF
+# or byte of a PPM's header. GIFs may have fewer, since each read of a comment copies what was read
+# of it before. BMPs need one per run.
 _MAX_READS = {"GIF": 2**15, "BMP": 2**22}
 _MAX_READS_ELSEWHERE = 2**19
 

@@ -28,8 +28,9 @@ _TRANSPARENT = (190, 190, 190)
 def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, bytes] | None:
     """Two JPEGs, the second of the stored image; None for images that cannot be shown this way.
 
-    If only the encoding differs, these are enlarged crops of the middle; otherwise the whole images, the first without
-    any of the changes: not rotated, colours unconverted, transparency as gray.
+    If only the encoding differs, these are enlarged crops of the middle; otherwise the whole
+    images, the first without any of the changes: not rotated, colours unconverted, transparency as
+    gray.
 
     Args:
         data: the file's bytes.
@@ -95,7 +96,8 @@ def draw_boxes(encoded: bytes, boxes: Iterable[Box]) -> bytes:
 
     Args:
         encoded: the JPEG.
-        boxes: left, top, right and bottom of each, as fractions of width and height; boxes are clipped to the image.
+        boxes: left, top, right and bottom of each, as fractions of width and height; boxes are
+            clipped to the image.
     """
     with Image.open(io.BytesIO(encoded), formats=["JPEG"]) as stored:
         picture = stored.convert("RGB")

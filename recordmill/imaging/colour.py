@@ -1,7 +1,7 @@
 """Converts any of Pillow's modes to 8-bit gray or sRGB without transparency.
 
-Images whose profile is not sRGB are converted, since readers of the dataset ignore profiles. Gray images of more than 8
-bits are reduced to 8, without the saturation of Pillow's `convert`.
+Images whose profile is not sRGB are converted, since readers of the dataset ignore profiles. Gray
+images of more than 8 bits are reduced to 8, without the saturation of Pillow's `convert`.
 """
 
 import io
@@ -18,8 +18,9 @@ Verdict = Literal["harmless", "needed", "unusable"]
 # The profile's colour space signature that fits each mode (ICC.1:2022, 7.2.6).
 _SIGNATURES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK", "LAB": "Lab "}
 
-# Profiles that move no probe by more than this many of 255 levels count as sRGB. Measured on the RGB profiles found in
-# 2,403 real files: all profiles named sRGB move them by 0 or 1, all others by 64 or more.
+# Profiles that move no probe by more than this many of 255 levels count as sRGB. Measured on the
+# RGB profiles found in 2,403 real files: all profiles named sRGB move them by 0 or 1, all others by
+# 64 or more.
 _TOLERANCE = 2
 
 
@@ -27,7 +28,8 @@ def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Imag
     """Converts an L, RGB, CMYK or LAB image to sRGB by its profile, if that makes a difference.
 
     Returns:
-        The image and the names of the changes. If it is converted, gray stays L, and all others become RGB.
+        The image and the names of the changes. If it is converted, gray stays L, and all others
+        become RGB.
     """
     verdict, transform = judge_profile(profile, image.mode)
     if transform is None:
@@ -51,8 +53,9 @@ def judge_profile(
     """Judges the effect of a profile on an image of mode L, RGB, CMYK or LAB.
 
     Returns:
-        `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different with it,
-        `unusable` if it is unreadable or made for another kind of image; and the conversion to sRGB if it is needed.
+        `harmless` if there is none or it amounts to sRGB, `needed` if the image looks different
+        with it, `unusable` if it is unreadable or made for another kind of image; and the
+        conversion to sRGB if it is needed.
     """
     if profile is None:
         return "harmless", None
@@ -69,7 +72,8 @@ def judge_profile(
 
 
 def _build(profile: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTransform:
-    # Relative colorimetric with black point compensation is what photo editors convert with by default.
+    # Relative colorimetric with black point compensation is what photo editors convert with by
+    # default.
     return ImageCms.buildTransform(
         profile,
         ImageCms.createProfile("sRGB"),
@@ -98,10 +102,11 @@ def is_deep(mode: str) -> bool:
 def reduce_depth(image: Image.Image) -> Image.Image:
     """Converts an image of 16-bit, 32-bit or float values to L, or to LA if one gray value is declared transparent.
 
-    16-bit values keep their high byte, as in TensorFlow and libpng. 32-bit integers and floats have no agreed range: if
-    all values are within 0..255 they are rounded, if within 0..65535 treated as 16 bits; otherwise the smallest
-    value becomes black and the largest white. Floats within 0..1 are multiplied by 255 first. NaN and minus infinity
-    become the smallest finite value, infinity the largest.
+    16-bit values keep their high byte, as in TensorFlow and libpng. 32-bit integers and floats have
+    no agreed range: if all values are within 0..255 they are rounded, if within 0..65535 treated as
+    16 bits; otherwise the smallest value becomes black and the largest white. Floats within 0..1
+    are multiplied by 255 first. NaN and minus infinity become the smallest finite value, infinity
+    the largest.
     """
     values = np.asarray(image)
     if image.mode == "F" or (image.mode == "I" and image.format != "PPM"):
@@ -145,8 +150,8 @@ def to_gray_or_srgb(
         background: sRGB colour that replaces transparency.
 
     Returns:
-        An image of mode L (if it was gray, and the background is neutral or not needed) or RGB, and the names of the
-        changes.
+        An image of mode L (if it was gray, and the background is neutral or not needed) or RGB, and
+        the names of the changes.
     """
     plain, changes = _unpack(image)
     alpha = plain.getchannel("A") if plain.mode in ("LA", "RGBA") else None

@@ -85,7 +85,8 @@ _XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([0-9])')
 def find_orientation(exif: bytes, xmp: bytes) -> int:
     """The orientation, 1 to 8, in Exif data (with or without their `Exif` prefix) or XMP; each may be empty.
 
-    Exif takes precedence, as in Pillow's `exif_transpose`. If neither has a valid value, it is 1: as stored.
+    Exif takes precedence, as in Pillow's `exif_transpose`. If neither has a valid value, it is 1:
+    as stored.
     """
     value = None
     with suppress(struct.error):  # the directory points outside the data

@@ -16,8 +16,8 @@ from recordmill.schemas.settings.images import ImageSettings, Resize
 
 Size = tuple[int, int]  # width, height, in Pillow's order
 
-# Pillow may first shrink by whole factors as long as this multiple of the final size remains, which is several times
-# faster; from 3.0 on its documentation calls the result indistinguishable.
+# Pillow may first shrink by whole factors as long as this multiple of the final size remains, which
+# is several times faster; from 3.0 on its documentation calls the result indistinguishable.
 _REDUCING_GAP = 3.0
 
 
@@ -48,7 +48,8 @@ def resize_image(
 ) -> Image.Image:
     """Resamples an L or RGB image to the target with a Lanczos filter.
 
-    If the aspect ratios differ, `resize.fit` decides. Padding makes a gray image RGB if the background is coloured.
+    If the aspect ratios differ, `resize.fit` decides. Padding makes a gray image RGB if the
+    background is coloured.
     """
     if resize.exact is None:
         return _resample(image, target)
@@ -167,8 +168,8 @@ class Geometry:
 def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) -> Geometry:
     """The geometry of a prepared image.
 
-    A JPEG's header is read again. Any other file is loaded, unless it was for this image: its metadata may follow the
-    pixels.
+    A JPEG's header is read again. Any other file is loaded, unless it was for this image: its
+    metadata may follow the pixels.
 
     Args:
         data: the source's bytes.

@@ -57,8 +57,9 @@ _EXIF = b"Exif\0"
 _XMP = b"http://ns.adobe.com/xap/1.0/\0"
 _ICC = b"ICC_PROFILE\0"
 
-# Readers in Python take a microsecond for each segment and each stray byte, and copy all of Exif for each part of it.
-# Real headers have about twenty segments, at most 4,096 full ones in 256 MiB, and Exif of at most a few parts.
+# Readers in Python take a microsecond for each segment and each stray byte, and copy all of Exif
+# for each part of it. Real headers have about twenty segments, at most 4,096 full ones in 256 MiB,
+# and Exif of at most a few parts.
 MAX_SEGMENTS = 131_072
 MAX_STRAY_BYTES = 2**20
 MAX_EXIF_BYTES = 2**24
@@ -85,8 +86,8 @@ class JpegHeader:
         height: height of the stored image in pixels, at least 1.
         width: width of the stored image in pixels, at least 1.
         components: 1 gray, 3 colour, 4 CMYK.
-        subsampling: of the stored image's colours. Gray, which has none, counts as 4:2:0; a rare sampling that cannot
-            be encoded counts as 4:4:4, which loses nothing.
+        subsampling: of the stored image's colours. Gray, which has none, counts as 4:2:0; a rare
+            sampling that cannot be encoded counts as 4:4:4, which loses nothing.
         orientation: 1 to 8, see `imaging.exif`.
         icc_profile: None if there is none, or only part of one.
         has_position: whether Exif or XMP has a GPS position.
@@ -124,8 +125,8 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
     It is as lenient as libjpeg: it skips bytes between segments, and unknown segments.
 
     Raises:
-        Rejected: `truncated` if the data end before the first scan, `too_much_work` if there is far more
-            before it than in any real file, otherwise `bad_header`.
+        Rejected: `truncated` if the data end before the first scan, `too_much_work` if there is far
+            more before it than in any real file, otherwise `bad_header`.
     """
     segments, scan_start, soundness = read_segments(data, _READ)
     if soundness is Soundness.PLAIN and not _are_plain(segments):

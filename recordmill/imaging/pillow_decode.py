@@ -1,10 +1,11 @@
 """Opens and loads files with Pillow, with one plugin per accepted format; a warnings filter is the only global change.
 
-The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open` compares the size
-with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each caller here has its own limits.
+The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open`
+compares the size with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each
+caller here has its own limits.
 
-The headers of JPEG 2000 (T.800, annexes A and I) are read for what Pillow does not report. Also lists the versions of
-the libraries that the stored bytes depend on, and finds missing ones.
+The headers of JPEG 2000 (T.800, annexes A and I) are read for what Pillow does not report. Also
+lists the versions of the libraries that the stored bytes depend on, and finds missing ones.
 """
 
 import io
@@ -40,7 +41,8 @@ _SIZE = struct.Struct(
 _START, _STYLE, _COMPONENT_STYLE, _TILE = b"\xff\x4f\xff\x51", 0xFF52, 0xFF53, 0xFF90
 
 _MAX_BLOCKS = 2**20
-"""Decoders keep a structure for each code-block and precinct. The largest image needs a thirtieth of this number."""
+"""Decoders keep a structure for each code-block and precinct. The largest image needs a thirtieth
+of this number."""
 
 
 def jpeg2000_profile(data: bytes) -> bytes | None:
@@ -60,8 +62,9 @@ def check_codestream(data: bytes) -> None:
     """Checks a JPEG 2000 for faults that OpenJPEG ignores.
 
     Raises:
-        Rejected: `too_much_work` if the main header divides the image into far too many pieces; `truncated` if the data
-            end with the marker of a tile, which OpenJPEG would leave blank without an error.
+        Rejected: `too_much_work` if the main header divides the image into far too many pieces;
+            `truncated` if the data end with the marker of a tile, which OpenJPEG would leave blank
+            without an error.
     """
     if data.endswith(_TILE.to_bytes(2, "big")):
         raise Rejected("decode", "truncated", "JPEG2000: the data ends where a tile begins")
@@ -94,8 +97,9 @@ def check_codestream(data: bytes) -> None:
         at += 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
 
 
-# Pillow warns about odd metadata of each file: on a million images that drowns everything else, and no pixel depends
-# on it. `warnings.catch_warnings` would be narrower, but swaps state that all threads share.
+# Pillow warns about odd metadata of each file: on a million images that drowns everything else, and
+# no pixel depends on it. `warnings.catch_warnings` would be narrower, but swaps state that all
+# threads share.
 warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, module=r"PIL\.")
 
@@ -212,7 +216,8 @@ _STEPS_OF_A_COMMENT = 128  # removing one copies a part of the text
 def _read_samples(opened: ImageFile.ImageFile) -> None:
     """Replaces the data of a PGM or PPM with the same samples in Pillow's own layout, if Pillow would loop over them.
 
-    Pillow takes a microsecond per sample. It loops over the numbers of plain files, too, which are limited instead.
+    Pillow takes a microsecond per sample. It loops over the numbers of plain files, too, which are
+    limited instead.
 
     Args:
         opened: the file, in memory and not yet loaded.
@@ -327,7 +332,8 @@ def imaging_versions(formats: Collection[str] = ()) -> dict[str, str]:
     """Versions of the libraries that decode, convert and encode pixels: same versions and same input, same bytes.
 
     Args:
-        formats: the accepted formats; for those in `settings.OPTIONAL_FORMATS`, the decoders are added.
+        formats: the accepted formats; for those in `settings.OPTIONAL_FORMATS`, the decoders are
+            added.
     """
     versions = {"pillow": pillow_version, "simplejpeg": simplejpeg.__version__}
     if (turbo := features.version_feature("libjpeg_turbo")) is not None:

@@ -1,7 +1,7 @@
 """Decoded pixels as arrays: their form, which libjpeg-turbo and Pillow share, their digest, and their sums.
 
-JPEGs are decoded to such arrays. Arrays are encoded in the form that is stored: JPEG, PNG or the pixels themselves.
-`PreparedImage` is the result.
+JPEGs are decoded to such arrays. Arrays are encoded in the form that is stored: JPEG, PNG or the
+pixels themselves. `PreparedImage` is the result.
 """
 
 import hashlib
@@ -20,8 +20,9 @@ from recordmill.imaging.jpeg_header import JpegHeader, Subsampling
 from recordmill.schemas.rejection import Rejected, describe_error
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS, ImageSettings
 
-# Values 0 to 255, of shape (height, width, 1), gray, or (height, width, 4): red, green, blue and a byte without
-# meaning. Pillow also uses four bytes per pixel, so its C code can use the same memory.
+# Values 0 to 255, of shape (height, width, 1), gray, or (height, width, 4): red, green, blue and a
+# byte without meaning. Pillow also uses four bytes per pixel, so its C code can use the same
+# memory.
 Raster: TypeAlias = NDArray[np.uint8]
 
 Moments: TypeAlias = tuple[tuple[int, int], ...]
@@ -59,10 +60,10 @@ def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
 def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
     """A digest of an image's pixels as decoded and of its orientation, in hex.
 
-    It is the SHA-256 of the text `MODE WIDTH HEIGHT ORIENTATION`, a line feed, and the CRC-32C of each 64 KiB of the
-    pixels, each as 4 bytes with the least significant first. An RGB pixel has 4 bytes, the last of them 255. Images
-    with a palette or a transparent colour count as RGBA. Checksums are used for speed: a SHA-256 of all pixels
-    would take as long as decoding them.
+    It is the SHA-256 of the text `MODE WIDTH HEIGHT ORIENTATION`, a line feed, and the CRC-32C of
+    each 64 KiB of the pixels, each as 4 bytes with the least significant first. An RGB pixel has 4
+    bytes, the last of them 255. Images with a palette or a transparent colour count as RGBA.
+    Checksums are used for speed: a SHA-256 of all pixels would take as long as decoding them.
     """
     if isinstance(pixels, Image.Image):
         if pixels.mode in ("P", "PA") or "transparency" in pixels.info:
@@ -100,8 +101,8 @@ def moments(raster: Raster) -> Moments:
     return tuple(zip((counts @ values).tolist(), (counts @ values**2).tolist(), strict=True))
 
 
-# Each scan visits every pixel, so a small file can take hours to decode. Real files have about ten scans, at
-# most about thirty; libjpeg-turbo's own fuzzers stop at 500.
+# Each scan visits every pixel, so a small file can take hours to decode. Real files have about ten
+# scans, at most about thirty; libjpeg-turbo's own fuzzers stop at 500.
 MAX_SCANS = 500
 MAX_SCANS_OF_LARGEST = 28  # about five seconds at `max_pixels`
 _PROGRESSIVE = (
@@ -111,12 +112,13 @@ _PROGRESSIVE = (
     0xCE,
 )  # frame headers of images in several scans, each over all of it
 
-# At an eighth of each side, only the mean of each block is transformed, but every coefficient is still decoded. On
-# 2,000 truncated JPEGs and 2,000 with a flipped bit, libjpeg-turbo reported the same as at full size, in 0.7 of the
-# time.
+# At an eighth of each side, only the mean of each block is transformed, but every coefficient is
+# still decoded. On 2,000 truncated JPEGs and 2,000 with a flipped bit, libjpeg-turbo reported the
+# same as at full size, in 0.7 of the time.
 SMALLEST_REDUCTION = 8
 
-# libjpeg's two warnings for missing data, JWRN_HIT_MARKER and JWRN_JPEG_EOF. It fills the gap with gray and goes on.
+# libjpeg's two warnings for missing data, JWRN_HIT_MARKER and JWRN_JPEG_EOF. It fills the gap with
+# gray and goes on.
 _MISSING_DATA = re.compile(r"premature end", re.IGNORECASE)
 
 
@@ -130,7 +132,8 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
     Args:
         data: the file.
         header: the result of `read_jpeg_header`.
-        reduction: 1, 2, 4 or 8; divides the size by this number (rounded up), for a fraction of the time.
+        reduction: 1, 2, 4 or 8; divides the size by this number (rounded up), for a fraction of the
+            time.
 
     Raises:
         Rejected: `truncated` or `decode_error`.
@@ -183,7 +186,8 @@ def encode_raster(
         header: of the JPEG that the (now upright) pixels come from; None for other formats.
 
     Returns:
-        A baseline JFIF; a PNG of mode L or RGB without any metadata; or height x width x channels bytes, red first.
+        A baseline JFIF; a PNG of mode L or RGB without any metadata; or height x width x channels
+        bytes, red first.
     """
     match stored_format(settings):
         case "RAW":
@@ -208,16 +212,19 @@ def _choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> S
 CHANGES = {
     "cmyk_converted": "CMYK was converted to RGB",
     "depth_reduced": "channels of more than 8 bits were reduced to 8",
-    "first_frame": "only the first frame of an animation, or the first page of a document, is stored",
+    "first_frame": "only the first frame of an animation, or the first page of a document, is "
+    "stored",
     "flattened": "transparency was replaced by the background",
     "grayscale_expanded": "one channel was repeated to make three",
     "icc_converted": "colours were converted from the embedded profile to sRGB",
-    "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another kind of image",
+    "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another "
+    "kind of image",
     "lab_converted": "CIELAB was converted to RGB",
     "metadata_stripped": "metadata were removed without re-encoding the image",
     "palette_expanded": "palette entries were replaced by their colours",
     "prepared": "`images.function` changed the pixels",
-    "reencoded": "the stored bytes differ from the file's; accompanies every change except `metadata_stripped`",
+    "reencoded": "the stored bytes differ from the file's; accompanies every change except "
+    "`metadata_stripped`",
     "resized": "the image was resized to the configured size",
     "rotated": "the image was rotated as its metadata require",
 }
@@ -228,24 +235,29 @@ class PreparedImage:
     """A checked image that is ready to be stored.
 
     Attributes:
-        encoded: the stored bytes: the file's own bytes if `changes` is empty, without its metadata if it is
-            `metadata_stripped`, otherwise a baseline JPEG, a PNG, or the pixels as height x width x channels bytes.
-        format: of `encoded`: `JPEG`, `PNG` or `RAW`, as `images.store` says; with `reencode: never` any of the
-            accepted formats, in upper case.
+        encoded: the stored bytes: the file's own bytes if `changes` is empty, without its metadata
+            if it is `metadata_stripped`, otherwise a baseline JPEG, a PNG, or the pixels as height
+            x width x channels bytes.
+        format: of `encoded`: `JPEG`, `PNG` or `RAW`, as `images.store` says; with `reencode: never`
+            any of the accepted formats, in upper case.
         height: in pixels, as seen by a reader of `encoded` that ignores metadata.
         width: in pixels, as seen by the same reader.
         channels: 1 or 3; with `reencode: never` also 2 (gray and alpha) or 4 (RGBA, CMYK).
-        moments: the exact sum and sum of squares of the values (0 to 255) of each of one or three channels, over the
-            pixels that `encoded` decodes to by libjpeg's accurate methods (TensorFlow's `INTEGER_ACCURATE`). None if
-            they were not requested, if nothing was decoded, or if other readers would see other values: with
-            `reencode: never`, for files other than JPEG and PNG or other than 8-bit gray or RGB.
+        moments: the exact sum and sum of squares of the values (0 to 255) of each of one or three
+            channels, over the pixels that `encoded` decodes to by libjpeg's accurate methods
+            (TensorFlow's `INTEGER_ACCURATE`). None if they were not requested, if nothing was
+            decoded, or if other readers would see other values: with `reencode: never`, for files
+            other than JPEG and PNG or other than 8-bit gray or RGB.
         changes: sorted names from `CHANGES`; empty if the bytes are unchanged.
         difference_hash: see `imaging.geometry.difference_hash`; None if it was not requested.
-        pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were not decoded in full.
-        raster: the decoded pixels after all changes except re-encoding; None if they were not requested.
+        pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were
+            not decoded in full.
+        raster: the decoded pixels after all changes except re-encoding; None if they were not
+            requested.
         sha256: of `encoded`, in hex, if it is known; else the empty string.
         has_position: whether the metadata in `encoded` has a GPS position.
-        source: width, height and orientation of the file as Pillow loaded it; None if it was not loaded.
+        source: width, height and orientation of the file as Pillow loaded it; None if it was not
+            loaded.
     """
 
     encoded: bytes

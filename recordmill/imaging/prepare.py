@@ -37,9 +37,11 @@ class Hooks:
     """Functions that run while an image is prepared; the caller sees whatever they raise.
 
     Attributes:
-        check_size: takes the sides of the source, in either order, before it is decoded. None accepts any size.
-        change: takes the decoded pixels, upright and in sRGB, as height x width x 1 or 3 channels, and returns other
-            pixels, which are then resized and encoded. None if `settings.function` is None.
+        check_size: takes the sides of the source, in either order, before it is decoded. None
+            accepts any size.
+        change: takes the decoded pixels, upright and in sRGB, as height x width x 1 or 3 channels,
+            and returns other pixels, which are then resized and encoded. None if
+            `settings.function` is None.
     """
 
     check_size: Callable[[int, int], None] | None = None
@@ -58,19 +60,22 @@ def prepare_image(
 ) -> PreparedImage:
     """Checks an image and converts it to the form that is stored.
 
-    A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on any number of
-    threads. Sizes are checked before pixels are allocated.
+    A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on
+    any number of threads. Sizes are checked before pixels are allocated.
 
     Args:
-        data: the file, or decoded pixels, which are always encoded, whatever `reencode` says: height x width x 1 or 3
-            channels, red first.
+        data: the file, or decoded pixels, which are always encoded, whatever `reencode` says:
+            height x width x 1 or 3 channels, red first.
         settings: limits, size and encoding.
-        keep_pixels: whether the result has the decoded pixels; if so, every image is decoded in full.
-        encode: whether pixels are encoded; if not, the result lacks only the bytes that they would give.
+        keep_pixels: whether the result has the decoded pixels; if so, every image is decoded in
+            full.
+        encode: whether pixels are encoded; if not, the result lacks only the bytes that they would
+            give.
         hooks: functions to run in between.
 
     Raises:
-        Rejected: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the bytes are.
+        Rejected: the image is rejected, for one of `REASONS`. Nothing else is raised, whatever the
+            bytes are.
         ValueError: the settings name a function, and `hooks` has none.
     """
     preparation = _Preparation(settings, keep_pixels, encode, hooks)
@@ -172,7 +177,8 @@ class _Preparation:
             return copied
         reduction = 1
         if not settings.moments and not self.keep_pixels:
-            # The pixels of an image that stays unchanged are not used: to check it, an eighth of each side is enough.
+            # The pixels of an image that stays unchanged are not used: to check it, an eighth of
+            # each side is enough.
             reduction = (
                 hash_reduction(size) if settings.near_duplicates else pixels.SMALLEST_REDUCTION
             )
@@ -351,7 +357,8 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, st
     try:
         raster = pixels.decode_jpeg(data, header, reduction)
     except pixels.UnusualJpeg:
-        # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but truncation too.
+        # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but
+        # truncation too.
         with suppress(pixels.UnusualJpeg, UnstrippableError):
             pixels.decode_jpeg(strip_metadata(data, "JPEG"), header, pixels.SMALLEST_REDUCTION)
         raster = pixels.to_raster(

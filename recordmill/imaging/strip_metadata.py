@@ -1,6 +1,7 @@
 """Finds and removes metadata without decoding pixels: JPEG (T.81, annex B), PNG (third edition, 5), WebP (RFC 9649).
 
-Anything not known to matter to a decoder is removed: only segments and chunks on the lists below stay.
+Anything not known to matter to a decoder is removed: only segments and chunks on the lists below
+stay.
 """
 
 import re
@@ -44,9 +45,11 @@ _NAMES = (
     (_COM, b"", "comment"),
 )
 
-# Pixels, transparency, colour space (11.3.2) and animation: not text, time, Exif, size in metres or anything private.
+# Pixels, transparency, colour space (11.3.2) and animation: not text, time, Exif, size in metres or
+# anything private.
 _PNG_CHUNKS = frozenset(
-    b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV mDCv cLLI cLLi acTL fcTL fdAT".split()
+    b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV mDCv cLLI cLLi acTL fcTL "
+    b"fdAT".split()
 )
 _PNG_NAMES = {b"tEXt": "text", b"zTXt": "text", b"iTXt": "text", b"eXIf": "Exif", b"tIME": "time"}
 _WEBP_FRAME_CHUNKS = frozenset((b"ALPH", b"VP8 ", b"VP8L"))
@@ -61,7 +64,8 @@ class UnstrippableError(ValueError):
 
 
 Parts = Iterator[tuple[str, bytes, bytes | memoryview]]
-"""For each part of a file: the name (or empty) and content of removed metadata, and the bytes that stay."""
+"""For each part of a file: the name (or empty) and content of removed metadata, and the bytes that
+stay."""
 
 
 def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes:

@@ -1,7 +1,8 @@
 """Writes `transform_fn/` for a finished dataset.
 
-TensorFlow Transform computes mean and variance of the pixels, and quantiles of the sides, from 64 bytes per image in
-the sidecars. A SavedModel with these numbers turns encoded images and class names into float images and label ids.
+TensorFlow Transform computes mean and variance of the pixels, and quantiles of the sides, from 64
+bytes per image in the sidecars. A SavedModel with these numbers turns encoded images and class
+names into float images and label ids.
 """
 
 import hashlib
@@ -27,7 +28,8 @@ from recordmill.schemas.errors import LoadError
 from recordmill.storage import dataset_files
 
 COLUMNS = ("height", "width", "sum_r", "sum_g", "sum_b", "squares_r", "squares_g", "squares_b")
-"""Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's pixels."""
+"""Sides in pixels; sums and sums of squares of red, green and blue (0 to 255) over the image's
+pixels."""
 
 
 def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
@@ -38,11 +40,12 @@ def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
         split: the split's name.
 
     Returns:
-        int64 of shape (images, 8): `COLUMNS`. The channel of a gray image is repeated for all three, as in
-        `tf.io.decode_jpeg(channels=3)`.
+        int64 of shape (images, 8): `COLUMNS`. The channel of a gray image is repeated for all
+        three, as in `tf.io.decode_jpeg(channels=3)`.
 
     Raises:
-        LoadError: the split has no images, or the sidecars have no moments or do not match the marker.
+        LoadError: the split has no images, or the sidecars have no moments or do not match the
+            marker.
     """
     recipe, folder = dataset.require_marker().plan.settings, dataset.folder
     if split not in dataset.splits or not dataset.count(split):
@@ -92,13 +95,16 @@ def _numbers_of(row: SidecarRow, path: str) -> Sequence[int]:
 
 
 RANK_ERROR = 0.001
-"""The `epsilon` of `tft.quantiles`: a boundary's rank is off by at most this share of the images."""
+"""The `epsilon` of `tft.quantiles`: a boundary's rank is off by at most this share of the
+images."""
 
 BUCKETS = 100
 _ROWS_PER_BATCH = 10_000
 _LOW = (
     2**31
-)  # squares are summed in halves of 31 bits: one sum over 1.6 million images of 90 megapixels would overflow
+    # Squares are summed in halves of 31 bits: one sum over 1.6 million images of 90 megapixels would
+    # overflow.
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,8 @@ class Sides:
     Attributes:
         least: the exact minimum.
         most: the exact maximum.
-        quantiles: the 99 percentiles from the 1st to the 99th, each within `RANK_ERROR` of its rank.
+        quantiles: the 99 percentiles from the 1st to the 99th, each within `RANK_ERROR` of its
+            rank.
     """
 
     least: int
@@ -123,7 +130,8 @@ class Statistics:
     Attributes:
         images: number of images.
         pixels: total number of pixels.
-        mean: of red, green and blue, 0 to 255, over all pixels of all images, so large images count for more.
+        mean: of red, green and blue, 0 to 255, over all pixels of all images, so large images count
+            for more.
         variance: of the same pixels, as a population (divided by `pixels`).
         height: the images' heights.
         width: the images' widths.
@@ -150,8 +158,9 @@ def compute_statistics(images: int, found: Mapping[str, NDArray[Any]]) -> Statis
 
     Args:
         images: number of images.
-        found: `totals`, int64 of shape (10,): pixels, sums, and the squares' high and low halves by colour; `least`
-            and `most`, int64 of shape (2,): of heights and widths; `quantiles`, of shape (2, 99).
+        found: `totals`, int64 of shape (10,): pixels, sums, and the squares' high and low halves by
+            colour; `least` and `most`, int64 of shape (2,): of heights and widths; `quantiles`, of
+            shape (2, 99).
     """
     totals = [int(total) for total in found["totals"]]
     pixels, sums, high, low = totals[0], totals[1:4], totals[4:7], totals[7:10]
@@ -252,14 +261,16 @@ def save_image_model(
 ) -> None:
     """Writes the SavedModel.
 
-    Its signature `serving_default`, and the function `transform_fn` that TensorFlow Transform's readers call, map
+    Its signature `serving_default`, and the function `transform_fn` that TensorFlow Transform's
+    readers call, map
 
     - `encoded`: string of shape (batch,), JPEG or PNG;
     - `label_text`: string of shape (batch,), UTF-8;
 
     to
 
-    - `image`: float32 of shape (batch, height, width, 3): decoded, resized, standardised (mean 0, variance 1);
+    - `image`: float32 of shape (batch, height, width, 3): decoded, resized, standardised (mean 0,
+      variance 1);
     - `label`: int64 of shape (batch,), the id in the dataset's label map; -1 if there is none.
 
     Args:
@@ -284,7 +295,8 @@ def save_image_model(
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(texts, ids), unknown)
 
     def transform_image(encoded: Any) -> Any:
-        # The default method differs by up to 25 of 255 from libjpeg's, with which the moments were computed.
+        # The default method differs by up to 25 of 255 from libjpeg's, with which the moments were
+        # computed.
         pixels = tf.io.decode_jpeg(encoded, channels=3, dct_method="INTEGER_ACCURATE")
         # Resizing is a weighted mean with weights that sum to one, so it commutes with normalising.
         return (tf.image.resize(pixels, size, antialias=True) - mean) / deviation
@@ -325,7 +337,8 @@ def check_tensorflow() -> None:
     """
     if not all(map(find_spec, ("tensorflow", "tensorflow_transform"))):
         raise LoadError(
-            "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
+            "an analysis needs TensorFlow Transform, which is not installed: pip install "
+            "'.[tensorflow]' in a clone"
         )
 
 
@@ -338,9 +351,10 @@ def analyze_dataset(
 
     Args:
         path: the dataset's folder, on any of Beam's file systems.
-        split: the split to analyse; None: that of an existing analysis if it matches, otherwise `train`.
-        size: height and width of the model's images; None: those of an existing analysis if it matches, otherwise
-            the size of all images if it is the same, otherwise `DEFAULT_SIZE`.
+        split: the split to analyse; None: that of an existing analysis if it matches, otherwise
+            `train`.
+        size: height and width of the model's images; None: those of an existing analysis if it
+            matches, otherwise the size of all images if it is the same, otherwise `DEFAULT_SIZE`.
 
     Raises:
         RecordmillError: the dataset cannot be analysed, for a reason that a user can fix.

@@ -133,7 +133,8 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
 
 
 Tagged = tuple[tuple[int, str], int, Entry]
-"""What entries are sorted by, whether they are of the first (0) or the second dataset (1), and the entry."""
+"""What entries are sorted by, whether they are of the first (0) or the second dataset (1), and the
+entry."""
 
 
 def _compare_partners(

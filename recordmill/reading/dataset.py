@@ -1,8 +1,9 @@
 """Opens a dataset: Recordmill's by its marker, others by the names and content of their files.
 
-Loading, verifying and inspecting all find their files here. A folder of TensorFlow Datasets is read by its
-`dataset_info.json`, without TensorFlow. TFRecord files that no metadata lists are found by their names or first bytes;
-their splits are in their names. `SplitInfo` describes a split to training code.
+Loading, verifying and inspecting all find their files here. A folder of TensorFlow Datasets is read
+by its `dataset_info.json`, without TensorFlow. TFRecord files that no metadata lists are found by
+their names or first bytes; their splits are in their names. `SplitInfo` describes a split to
+training code.
 """
 
 import glob
@@ -73,7 +74,10 @@ class Shard:
             return f"the shard {self.path} cannot be read: {error}"
         if self.bytes in (None, size):
             return ""
-        return f"the shard {self.path} has {size:,} bytes where {self.bytes:,} were written: restore it"
+        return (
+            f"the shard {self.path} has {size:,} bytes where {self.bytes:,} were written: "
+            "restore it"
+        )
 
     def rows(self) -> Iterator[SidecarRow]:
         """The sidecar's rows for the file's records, in file order; none if there is no sidecar.
@@ -163,7 +167,8 @@ def _shards_of(
 
 
 SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
-"""A file's position in its set: `00000-of-00005` (TensorFlow's own), `01of02` (image-tfrecord-builder)."""
+"""A file's position in its set: `00000-of-00005` (TensorFlow's own), `01of02`
+(image-tfrecord-builder)."""
 
 _SPLIT = re.compile(r"train(?:ing)?|validation|valid|val|test(?:ing)?|eval|dev", re.IGNORECASE)
 _SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")  # the variables of TensorFlow's saved models
@@ -302,7 +307,8 @@ class Dataset:
         """
         if not self.whole and storage.exists(storage.join(self.folder, MARKER)):
             raise LoadError(
-                f"some files of {self.folder} are named, which its {MARKER} describes: name the folder"
+                f"some files of {self.folder} are named, which its {MARKER} describes: name the "
+                "folder"
             )
         if self.marker is None or not self.whole:
             raise LoadError(
@@ -379,14 +385,15 @@ class Dataset:
 def open_dataset(path: str) -> Dataset:
     """Opens a dataset's folder, a TFRecord file, or the files that match a pattern.
 
-    No records are read, except that a single file that does not begin with one is searched for an intact record.
+    No records are read, except that a single file that does not begin with one is searched for an
+    intact record.
 
-    Files that a dataset's metadata lists are opened with that metadata. In a folder with versions, the current one is
-    opened.
+    Files that a dataset's metadata lists are opened with that metadata. In a folder with versions,
+    the current one is opened.
 
     Args:
-        path: on any of Beam's file systems. In a pattern of local files, `*`, `?` and `[a-z]` match anything but
-            slashes, and `**` matches any folders.
+        path: on any of Beam's file systems. In a pattern of local files, `*`, `?` and `[a-z]` match
+            anything but slashes, and `**` matches any folders.
 
     Raises:
         LoadError: there are no such files, or publishing them was interrupted.
@@ -424,7 +431,8 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
     """
     if found := staging_names(sorted(names)):
         return (
-            f"{folder} holds no {MARKER} but {found[0]}, of a run that failed, was cut or is under way: "
+            f"{folder} holds no {MARKER} but {found[0]}, of a run that failed, was cut or is under "
+            "way: "
             "run its command again, corrected if it failed"
         )
     if any(map(dataset_files.split_version, names)):
@@ -433,8 +441,10 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
         )
     if {"sidecars", REJECTED} <= {*names}:
         return (
-            f"{folder} holds no {MARKER} but sidecars/ and {REJECTED}, because a publishing was cut or the file was "
-            "lost: run the command that made the dataset again, or name the files alone by a pattern in quotes"
+            f"{folder} holds no {MARKER} but sidecars/ and {REJECTED}, because a publishing was "
+            "cut or the file was "
+            "lost: run the command that made the dataset again, or name the files alone by a "
+            "pattern in quotes"
         )
     return ""
 
@@ -496,11 +506,12 @@ class SplitInfo:
         split: the split's name; several joined by `+`.
         features: the features of an Example, sorted by key.
         labels: class ids by name, as they are stored.
-        class_counts: records by class name, for the classes in the split; if records have boxes or several labels, the
-            number of these.
+        class_counts: records by class name, for the classes in the split; if records have boxes or
+            several labels, the number of these.
         shards: the files, in the marker's order.
         compression: `gzip` or `none`.
-        raw: whether images are stored as uint8 pixels, height by width by channels, instead of encoded.
+        raw: whether images are stored as uint8 pixels, height by width by channels, instead of
+            encoded.
     """
 
     folder: str
@@ -541,7 +552,8 @@ class SplitInfo:
     def class_weights(self) -> dict[int, float]:
         """Weights by id that balance the classes, for Keras's `class_weight`; their mean over records is 1.
 
-        A class's weight is n / (k * n_class), for n labels in the k classes of the split; other classes have none.
+        A class's weight is n / (k * n_class), for n labels in the k classes of the split; other
+        classes have none.
         """
         total = sum(self.class_counts.values())
         return {
@@ -583,7 +595,8 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
         split: the split's name; several as a sequence, or joined by `+`.
 
     Raises:
-        LoadError: there is no dataset, or no such split, or the dataset is of another version of Recordmill.
+        LoadError: there is no dataset, or no such split, or the dataset is of another version of
+            Recordmill.
     """
     return describe_dataset(open_dataset(str(path)), split)
 

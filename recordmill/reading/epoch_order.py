@@ -17,9 +17,10 @@ _FORMAT = 2
 class EpochOrder:
     """Batches of record numbers for one rank, from an order of all records that changes with each epoch.
 
-    Each step takes the next `batch_size * ranks` records of the order, and each rank every `ranks`-th of them. What the
-    ranks have read together is therefore always the beginning of the order, from where any number of ranks can resume.
-    It is a `batch_sampler` for PyTorch's `DataLoader`.
+    Each step takes the next `batch_size * ranks` records of the order, and each rank every
+    `ranks`-th of them. What the ranks have read together is therefore always the beginning of the
+    order, from where any number of ranks can resume. It is a `batch_sampler` for PyTorch's
+    `DataLoader`.
 
     Attributes:
         records: the number of records.
@@ -28,7 +29,8 @@ class EpochOrder:
         seed: selects the order.
         rank: the number of this reader, from 0.
         ranks: the number of readers.
-        drop_last: leaves out a last step that is not full, so that all ranks take the same number of steps.
+        drop_last: leaves out a last step that is not full, so that all ranks take the same number
+            of steps.
         epoch: the current epoch, from 0.
         start: the number of the epoch's records that all ranks together have read already.
     """
@@ -50,7 +52,10 @@ class EpochOrder:
             0 <= self.start <= self.records and 0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63
         )
         if not (is_share and is_position):
-            advice = "give a positive batch_size, a rank below ranks, a start up to records, and nothing below 0"
+            advice = (
+                "give a positive batch_size, a rank below ranks, a start up to records, and "
+                "nothing below 0"
+            )
             raise LoadError(f"{self} is not valid: {advice}")
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -89,11 +89,13 @@ class Expectations:
         features: by key; empty if unknown.
         label_ids: the valid ids of labels; empty if unknown.
         class_ids: ids by class name, from Recordmill's marker; empty for other datasets.
-        name_keys: the features with class names, each with the feature that has their ids, or the empty string.
+        name_keys: the features with class names, each with the feature that has their ids, or the
+            empty string.
         label_keys: the features with labels; the first that a record has counts.
-        image_keys: the features with encoded images; the first that a record has counts. Empty if images are stored
-            as raw pixels.
-        images_are_declared: whether the convention declares the image feature; otherwise, its name is the usual one.
+        image_keys: the features with encoded images; the first that a record has counts. Empty if
+            images are stored as raw pixels.
+        images_are_declared: whether the convention declares the image feature; otherwise, its name
+            is the usual one.
         max_pixels: images of Recordmill's have no more.
     """
 
@@ -189,7 +191,8 @@ UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
 def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
     """The key and the bytes of a record's encoded image; ("", b"") if it has none.
 
-    If a feature is known only by its usual name, its value must begin like an image: raw pixels have the same names.
+    If a feature is known only by its usual name, its value must begin like an image: raw pixels
+    have the same names.
     """
     from recordmill.imaging.acceptance import (
         sniff,
@@ -232,19 +235,23 @@ def examples_as_numpy(
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Yields each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
 
-    Both checksums of every record are checked while reading. Gzip files are recognised by their bytes.
+    Both checksums of every record are checked while reading. Gzip files are recognised by their
+    bytes.
 
     Args:
-        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder of a Recordmill dataset or any files.
-        split: only this split, or several, as a sequence or joined by `+`. Files without metadata are in the split that
-            their name contains.
+        path: a file, a pattern such as `flowers/*.tfrecord`, or a folder of a Recordmill dataset or
+            any files.
+        split: only this split, or several, as a sequence or joined by `+`. Files without metadata
+            are in the split that their name contains.
 
     Returns:
-        An iterator of one dict per Example, with an array of shape (n,) for each key: int64, float32, or object for
-        bytes (numpy's own bytes type would drop trailing zeros). A key without values gives n = 0.
+        An iterator of one dict per Example, with an array of shape (n,) for each key: int64,
+        float32, or object for bytes (numpy's own bytes type would drop trailing zeros). A key
+        without values gives n = 0.
 
     Raises:
-        LoadError: no file is found, or a file is damaged or has no Examples; the message names the file and the record.
+        LoadError: no file is found, or a file is damaged or has no Examples; the message names the
+            file and the record.
     """
     dataset = open_dataset(str(path))
     shards = dataset.shards if split is None else dataset.shards_of(split)

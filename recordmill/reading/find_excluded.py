@@ -1,6 +1,7 @@
 """Searches all files below a dataset's folder for images that must not be there.
 
-Metadata is not trusted: every record is read, also of other versions below the folder and of unfinished work.
+Metadata is not trusted: every record is read, also of other versions below the folder and of
+unfinished work.
 """
 
 import hashlib
@@ -34,8 +35,8 @@ _LONGEST_TEXT = 4_096
 def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") -> Iterator[Finding]:
     """Yields a finding for each place that still holds something excluded.
 
-    A key is found in records that store it, in sidecars, lists, the index and text files. A digest is found in the same
-    places, and in records whose images have the source's bytes.
+    A key is found in records that store it, in sidecars, lists, the index and text files. A digest
+    is found in the same places, and in records whose images have the source's bytes.
 
     Args:
         dataset: of any kind; if files were opened, only these are searched.

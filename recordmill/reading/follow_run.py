@@ -68,7 +68,8 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
             if marker is not None and not staging:
                 return
             raise LoadError(
-                f"no run is at work in {output}, which holds no finished dataset: a run can be followed once it has "
+                f"no run is at work in {output}, which holds no finished dataset: a run can be "
+                "followed once it has "
                 "listed its images; if it failed, run its command again"
             )
         runs |= claims
@@ -79,7 +80,8 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
             return
         if not claims:
             raise LoadError(
-                f"the run in {output} ended without a dataset: run the same command again to continue it"
+                f"the run in {output} ended without a dataset: run the same command again to "
+                "continue it"
             )
         for name in names:
             if name.endswith(DONE) and name not in notes:

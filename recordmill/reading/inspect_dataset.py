@@ -1,6 +1,7 @@
 """Summarises a dataset, and finds single records by their number in a split or by their source file.
 
-The summary (splits, features, labels, sizes) comes from the marker, or from reading every record once.
+The summary (splits, features, labels, sizes) comes from the marker, or from reading every record
+once.
 """
 
 import hashlib
@@ -37,8 +38,10 @@ class FeatureSummary:
     """One feature.
 
     Attributes:
-        kind: `bytes`, `float`, `int64`; several joined by `or` if records differ; `empty` if no list is set.
-        shape: `[]` for one value, `[4]` for always four, `[0..7]` for a range, `[?]` if the records were not read.
+        kind: `bytes`, `float`, `int64`; several joined by `or` if records differ; `empty` if no
+            list is set.
+        shape: `[]` for one value, `[4]` for always four, `[0..7]` for a range, `[?]` if the records
+            were not read.
         records: number of records that have it; None if the records were not read.
         meaning: one line, if known.
     """

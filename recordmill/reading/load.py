@@ -1,6 +1,7 @@
 """`load`: reads a split as a tf.data dataset that is ready for `fit`, and whose errors name the shard.
 
-Serialised Examples become the elements of a training loop. TensorFlow is imported at the first call.
+Serialised Examples become the elements of a training loop. TensorFlow is imported at the first
+call.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -61,7 +62,8 @@ def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str) -> "tf.Tens
         shape = tf.constant([*info.image_size, -1], tf.int64)
     else:
         raise LoadError(
-            f"{info.folder} holds raw pixels of several sizes, and its records do not say which: use decode=False"
+            f"{info.folder} holds raw pixels of several sizes, and its records do not say which: "
+            "use decode=False"
         )
     image = tf.reshape(tf.io.decode_raw(values[key], tf.uint8), shape)
     return tf.ensure_shape(
@@ -77,7 +79,8 @@ class ElementLayout:
     """The structure of an element.
 
     Attributes:
-        shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of `keys`.
+        shape: `pair`: (image, label), `dict`: values by key, `tuple`: values in the order of
+            `keys`.
         keys: its features' keys.
         image: the key of the image to decode; None if none is decoded.
         multi_hot: the key of the labels that become multi-hot; None if none do.
@@ -103,8 +106,8 @@ def choose_elements(
 
     Args:
         info: the split.
-        features: keys for a tuple of them, `all` for a dict of all; None for pairs of image and label if the
-            dataset has both, otherwise a dict of all.
+        features: keys for a tuple of them, `all` for a dict of all; None for pairs of image and
+            label if the dataset has both, otherwise a dict of all.
         decode: whether the image is decoded.
 
     Raises:
@@ -135,7 +138,8 @@ def parse_function(
 ) -> "Callable[[tf.Tensor], dict[str, Any]]":
     """Makes the function that parses a batch of serialised Examples into tensors by key; class names become ids.
 
-    Features with several values become ragged tensors. Features that the elements do not need are not parsed.
+    Features with several values become ragged tensors. Features that the elements do not need are
+    not parsed.
     """
     import tensorflow as tf
 
@@ -186,7 +190,8 @@ def finish_function(
 
 
 CYCLE = 16
-"""Number of shards that are interleaved. Fixed, so that the order does not depend on the number of processors."""
+"""Number of shards that are interleaved. Fixed, so that the order does not depend on the number of
+processors."""
 
 _READ_BYTES = 2**20
 
@@ -215,9 +220,9 @@ def read_shards(
 ) -> "tuple[tf.data.Dataset, int]":
     """The serialised Examples of one replica's share of a split, and their number per epoch.
 
-    Replicas share the shards; if there are fewer shards than replicas, each reads all shards and keeps every
-    `num_replicas`-th record. If a shard has fewer intact records than the marker says, reading stops with an error that
-    names it.
+    Replicas share the shards; if there are fewer shards than replicas, each reads all shards and
+    keeps every `num_replicas`-th record. If a shard has fewer intact records than the marker says,
+    reading stops with an error that names it.
 
     Raises:
         LoadError: a shard is missing, cannot be opened, or has another size.
@@ -260,8 +265,9 @@ def _read_shard(
 ) -> "tf.data.Dataset":
     """The records of one file, followed by an error that says why if there are not `count` of them.
 
-    TensorFlow's own errors do not name the file, and it does not notice a file truncated between two records.
-    `ignore_errors` stops at the first damage, but retries a file that cannot be opened, so that is checked first.
+    TensorFlow's own errors do not name the file, and it does not notice a file truncated between
+    two records. `ignore_errors` stops at the first damage, but retries a file that cannot be
+    opened, so that is checked first.
     """
     import tensorflow as tf
 
@@ -292,8 +298,13 @@ def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> b
     try:
         found = read_back(name, compression.decode().lower() or "none").records
     except (DamagedFileError, OSError) as error:
-        return f"the shard {name} is damaged, {error}: restore it, or convert the dataset again".encode()
-    return f"the shard {name} ended early; now it holds {found:,} of {count:,} records: restore it, or retry".encode()
+        return (
+            f"the shard {name} is damaged, {error}: restore it, or convert the dataset again"
+        ).encode()
+    return (
+        f"the shard {name} ended early; now it holds {found:,} of {count:,} records: restore it, "
+        "or retry"
+    ).encode()
 
 
 _PARSED_AT_ONCE = 64
@@ -321,24 +332,28 @@ def load(
         path: the dataset's folder.
         split: the split's name; several as a sequence, or joined by `+`.
         batch_size: records per batch; None for single elements.
-        image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0 to 255 in both.
-        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number: of as many records.
+        image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0
+            to 255 in both.
+        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number:
+            of as many records.
         seed: makes shuffling the same on every run.
         repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
-        deterministic: whether the order must be independent of timing; None: unless shuffled without a seed.
-        features: None for pairs of image and label if the dataset has both, otherwise dicts of all features; `all` for
-            dicts in any case; keys for tuples of those features.
+        deterministic: whether the order must be independent of timing; None: unless shuffled
+            without a seed.
+        features: None for pairs of image and label if the dataset has both, otherwise dicts of all
+            features; `all` for dicts in any case; keys for tuples of those features.
         decode: False leaves images as the stored bytes.
         num_replicas: number of readers that share the shards.
         index: the index of this reader, from 0.
 
     Returns:
-        A prefetched dataset of known cardinality, with the split's `SplitInfo` as its attribute `info`. A pair's label
-        is an id, looked up if names are stored; it is multi-hot, of length `info.label_depth`, if images have several.
+        A prefetched dataset of known cardinality, with the split's `SplitInfo` as its attribute
+        `info`. A pair's label is an id, looked up if names are stored; it is multi-hot, of length
+        `info.label_depth`, if images have several.
 
     Raises:
-        LoadError: the split cannot be read as requested, or has no images. If a shard turns out to be damaged later,
-            iteration raises `tf.errors.InvalidArgumentError` with its name.
+        LoadError: the split cannot be read as requested, or has no images. If a shard turns out to
+            be damaged later, iteration raises `tf.errors.InvalidArgumentError` with its name.
     """
     _check_arguments(batch_size, image_size, num_replicas, index)
     info = _describe(path, split)
@@ -377,7 +392,8 @@ def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
     info = describe_split(path, split)
     if not info.num_examples:
         raise LoadError(
-            f"the split {info.split} of {info.folder} has no images: choose another; its rejected.jsonl says which "
+            f"the split {info.split} of {info.folder} has no images: choose another; its "
+            "rejected.jsonl says which "
             "images could not be taken"
         )
     return info
@@ -405,7 +421,8 @@ def _common_size(info: SplitInfo) -> Size:
     """The size that all stored images must have, since only images of one size can be batched."""
     if info.image_size is None:
         raise LoadError(
-            f"images of {info.folder} differ in size: give image_size=(height, width), or no batch_size"
+            f"images of {info.folder} differ in size: give image_size=(height, width), or no "
+            "batch_size"
         )
     return info.image_size
 
@@ -442,7 +459,8 @@ def _finish(
 
     policy = tf.data.experimental.AutoShardPolicy
     options = tf.data.Options()
-    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files elements come from.
+    # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files
+    # elements come from.
     options.experimental_distribute.auto_shard_policy = (
         policy.OFF if num_replicas > 1 else policy.DATA
     )

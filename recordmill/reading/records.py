@@ -71,7 +71,8 @@ class ImageForm:
         size = (values[height], values[width]) if height and width else self.info.image_size
         if size is None:
             raise LoadError(
-                f"{self.info.folder} holds raw pixels of several sizes, and its records do not say which: read "
+                f"{self.info.folder} holds raw pixels of several sizes, and its records do not say "
+                "which: read "
                 "form='numpy'"
             )
         pixels = np.frombuffer(values[key], np.uint8).reshape(*size, -1)
@@ -97,7 +98,8 @@ def choose_form(
         raise LoadError(f"form is {form!r}: choose image, numpy or raw")
     if features not in (None, "all") and (form != "image" or dataset.marker is None):
         raise LoadError(
-            f"features is {features!r}: only form='image' of a dataset's folder takes it, others give all"
+            f"features is {features!r}: only form='image' of a dataset's folder takes it, others "
+            "give all"
         )
     if form != "image":
         return example_as_numpy if form == "numpy" else None
@@ -149,8 +151,8 @@ Damaged = Literal["raise", "skip"]
 class Records:
     """The records of a split, by number from 0 and by the key of their source.
 
-    It can be pickled, and any number of threads and processes, forked or spawned, can use it at the same time. It is a
-    map-style dataset for PyTorch, and a random-access source for Grain.
+    It can be pickled, and any number of threads and processes, forked or spawned, can use it at the
+    same time. It is a map-style dataset for PyTorch, and a random-access source for Grain.
 
     Attributes:
         places: where the records are.
@@ -240,7 +242,8 @@ class Records:
         if (number := self.places.find_key(key)) is None:
             folder = os.path.dirname(self.places.shards[0].path)
             raise LoadError(
-                f"no record of this split in {folder} comes from {key!r}: name a key of its sidecars"
+                f"no record of this split in {folder} comes from {key!r}: name a key of its "
+                "sidecars"
             )
         return self[number]
 
@@ -393,13 +396,17 @@ def open(
     """Opens a dataset for random access: `recordmill.open(path)["train"][0]`.
 
     Args:
-        path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a Recordmill dataset have no
-            `image` form without its folder.
-        form: `image`: what `load` yields without batching, as numpy arrays: pairs of decoded image and label if the
-            dataset has both, otherwise dicts; `numpy`: dicts of all features as arrays; `raw`: serialised Examples.
-        features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of those.
-        transform: turns each element into another. It must be picklable if other processes are to use it.
-        damaged: `raise` an error on a damaged record, or `skip` and count it when several records are read.
+        path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a
+            Recordmill dataset have no `image` form without its folder.
+        form: `image`: what `load` yields without batching, as numpy arrays: pairs of decoded image
+            and label if the dataset has both, otherwise dicts; `numpy`: dicts of all features as
+            arrays; `raw`: serialised Examples.
+        features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of
+            those.
+        transform: turns each element into another. It must be picklable if other processes are to
+            use it.
+        damaged: `raise` an error on a damaged record, or `skip` and count it when several records
+            are read.
 
     Raises:
         LoadError: there is no dataset, or it cannot be read this way.

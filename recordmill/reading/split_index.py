@@ -1,7 +1,8 @@
 """Finds where records begin: from the dataset's index, its sidecars, or one pass over the files.
 
-docs/format.md describes the dataset's index. The index of a file without metadata is kept in the user's cache folder.
-Either can be written in the format that NVIDIA DALI and the PyTorch package `tfrecord` read.
+docs/format.md describes the dataset's index. The index of a file without metadata is kept in the
+user's cache folder. Either can be written in the format that NVIDIA DALI and the PyTorch package
+`tfrecord` read.
 """
 
 import hashlib
@@ -37,8 +38,8 @@ class SplitIndex:
     Attributes:
         shards: the files.
         starts: the number of each shard's first record, and finally the total number of records.
-        entries: a row for each record, in the order of the shards. For files without metadata, the third number is 1
-            for a damaged part, otherwise 0.
+        entries: a row for each record, in the order of the shards. For files without metadata, the
+            third number is 1 for a damaged part, otherwise 0.
         seed: the seed of the hashes of keys; None if the keys are unknown.
     """
 
@@ -50,11 +51,13 @@ class SplitIndex:
     def find_key(self, key: str) -> int | None:
         """The number of the record made from a source; None if there is none.
 
-        Within a split, records are sorted by the hash of their key. The sidecar distinguishes those with the same hash.
+        Within a split, records are sorted by the hash of their key. The sidecar distinguishes those
+        with the same hash.
         """
         if self.seed is None:
             raise LoadError(
-                f"{self.shards[0].path} is known by its frames alone, without keys: read records by number"
+                f"{self.shards[0].path} is known by its frames alone, without keys: read records "
+                "by number"
             )
         hashed, found = np.uint64(order_of(self.seed, key)), list[int]()
         for split in dict.fromkeys(shard.split for shard in self.shards):

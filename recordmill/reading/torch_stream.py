@@ -43,11 +43,13 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
         """
         if torch is None:
             raise LoadError(
-                "TorchStream needs PyTorch, which is not installed: pip install '.[torch]' in a clone"
+                "TorchStream needs PyTorch, which is not installed: pip install '.[torch]' in a "
+                "clone"
             )
         if order.records != len(records):
             raise LoadError(
-                f"the order has {order.records:,} records, and the split {len(records):,}: give this number"
+                f"the order has {order.records:,} records, and the split {len(records):,}: give "
+                "this number"
             )
         self.records, self.order = records, order
         self._collate = collate or default_collate
@@ -106,7 +108,8 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
             self._skip_counts[number % _MOST_WORKERS] += len(numbers) - len(elements)
             if not elements:
                 raise LoadError(
-                    f"all {len(numbers):,} records of a batch are damaged: {self.records.skipped[-1]}"
+                    f"all {len(numbers):,} records of a batch are damaged: "
+                    f"{self.records.skipped[-1]}"
                 )
             are_in_rows = (element[0] is row for element, row in zip(elements, rows, strict=True))
             if images is not None and len(elements) == len(numbers) and all(are_in_rows):
@@ -123,7 +126,8 @@ class _SharedImages(Tensor):  # type: ignore[misc]
     """Images in a worker's shared memory, which the worker reuses once the main process has released them.
 
     Attributes:
-        buffer: the memory: the images, then a byte that is 1 until the main process has released them.
+        buffer: the memory: the images, then a byte that is 1 until the main process has released
+            them.
     """
 
     __torch_function__ = (
@@ -138,8 +142,8 @@ class _SharedImages(Tensor):  # type: ignore[misc]
 def _take_buffer(buffers: list[Any], shape: tuple[int, ...], shared: bool) -> Any:
     """A free tensor of bytes to decode images into; in a worker, `_SharedImages` over one of the buffers or a new one.
 
-    Decoding each image into its own array, and copying it, would cost a third of the decoding time. New memory for each
-    batch would cost as much, since the kernel has to clear it.
+    Decoding each image into its own array, and copying it, would cost a third of the decoding time.
+    New memory for each batch would cost as much, since the kernel has to clear it.
     """
     if not shared:
         return torch.empty(shape, dtype=torch.uint8)

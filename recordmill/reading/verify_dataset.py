@@ -1,11 +1,11 @@
 """Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole.
 
-The marker must not contradict its files, its sidecars or itself. Sidecars have a row for every reference that was
-converted or rejected, so the marker's counts can be recomputed. The plan id is a digest of the settings, and the marker
-repeats facts that follow from them.
+The marker must not contradict its files, its sidecars or itself. Sidecars have a row for every
+reference that was converted or rejected, so the marker's counts can be recomputed. The plan id is a
+digest of the settings, and the marker repeats facts that follow from them.
 
-On request, images must have no metadata: Exif, positions, XMP, comments, data after their end. A dataset's companion
-files must be unchanged, and name the same classes.
+On request, images must have no metadata: Exif, positions, XMP, comments, data after their end. A
+dataset's companion files must be unchanged, and name the same classes.
 """
 
 import os
@@ -213,8 +213,8 @@ def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
     """The problems with the marker's companion files, in its order.
 
-    Lists of classes must agree with the marker's labels. Other files are checked by their digests, if the marker has
-    them (`run.digests`).
+    Lists of classes must agree with the marker's labels. Other files are checked by their digests,
+    if the marker has them (`run.digests`).
     """
     return filter(
         None, in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files)
@@ -322,13 +322,15 @@ def verify_dataset(
 
     Args:
         dataset: of any kind.
-        level: `frames`: framing, both checksums, that every record is an Example, features' kinds, counts. `files`:
-            also sizes, digests, sidecars, companion files, missing and stale files, labels and class names,
-            images in several splits; the frames of a shard are not checked if its digest is the one in the marker
-            (`verify_shard`). `pixels`: also decodes every image.
+        level: `frames`: framing, both checksums, that every record is an Example, features' kinds,
+            counts. `files`: also sizes, digests, sidecars, companion files, missing and stale
+            files, labels and class names, images in several splits; the frames of a shard are not
+            checked if its digest is the one in the marker (`verify_shard`). `pixels`: also decodes
+            every image.
         threads: number of files to check at once; 0 for one per processor.
         progress: called from any thread with the number of records since the last call.
-        no_metadata: whether images must have no metadata; if so, all records are read, at any level.
+        no_metadata: whether images must have no metadata; if so, all records are read, at any
+            level.
 
     Returns:
         The result; no content of a file makes this raise.

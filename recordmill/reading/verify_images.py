@@ -50,7 +50,8 @@ def check_pixels(example: ParsedExample, expected: Expectations) -> Problem:
         if len(sides) == 2 and sides != [height, width]:
             return (
                 "pixels",
-                f"the image has {width} x {height} pixels and the record says {sides[1]} x {sides[0]}",
+                f"the image has {width} x {height} pixels and the record says {sides[1]} x "
+                f"{sides[0]}",
             )
     return "pixels", ""
 
@@ -68,7 +69,10 @@ def check_metadata(example: ParsedExample, expected: Expectations) -> Iterator[P
 
 def _find_metadata(data: bytes, file_format: str | None) -> str:
     if file_format not in STRIPPABLE:
-        return f"is {file_format or 'of an unknown format'}: metadata in this format cannot be ruled out"
+        return (
+            f"is {file_format or 'of an unknown format'}: metadata in this format cannot be "
+            "ruled out"
+        )
     try:
         found = find_metadata(data, file_format)
     except UnstrippableError as error:

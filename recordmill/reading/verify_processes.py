@@ -1,7 +1,7 @@
 """The verifier's child processes, which verify shards. Decoding has crashed image libraries before.
 
-Each verifies one shard at a time. It is started at its first one, and replaced if it dies. It imports neither Beam nor
-TensorFlow and starts in a fraction of a second.
+Each verifies one shard at a time. It is started at its first one, and replaced if it dies. It
+imports neither Beam nor TensorFlow and starts in a fraction of a second.
 """
 
 import signal
@@ -19,7 +19,10 @@ from recordmill.reading.example import Expectations
 from recordmill.reading.verify_shard import Level, ShardCheck, verify_shard
 
 _ROOT = Path(__file__).parents[2]
-_PROGRAM = f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from {__name__} import serve_shards; serve_shards()"
+_PROGRAM = (
+    f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from {__name__} import serve_shards; "
+    "serve_shards()"
+)
 
 
 class ChildDiedError(Exception):

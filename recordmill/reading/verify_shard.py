@@ -19,7 +19,8 @@ from recordmill.storage.dataset_files import parse_rows
 from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
 
 NOTES = frozenset({"members", "edited", "duplicate"})
-"""Kinds reported, but not as failures: readers tolerate them, people may edit the file, or the input has them."""
+"""Kinds reported, but not as failures: readers tolerate them, people may edit the file, or the
+input has them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,8 @@ class Finding:
         kind: a word for programs; docs/verify.md lists all.
         detail: the problem, in a few words.
         shard: the file's name below the dataset's folder.
-        record: the record's number in its file, from 0; after damage, only a count unless a sidecar has the number.
+        record: the record's number in its file, from 0; after damage, only a count unless a sidecar
+            has the number.
         offset: the byte at which its frame begins, in the unpacked file.
         source: the key of the source file, if a sidecar has it.
     """
@@ -76,13 +78,13 @@ class ShardCheck:
         records: number of intact frames.
         damages: number of places where a frame was expected and not found.
         bytes: size of the file.
-        kinds: number and offset of the first record that has a feature with this key and kind, if the features are
-            unknown.
+        kinds: number and offset of the first record that has a feature with this key and kind, if
+            the features are unknown.
         findings: the problems, in the file's order.
         hidden: number of findings beyond `MOST_FINDINGS`.
         images: number of images in which metadata was looked for.
-        totals: totals of the sidecar's rows, for Recordmill's shards above level `frames`; None if the sidecar does not
-            have the digest in the marker.
+        totals: totals of the sidecar's rows, for Recordmill's shards above level `frames`; None if
+            the sidecar does not have the digest in the marker.
     """
 
     shard: Shard
@@ -108,8 +110,10 @@ class _Reader:
     """Checks one file, and reads its sidecar when it is first needed.
 
     Attributes:
-        totals: totals of the sidecar's rows, including those of rejected references; None if the rows are malformed.
-        sidecar_sha256: hex digest of the sidecar; the empty string until it is read, or if it cannot be read.
+        totals: totals of the sidecar's rows, including those of rejected references; None if the
+            rows are malformed.
+        sidecar_sha256: hex digest of the sidecar; the empty string until it is read, or if it
+            cannot be read.
     """
 
     def __init__(self, stored: StoredFile, check: ShardCheck, expected: Expectations) -> None:
@@ -145,8 +149,8 @@ class _Reader:
     def is_as_written(self) -> bool:
         """Whether the file and its sidecar are, byte for byte, those that were read back after writing.
 
-        The number of records, the classes and their ids are in the marker, not in the shard; the sidecar's rows must
-        match them, too.
+        The number of records, the classes and their ids are in the marker, not in the shard; the
+        sidecar's rows must match them, too.
         """
         shard, ids = self._check.shard, self._expected.label_ids
         if (
@@ -328,9 +332,10 @@ def verify_shard(
 ) -> ShardCheck:
     """Reads one file from its first byte to its last.
 
-    At level `files`, the records of a Recordmill shard are not checked one by one if the shard and its sidecar have
-    the SHA-256 in the marker: their frames and checksums were read back when the shard was written. If a digest
-    differs or is missing, all records are checked to find the damaged ones.
+    At level `files`, the records of a Recordmill shard are not checked one by one if the shard and
+    its sidecar have the SHA-256 in the marker: their frames and checksums were read back when the
+    shard was written. If a digest differs or is missing, all records are checked to find the
+    damaged ones.
 
     Args:
         shard: the file and its metadata.

@@ -1,7 +1,8 @@
 """Access to files on this machine, on object stores, and on Beam's other file systems.
 
-Renames are not assumed to be atomic, and stores need not have folders: callers order their writes so that a later run
-understands the state after any of them. Only this module knows the differences between stores.
+Renames are not assumed to be atomic, and stores need not have folders: callers order their writes
+so that a later run understands the state after any of them. Only this module knows the differences
+between stores.
 """
 
 import errno
@@ -60,13 +61,14 @@ def join(folder: str, *names: str) -> str:
 def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
     """Reads `length` bytes from `offset`; -1 reads to the end.
 
-    Local files are read by system calls; Beam's `open` takes four times as long (43 instead of 10 us for 100 KB).
+    Local files are read by system calls; Beam's `open` takes four times as long (43 instead of 10
+    us for 100 KB).
 
     Raises:
         FileNotFoundError: the file does not exist, on any store.
         PermissionError: it may not be read.
-        OSError: it cannot be read (Beam's errors are OSErrors too), or is a pipe, which would block until it is written
-            to; stores may raise other errors.
+        OSError: it cannot be read (Beam's errors are OSErrors too), or is a pipe, which would block
+            until it is written to; stores may raise other errors.
     """
     if not is_local(uri):
         return _find_store(uri).read(uri, offset, length)
@@ -131,8 +133,8 @@ def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "")
     Args:
         path: the file.
         content: its content.
-        temporary: the temporary path, if writing again after an interruption should replace it; by default, one that no
-            other writer uses.
+        temporary: the temporary path, if writing again after an interruption should replace it; by
+            default, one that no other writer uses.
     """
     if not is_local(path) and (store := _find_store(path)).is_atomic:
         store.write(path, content)
@@ -153,8 +155,8 @@ def temporary_name(path: str) -> str:
 def move_file(source: str, target: str) -> None:
     """Renames a file, replacing any other.
 
-    It is idempotent: on a store that copies and then deletes, an interruption leaves both files, and a missing source
-    counts as moved if the target exists.
+    It is idempotent: on a store that copies and then deletes, an interruption leaves both files,
+    and a missing source counts as moved if the target exists.
 
     Raises:
         FileNotFoundError: neither of them exists.
@@ -204,8 +206,8 @@ def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, An
 def list_below(folder: str, start: str = "") -> "Iterator[FileMetadata]":
     """Yields every file below a folder of an object store or another of Beam's file systems, at any depth.
 
-    The listing of a store without folders is read page by page. Paths below the folder that come before `start` may be
-    left out.
+    The listing of a store without folders is read page by page. Paths below the folder that come
+    before `start` may be left out.
 
     Raises:
         OSError: the listing failed.
@@ -242,7 +244,8 @@ def folder_entries(folder: str, most: int | None = None, start: str = "") -> lis
 
     Args:
         folder: on any file system.
-        most: the maximum number of names listed in a store's folder, None for all; on this machine all are listed.
+        most: the maximum number of names listed in a store's folder, None for all; on this machine
+            all are listed.
         start: a prefix of the names.
 
     Raises:
@@ -270,11 +273,13 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
 def keep_file(path: str, sha256: str, target: str) -> bool:
     """Adds a second name for a file with this digest: a hard link on this machine, elsewhere the store's copy.
 
-    On this machine, a file of that name is replaced in one step, or stays. On a store, there is none if this fails. The
-    digest is computed under the new name, since the original may change meanwhile.
+    On this machine, a file of that name is replaced in one step, or stays. On a store, there is
+    none if this fails. The digest is computed under the new name, since the original may change
+    meanwhile.
 
     Returns:
-        False if the file is missing or damaged, or if the file system or store does not support links or copies.
+        False if the file is missing or damaged, or if the file system or store does not support
+        links or copies.
     """
     is_here = is_local(target)
     other = temporary_name(target) if is_here else target
@@ -296,10 +301,12 @@ def keep_file(path: str, sha256: str, target: str) -> bool:
 def force_to_disk(paths: Iterable[str]) -> None:
     """Waits until files, and the names in folders, are on this machine's disk; object stores need no such call.
 
-    A renamed file survives a power cut if it was forced before it was renamed, and its folder after that (fsync(2)).
+    A renamed file survives a power cut if it was forced before it was renamed, and its folder after
+    that (fsync(2)).
 
     Raises:
-        OSError: one does not exist, or could not be written: only now do some full or broken disks report an error.
+        OSError: one does not exist, or could not be written: only now do some full or broken disks
+            report an error.
     """
     for path in filter(is_local, paths):
         file = os.open(path, os.O_RDONLY)
@@ -316,7 +323,8 @@ def check_targets(paths: Iterable[str]) -> None:
     """Checks that files can be renamed to these paths; stores, which have no folders, are not checked.
 
     Raises:
-        OSError: the path is a folder, its parent folder is missing or cannot be written, or the name is too long.
+        OSError: the path is a folder, its parent folder is missing or cannot be written, or the
+            name is too long.
     """
     folders = set()
     for path in filter(is_local, paths):

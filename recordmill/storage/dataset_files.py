@@ -1,10 +1,11 @@
 """A dataset's own files: its marker, the rows of its sidecars, the staging folder, its versions, and its analysis.
 
-Versions are complete datasets, each in its own folder below an output; `recordmill.json` there points to the current
-one.
+Versions are complete datasets, each in its own folder below an output; `recordmill.json` there
+points to the current one.
 
-The marker does not list `transform_fn/`, the folder of the analysis, so it can be made, replaced and deleted without
-touching the dataset. Its note, `analysis.json`, says which shards were analysed. Publishing another dataset removes it.
+The marker does not list `transform_fn/`, the folder of the analysis, so it can be made, replaced
+and deleted without touching the dataset. Its note, `analysis.json`, says which shards were
+analysed. Publishing another dataset removes it.
 """
 
 import re
@@ -36,7 +37,8 @@ from recordmill.schemas.dataset.side_files import Row, row_from_json
 from recordmill.schemas.errors import LoadError, RecordmillError
 
 REPORT_HEAD = (
-    b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" '
+    b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta '
+    b'http-equiv="Content-Security-Policy" '
     b"content=\"default-src 'none'; img-src data:; style-src 'unsafe-inline'\">\n"
 )
 """The first lines of every report. A user's own page is unlikely to begin with them."""
@@ -211,7 +213,8 @@ def current_folder(folder: str) -> str:
     """The folder of the dataset that a user names: that of the current version if there are versions.
 
     Raises:
-        LoadError: there are versions, and `recordmill.json` does not name a complete one; the sentence says what to do.
+        LoadError: there are versions, and `recordmill.json` does not name a complete one; the
+            sentence says what to do.
         OSError: it cannot be read.
     """
     if (content := _read_pointer(folder)) is None:
@@ -235,7 +238,8 @@ def point_to(output: str, name: str) -> bool:
     if old and old.current == name:
         return False
     pointer = Pointer(current=name, previous=old.current if old else None)
-    # Written in the version's folder, so that an interruption leaves no stray temporary file in the output.
+    # Written in the version's folder, so that an interruption leaves no stray temporary file in the
+    # output.
     temporary = storage.join(output, name, f".{MARKER}.tmp")
     storage.write_file(storage.join(output, MARKER), as_json(to_json(pointer)), temporary)
     storage.force_to_disk([output])
@@ -290,7 +294,8 @@ def remove_stale_analysis(output: str, marker: Marker) -> None:
 def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> None:
     """Installs a finished SavedModel with its note, replacing any earlier `transform_fn/`.
 
-    The model itself is deleted first and written last, so readers see the old one, then none, and then the new one.
+    The model itself is deleted first and written last, so readers see the old one, then none, and
+    then the new one.
 
     Args:
         built: a local folder with the SavedModel.

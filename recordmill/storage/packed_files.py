@@ -1,8 +1,9 @@
 """Reads the bytes that a reference points to, also inside compressed files: ranges are of the unpacked content.
 
-A compressed file without random access is unpacked once in each process that reads from it, to a temporary file, so
-memory does not grow with its size. The temporary file is deleted when the process ends. The unpacked size is bounded: a
-deflate stream can unpack to 1,032 times its size; ordinary files of pixels or text seldom reach 20 times.
+A compressed file without random access is unpacked once in each process that reads from it, to a
+temporary file, so memory does not grow with its size. The temporary file is deleted when the
+process ends. The unpacked size is bounded: a deflate stream can unpack to 1,032 times its size;
+ordinary files of pixels or text seldom reach 20 times.
 """
 
 import atexit
@@ -40,14 +41,16 @@ FREE_BYTES = 64 * 2**20
 """Size to which any gzip file may unpack, whatever its ratio, unless the caller allows less."""
 
 FREE_BYTES_OF_RECORDS = 2**20
-"""Size to which any gzip file of records may unpack: less than for other files, since 16 bytes can be a record."""
+"""Size to which any gzip file of records may unpack: less than for other files, since 16 bytes can
+be a record."""
 
 
 class BadPacking(Rejected):
     """A compressed file cannot be unpacked.
 
     Attributes:
-        is_doubtful: whether the bytes before it may be wrong, because a checksum over all of them does not match.
+        is_doubtful: whether the bytes before it may be wrong, because a checksum over all of them
+            does not match.
     """
 
     def __init__(self, message: str, is_doubtful: bool = False) -> None:
@@ -67,8 +70,8 @@ def gunzip(
 ) -> Iterator[memoryview]:
     """Yields the unpacked bytes of a gzip file of one or several members, up to any damage.
 
-    If a file begins like a bomb, nothing is yielded until its whole size is known: counting takes a moment, whereas
-    processing the bytes could take hours.
+    If a file begins like a bomb, nothing is yielded until its whole size is known: counting takes a
+    moment, whereas processing the bytes could take hours.
 
     Args:
         stored: the file.
@@ -195,7 +198,8 @@ class Unpacked(NamedTuple):
         path: a local file.
         size: number of intact bytes.
         fault: why there are no more, in one sentence; empty if the content is complete.
-        is_doubtful: whether even these bytes may be wrong, because a checksum over all of them does not match.
+        is_doubtful: whether even these bytes may be wrong, because a checksum over all of them does
+            not match.
     """
 
     path: str
@@ -321,9 +325,9 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
         max_ratio: how many times its size a packed file may become, see `gunzip`.
 
     Raises:
-        Rejected: stage `read`: it is too long (`too_many_bytes`), has disappeared (`vanished`) or changed its length
-            (`changed`) since it was listed, is packed and damaged (`bad_packing`), or is itself unreadable
-            (`unreadable`).
+        Rejected: stage `read`: it is too long (`too_many_bytes`), has disappeared (`vanished`) or
+            changed its length (`changed`) since it was listed, is packed and damaged
+            (`bad_packing`), or is itself unreadable (`unreadable`).
         Exception: the store failed at every try; that says nothing about the image.
     """
     expected = ref.image_bytes

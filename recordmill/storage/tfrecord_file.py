@@ -2,11 +2,11 @@
 
 A file yields each record with its position, and a `Damage` for each damaged part.
 
-Lengths are not trusted: a frame's length is compared with the bytes that remain before anything is read. The bytes of a
-file decide whether it is gzip, not its name.
+Lengths are not trusted: a frame's length is compared with the bytes that remain before anything is
+read. The bytes of a file decide whether it is gzip, not its name.
 
-A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, the data, and the data's masked CRC-32C
-(tensorflow/core/lib/io/record_writer.h).
+A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, the data, and the
+data's masked CRC-32C (tensorflow/core/lib/io/record_writer.h).
 """
 
 import errno
@@ -26,10 +26,12 @@ from crc32c import crc32c
 from recordmill import storage
 
 BLOCK_BYTES = 2**20
-"""Block size of reads: small enough to stay in a processor's cache while checksums and digests are computed."""
+"""Block size of reads: small enough to stay in a processor's cache while checksums and digests are
+computed."""
 
 _MOST_UNPACKED = 1032
-"""Maximum number of bytes to which one byte of a deflate stream can unpack (zlib's technical notes)."""
+"""Maximum number of bytes to which one byte of a deflate stream can unpack (zlib's technical
+notes)."""
 
 _PACKED_BYTES = 2**16
 """How much of a gzip file is unpacked at a time, or less if that gives `BLOCK_BYTES`."""
@@ -218,8 +220,8 @@ class Damage:
     """Stands for one or several records that cannot be read.
 
     Attributes:
-        kind: `length` or `data` if their checksum does not match, `cut` if the file ends early, `gzip` if the stream
-            around them is damaged, or `zeros` if only zeros are left.
+        kind: `length` or `data` if their checksum does not match, `cut` if the file ends early,
+            `gzip` if the stream around them is damaged, or `zeros` if only zeros are left.
         detail: a description for people.
     """
 
@@ -243,8 +245,9 @@ class RecordFile:
     def __iter__(self) -> Iterator[tuple[int, memoryview | Damage]]:
         """Yields `(offset, record)`: where the frame begins in the unpacked file, and its data or a `Damage`.
 
-        The view stays valid. After damage, reading continues with the next frame whose length, below 4 GiB, matches its
-        checksum. Records in between are lost, so later records cannot be numbered by counting.
+        The view stays valid. After damage, reading continues with the next frame whose length,
+        below 4 GiB, matches its checksum. Records in between are lost, so later records cannot be
+        numbered by counting.
         """
         source, offset, damaged = self._bytes, 0, False
         block, at = source.read(0, BLOCK_BYTES), 0
@@ -288,7 +291,8 @@ class RecordFile:
         """Finds the next frame after `offset` whose length matches its checksum and fits the file.
 
         Returns:
-            Its start, -1 if there is none; and how many bytes are left if all of them are zeros, otherwise 0.
+            Its start, -1 if there is none; and how many bytes are left if all of them are zeros,
+            otherwise 0.
         """
         start, only_zeros = offset, True
         while block := self._bytes.read(offset, BLOCK_BYTES):
@@ -329,7 +333,10 @@ def _frame_starts(block: memoryview) -> Iterator[int]:
 def _cut(length: int, left: int) -> Damage:
     inside = "data" if left < _HEADER.size + length else "checksum"
     held = max(left - _HEADER.size, 0)
-    claim = f"{length:,} bytes are claimed, by a length that matches its checksum, and {held:,} are left"
+    claim = (
+        f"{length:,} bytes are claimed, by a length that matches its checksum, and {held:,} are "
+        "left"
+    )
     return Damage("cut", f"the file ends inside the record's {inside}: {claim}")
 
 
@@ -428,7 +435,8 @@ def read_back(path: str, compression: str) -> FileContents:
         compression: `none` or `gzip`.
 
     Raises:
-        DamagedFileError: a frame or a checksum (also gzip's) is wrong, or the file is not compressed as expected.
+        DamagedFileError: a frame or a checksum (also gzip's) is wrong, or the file is not
+            compressed as expected.
     """
     with StoredFile(path, digest=True) as stored:
         records = RecordFile(stored)

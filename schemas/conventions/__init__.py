@@ -1,7 +1,7 @@
 """Example conventions: the features of an Example, and the names of files. One YAML file in this folder per convention.
 
-The file's name is the name that users write (`convention: tutorial`); nothing else lists it. Users write the same form
-under `convention:`, so a shipped file can be copied as the start of one's own.
+The file's name is the name that users write (`convention: tutorial`); nothing else lists it. Users
+write the same form under `convention:`, so a shipped file can be copied as the start of one's own.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,11 @@ class ConventionFeature:
 
     Attributes:
         type: `bytes`, `float` or `int64`, like its field.
-        field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the feature too.
+        field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the
+            feature too.
         shape: `[]` for one value, `[null]` for any number of them, like its field.
-        default: the value that readers use if the feature is absent: it is stored in the dataset's metadata, not in
-            Examples. Without one, the feature must be present.
+        default: the value that readers use if the feature is absent: it is stored in the dataset's
+            metadata, not in Examples. Without one, the feature must be present.
         value: the value that every Example has, in place of a field.
         meaning: one line for people.
     """
@@ -74,17 +75,23 @@ class Convention:
     """A layout of images as `tf.train.Example`s: the YAML keys under `convention:`.
 
     Attributes:
-        features: the features by their keys in the Example, in the order in which they are documented.
+        features: the features by their keys in the Example, in the order in which they are
+            documented.
         title: where the convention comes from, in a few words.
         shard_name: pattern of the files' names, unless `shards.name` gives another.
-        split_words: names of splits in file names, if they differ from the split's name, e.g. `{train: training}`.
-        label_offset: the id of the first class unless `labels.offset` says otherwise; 1 if readers keep 0 for
-            background.
-        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the ids.
-        label_map_file: `label_map.pbtxt` if the dataset gets a label map in the Object Detection API's form.
-        compression: compression of the files, `none` or `gzip`, unless the setting `compression` says otherwise.
+        split_words: names of splits in file names, if they differ from the split's name, e.g.
+            `{train: training}`.
+        label_offset: the id of the first class unless `labels.offset` says otherwise; 1 if readers
+            keep 0 for background.
+        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the
+            order of the ids.
+        label_map_file: `label_map.pbtxt` if the dataset gets a label map in the Object Detection
+            API's form.
+        compression: compression of the files, `none` or `gzip`, unless the setting `compression`
+            says otherwise.
         stores: how images are stored unless `images.store` says otherwise: `jpeg`, or `raw` pixels.
-        format_names: the text of the field `format` for a format, e.g. `{JPEG: jpg}`; the others are lower-cased.
+        format_names: the text of the field `format` for a format, e.g. `{JPEG: jpg}`; the others
+            are lower-cased.
     """
 
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}

@@ -24,7 +24,8 @@ SIDE_FILES = (LABELS, REJECTED, CONFIGURATION, DUPLICATES)
 """The side files that every dataset has."""
 
 REPORT = "report.html"
-"""The report for people, if the settings request it. It is made from the published dataset; no marker lists it."""
+"""The report for people, if the settings request it. It is made from the published dataset; no
+marker lists it."""
 
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
 """Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
@@ -49,7 +50,8 @@ COMPANIONS = (
     "label_map.pbtxt",
     "schema.pbtxt",
 )
-"""Names of descriptions in an output. If the dataset there does not list one, the file is a user's."""
+"""Names of descriptions in an output. If the dataset there does not list one, the file is a
+user's."""
 
 STAGING_PREFIX = ".staging-"
 
@@ -143,6 +145,7 @@ def check_file_name(name: str, pattern: str, key: str) -> None:
     is_visible = bool(name.strip()) and not name.startswith(".") and "/" not in name
     if not is_visible or not _CONTROL.isdisjoint(name) or len(name.encode()) > MOST_BYTES:
         raise ValueError(
-            f"{key} {pattern!r} gives the name {name[:80]!r}: names of visible files have neither folders nor control "
+            f"{key} {pattern!r} gives the name {name[:80]!r}: names of visible files have neither "
+            "folders nor control "
             f"characters, and at most {MOST_BYTES} bytes"
         )

@@ -1,8 +1,8 @@
 """Plain JSON values: conversion from and to dataclasses, differences, and digests.
 
-A dataclass is read by its annotations. A field with a default may be absent, and is omitted if it is None. A field
-`X | None` without a default must be present and may be null. The metadata `key` is the name in JSON if it is not the
-field's.
+A dataclass is read by its annotations. A field with a default may be absent, and is omitted if it
+is None. A field `X | None` without a default must be present and may be null. The metadata `key` is
+the name in JSON if it is not the field's.
 """
 
 import hashlib

@@ -17,7 +17,8 @@ MARKER_FORMAT = 2
 """Increased when readers of the previous format would misunderstand the file."""
 
 READ_FORMATS = (1, MARKER_FORMAT)
-"""The formats that can be read. Format 1 has no index, and its sidecars have no digests of records."""
+"""The formats that can be read. Format 1 has no index, and its sidecars have no digests of
+records."""
 
 PLAN_VERSION = 2
 """Increased when the same settings and images would give other bytes than before."""
@@ -64,8 +65,10 @@ class PlanEntry:
     """What decides the dataset's bytes.
 
     Attributes:
-        id: the first 16 hex digits of the SHA-256 of `recipe` as JSON with sorted keys and no spaces.
-        recipe: all settings, the versions of what decodes and encodes images, and a digest of what was listed.
+        id: the first 16 hex digits of the SHA-256 of `recipe` as JSON with sorted keys and no
+            spaces.
+        recipe: all settings, the versions of what decodes and encodes images, and a digest of what
+            was listed.
     """
 
     id: str
@@ -134,7 +137,8 @@ class SplitEntry:
         records: number of records.
         bytes: the size of its files.
         classes: records by class name; the empty name for records without one label.
-        instances: boxes by class name if records have boxes, labels if they have several; otherwise absent.
+        instances: boxes by class name if records have boxes, labels if they have several; otherwise
+            absent.
         shards: its files, in the order of their names.
     """
 
@@ -329,7 +333,8 @@ class Pointer:
     Attributes:
         format: the format's version. The key is `recordmill`.
         current: name of the folder with the current version.
-        previous: name of the folder with the version that was current before; absent if there was none.
+        previous: name of the folder with the version that was current before; absent if there was
+            none.
     """
 
     format: int = field(default=MARKER_FORMAT, metadata={"key": "recordmill"})
@@ -374,7 +379,8 @@ class Marker:
         dropped_boxes: boxes that are in no record, by reason and class; absent if there are none.
         images_without_boxes: absent if records have no boxes.
         labels_of_images: labels of images that may have several, by outcome; otherwise absent.
-        gps_positions: stored images with a GPS position in their metadata; absent if there are none.
+        gps_positions: stored images with a GPS position in their metadata; absent if there are
+            none.
         changes: records by change.
         duplicates: duplicates in the dataset.
         input_bytes: bytes of the sources of all records.

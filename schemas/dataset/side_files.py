@@ -1,7 +1,8 @@
 """What is in the files next to the shards: sidecars, `rejected.jsonl`, `duplicates.jsonl` and `report.json`.
 
-A sidecar, `sidecars/<shard>.jsonl`, has a row per record, in the shard's order, and one per other reference. Rows are
-not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us; the JSON alone takes 3.0).
+A sidecar, `sidecars/<shard>.jsonl`, has a row per record, in the shard's order, and one per other
+reference. Rows are not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us; the
+JSON alone takes 3.0).
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,8 @@ class SidecarRow:
     """One record.
 
     Attributes:
-        key: the path of its source below its input; for a row of a table, the table's path and the row's number.
+        key: the path of its source below its input; for a row of a table, the table's path and the
+            row's number.
         bytes: size of the source.
         sha256: SHA-256 of the source, in hex.
         class_name: its class; null if it has none. The key is `class`.
@@ -26,17 +28,19 @@ class SidecarRow:
         height: rows of pixels as stored. Absent, as are the next three, if records hold no images.
         width: columns of pixels.
         channels: 1 or 3.
-        moments: for each channel the sum of its values and the sum of their squares; null if they were not computed.
+        moments: for each channel the sum of its values and the sum of their squares; null if they
+            were not computed.
         changes: what was changed on the way, by name.
         difference_hash: of 64 bits, in hex; absent if `images.near_duplicates` is off.
         boxes: its number of boxes by outcome; absent if it cannot have any.
         classes: the classes of its boxes, or all its labels; absent if it can have only one.
         offset: the first byte of its frame in the unpacked file.
         length: bytes of the record, without the 16 bytes of framing.
-        record: digest of the record, in hex, see `digest_parts`; absent, as are the next two, in datasets of format 1.
+        record: digest of the record, in hex, see `digest_parts`; absent, as are the next two, in
+            datasets of format 1.
         rest: SHA-256 of the Example with an empty image; absent if records have no images.
-        pixels: digest of the source's pixels, see `imaging.pixels.digest_pixels`; absent if they were not decoded in
-            full.
+        pixels: digest of the source's pixels, see `imaging.pixels.digest_pixels`; absent if they
+            were not decoded in full.
     """
 
     key: str
@@ -126,7 +130,8 @@ _OPTIONAL = {
 
 
 Section = Literal["", "ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
-"""The sections of the report that a remark can point to: their anchors; empty if it is not known."""
+"""The sections of the report that a remark can point to: their anchors; empty if it is not
+known."""
 
 
 Kind = Literal["same_bytes", "look_alike", "closest_apart"]
@@ -180,8 +185,10 @@ class DuplicateGroup:
     """A line of `duplicates.jsonl`: images of the same bytes, a pair that looks alike, or the closest pair left.
 
     Attributes:
-        kind: `same_bytes`, `look_alike`, or `closest_apart`: the pair in different splits whose hashes differ least.
-        distance: the number of bits by which the difference hashes of a pair differ; absent for the same bytes.
+        kind: `same_bytes`, `look_alike`, or `closest_apart`: the pair in different splits whose
+            hashes differ least.
+        distance: the number of bits by which the difference hashes of a pair differ; absent for the
+            same bytes.
         sha256: SHA-256 of the images' source, in hex; absent for a pair.
         count: number of images; absent for a pair.
         splits: their splits, sorted.

@@ -14,8 +14,8 @@ from recordmill.schemas.formatting import format_count, most_frequent, show_name
 class Totals:
     """A dataclass of counts that can be merged, in any order.
 
-    Numbers, counters and lists are added, and digests in hex modulo 2**256; of two examples, the first is kept, and of
-    distinct values the first two.
+    Numbers, counters and lists are added, and digests in hex modulo 2**256; of two examples, the
+    first is kept, and of distinct values the first two.
     """
 
     __slots__ = ()
@@ -70,9 +70,10 @@ class RowTotals(Totals):
         rejected_when_listed: those of them that were never read as images.
         left_out: references that were left out while they were converted, by reason code.
         changes: records by change (`rotated`, `reencoded`, ...).
-        boxes: boxes of all references by outcome, see `transforms.records.annotations.place_boxes`; empty if there are
+        boxes: boxes of all references by outcome, see `transforms.records.annotations.place_boxes`;
+            empty if there are none.
+        instances: boxes, or else labels of records with several, by class name; empty if there are
             none.
-        instances: boxes, or else labels of records with several, by class name; empty if there are none.
         boxes_of_records: `boxes` of records only.
         boxes_of_bare: the same, only of records without any box left.
         fingerprints: the sum of the records' digests by class name, in hex, see `record_digest_of`.
@@ -164,18 +165,18 @@ class BoxExample:
 class AnnotationTotals(Totals):
     """Boxes and labels that are in no Example, and images without a box.
 
-    Boxes are those of images that were written. A class without a name goes by its number; the empty
-    name stands for any class.
+    Boxes are those of images that were written. A class without a name goes by its number; the
+    empty name stands for any class.
 
     Attributes:
         dropped: boxes that are in no Example, by reason and class.
         faulty: those of them that `max_rejected.boxes` limits, since no setting asks to drop them.
         emptied: those of them whose images lost all their boxes.
-        without_boxes: images without a box, by cause: `no_file` describes the image, its annotation has `no_objects`,
-            or `all_dropped`.
-        labels: labels of images that may have several, by outcome: `listed`, `written`, `unknown_label`,
-            `not_chosen` (`labels.classes` leaves it out); of images not written, all others are
-            `with_rejected_images` or `with_left_out_images`.
+        without_boxes: images without a box, by cause: `no_file` describes the image, its annotation
+            has `no_objects`, or `all_dropped`.
+        labels: labels of images that may have several, by outcome: `listed`, `written`,
+            `unknown_label`, `not_chosen` (`labels.classes` leaves it out); of images not written,
+            all others are `with_rejected_images` or `with_left_out_images`.
         examples: the first box of `faulty` for each reason.
     """
 
@@ -253,7 +254,8 @@ class ShardReport:
         sha256: hex digest of the file.
         sidecar_sha256: hex digest of its sidecar.
         missing: Examples that lack an optional feature, by its key.
-        excluded: images that were left out, by the line of `exclude` that names them; see `Exclusions.find`.
+        excluded: images that were left out, by the line of `exclude` that names them; see
+            `Exclusions.find`.
         positions: stored images with a GPS position in their metadata.
         milliseconds: how long its images took to decode and encode; not stored.
         images_reused: records whose images were taken from an earlier dataset.
@@ -297,16 +299,17 @@ class ShardReport:
 class FinishedShards(Totals):
     """The reports of all shards, with their totals added up.
 
-    A report of a thousand images may have hundreds of classes. Per shard, these counts would grow with the images;
-    added up, there are as many as there are classes.
+    A report of a thousand images may have hundreds of classes. Per shard, these counts would grow
+    with the images; added up, there are as many as there are classes.
 
     Attributes:
         reports: in no order; their own `rows`, `annotations` and `contents` are empty.
         splits: totals of rows, by split.
         annotations: totals of annotations over all splits.
         digest: of all references, order-free and in hex.
-        rejected_examples: by reason, the first rejected reference by key, in words; under the empty string, the first
-            for which a function failed. Only with `--writer=beam`, which writes no sidecars.
+        rejected_examples: by reason, the first rejected reference by key, in words; under the empty
+            string, the first for which a function failed. Only with `--writer=beam`, which writes
+            no sidecars.
     """
 
     reports: list[ShardReport] = field(default_factory=list)
@@ -347,8 +350,8 @@ class FinishedShards(Totals):
 
 
 NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
-"""Counts of boxes that are not reasons for dropping them: `clipped` are some of those written, `enclosed` some of those
-listed."""
+"""Counts of boxes that are not reasons for dropping them: `clipped` are some of those written,
+`enclosed` some of those listed."""
 
 
 def count_dropped(boxes: Mapping[str, int]) -> dict[str, int]:
@@ -392,7 +395,8 @@ class ImagesWithoutBoxes:
             f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count
         )
         return (
-            f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: {said}"
+            f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: "
+            f"{said}"
             if said
             else ""
         )

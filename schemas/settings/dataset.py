@@ -57,16 +57,18 @@ class Contract:
     """What the dataset must be like to be published.
 
     Attributes:
-        classes: the classes that have images, no more and no fewer: a list, or `as_before` for those of the previous
-            dataset.
-        images: limits by split (`train`) or by class in a split (`train/cat`); `*` stands for each split or each class.
-            If records have boxes or several labels, those are counted by class.
+        classes: the classes that have images, no more and no fewer: a list, or `as_before` for
+            those of the previous dataset.
+        images: limits by split (`train`) or by class in a split (`train/cat`); `*` stands for each
+            split or each class. If records have boxes or several labels, those are counted by
+            class.
         rejected: largest share of images that may be rejected.
         lost_boxes: largest share of boxes that may end up in no record.
-        lost_labels: largest share of labels that may end up in no record, for images that may have several.
+        lost_labels: largest share of labels that may end up in no record, for images that may have
+            several.
         duplicates_across_splits: how many groups of byte-identical images may be in several splits.
-        class_drift: largest share of images that may belong to other classes than in the previous dataset: half the sum
-            of the differences between the shares of each class.
+        class_drift: largest share of images that may belong to other classes than in the previous
+            dataset: half the sum of the differences between the shares of each class.
     """
 
     classes: tuple[str, ...] | Literal["as_before"] = ()
@@ -90,12 +92,13 @@ class KeepSettings:
 
     Attributes:
         min_side: minimum length of the shorter side of the source image, in pixels.
-        max_aspect: how many times as long as the shorter side the longer side of the source image may be.
-        min_sharpness: minimum variance of the Laplacian of the gray values (0 to 255) of the image as it is stored;
-            100 is a common choice for photographs.
+        max_aspect: how many times as long as the shorter side the longer side of the source image
+            may be.
+        min_sharpness: minimum variance of the Laplacian of the gray values (0 to 255) of the image
+            as it is stored; 100 is a common choice for photographs.
         min_brightness: minimum mean of these gray values.
-        function: `package.module:function` of your own, which takes the image as it is stored and returns whether to
-            keep it.
+        function: `package.module:function` of your own, which takes the image as it is stored and
+            returns whether to keep it.
     """
 
     short_form: ClassVar[str] = "function"
@@ -124,12 +127,13 @@ class ShardSettings:
     Attributes:
         size: the target size of a file, e.g. `128MiB`; ignored if `count` is given.
         count: the number of files per split; lowered, with a note, if there are fewer images.
-        name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`, `{index}` (from 0),
-            `{number}` (from 1), `{count}`, `{records}`, each with Python's format codes. No folders. With `count: 1` it
-            may omit the index: `{split}.record`.
-        cuts: how a split is cut into files: `even`: into files of about equal size; `fixed`: into equal ranges of the
-            keys' hashes, so that a file changes only if an image in it does. Their number is a power of two: `count`,
-            or the next one for `size` and the size of the source; ranges without an image have no file.
+        name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`,
+            `{index}` (from 0), `{number}` (from 1), `{count}`, `{records}`, each with Python's
+            format codes. No folders. With `count: 1` it may omit the index: `{split}.record`.
+        cuts: how a split is cut into files: `even`: into files of about equal size; `fixed`: into
+            equal ranges of the keys' hashes, so that a file changes only if an image in it does.
+            Their number is a power of two: `count`, or the next one for `size` and the size of the
+            source; ranges without an image have no file.
     """
 
     size: int | str = "128MiB"
@@ -144,7 +148,8 @@ class ShardSettings:
         if self.cuts == "fixed" and self.count is not None and self.count.bit_count() > 1:
             example = 1 << self.count.bit_length()
             raise ValueError(
-                f"shards.count is {self.count}: with cuts: fixed, give a power of two such as {example}"
+                f"shards.count is {self.count}: with cuts: fixed, give a power of two such as "
+                f"{example}"
             )
         if self.name is not None:
             check_pattern(self.name, "shards.name")
@@ -167,7 +172,8 @@ SPLIT_NAMES: Mapping[str, str] = {
     "eval": "eval",
     "holdout": "holdout",
 }
-"""Split names by the words, in lower case, that mean a split rather than a class; in the order of splits."""
+"""Split names by the words, in lower case, that mean a split rather than a class; in the order of
+splits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,15 +181,18 @@ class SplitSettings:
     """How images are split: the YAML keys under `splits:`.
 
     Attributes:
-        fractions: share of the images by split name, e.g. `{train: 0.8, validation: 0.1, test: 0.1}`; the remainder to
-            1 is left out of the dataset. A hash of the key decides, so images added later do not move others.
-        stratify: gives each class those shares exactly (to within one image, or the largest group), by the rank of
-            hashes within the class; new images may move others at the boundaries.
-        group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each key: images whose
-            keys have the same text in it stay in one split, e.g. all images of one patient.
-        from_folders: the first folder below the input gives the split: `{train: train, val: validation}`.
-        from_source: the source gives the split (a manifest's column, a file's name): `{TRAIN: train, TEST: test}`.
-            Without it, the source's splits are not used.
+        fractions: share of the images by split name, e.g.
+            `{train: 0.8, validation: 0.1, test: 0.1}`; the remainder to 1 is left out of the
+            dataset. A hash of the key decides, so images added later do not move others.
+        stratify: gives each class those shares exactly (to within one image, or the largest group),
+            by the rank of hashes within the class; new images may move others at the boundaries.
+        group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each
+            key: images whose keys have the same text in it stay in one split, e.g. all images of
+            one patient.
+        from_folders: the first folder below the input gives the split:
+            `{train: train, val: validation}`.
+        from_source: the source gives the split (a manifest's column, a file's name):
+            `{TRAIN: train, TEST: test}`. Without it, the source's splits are not used.
     """
 
     fractions: Mapping[str, PositiveShare] = field(
@@ -199,7 +208,8 @@ class SplitSettings:
         for name in (*self.fractions, *self.given.values()):
             if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
                 raise ValueError(
-                    f"splits: {name!r} cannot be a split's name: use letters, digits, - and _ (it names files)"
+                    f"splits: {name!r} cannot be a split's name: use letters, digits, - and _ (it "
+                    "names files)"
                 )
         if sum(self.fractions.values()) > 1 + 1e-9:
             total = f"{sum(self.fractions.values()):.6g}"
@@ -232,10 +242,12 @@ class BoxSettings:
     """How boxes are read: the YAML keys under `boxes:`.
 
     Attributes:
-        drawn_on: the orientation of the image when boxes were drawn on it: `displayed`, as its EXIF orientation says,
-            or `stored`, as its bytes are. An image size in the annotations decides instead if it can.
-        invalid: what happens to boxes that extend beyond the image, are empty or have an unknown class. `clip` clips
-            the first and drops the others, `drop` drops them all, `reject` rejects the image. All are counted.
+        drawn_on: the orientation of the image when boxes were drawn on it: `displayed`, as its EXIF
+            orientation says, or `stored`, as its bytes are. An image size in the annotations
+            decides instead if it can.
+        invalid: what happens to boxes that extend beyond the image, are empty or have an unknown
+            class. `clip` clips the first and drops the others, `drop` drops them all, `reject`
+            rejects the image. All are counted.
     """
 
     drawn_on: Literal["displayed", "stored"] = "displayed"
@@ -260,11 +272,13 @@ class RejectionLimits(LossLimits):
     """When rejected images fail the run: the YAML keys under `max_rejected:`.
 
     Attributes:
-        share: share of the images that may be rejected; the run fails if both this and `count` are exceeded.
+        share: share of the images that may be rejected; the run fails if both this and `count` are
+            exceeded.
         count: how many may be rejected, whatever their share.
-        lost_classes: how many classes may lose all their images, and how many splits may do so because of `keep` or
-            `exclude`. A run without any image left always fails.
-        boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all boxes of a class.
+        lost_classes: how many classes may lose all their images, and how many splits may do so
+            because of `keep` or `exclude`. A run without any image left always fails.
+        boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all
+            boxes of a class.
         labels: when labels without an id fail the run, for images that may have several labels.
     """
 
@@ -278,40 +292,49 @@ class DatasetSettings:
     """The description of a dataset. Flags, not settings, name its inputs and its output.
 
     Attributes:
-        name: the dataset's name, for conventions that put it into file names; empty: the output folder's.
+        name: the dataset's name, for conventions that put it into file names; empty: the output
+            folder's.
         source: what the files mean: the kind of source, and its settings.
         include: patterns (gitignore's syntax) of the files to read; empty: all.
-        ignore: patterns of files and folders to ignore, in addition to hidden ones and those created by operating
-            systems.
-        exclude: a file that names images to leave out, with `key:KEY` or `sha256:DIGEST` in each line; see
-            docs/change.md.
-        decode: `images`, or `none` for files of any kind, which get only features that need no pixels.
+        ignore: patterns of files and folders to ignore, in addition to hidden ones and those
+            created by operating systems.
+        exclude: a file that names images to leave out, with `key:KEY` or `sha256:DIGEST` in each
+            line; see docs/change.md.
+        decode: `images`, or `none` for files of any kind, which get only features that need no
+            pixels.
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are read, from sources that have them.
         labels: how classes get their ids.
-        duplicates: what happens to images with the same bytes: `report` counts them; `together` keeps them in one
-            split, with all groups that contain one of them; `drop` leaves out all but the first by key. The last two
-            read every image twice.
+        duplicates: what happens to images with the same bytes: `report` counts them; `together`
+            keeps them in one split, with all groups that contain one of them; `drop` leaves out all
+            but the first by key. The last two read every image twice.
         splits: how images are split.
         shards: number and names of the files.
-        convention: which features an Example has: a name, or a mapping of your own; see docs/conventions.md.
-        features: features that functions compute, by name: `package.module:function` of your own, which takes the
-            image and returns a list of floats; or one that comes with Recordmill. See docs/features.md.
-        compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires, which is `none`
-            unless its own files are gzipped. JPEG does not compress further, and indexes need plain files.
-        index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's `tfrecord` package.
-        seed: other seeds give other splits, another order and another choice for `limit` and `limit_per_class`.
+        convention: which features an Example has: a name, or a mapping of your own; see
+            docs/conventions.md.
+        features: features that functions compute, by name: `package.module:function` of your own,
+            which takes the image and returns a list of floats; or one that comes with Recordmill.
+            See docs/features.md.
+        compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires,
+            which is `none` unless its own files are gzipped. JPEG does not compress further, and
+            indexes need plain files.
+        index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's
+            `tfrecord` package.
+        seed: other seeds give other splits, another order and another choice for `limit` and
+            `limit_per_class`.
         limit: at most this many images, chosen by hash.
-        limit_per_class: at most this many images of each class, chosen by hash. Images without a label count as a
-            class. It is applied before `limit`, and before any image is rejected.
-        keep: which images are kept; the name of a function stands for `keep.function` alone. See docs/functions.md.
+        limit_per_class: at most this many images of each class, chosen by hash. Images without a
+            label count as a class. It is applied before `limit`, and before any image is rejected.
+        keep: which images are kept; the name of a function stands for `keep.function` alone. See
+            docs/functions.md.
         max_rejected: when rejected images fail the run.
         expect: what the dataset must be like to be published; see docs/change.md.
-        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the dataset is
-            finished. Sets `images.moments`; needs `images.check: decode` and a split called `train`.
+        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the
+            dataset is finished. Sets `images.moments`; needs `images.check: decode` and a split
+            called `train`.
         report: whether `report.html`, a page for people, is added to the dataset.
-        licence: the dataset's licence, for README.md, Croissant and TensorFlow Datasets: a name, an SPDX identifier
-            or a URL.
+        licence: the dataset's licence, for README.md, Croissant and TensorFlow Datasets: a name, an
+            SPDX identifier or a URL.
         creator: who made the dataset: a person or an organization.
         version: the dataset's version, three numbers such as `1.2.0`.
         citation: how to cite the dataset, as text or BibTeX.
@@ -562,5 +585,6 @@ def explain_unstored_boxes(what: str) -> str:
     """The error of a run that would lose boxes because no convention was named."""
     return (
         f"convention is not set: {what}, and the default convention stores none: "
-        "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"
+        "set convention=tf_object_detection or convention=tfds; convention=default leaves the "
+        "boxes out"
     )

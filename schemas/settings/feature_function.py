@@ -48,11 +48,12 @@ class FeatureFunction:
     """One computed feature: the YAML keys below its name.
 
     Attributes:
-        function: `package.module:function`, or the name of one that comes with Recordmill: `mean_std`,
-            `color_histogram`, `difference_hash`, `pixels_sha256`, `file_sha256`.
+        function: `package.module:function`, or the name of one that comes with Recordmill:
+            `mean_std`, `color_histogram`, `difference_hash`, `pixels_sha256`, `file_sha256`.
         type: `float`, `int64` or `bytes`: what a function of your own returns.
         shape: the shape of that: `[null]` for a list (the default) or `[]` for one value.
-        of: what a function of your own takes: `image`, its pixels; or `file`, its bytes and its uri.
+        of: what a function of your own takes: `image`, its pixels; or `file`, its bytes and its
+            uri.
         meaning: one line for people.
     """
 
@@ -69,7 +70,8 @@ class FeatureFunction:
         if self.is_built_in and self.function not in BUILT_IN:
             known = ", ".join(BUILT_IN)
             raise ValueError(
-                f"unknown function {self.function!r}: write one of {known}, or package.module:function for your own"
+                f"unknown function {self.function!r}: write one of {known}, or "
+                "package.module:function for your own"
             )
         if self.is_built_in and (self.type or self.shape is not None or self.of):
             raise ValueError(f"type, shape and of are fixed for {self.function}: remove them")

@@ -35,11 +35,12 @@ class Resize:
     """The size that images are resized to: `longest`, `shortest` or `exact`.
 
     Attributes:
-        longest: maximum length of the longest side in pixels. Smaller images stay as they are; nothing is enlarged.
+        longest: maximum length of the longest side in pixels. Smaller images stay as they are;
+            nothing is enlarged.
         shortest: maximum length of the shortest side in pixels. Smaller images stay as they are.
         exact: height and width in pixels. Smaller images are enlarged.
-        fit: how an image of another aspect ratio fills `exact`: `crop` crops both sides equally; `pad` shows the whole
-            image, centred on `background`.
+        fit: how an image of another aspect ratio fills `exact`: `crop` crops both sides equally;
+            `pad` shows the whole image, centred on `background`.
     """
 
     longest: _Side | None = None
@@ -52,7 +53,8 @@ class Resize:
             raise ValueError("resize: give one of longest, shortest and exact")
         if self.exact is not None and math.prod(self.exact) > DEFAULT_MAX_PIXELS:
             raise ValueError(
-                f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller sides"
+                f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller "
+                "sides"
             )
 
     @property
@@ -66,40 +68,48 @@ class ImageSettings:
     """Which images are accepted, how they are checked, and what is stored of them.
 
     Attributes:
-        formats: accepted formats, recognised by the first bytes. All other files are rejected unopened. `AVIF`,
-            `JPEG2000` and `HEIC` are accepted only if you add them. HEIC needs `pip install '.[heic]'`.
+        formats: accepted formats, recognised by the first bytes. All other files are rejected
+            unopened. `AVIF`, `JPEG2000` and `HEIC` are accepted only if you add them. HEIC needs
+            `pip install '.[heic]'`.
         max_bytes: larger files are rejected.
         max_pixels: images whose header announces more pixels are rejected without decoding them.
         max_side: images whose header announces a longer side are rejected without decoding them.
-        check: `decode` decodes every image. `header` reads only the headers of images that are stored unchanged: much
-            faster, but damage to the pixels goes unseen and there are no moments. Re-encoded images are decoded in any
-            case.
-        store: how images are stored: `jpeg`; `png`, without loss; `raw`, the pixels as height x width x channels
-            bytes; `auto`, as the convention requires: `jpeg`, except for conventions of raw pixels.
-        reencode: `when_needed` copies files that already have the required form, if every reader shows them correctly,
-            and re-encodes the rest; `always` re-encodes those too; `never` copies every file, whatever its format, so
-            that nothing is rotated or converted. `auto` is `always` if `quality` or `subsampling` is not its default,
-            and `when_needed` otherwise.
+        check: `decode` decodes every image. `header` reads only the headers of images that are
+            stored unchanged: much faster, but damage to the pixels goes unseen and there are no
+            moments. Re-encoded images are decoded in any case.
+        store: how images are stored: `jpeg`; `png`, without loss; `raw`, the pixels as height x
+            width x channels bytes; `auto`, as the convention requires: `jpeg`, except for
+            conventions of raw pixels.
+        reencode: `when_needed` copies files that already have the required form, if every reader
+            shows them correctly, and re-encodes the rest; `always` re-encodes those too; `never`
+            copies every file, whatever its format, so that nothing is rotated or converted. `auto`
+            is `always` if `quality` or `subsampling` is not its default, and `when_needed`
+            otherwise.
         quality: quality of re-encoded JPEGs, 1 to 100.
-        subsampling: chroma subsampling of re-encoded JPEGs: 4:4:4 keeps all colours, 4:2:0 takes the least space.
-            `auto` keeps the subsampling of a JPEG, and uses 4:4:4 for other formats, where 4:2:0 would change the mean
-            colour of drawings and small images by up to 47 of 255. `by_format` is the `auto` of version 0.1: 4:2:0
-            for JPEGs and 4:4:4 for other formats.
+        subsampling: chroma subsampling of re-encoded JPEGs: 4:4:4 keeps all colours, 4:2:0 takes
+            the least space. `auto` keeps the subsampling of a JPEG, and uses 4:4:4 for other
+            formats, where 4:2:0 would change the mean colour of drawings and small images by up to
+            47 of 255. `by_format` is the `auto` of version 0.1: 4:2:0 for JPEGs and 4:4:4 for other
+            formats.
         grayscale: `keep` stores grayscale images with one channel; `expand` repeats it three times.
-        background: red, green, blue (0 to 255) that replace transparency and surround padded images.
+        background: red, green, blue (0 to 255) that replace transparency and surround padded
+            images.
         resize: absent: images keep their size.
-        moments: whether each channel's sum and sum of squares over the stored image's pixels are computed, for an
-            analysis of the dataset (`analyze` sets it). This takes about a third more time: checking a JPEG that is
-            stored unchanged needs only its coefficients, and re-encoded images are decoded again.
-        function: `package.module:function` of your own, which takes the upright image in sRGB and returns other pixels,
-            before they are resized and encoded. See docs/functions.md.
-        metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments, thumbnails and data after
-            the end of an image. `keep` copies files with everything in them. `strip` removes all of it from copied
-            files, without decoding them; colour profiles stay. `orientation` does the same, but keeps the orientation
-            of files that `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
-        near_duplicates: whether to find images that look alike, by the difference hash of their pixels. Files with the
-            same bytes are found without it. `together` also keeps them, and files with the same bytes, in one split,
-            with all groups that contain one of them; each image is then read and decoded twice.
+        moments: whether each channel's sum and sum of squares over the stored image's pixels are
+            computed, for an analysis of the dataset (`analyze` sets it). This takes about a third
+            more time: checking a JPEG that is stored unchanged needs only its coefficients, and
+            re-encoded images are decoded again.
+        function: `package.module:function` of your own, which takes the upright image in sRGB and
+            returns other pixels, before they are resized and encoded. See docs/functions.md.
+        metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments,
+            thumbnails and data after the end of an image. `keep` copies files with everything in
+            them. `strip` removes all of it from copied files, without decoding them; colour
+            profiles stay. `orientation` does the same, but keeps the orientation of files that
+            `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
+        near_duplicates: whether to find images that look alike, by the difference hash of their
+            pixels. Files with the same bytes are found without it. `together` also keeps them, and
+            files with the same bytes, in one split, with all groups that contain one of them; each
+            image is then read and decoded twice.
     """
 
     formats: tuple[Format, ...] = FORMATS
@@ -144,13 +154,15 @@ class ImageSettings:
                 raise ValueError(f"{key}: needs re-encoding, and reencode is never")
         if self.metadata == "strip":
             raise ValueError(
-                "metadata: strip would lose the orientation, since reencode is never: choose orientation"
+                "metadata: strip would lose the orientation, since reencode is never: choose "
+                "orientation"
             )
         others = [name for name in self.formats if name not in STRIPPABLE]
         if self.metadata == "orientation" and others:
             names = f"{', '.join(STRIPPABLE)} only, not from {others[0]}"
             raise ValueError(
-                f"metadata: can be removed from {names}, and reencode is never: set formats to these"
+                f"metadata: can be removed from {names}, and reencode is never: set formats to "
+                "these"
             )
 
     @property

@@ -21,11 +21,13 @@ class ListingSettings:
     """Selects the files to read, and gives them splits and groups.
 
     Attributes:
-        include: patterns in gitignore's syntax, matched against paths below an input; empty: everything.
+        include: patterns in gitignore's syntax, matched against paths below an input; empty:
+            everything.
         ignore: patterns in the same syntax, of files and folders to ignore.
         from_folders: if set, the first folder gives the split: folder names to split names.
         from_source: if set, the source gives the split: its words to split names.
-        classes_known: whether the user has said which classes there are, so that a folder `train` may be one.
+        classes_known: whether the user has said which classes there are, so that a folder `train`
+            may be one.
         group: if set, a pattern; keys with the same text in its group `group` stay in one split.
         not_included: the reason for ignoring files that match none of `include`.
     """
@@ -46,18 +48,22 @@ class SourceSettings(Protocol):
     Attributes:
         kind: the name that users write, which is that of the source's module.
         contents: `images`, or `rows` if there are no images, only fields.
-        files: patterns (gitignore's syntax) of the files that it reads unless the user sets `include`; empty: all.
-            `include` replaces them, so `list_references` must accept any file.
-        other_files: the reason for which files that match none of `files` are `ignored` in the ledger; alternatives are
-            `taken_only_by_name`, if those in `files` name images, and `read_only_with_images`.
+        files: patterns (gitignore's syntax) of the files that it reads unless the user sets
+            `include`; empty: all. `include` replaces them, so `list_references` must accept any
+            file.
+        other_files: the reason for which files that match none of `files` are `ignored` in the
+            ledger; alternatives are `taken_only_by_name`, if those in `files` name images, and
+            `read_only_with_images`.
         is_about_boxes: whether it reads annotations of boxes and nothing else.
         classes_from: where the user names its classes, in words.
         split_settings: settings that find a word for each image's split, and do nothing else.
         group_setting: the setting that names each image's group; empty: there is none.
         gives_pixels: whether `read` gives pixels, so that there is nothing to decode.
         gives_words: whether a file's place or name always gives a word for `splits.from_source`.
-        labels_from_folders: whether folders name classes, so that one called `train` may be a class or a split.
-        shared_files: names of files directly in an input that concern the images of all split folders.
+        labels_from_folders: whether folders name classes, so that one called `train` may be a class
+            or a split.
+        shared_files: names of files directly in an input that concern the images of all split
+            folders.
     """
 
     kind: ClassVar[str] = ""
@@ -81,14 +87,16 @@ class SourceSettings(Protocol):
         """Yields a reference for each image of one file; without Beam, and if possible without reading the file.
 
         Args:
-            path: the file's path below the input, without the folder that gave its split; `/`-separated, NFC.
-            file: a reference to the whole file: `key`, `uri`, `size`, `version` and, if known, `spelling` and
-                `split` are set.
+            path: the file's path below the input, without the folder that gave its split;
+                `/`-separated, NFC.
+            file: a reference to the whole file: `key`, `uri`, `size`, `version` and, if known,
+                `spelling` and `split` are set.
 
         Yields:
-            References with `label`, `group`, `split`, `features` and byte range set, each with a key of its own;
-            notices of what does not become an image (`file.notice(...)`); and `ClassNames` if the source knows the
-            classes. At least one item: a file without an image is `ignored`, and counted.
+            References with `label`, `group`, `split`, `features` and byte range set, each with a
+            key of its own; notices of what does not become an image (`file.notice(...)`); and
+            `ClassNames` if the source knows the classes. At least one item: a file without an image
+            is `ignored`, and counted.
 
         Raises:
             Rejected: the file, or the rest of it, is rejected.
@@ -128,7 +136,8 @@ class SourceSettings(Protocol):
     def idle_settings(self) -> Mapping[str, str]:
         """The source's own settings that have no effect because of others, by name, with the reason in a few words.
 
-        A value other than the default is refused at launch: "source.NAME has no effect, since REASON: remove it".
+        A value other than the default is refused at launch: "source.NAME has no effect, since
+        REASON: remove it".
         """
         return {}
 
@@ -138,7 +147,8 @@ class SourceSettings(Protocol):
         Called once, by the launcher; the dataset's configuration contains the result.
 
         Args:
-            files: a reference to each whole file that is not ignored; listed when they are requested.
+            files: a reference to each whole file that is not ignored; listed when they are
+                requested.
             note: called with each note for the user.
 
         Raises:

@@ -1,4 +1,5 @@
-"""Airflow in an environment of its own, which `make test-airflow` makes, and Recordmill in `.venv` beside it."""
+"""Airflow in an environment of its own, which `make test-airflow` makes, and Recordmill in `.venv`
+beside it."""
 
 import json
 import os
@@ -37,7 +38,8 @@ def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def run_dag(airflow_home: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """`airflow dags test` of our DAG on a date, where it may be without any network but this machine's own."""
+    """`airflow dags test` of our DAG on a date, where it may be without any network but this
+    machine's own."""
     isolate = [
         "unshare",
         "--net",

@@ -1,4 +1,5 @@
-"""Executes the DAG's `convert` for Dataflow as a worker would, and prints what it is deferred to."""
+"""Executes the DAG's `convert` for Dataflow as a worker would, and prints what it is deferred
+to."""
 
 import json
 import sys

@@ -1,4 +1,5 @@
-"""The DAG run by Airflow itself on real conversions: dates, checks, failures, retries, long output."""
+"""The DAG run by Airflow itself on real conversions: dates, checks, failures, retries, long
+output."""
 
 import json
 import os
@@ -24,11 +25,15 @@ def params(photos, tmp_path):
 
 @pytest.fixture
 def interpreter(tmp_path, airflow_home):
-    """Makes a Python that does something of its own before, or instead of, `-m pipeline.run`: $real stands for it."""
+    """Makes a Python that does something of its own before, or instead of, `-m pipeline.run`: $real
+    stands for it."""
 
     def make(script):
         path = tmp_path / "python"
-        head = f'#!/bin/sh\nreal={airflow_home["RECORDMILL_PYTHON"]}\n[ "$1" = -c ] && exec $real "$@"\n'
+        head = (
+            f'#!/bin/sh\nreal={airflow_home["RECORDMILL_PYTHON"]}\n[ "$1" = -c ] && exec $real '
+            '"$@"\n'
+        )
         path.write_text(f"{head}{script}\n", encoding="utf-8")
         path.chmod(0o755)
         return str(path)
@@ -50,13 +55,15 @@ def test_one_dataset_per_date_and_long_output_blocks_nothing(
     run_dag, params, interpreter, tmp_path
 ):
     params["output"] = str(tmp_path / "datasets" / "{date}")
-    # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds 64 KB.
+    # 1 MB on stderr: the operator reads it to its end before it looks at stdout, whose pipe holds
+    # 64 KB.
     noisy = interpreter('seq 1 120000 | sed "s/^/line /" >&2\nexec $real "$@"')
     done = run_dag("2026-03-04", {**params, "classes": ["cat", "dog"]}, RECORDMILL_PYTHON=noisy)
     assert done.returncode == 0, done.stdout[-3000:]
     assert "line 120000" in done.stdout
 
-    # Another output for each date; a class that no image has fails the check, and leaves the dataset to be looked at.
+    # Another output for each date; a class that no image has fails the check, and leaves the
+    # dataset to be looked at.
     done = run_dag("2026-03-05", {**params, "classes": ["cat", "zebra"]})
     assert done.returncode != 0
     assert "2026-03-05: no image is of the class zebra" in done.stdout
@@ -102,8 +109,8 @@ def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(
     done = run_dag("2026-03-07", params)
     assert done.returncode != 0
     assert (
-        f"Apache Beam process failed with return code {code}: a retry would fail again; see the log above"
-        in done.stdout
+        f"Apache Beam process failed with return code {code}: a retry would fail again; see the "
+        "log above" in done.stdout
     )
     assert done.stdout.count("Running command: ") == 1
     assert "running task <TaskInstance: recordmill.check" not in done.stdout

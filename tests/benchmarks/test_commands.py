@@ -24,7 +24,8 @@ from benchmarks.measure import Run
 
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[list[str]]:
-    """Replaces the measured runs: 1 s to start, then 1,000 photographs a second for us and 500 for the rivals."""
+    """Replaces the measured runs: 1 s to start, then 1,000 photographs a second for us and 500 for
+    the rivals."""
     commands: list[list[str]] = []
 
     def run(command: Sequence[str], folder: Path, count: int, work: Path) -> Run:

@@ -28,7 +28,8 @@ def test_a_real_run_is_measured_in_all_its_parts(tmp_path):
 
 @pytest.fixture
 def fake(monkeypatch, tmp_path):
-    """Replaces the runs: `bend` is what the millionth part of the references' square adds to a straight line."""
+    """Replaces the runs: `bend` is what the millionth part of the references' square adds to a
+    straight line."""
     bend, others, order = [0.0], [0.0], []
 
     def run_once(images, count, work, flags):

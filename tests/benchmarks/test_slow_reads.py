@@ -33,7 +33,8 @@ def noise(tmp_path):
 
 @pytest.fixture
 def hold_reads(monkeypatch):
-    """Lets no read end before so many are under way at once: no test depends on how long anything takes."""
+    """Lets no read end before so many are under way at once: no test depends on how long anything
+    takes."""
 
     def hold(least: int) -> None:
         reached = threading.Event()

@@ -89,7 +89,10 @@ def test_stages_are_recognised_by_the_progress(monkeypatch):
 def test_descendants_count(tmp_path):
     process = stages.psutil.Process()
     before = stages.cost_until_now(process)
-    program = "import time; open('/dev/null', 'wb').write(bytes(3_000_000)); end = time.process_time() + 0.5\n"
+    program = (
+        "import time; open('/dev/null', 'wb').write(bytes(3_000_000)); end = time.process_time() "
+        "+ 0.5\n"
+    )
     program += "while time.process_time() < end: pass\nprint(1, flush=True); input()"
     with subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE

@@ -34,10 +34,11 @@ def picture():
 
 @pytest.fixture
 def convert(tmp_path, capsys):
-    """Runs a shipped configuration on a folder or file; gives the marker and every Example as a dict, by split.
+    """Runs a shipped configuration on a folder or file; gives the marker and every Example as a
+    dict, by split.
 
-    The run must end well. Most configurations split by fractions, train and test: at least two images must remain, or
-    give it `"--set=splits.fractions={train: 1.0}"`.
+    The run must end well. Most configurations split by fractions, train and test: at least two
+    images must remain, or give it `"--set=splits.fractions={train: 1.0}"`.
     """
 
     def run(config, source, *more):

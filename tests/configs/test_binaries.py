@@ -145,7 +145,8 @@ def test_seed_1_a_file_of_another_length_is_rejected_with_its_name_and_the_remai
     assert (row["key"], row["reason"]) == ("data_batch_2.bin", "wrong_length")
     assert (
         row["detail"]
-        == "61,465 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 5"
+        == "61,465 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last "
+        "has 5"
     )
     assert len(examples["train"]) == 40
 
@@ -167,9 +168,11 @@ def test_what_cifar10_yaml_offers_in_comments_works(tmp_path, convert):
         records = [bytes([index % 2, index]) + images[index].tobytes() for index in chosen]
         (tmp_path / "own" / f"{split}_1.dat").write_bytes(bytes(16) + b"".join(records))
     layout = (
-        "{kind: fixed_records, preset: '', data: {train: 'train_*.dat', test: 'test_*.dat'}, header: 16, "
+        "{kind: fixed_records, preset: '', data: {train: 'train_*.dat', test: 'test_*.dat'}, "
+        "header: 16, "
         "labels: [label, quality], "
-        "label: label, height: 64, width: 48, channels: 3, order: interleaved, class_names: [cat, dog]}"
+        "label: label, height: 64, width: 48, channels: 3, order: interleaved, class_names: [cat, "
+        "dog]}"
     )
     marker, examples = convert("cifar10.yaml", tmp_path / "own", "--set", f"source={layout}")
     assert marker["labels"] == {"cat": 0, "dog": 1}

@@ -68,7 +68,8 @@ def test_seed_5_the_report_states_both_sizes_and_their_ratio(folder, convert, ca
 
 
 def test_seed_5_both_splits_have_the_same_keys_and_shards_count_from_0(folder, convert):
-    """The author's shards count from 1, and test files hold `train/` keys, where the convention is his."""
+    """The author's shards count from 1, and test files hold `train/` keys, where the convention is
+    his."""
     settings = ("--set", "splits={fractions: {train: 0.5, test: 0.5}}", "--set", "shards.count=2")
     marker, found = convert("class_folders.yaml", folder, *settings)
     assert len({frozenset(each) for part in found.values() for each in part}) == 1

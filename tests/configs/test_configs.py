@@ -93,7 +93,8 @@ def test_configuration(config, tmp_path, capsys, picture, read_examples):
 
 @pytest.mark.parametrize("config", CASES)
 def test_what_a_configuration_offers_in_comments_works_too(config, tmp_path):
-    """Lines of settings behind `# ` are examples: each is taken in, in the place of the setting before it."""
+    """Lines of settings behind `# ` are examples: each is taken in, in the place of the setting
+    before it."""
     from recordmill.pipeline.configuration.config import load_settings
 
     text = (CONFIGS / config).read_text(encoding="utf-8")

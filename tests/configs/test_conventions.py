@@ -1,4 +1,5 @@
-"""Each peer's convention as it comes out of a whole run: files' names, label files, and every key, type and value."""
+"""Each peer's convention as it comes out of a whole run: files' names, label files, and every key,
+type and value."""
 
 import base64
 import hashlib
@@ -62,7 +63,8 @@ def inception(*picture):
 
 
 def tf_object_detection(label, name, content, split):
-    """Without `image/object/`: class folders have no boxes. tests/configs/test_detection.py has some."""
+    """Without `image/object/`: class folders have no boxes. tests/configs/test_detection.py has
+    some."""
     return {
         "image/height": ("int64_list", [10]),
         "image/width": ("int64_list", [20]),

@@ -81,7 +81,8 @@ def write_yolo(folder, picture):
         write(folder, f"images/{split}/{name}", picture(name, (width, height), orientation))
         width, height = shown(name)
         lines = (
-            f"{['cat', 'dog'].index(label)} {(left + right) / 2 / width} {(top + bottom) / 2 / height}"
+            f"{['cat', 'dog'].index(label)} {(left + right) / 2 / width} "
+            f"{(top + bottom) / 2 / height}"
             f" {(right - left) / width} {(bottom - top) / height}\n"
             for label, (left, top, right, bottom) in BOXES[name]
         )

@@ -105,7 +105,10 @@ def test_seed_2_a_vector_the_real_digest_and_the_label_of_each_image(tmp_path, i
 
 
 def test_seed_2_a_users_own_function_of_the_image(tmp_path, images, own, convert):
-    features = "{feature: own_vectors:embed, values: {function: own_vectors:count, type: int64, shape: []}}"
+    features = (
+        "{feature: own_vectors:embed, values: {function: own_vectors:count, type: int64, shape: "
+        "[]}}"
+    )
     _, found = convert("feature_vectors.yaml", tmp_path / "images", "--set", f"features={features}")
     by_digest = {digest(data): pixels(data) for data in images.values()}
     examples = sorted_examples(found)
@@ -350,7 +353,8 @@ def test_a_function_that_is_not_there_is_an_error_of_the_configuration(
 
 
 def test_pixels_are_those_that_are_stored(tmp_path, convert, picture):
-    """Turned, resized and in full, whatever the format, also where images pass through by their headers."""
+    """Turned, resized and in full, whatever the format, also where images pass through by their
+    headers."""
     png = io.BytesIO()
     Image.linear_gradient("L").resize((40, 20)).save(png, "PNG")
     files = {

@@ -75,7 +75,8 @@ def test_seed_4_named_groups_become_text_labels_group_and_features(tmp_path, pic
     for name in names:
         (folder / name).write_bytes(picture(name))
     source = (
-        r"source={kind: filename_labels, pattern: '(?P<synset>n[0-9]+)_(?P<label>.+)_p(?P<group>.)\.JPEG', "
+        r"source={kind: filename_labels, pattern: "
+        r"'(?P<synset>n[0-9]+)_(?P<label>.+)_p(?P<group>.)\.JPEG', "
         "features_from: {image/class/synset: synset}}"
     )
     more = (

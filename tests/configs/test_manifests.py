@@ -189,7 +189,8 @@ def test_bad_rows_are_rejected_each_with_its_place(images, picture, convert, tmp
         "manifest.csv, row 12: column 'path': 'gone.jpg': no such file or directory"
     )
     assert details["manifest.csv/000013"] == (
-        "manifest.csv, row 13: column 'path': 'pipe.jpg': it is a folder, a device or a pipe, not a file"
+        "manifest.csv, row 13: column 'path': 'pipe.jpg': it is a folder, a device or a pipe, not "
+        "a file"
     )
     assert details["manifest.csv/000015"] == "manifest.csv, row 15: column 'class' is empty"
     assert details["manifest.csv/000017"] == (
@@ -216,7 +217,10 @@ def test_rows_without_a_class_are_images_without_a_label_where_that_is_wanted(
     write, images, convert
 ):
     rows = [(path, None if split == "test" else label, split) for path, label, split, _ in ROWS]
-    kept = "source={kind: manifest, columns: {uri: path, label: class, split: split}, unlabelled: keep}"
+    kept = (
+        "source={kind: manifest, columns: {uri: path, label: class, split: split}, unlabelled: "
+        "keep}"
+    )
     splits = "splits={from_source: {train: train, validation: train, test: test}}"
     marker, examples = convert(
         "manifest.yaml",
@@ -301,7 +305,10 @@ def test_boxes(unit, write, images, convert):
     rows = [("cats/1.jpg", boxes, labels), ("3.jpg", [], [])]
     if write is write_csv:
         rows = [(path, json.dumps(found), "|".join(names)) for path, found, names in rows]
-    source = f"source={{kind: manifest, boxes_unit: {unit}, columns: {{uri: path, boxes: boxes, box_labels: names}}}}"
+    source = (
+        f"source={{kind: manifest, boxes_unit: {unit}, columns: {{uri: path, boxes: boxes, "
+        f"box_labels: names}}}}"
+    )
     more = ("--set", source, "--set", "splits={}", "--set", "convention=tf_object_detection")
     marker, examples = convert(
         "manifest.yaml", write(images, rows, ["path", "boxes", "names"]), *more
@@ -353,7 +360,8 @@ def test_labels_that_an_example_cannot_store_are_reported(images, convert):
     )
     assert [each for each in examples["train"] if "image/class/label" in each] == []
     assert marker["notes"] == [
-        "6 labels of images with several are in no Example: the convention (slim's keys plus class text, file name and "
+        "6 labels of images with several are in no Example: the convention (slim's keys plus class "
+        "text, file name and "
         "digest) stores one, a mapping with the field label_texts all of them"
     ]
 
@@ -367,7 +375,8 @@ def test_boxes_of_vertex_ai_and_automl(images, convert, tmp_path):
     ]
     (images / "import.jsonl").write_text("".join(lines), encoding="utf-8")
     (images / "import.csv").write_text(
-        "TRAIN,cats/1.jpg,cat,0.1,0.1,,,0.5,1,,\nTRAIN,cats/1.jpg,dog,0,0.5,1,0.5,1,1,0,1\nTRAIN,3.jpg,,,,,,,,,\n",
+        "TRAIN,cats/1.jpg,cat,0.1,0.1,,,0.5,1,,\nTRAIN,cats/1.jpg,dog,0,0.5,1,0.5,1,1,0,1\n"
+        "TRAIN,3.jpg,,,,,,,,,\n",
         encoding="utf-8",
     )
     detection = ("--set", "convention=tf_object_detection")
@@ -440,7 +449,8 @@ def test_imagefolder(write, tmp_path, picture, convert):
 
 @pytest.mark.parametrize("form", ["jsonl", "jsonl of structs", "parquet", "csv"])
 def test_objects_of_imagefolder(form, images, convert):
-    """As https://huggingface.co/docs/datasets/image_dataset has them; an image is 20 x 10 pixels."""
+    """As https://huggingface.co/docs/datasets/image_dataset has them; an image is 20 x 10
+    pixels."""
     numbers = {"cat": 0, "dog": 1}
     there = [("dog", [2.0, 1.0, 8.0, 9.0]), ("cat", [0.0, 5.0, 20.0, 5.0])]
     rows = [("cats/1.jpg", there), ("3.jpg", [])]

@@ -1,7 +1,7 @@
 """The five systems that Recordmill replaces: what must work of each, and the test that shows it.
 
-Who asks whether a system is replaced reads this table and runs `pytest -k test_seed_1`, and so on. The tests stand
-beside what they test.
+Who asks whether a system is replaced reads this table and runs `pytest -k test_seed_1`, and so on.
+The tests stand beside what they test.
 """
 
 import re
@@ -26,7 +26,8 @@ NAMES, FOLDERS = "configs/test_filename_labels.py", "configs/test_class_folders.
 
 SEEDS = {
     1: {
-        "data_batch_*.bin and test_batch.bin are read, the files give the splits; class names of batches.meta.txt; "
+        "data_batch_*.bin and test_batch.bin are read, the files give the splits; class names of "
+        "batches.meta.txt; "
         "image is 3,072 bytes of height, width, channels, exactly": (
             BINARIES,
             "test_seed_1_cifar_10_becomes_raw_pixels_with_the_splits_of_its_files",

@@ -130,7 +130,10 @@ def test_seed_3_undeclared_types_are_inferred_and_recorded(tmp_path, convert, ca
     write_csv(folder, [{**row, "nothing": ""} for row in observations(50)])
     (folder / "notes.txt").write_text("no table", encoding="utf-8")
     found, examples = convert("observations.yaml", folder, "--set", "source.columns={}")
-    note = "note: column 'nothing' has no value in any row and is left out: declare source.columns.nothing to keep it\n"
+    note = (
+        "note: column 'nothing' has no value in any row and is left out: declare "
+        "source.columns.nothing to keep it\n"
+    )
     assert note in capsys.readouterr().err
     again = tmp_path / "dataset-of-observations.yaml" / "config.yaml"
     assert found["ledger"]["ignored"] == {"not_included": 1}
@@ -198,7 +201,8 @@ def test_lists_labels_and_lacking_values(tmp_path, convert):
             "a\n1\n",
             (),
             1,
-            "the table t.csv cannot be used: it has no column 'feature0' (source.columns.feature0), only",
+            "the table t.csv cannot be used: it has no column 'feature0' "
+            "(source.columns.feature0), only",
         ),
         (
             "a\n1\n",

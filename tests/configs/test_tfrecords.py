@@ -287,7 +287,10 @@ def test_files_of_feature_vectors_come_out_as_they_went_in(convention, tmp_path,
 def test_vectors_are_relabelled_and_go_to_a_mapping_of_ones_own(tmp_path, convert):
     write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS)
     source = "source={kind: tfrecords, convention: feature_vector, class_names: [x, y, z]}"
-    own = "convention={features: {v: {type: float, shape: [null], field: feature}, c: {type: bytes, field: label_text}}}"
+    own = (
+        "convention={features: {v: {type: float, shape: [null], field: feature}, c: {type: "
+        "bytes, field: label_text}}}"
+    )
     _, found = convert("tfrecords.yaml", tmp_path / "old", "--set", source, "--set", own, *WHOLE)
     expected = sorted((vector, [b"xyz"[label : label + 1]]) for _, vector, label in VECTORS)
     assert sorted((each["v"], each["c"]) for each in found["train"]) == expected

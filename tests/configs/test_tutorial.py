@@ -1,4 +1,5 @@
-"""The third system that Recordmill replaces, its second half: images as TensorFlow's tutorial stores them."""
+"""The third system that Recordmill replaces, its second half: images as TensorFlow's tutorial
+stores them."""
 
 import hashlib
 import io

@@ -1,4 +1,5 @@
-"""Dataflow's runner against a local object store; `make test-dataflow` makes the environment that has both."""
+"""Dataflow's runner against a local object store; `make test-dataflow` makes the environment that
+has both."""
 
 import subprocess
 import sys
@@ -29,7 +30,8 @@ def dataflow_flags() -> list[str]:
 
 @pytest.fixture(scope="session")
 def store(google_store) -> dict[str, str]:
-    """An empty bucket `gs://recordmill` on this machine; gives the environment in which it is found."""
+    """An empty bucket `gs://recordmill` on this machine; gives the environment in which it is
+    found."""
     return google_store.environment
 
 
@@ -49,7 +51,8 @@ def bucket(google_store):
 def launch_offline(
     store: dict[str, str], offline, tmp_path: Path
 ) -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Runs a script of the checkout that calls `pipeline.run.main()`, from a folder elsewhere, without credentials."""
+    """Runs a script of the checkout that calls `pipeline.run.main()`, from a folder elsewhere,
+    without credentials."""
 
     def run(
         script: str, *flags: str, python: str = sys.executable

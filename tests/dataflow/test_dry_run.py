@@ -1,4 +1,5 @@
-"""What `--runner=DataflowRunner --dry_run=True` builds: the job's graph, labels, workers and packages. No network."""
+"""What `--runner=DataflowRunner --dry_run=True` builds: the job's graph, labels, workers and
+packages. No network."""
 
 import json
 import sys
@@ -60,7 +61,8 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
         "ConvertShards",
         "PublishDataset",
     }
-    # References by shard, and digests; in addition some rows: parts of inputs, copies, summaries and reports.
+    # References by shard, and digests; in addition some rows: parts of inputs, copies, summaries
+    # and reports.
     grouped = {
         each.unique_name for each in transforms if each.spec.urn == "beam:transform:group_by_key:v1"
     }
@@ -135,7 +137,8 @@ def test_the_package_is_shipped_and_the_main_session_is_not(job):
 
 
 def test_nothing_is_pickled_by_value(job):
-    # What is defined in a module that workers import is named; the rest would travel as code, and need its globals.
+    # What is defined in a module that workers import is named; the rest would travel as code, and
+    # need its globals.
     for transform in job.proto_pipeline.components.transforms.values():
         assert b"pipeline.run" not in transform.spec.payload, transform.unique_name
 

@@ -1,4 +1,5 @@
-"""A template staged to a local object store, unpacked, and its worker code run in a fresh environment."""
+"""A template staged to a local object store, unpacked, and its worker code run in a fresh
+environment."""
 
 import json
 import subprocess
@@ -14,7 +15,8 @@ SETTINGS = ["--set=shards.count=2", "--set=images.resize.longest=40"]
 
 @pytest.fixture(scope="module")
 def fresh_python(tmp_path_factory):
-    """An environment with Beam and nothing of ours; the registry fills it, as it does a worker's."""
+    """An environment with Beam and nothing of ours; the registry fills it, as it does a
+    worker's."""
     folder = tmp_path_factory.mktemp("fresh")
     uv = Path(sys.executable).with_name("uv")
     subprocess.run([uv, "venv", "--quiet", "--python", sys.executable, folder / "venv"], check=True)
@@ -60,7 +62,8 @@ def test_what_is_staged_converts_in_a_fresh_environment(
         "--labels=team=vision",
     ]
 
-    # The launcher of a flex template does the same: it calls main.py with a template_location, then starts the job.
+    # The launcher of a flex template does the same: it calls main.py with a template_location, then
+    # starts the job.
     done = launch_offline(
         "deploy/dataflow/main.py", *dataflow_flags, *flags, *more, "--overwrite=true"
     )

@@ -25,7 +25,8 @@ def find_problems():
 
 @pytest.fixture(scope="module")
 def converted(tmp_path_factory, run_command):
-    """What a conversion of 40 images and one that is none have reported, in both shapes, and its marker."""
+    """What a conversion of 40 images and one that is none have reported, in both shapes, and its
+    marker."""
     folder = tmp_path_factory.mktemp("converted")
     for label in ("cat", "dog"):
         (folder / "photos" / label).mkdir(parents=True)

@@ -17,7 +17,8 @@ CONFIGURATION = REPO / "deploy" / "nightly.yaml"
 
 @pytest.fixture
 def night(tmp_path):
-    """Runs the line with the folders below `tmp_path` for those below /srv; gives what cron would mail."""
+    """Runs the line with the folders below `tmp_path` for those below /srv; gives what cron would
+    mail."""
     (line,) = [line for line in CRONTAB.read_text().splitlines() if re.match(r"[0-9*]", line)]
     assert line.split()[:5] == ["15", "2", "*", "*", "*"]
     command = line.split(maxsplit=5)[5]

@@ -1,4 +1,5 @@
-"""The CronJob for Kubernetes: what it says agrees with the program, whose container is run here as a process."""
+"""The CronJob for Kubernetes: what it says agrees with the program, whose container is run here as
+a process."""
 
 import json
 import re

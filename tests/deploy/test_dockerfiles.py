@@ -1,4 +1,5 @@
-"""The image files: linted where hadolint is installed, and what they copy is enough. No image is built."""
+"""The image files: linted where hadolint is installed, and what they copy is enough. No image is
+built."""
 
 import re
 import shutil

@@ -1,4 +1,5 @@
-"""docs/airflow.md: its commands are run by Airflow where that is installed; its table is the DAG's."""
+"""docs/airflow.md: its commands are run by Airflow where that is installed; its table is the
+DAG's."""
 
 import ast
 import json

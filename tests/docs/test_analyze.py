@@ -1,4 +1,5 @@
-"""docs/analyze.md is true: its commands and its script are run, and its tables name what is there."""
+"""docs/analyze.md is true: its commands and its script are run, and its tables name what is
+there."""
 
 import json
 import re

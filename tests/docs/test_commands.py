@@ -1,4 +1,5 @@
-"""Every command of the documentation is run by the test of its page, or the page says that it is not, and why."""
+"""Every command of the documentation is run by the test of its page, or the page says that it is
+not, and why."""
 
 import re
 from pathlib import Path

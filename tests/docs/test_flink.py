@@ -1,4 +1,5 @@
-"""docs/flink.md is true: its commands are run, where there is a cluster; their flags are looked at in any case."""
+"""docs/flink.md is true: its commands are run, where there is a cluster; their flags are looked at
+in any case."""
 
 import json
 import os

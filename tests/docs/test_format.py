@@ -73,7 +73,8 @@ def test_each_table_describes_a_dataclass():
 @pytest.mark.parametrize("title", SECTIONS)
 def test_keys_and_types_are_those_of_the_fields(title):
     parts = json_keys(SECTIONS[title])
-    # Rows of records without images lack `moments`; images whose values were not added up have null there.
+    # Rows of records without images lack `moments`; images whose values were not added up have null
+    # there.
     types = [type_in_json(part.kind) + " or null" * (part.key == "moments") for part in parts]
     assert TABLES[title] == list(zip([part.key for part in parts], types, strict=True))
 

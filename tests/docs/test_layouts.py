@@ -109,7 +109,8 @@ MADE = {
     "images without labels": (images("a.jpg", "b.jpg", "c.jpg"), None, {}),
     "labels in names": (images("img_001_3.jpg", "img_002_3.jpg", "img_003_7.jpg"), None, {"3": 3, "7": 7}),
     "a CSV of paths and classes": (
-        {**images("images/1.jpg", "images/2.jpg"), "list.csv": "path,class\nimages/1.jpg,cat\nimages/2.jpg,dog\n"},
+        {**images("images/1.jpg", "images/2.jpg"), "list.csv": "path,class\nimages/1.jpg,cat\n"
+                                                               "images/2.jpg,dog\n"},
         None,
         CLASSES,
     ),
@@ -254,7 +255,8 @@ MADE = {
         {
             **images("obj_train_data/1.jpg", "obj_train_data/2.jpg"),
             **{"obj_train_data/1.txt": BOX, "obj_train_data/2.txt": BOX, "obj.names": "cat\n"},
-            **{"obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/1.jpg\ndata/obj_train_data/2.jpg\n"},
+            **{"obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/1.jpg\n"
+                                                         "data/obj_train_data/2.jpg\n"},
         },
         None,
         {"cat": 1},
@@ -308,12 +310,14 @@ MADE = {
         {"cat": 1},
     ),
     "a CSV with one box per row (TensorFlow's tutorial)": (
-        {**images("1.jpg", "2.jpg"), "boxes.csv": f"{SIDES}1.jpg,24,16,cat,6,4,18,12\n2.jpg,24,16,cat,6,4,18,12\n"},
+        {**images("1.jpg", "2.jpg"), "boxes.csv": f"{SIDES}1.jpg,24,16,cat,6,4,18,12\n"
+                                                  "2.jpg,24,16,cat,6,4,18,12\n"},
         None,
         {"cat": 1},
     ),
     "RetinaNet's CSV": (
-        {**images("1.jpg", "2.jpg"), "boxes.csv": "1.jpg,6,4,18,12,cat\n2.jpg,6,4,18,12,cat\n"}, None, {"cat": 1},
+        {**images("1.jpg", "2.jpg"), "boxes.csv": "1.jpg,6,4,18,12,cat\n"
+                                                  "2.jpg,6,4,18,12,cat\n"}, None, {"cat": 1},
     ),
 }  # fmt: skip
 """The files of each row, the images of each split (None: of fractions), and the class ids."""

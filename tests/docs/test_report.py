@@ -1,4 +1,5 @@
-"""docs/report.md is true: its commands are run, its lines have the shape that is shown, its numbers are the code's."""
+"""docs/report.md is true: its commands are run, its lines have the shape that is shown, its numbers
+are the code's."""
 
 import json
 import re

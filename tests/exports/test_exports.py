@@ -1,4 +1,5 @@
-"""Other people's public collections, each converted in one try and compared by code that shares nothing with ours."""
+"""Other people's public collections, each converted in one try and compared by code that shares
+nothing with ours."""
 
 import csv
 import json
@@ -16,7 +17,8 @@ import pytest
 from peer import LAYOUTS, compare_pixels, differences, images_below, read_dataset
 
 CLONES = os.environ.get("RECORDMILL_CLONES", "")
-"""A folder of local clones, `OWNER+NAME/repo` or `OWNER/NAME`; without it, repositories are fetched."""
+"""A folder of local clones, `OWNER+NAME/repo` or `OWNER/NAME`; without it, repositories are
+fetched."""
 PATIENCE = 120  # seconds to wait for a repository's host
 
 
@@ -25,7 +27,8 @@ class Collection:
     """A row of SOURCES.tsv: somebody's public collection, and the layout that its author gave it.
 
     Attributes:
-        paths: what is taken of the repository, `PATH` or `PATH=PLACE`; PLACE is `.` for the contents of a folder.
+        paths: what is taken of the repository, `PATH` or `PATH=PLACE`; PLACE is `.` for the
+            contents of a folder.
     """
 
     collection: str
@@ -90,7 +93,8 @@ def take_out(tmp_path_factory) -> Callable[[Collection], Path]:
             packed = subprocess.run(archive, capture_output=True)
             if packed.returncode:
                 pytest.skip(
-                    f"the clone of {collection.repository} lacks files: {packed.stderr.decode():.200}"
+                    f"the clone of {collection.repository} lacks files: "
+                    f"{packed.stderr.decode():.200}"
                 )
             with tarfile.open(fileobj=BytesIO(packed.stdout)) as tar:
                 tar.extractall(folder, filter="data")
@@ -102,7 +106,8 @@ def take_out(tmp_path_factory) -> Callable[[Collection], Path]:
 
 
 def move_up(folder: Path, found: Path, place: Path) -> None:
-    """Puts a file, or the contents of a folder, where the row says, and removes the folders that were around it."""
+    """Puts a file, or the contents of a folder, where the row says, and removes the folders that
+    were around it."""
     aside = folder.with_name(f"{folder.name}-aside")
     found.rename(aside)
     for parent in found.parents:

@@ -1,7 +1,9 @@
-"""Conversions whose results are known: plan ids, shards, sidecars, markers, and the files that other tools read.
+"""Conversions whose results are known: plan ids, shards, sidecars, markers, and the files that
+other tools read.
 
-`expected/NAME.txt` has what a conversion of `tests/support/golden_cases.py` must give, a fact a line. After a change of
-bytes that is meant, `pytest tests/golden --update-goldens` writes these files anew; see CONTRIBUTING.md.
+`expected/NAME.txt` has what a conversion of `tests/support/golden_cases.py` must give, a fact a
+line. After a change of bytes that is meant, `pytest tests/golden --update-goldens` writes these
+files anew; see CONTRIBUTING.md.
 """
 
 import hashlib
@@ -60,7 +62,8 @@ ON_DIRECT_RUNNER = {
         for name in ("raw_pixels", "slim", "tfds", "tfrecorder", "tpu_imagenet")
     ),
 }
-"""Conversions that `make test` also runs on Beam's DirectRunner: one of each source and of each convention."""
+"""Conversions that `make test` also runs on Beam's DirectRunner: one of each source and of each
+convention."""
 
 WITHOUT_IMAGES_TO_REUSE = {"config_cifar10", "config_observations"}
 """Their labels or values are read with the record, so that nothing says whether it has changed."""
@@ -153,7 +156,8 @@ def digest_of(content):
 
 
 def digest_of_rows(path, *left_out):
-    """The digest of JSON lines without some keys; that of the file itself where no line has them."""
+    """The digest of JSON lines without some keys; that of the file itself where no line has
+    them."""
     kept = hashlib.sha256()
     for line in path.read_bytes().splitlines(keepends=True):
         row = json.loads(line)

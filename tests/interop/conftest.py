@@ -1,4 +1,5 @@
-"""Datasets for other people's readers: made in the product's environment by this checkout, read in another."""
+"""Datasets for other people's readers: made in the product's environment by this checkout, read in
+another."""
 
 import hashlib
 import json
@@ -91,9 +92,11 @@ class Dataset:
 
 @pytest.fixture(scope="session")
 def convert(tmp_path_factory) -> Callable[..., Dataset]:
-    """`convert(collection, convention, *flags)`: the dataset, made once; a collection may be a folder of a test's own.
+    """`convert(collection, convention, *flags)`: the dataset, made once; a collection may be a
+    folder of a test's own.
 
-    Readers whose packages cannot live in one process are tried in several, which share a folder of datasets.
+    Readers whose packages cannot live in one process are tried in several, which share a folder of
+    datasets.
     """
     shelf = Path(os.environ.get("INTEROP_DATASETS") or tmp_path_factory.mktemp("datasets"))
 
@@ -153,7 +156,8 @@ def dataset(request, convert) -> Dataset:
 
 @pytest.fixture
 def run_block(convert, tmp_path) -> Callable[[str], str]:
-    """`run_block("train_torch.py")`: runs a block of docs/load.md next to a dataset; gives what it prints."""
+    """`run_block("train_torch.py")`: runs a block of docs/load.md next to a dataset; gives what it
+    prints."""
 
     def run(name: str) -> str:
         text = (ROOT / "docs/load.md").read_text(encoding="utf-8")

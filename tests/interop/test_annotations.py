@@ -166,7 +166,8 @@ def test_several_labels_come_back(convert, tmp_path):
 
 
 def read_label_map(path):
-    """Ids by name, read as the Object Detection API's `label_map_util` does: by its message, without the id 0."""
+    """Ids by name, read as the Object Detection API's `label_map_util` does: by its message,
+    without the id 0."""
     pool = descriptor_pool.DescriptorPool()
     pool.AddSerializedFile(
         text_format.Parse(

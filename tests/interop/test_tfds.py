@@ -1,4 +1,5 @@
-"""TensorFlow Datasets loads what has a dataset_info.json, and nothing lacks one without a reason."""
+"""TensorFlow Datasets loads what has a dataset_info.json, and nothing lacks one without a
+reason."""
 
 import re
 from dataclasses import replace

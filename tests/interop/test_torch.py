@@ -1,4 +1,5 @@
-"""PyTorch reads with its workers, its samplers and its ranks, and goes on from the middle of an epoch."""
+"""PyTorch reads with its workers, its samplers and its ranks, and goes on from the middle of an
+epoch."""
 
 import random
 from functools import partial

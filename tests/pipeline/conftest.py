@@ -216,7 +216,8 @@ def flags_of(settings: Mapping[str, Any]) -> list[str]:
 def convert(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Callable[..., Conversion]]:
-    """Runs a conversion in this process: `convert(input, "--plan", output=..., settings={"images.quality": 90})`."""
+    """Runs a conversion in this process: `convert(input, "--plan", output=...,
+    settings={"images.quality": 90})`."""
     terminated = signal.getsignal(signal.SIGTERM)
 
     def run(
@@ -262,7 +263,8 @@ OWN_CODE = {
 
 @pytest.fixture
 def spawn(fork_server: ForkServer) -> Iterator[Callable[..., subprocess.Popen[str]]]:
-    """Starts `python -m pipeline.run`, or a script, and gives the process; whatever still runs at the end is killed."""
+    """Starts `python -m pipeline.run`, or a script, and gives the process; whatever still runs at
+    the end is killed."""
     started: list[subprocess.Popen[str]] = []
 
     def start(*flags: object, script: str = "", **options: Any) -> subprocess.Popen[str]:

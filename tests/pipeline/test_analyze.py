@@ -101,11 +101,13 @@ def test_sizes(report, analysis, text, size):
         (["x", "--size", "0"], "argument --size: 0" + NO_SIZE),
         (
             ["x", "--size", "16385x1"],
-            "argument --size: 16385x1 is not a size of at most 16384, such as 224 or 160x224: see --help",
+            "argument --size: 16385x1 is not a size of at most 16384, such as 224 or 160x224: see "
+            "--help",
         ),
         (
             ["x", "--size", "1x2x3"],
-            "argument --size: 1x2x3 is not a size of at most 16384, such as 224 or 160x224: see --help",
+            "argument --size: 1x2x3 is not a size of at most 16384, such as 224 or 160x224: see "
+            "--help",
         ),
         (["x", "--size", "²"], "argument --size: ²" + NO_SIZE),
         (["x", "--siz", "3"], "unrecognized arguments: --siz 3: see --help"),
@@ -155,7 +157,8 @@ def test_a_dataset_without_moments_gets_an_error_with_the_remedy(report, photos,
     code, line, _ = report(str(output))
     assert (code, line["status"]) == (1, "failed")
     assert line["sentence"] == (
-        f"the sidecars of {output} have no moments of the pixels that a model decodes: convert it again with "
+        f"the sidecars of {output} have no moments of the pixels that a model decodes: convert it "
+        "again with "
         "--set analyze=true --overwrite"
     )
 

@@ -163,7 +163,8 @@ def test_options_stay_as_they_were(photos, monkeypatch):
         (
             ZeroDivisionError("first line\nlast line"),
             1,
-            "unexpected ZeroDivisionError: last line (--traceback shows where): run the same command again",
+            "unexpected ZeroDivisionError: last line (--traceback shows where): run the same "
+            "command again",
         ),
     ],
 )

@@ -1,4 +1,5 @@
-"""Places that are missing, forbidden or full: one sentence, the right exit code, an earlier dataset as it was."""
+"""Places that are missing, forbidden or full: one sentence, the right exit code, an earlier dataset
+as it was."""
 
 import json
 import os

@@ -1,4 +1,5 @@
-"""Wrong configurations and flags: one sentence, the right exit code, an earlier dataset as it was."""
+"""Wrong configurations and flags: one sentence, the right exit code, an earlier dataset as it
+was."""
 
 import pytest
 
@@ -15,10 +16,14 @@ ALL = {"splits.fractions": {"train": 1.0}}
                                   "unknown setting seeed: did you mean seed?"]),
         ("source: {kind: class_folders, class_form: path}",
          ["unknown setting source.class_form: did you mean source.class_from?"]),
-        ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is over 1: lower them"]),
-        ("images: {quality: 200}", ["images.quality is 200: it should be less than or equal to 100"]),
-        ("images: {resize: {longest: 0}}", ["images.resize.longest is 0: it should be greater than or equal to 1"]),
-        ("source: {kind: zip}", [f"there is no source 'zip': choose one of {', '.join(source_names())}"]),
+        ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is "
+                                                          "over 1: lower them"]),
+        ("images: {quality: 200}", ["images.quality is 200: it should be less than or equal to "
+                                    "100"]),
+        ("images: {resize: {longest: 0}}", ["images.resize.longest is 0: it should be greater than "
+                                            "or equal to 1"]),
+        ("source: {kind: zip}", ["there is no source 'zip': choose one of "
+                                 f"{', '.join(source_names())}"]),
     ],
 )  # fmt: skip
 def test_a_wrong_configuration(convert, earlier, photos, tmp_path, yaml, sentences):
@@ -64,11 +69,13 @@ def test_a_malformed_set(convert, earlier, photos, text):
         ("photos", "there is no flag photos: see --help"),
         (
             "1}",
-            "there is no flag 1}: quote the argument of --set, as in --set 'splits.fractions={train: 1}'",
+            "there is no flag 1}: quote the argument of --set, as in --set "
+            "'splits.fractions={train: 1}'",
         ),
         (
             "dog]",
-            "there is no flag dog]: quote the argument of --set, as in --set 'splits.fractions={train: 1}'",
+            "there is no flag dog]: quote the argument of --set, as in --set "
+            "'splits.fractions={train: 1}'",
         ),
     ],
 )

@@ -14,7 +14,10 @@ from tests.pipeline.conftest import encode_picture
 
 BEAM = "--writer=beam"
 COUNT = {"shards.count": 2}
-IDLE = "has no effect with --writer=beam, which writes records in random order, and no recordmill.json: remove it"
+IDLE = (
+    "has no effect with --writer=beam, which writes records in random order, and no "
+    "recordmill.json: remove it"
+)
 
 pytestmark = pytest.mark.runner
 
@@ -67,7 +70,8 @@ def test_everything_listed_is_accounted_for(faulty, convert):
     assert left_in(done.output) == ["labels.txt", *counts]
     assert (done.output / "labels.txt").read_text() == "0:cat\n1:dog\n"
     assert [note for note in done.line["notes"] if "--writer=beam" in note] == [
-        "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in another order"
+        "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in "
+        "another order"
     ]
 
 
@@ -153,7 +157,8 @@ def test_a_record_that_beam_loses_or_doubles_fails_the_run(photos, convert, monk
     assert (done.code, done.errors) == (
         1,
         [
-            f"split all has 10 Examples, and its files hold {found}: something was lost or written twice"
+            f"split all has 10 Examples, and its files hold {found}: something was lost or written "
+            "twice"
         ],
     )
     assert left_in(done.output) == []
@@ -227,7 +232,8 @@ def test_a_file_of_the_users_is_not_overwritten(photos, convert, tmp_path):
     done = convert(photos, BEAM, settings=names)
     assert (done.code, mine.read_text()) == (1, "mine")
     assert done.errors == [
-        f"{done.output} holds {mine.name}, which belongs to no finished dataset: move it away, or choose another output"
+        f"{done.output} holds {mine.name}, which belongs to no finished dataset: move it away, or "
+        "choose another output"
     ]
     assert left_in(done.output) == [mine.name]
 
@@ -331,7 +337,8 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
         (
             {},
             [
-                "shards.count is not set, and --writer=beam needs the number of each split's files: set it"
+                "shards.count is not set, and --writer=beam needs the number of each split's "
+                "files: set it"
             ],
         ),
         (

@@ -7,7 +7,8 @@ import pytest
 from tests.pipeline.conftest import encode_picture
 
 NOTE = (
-    "class cat has the id 1, not 0, and all others are higher, too: ids begin at 1 in the convention "
+    "class cat has the id 1, not 0, and all others are higher, too: ids begin at 1 in the "
+    "convention "
     "(TensorFlow's Object Detection API); labels.ids=integers keeps the source's numbers"
 )
 SPLITS = {"splits.fractions": {"train": 1.0}}
@@ -15,7 +16,8 @@ SPLITS = {"splits.fractions": {"train": 1.0}}
 
 @pytest.fixture
 def pets(tmp_path):
-    """`pets([0, 1])`: a collection whose boxes have these categories, of 0 (cat), 1 (dog) and 4 (emu)."""
+    """`pets([0, 1])`: a collection whose boxes have these categories, of 0 (cat), 1 (dog) and 4
+    (emu)."""
 
     def write(used):
         root = tmp_path / "pets"

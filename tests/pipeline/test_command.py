@@ -88,11 +88,13 @@ def test_one_file_is_one_file(run, convert_folders, tmp_path):
     [
         (
             ["photos"],
-            "there is no command photos: choose one of run, verify, inspect, diff, versions, analyze",
+            "there is no command photos: choose one of run, verify, inspect, diff, versions, "
+            "analyze",
         ),
         (
             ["x\x1b"],
-            r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, analyze",
+            r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, "
+            r"analyze",
         ),
         (["verify"], "the following arguments are required: PATH: see --help"),
         (["inspect", "x", "--wher=y"], "unrecognized arguments: --wher=y: see --help"),
@@ -109,7 +111,8 @@ def test_wrong_usage_is_one_sentence(run, words, sentence, photos, monkeypatch):
     assert (code, err) == (2, f"error: {sentence}\n")
 
 
-# The words of a command line, and the exit code; in one process, which none of them may make any heavier.
+# The words of a command line, and the exit code; in one process, which none of them may make any
+# heavier.
 LIGHT = [
     ([], 2),
     (["--help"], 0),

@@ -1,4 +1,5 @@
-"""`expect`: a dataset that is not as expected is not published; it stops ten kinds of faults, and no sound dataset."""
+"""`expect`: a dataset that is not as expected is not published; it stops ten kinds of faults, and
+no sound dataset."""
 
 import json
 import os
@@ -166,7 +167,8 @@ def run(configuration, root, output, *flags):
 
 @pytest.fixture(scope="module")
 def nights(tmp_path_factory):
-    """`nights(name)`: a collection, its dataset, and its configuration with the contract of docs/change.md."""
+    """`nights(name)`: a collection, its dataset, and its configuration with the contract of
+    docs/change.md."""
     (block,) = re.findall(
         r"^```yaml\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
     )
@@ -301,7 +303,8 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
             {"max_rejected.count": 0, "max_rejected.share": 0.01},
             (
                 3,
-                "1 of 11 images was rejected (1 unknown_format), which is over max_rejected.count (0) and "
+                "1 of 11 images was rejected (1 unknown_format), which is over max_rejected.count "
+                "(0) and "
                 "max_rejected.share (1.00%); name such files in ignore, or raise one of the limits",
             ),
         ),
@@ -360,9 +363,11 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
         ),
         (
             [
-                "--set=expect.images={train/cat: {at_least: 1_001, at_most: 1_000}, test: {at_least: 5, at_most: 5}}"
+                "--set=expect.images={train/cat: {at_least: 1_001, at_most: 1_000}, test: "
+                "{at_least: 5, at_most: 5}}"
             ],
-            "--set: expect.images.train/cat.at_least is 1,001, and at_most is 1,000: correct one of them",
+            "--set: expect.images.train/cat.at_least is 1,001, and at_most is 1,000: correct one "
+            "of them",
         ),
         (
             ["--set=expect.images.*={at_least: 1, at_most: 0}"],
@@ -370,7 +375,8 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
         ),
         (
             ["--set=expect.classes=as_it_was"],
-            "--set: expect.classes is 'as_it_was': it should be a list, such as [1, 2] or be 'as_before'",
+            "--set: expect.classes is 'as_it_was': it should be a list, such as [1, 2] or be "
+            "'as_before'",
         ),
     ],
 )

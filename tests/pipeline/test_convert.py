@@ -1,4 +1,5 @@
-"""`recordmill.convert`: the command's work from Python, in a process that belongs to somebody else."""
+"""`recordmill.convert`: the command's work from Python, in a process that belongs to somebody
+else."""
 
 import contextlib
 import logging
@@ -199,7 +200,8 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
         (
             {"inputs": ["a", "b"]},
             2,
-            "several inputs need names, which their images' keys begin with: write --input NAME=DIR",
+            "several inputs need names, which their images' keys begin with: write --input "
+            "NAME=DIR",
         ),
         ({"inputs": {"a b": "x"}}, 1, "the input a b=x does not exist: check the path"),
         ({"inputs": []}, 2, "--input is missing: name the folder with the images, or try --sample"),

@@ -1,4 +1,5 @@
-"""What the launcher knows of Dataflow; `tests/dataflow` builds real jobs where `apache-beam[gcp]` is installed."""
+"""What the launcher knows of Dataflow; `tests/dataflow` builds real jobs where `apache-beam[gcp]`
+is installed."""
 
 import json
 import os
@@ -78,8 +79,12 @@ def test_explain_built(flags, sentence):
 
 
 def test_name_job_is_understood_by_airflow():
-    # The pattern of airflow.providers.google.cloud.hooks.dataflow.JOB_ID_PATTERN, google provider 22.8.0.
-    pattern = r"Submitted job: (?P<job_id_java>[^\"\n\s]*)|Created job with id: \[(?P<job_id_python>[^\"\n\s]*)\]"
+    # The pattern of airflow.providers.google.cloud.hooks.dataflow.JOB_ID_PATTERN, google provider
+    # 22.8.0.
+    pattern = (
+        r"Submitted job: (?P<job_id_java>[^\"\n\s]*)|Created job with id: "
+        r"\[(?P<job_id_python>[^\"\n\s]*)\]"
+    )
     line = name_job(
         SimpleNamespace(job_id=lambda: "2026-11-21_01"),
         PipelineOptions(["--project=p", "--region=r"]),
@@ -132,7 +137,8 @@ def test_a_started_job_is_waited_for(convert, photos, dataflow, tmp_path):
 @pytest.mark.parametrize("flag", ["--dry_run=True", "--template_location=gs://b/t"])
 @pytest.mark.parametrize("wait", ["--wait", "--no_wait"])
 def test_what_is_only_built_is_not_waited_for(convert, photos, dataflow, tmp_path, flag, wait):
-    # The launcher of a flex template gives a template_location, and starts the job when this process has ended well.
+    # The launcher of a flex template gives a template_location, and starts the job when this
+    # process has ended well.
     done = convert(photos, *dataflow, flag, wait, "--summary_json", str(tmp_path / "summary.json"))
     assert (done.code, done.line["status"], done.errors) == (0, "built", [])
     assert "Created job" not in done.stderr

@@ -1,4 +1,5 @@
-"""`recordmill diff`: ten kinds of edits, each named rightly; two datasets, or a dataset and a folder."""
+"""`recordmill diff`: ten kinds of edits, each named rightly; two datasets, or a dataset and a
+folder."""
 
 import io
 import json
@@ -257,7 +258,8 @@ def test_a_note_says_that_a_folder_is_not_decoded(convert, photos, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "added: 1 image",
         "  cat/bad.jpg",
-        f"note: the images in {photos} were not decoded, nor filtered or limited, and boxes are not compared: "
+        f"note: the images in {photos} were not decoded, nor filtered or limited, and boxes are "
+        "not compared: "
         "for an exact answer, convert it and compare the datasets",
         "they differ: 10 images before, 11 after",
     ]

@@ -63,7 +63,8 @@ def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
 
 
 def half_published(output, target):
-    """A publication that was cut behind its first file, with one more to come; an old file has its name."""
+    """A publication that was cut behind its first file, with one more to come; an old file has its
+    name."""
     (output / ".staging-p").mkdir(parents=True)
     (output / ".staging-p" / "0.part").write_bytes(b"new")
     (output / "labels.txt").write_text("0:cat\n")

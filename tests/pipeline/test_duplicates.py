@@ -177,9 +177,12 @@ def test_a_chain_of_look_alikes_fails_the_run(convert, class_folders, tmp_path):
     settings = {"splits.fractions": HALVES, "images.near_duplicates": "together"}
     assert convert(root, settings=settings).answer == (
         1,
-        f"{root}/cat/00.jpg: images.near_duplicates: together would put 13 of 42 images into one split, because each "
-        "looks like the next (cat/00.jpg, cat/again00.jpg, cat/again01.jpg, ...), and more than 1% is too many: set it "
-        "to true and look at duplicates.jsonl; if they belong together, name such groups with splits.group",
+        f"{root}/cat/00.jpg: images.near_duplicates: together would put 13 of 42 images into one "
+        "split, because each "
+        "looks like the next (cat/00.jpg, cat/again00.jpg, cat/again01.jpg, ...), and more than 1% "
+        "is too many: set it "
+        "to true and look at duplicates.jsonl; if they belong together, name such groups with "
+        "splits.group",
     )
     grouped = convert(root, settings={**settings, "splits.group": "(?P<group>00|again|[0-9]+)"})
     assert grouped.code == 0

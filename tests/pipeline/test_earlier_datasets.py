@@ -1,7 +1,9 @@
-"""Datasets made by version 0.1.0 (commit 357e673) are still the same ones: kept, verified, loaded, resumed.
+"""Datasets made by version 0.1.0 (commit 357e673) are still the same ones: kept, verified, loaded,
+resumed.
 
 `earlier_datasets.zip` holds ten of them, and an unfinished one. It was written by that commit:
-`PYTHONPATH=<checkout of 357e673> python tests/pipeline/test_earlier_datasets.py earlier_datasets.zip`.
+`PYTHONPATH=<checkout of 357e673> python tests/pipeline/test_earlier_datasets.py
+earlier_datasets.zip`.
 """
 
 import csv
@@ -29,7 +31,8 @@ STORED = Path(__file__).parent / "earlier_datasets.zip"
 def draw(
     seed: object, size: tuple[int, int] = (24, 16), kind: str = "JPEG", mode: str = "RGB"
 ) -> bytes:
-    """A picture, another one for each seed; never to be changed, since the datasets' ids depend on its size."""
+    """A picture, another one for each seed; never to be changed, since the datasets' ids depend on
+    its size."""
     noise = random.Random(f"{seed}").randbytes(6 * 4 * 3)
     image = (
         Image.frombytes("RGB", (6, 4), noise).resize(size, Image.Resampling.BICUBIC).convert(mode)
@@ -167,7 +170,8 @@ CASES = (
         (
             "--config=configs/class_folders.yaml",
             "--set=splits.from_folders={train: train, val: validation}",
-            "--set=images={resize: {exact: [20, 20], fit: pad}, background: [1, 2, 3], moments: true}",
+            "--set=images={resize: {exact: [20, 20], fit: pad}, background: [1, 2, 3], moments: "
+            "true}",
             "--set=shards.count=2",
         ),
     ),
@@ -226,7 +230,8 @@ def prepare(case: Case, folder: Path) -> list[str]:
 
 @pytest.fixture(scope="module")
 def stored() -> zipfile.ZipFile:
-    """The datasets, where this machine has the libraries that made them: others would encode other bytes."""
+    """The datasets, where this machine has the libraries that made them: others would encode other
+    bytes."""
     from recordmill.imaging import imaging_versions
 
     archive = zipfile.ZipFile(STORED)
@@ -316,7 +321,8 @@ def test_what_0_1_0_left_unfinished_is_finished(stored, tmp_path, capsys):
 
 
 def make(case: Case, work: Path) -> Path:
-    """A case's dataset, or what is left of the unfinished one, made by the commit that runs this."""
+    """A case's dataset, or what is left of the unfinished one, made by the commit that runs
+    this."""
     # That commit's modules lay at the top.
     launching, running, publishing = map(
         import_module, ("pipeline.launch", "pipeline.run", "transforms.publish_dataset")

@@ -15,7 +15,8 @@ ALL = {"splits.fractions": {"all": 1.0}}
 
 @pytest.fixture
 def exclude(convert, tmp_path):
-    """`exclude(root, lines, settings)`: a conversion with a list of these lines; with `place`, elsewhere."""
+    """`exclude(root, lines, settings)`: a conversion with a list of these lines; with `place`,
+    elsewhere."""
 
     def run(root, lines, settings=None, place="removed.txt", **more):
         (tmp_path / place).parent.mkdir(exist_ok=True)
@@ -182,7 +183,8 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
     done = exclude(photos, [f"key:dog/{number:02}.jpg" for number in range(4)])
     assert done.answer == (
         3,
-        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0; "
+        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is "
+        "0; "
         "name such files in ignore, or raise it",
     )
     nothing = exclude(

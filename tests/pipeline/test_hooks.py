@@ -1,4 +1,5 @@
-"""`images.function` and `keep` in whole runs: functions of the user's own, and the filters that Recordmill has."""
+"""`images.function` and `keep` in whole runs: functions of the user's own, and the filters that
+Recordmill has."""
 
 import io
 import json
@@ -329,7 +330,10 @@ def ships(tmp_path):
 @pytest.mark.usefixtures("own")
 def test_the_size_of_images_with_boxes_must_not_change(convert, ships):
     done = convert(ships, settings={**SHIPS, "images.function": "own_hooks:crop"})
-    why = "own_hooks:crop returned, for images/{}.jpg, {} pixels for an image of {} with boxes: keep its size"
+    why = (
+        "own_hooks:crop returned, for images/{}.jpg, {} pixels for an image of {} with boxes: "
+        "keep its size"
+    )
     code, sentence = done.answer
     assert (code, sentence in {
         f"images.function: {why.format('a', '18 x 12', '24 x 16')}",
@@ -493,7 +497,8 @@ def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_fol
     done = convert(root, settings={**ALL, "keep.min_side": 9})
     assert done.answer == (
         3,
-        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0; "
+        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is "
+        "0; "
         "name such files in ignore, or raise it",
     )
     allowed = convert(root, settings={**ALL, "keep.min_side": 9, "max_rejected.lost_classes": 1})
@@ -510,7 +515,8 @@ def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(
     failed = convert(root, settings=settings)
     assert failed.answer == (
         3,
-        "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is 0; "
+        "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is "
+        "0; "
         "name such files in ignore, or raise it",
     )
     done = convert(
@@ -584,7 +590,8 @@ def test_a_failed_run_resumes_with_the_shards_that_were_finished(convert, photos
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"images.function": "invert"}, "images.function is 'invert': write package.module:function"),
+        ({"images.function": "invert"}, "images.function is 'invert': write "
+                                        "package.module:function"),
         ({"keep": "blur"}, "keep.function is 'blur': write package.module:function"),
         ({"keep": {"min_side": 0}}, "keep.min_side"),
         ({"keep": {"max_aspect": 0.5}}, "keep.max_aspect"),
@@ -600,7 +607,8 @@ def test_a_failed_run_resumes_with_the_shards_that_were_finished(convert, photos
         ),
         (
             {"images.function": "own_hooks:invert", "images.reencode": "when_needed"},
-            "images.reencode is when_needed, and images.function changes every image: remove one of them",
+            "images.reencode is when_needed, and images.function changes every image: remove one "
+            "of them",
         ),
         (
             {"images.function": "own_hooks:invert", "decode": "none", "convention": "feature_vector",

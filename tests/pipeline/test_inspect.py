@@ -183,7 +183,8 @@ def test_a_file_of_another_kind_is_refused(ours, capsys, look):
     capsys.readouterr()
     assert look([str(page)]) == 1
     assert capsys.readouterr().err == (
-        f"error: {page} is not a TFRecord file, and no record is in it: name a dataset's folder, a TFRecord file, "
+        f"error: {page} is not a TFRecord file, and no record is in it: name a dataset's folder, a "
+        "TFRecord file, "
         "or a pattern that matches local ones\n"
     )
 

@@ -40,7 +40,8 @@ def flags(source, output, settings, processes=1):
     ]
 
 
-# Writes so many shards, and each of the others after three seconds: even on a busy machine it does not come to its end.
+# Writes so many shards, and each of the others after three seconds: even on a busy machine it does
+# not come to its end.
 WRITE_SOME = """
 import sys, time
 from recordmill.pipeline.launch import launch
@@ -209,7 +210,8 @@ def test_kill_9_while_an_update_converts_leaves_the_old_dataset_and_a_rerun_give
     assert again.lasting_marker == rebuilt.lasting_marker
 
 
-# Kills itself before a file of the output is opened, moved or deleted: its first argument counts those before that.
+# Kills itself before a file of the output is opened, moved or deleted: its first argument counts
+# those before that.
 KILL_SOMEWHERE = """
 import os, signal, sys
 from recordmill.pipeline.launch import launch

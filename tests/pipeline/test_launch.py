@@ -268,7 +268,10 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     (root / "1.jpg").write_bytes(b"flat")
     flat = {"source.kind": "class_folders"}
     done = convert(root, "--plan", settings=flat)
-    why = "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file is not in a class folder)"
+    why = (
+        "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file is not in a "
+        "class folder)"
+    )
     assert done.code == 3
     assert done.line["status"] == "planned"
     assert done.line["sentence"].startswith(f"as it stands the run would fail: {why}")
@@ -283,7 +286,10 @@ def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path
     done = convert(root, settings=settings)
     assert (planned.code, done.code) == (3, 3)
     why = "12 of 24 images were rejected (12 unknown_label), such as"
-    expected = f"as it stands the run would fail: {why} the label 'dog', which is over max_rejected.count (10)"
+    expected = (
+        f"as it stands the run would fail: {why} the label 'dog', which is over "
+        "max_rejected.count (10)"
+    )
     assert planned.line["sentence"].startswith(expected)
     assert done.line["sentence"].startswith(f"{why} dog/")
 
@@ -295,7 +301,8 @@ def test_a_plan_tells_of_few_labels_without_a_class(convert, class_folders, tmp_
     assert (planned.code, planned.line["notes"]) == (
         0,
         [
-            "2 images whose label is not in labels.classes would be rejected, such as the label 'dog'",
+            "2 images whose label is not in labels.classes would be rejected, such as the label "
+            "'dog'",
         ],
     )
     assert convert(root, settings=settings).code == 0
@@ -318,7 +325,8 @@ def test_fractions_below_one_say_what_is_in_no_split(convert, class_folders, tmp
 
 @pytest.fixture
 def shown_by(spawn):
-    """Runs the command with stdout and stderr on one terminal: its exit code, and what it showed."""
+    """Runs the command with stdout and stderr on one terminal: its exit code, and what it
+    showed."""
 
     def run(*flags):
         ours, theirs = pty.openpty()

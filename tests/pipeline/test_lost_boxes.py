@@ -1,4 +1,5 @@
-"""Boxes and labels that are lost for their faults fail a run; those that the settings leave out do not."""
+"""Boxes and labels that are lost for their faults fail a run; those that the settings leave out do
+not."""
 
 import json
 import re
@@ -48,7 +49,8 @@ def test_a_run_that_loses_every_box_publishes_nothing(convert, ships):
     )
     (error,) = done.errors
     assert error.startswith(
-        "all boxes of 2 classes (0, 7) were dropped (3 unknown_class: 0, 7), such as box 1 of 2 of images/a.jpg "
+        "all boxes of 2 classes (0, 7) were dropped (3 unknown_class: 0, 7), such as box 1 of 2 of "
+        "images/a.jpg "
         "(class 0), which no limit allows: name such classes in data.yaml or source.names"
     )
     assert done.line["boxes"] == {"listed": 3, "unknown_class": 3}
@@ -92,8 +94,10 @@ def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, 
     done = convert(root, settings={**SETTINGS, "max_rejected.boxes.count": 1})
     assert done.code == 3
     assert done.errors[0].startswith(
-        "2 of 8 boxes were dropped (2 outside: ship), such as box 6 of 7 of images/a.jpg (class ship), which is over "
-        "max_rejected.boxes.count (1) and max_rejected.boxes.share (1.00%); correct such boxes, or raise one of the "
+        "2 of 8 boxes were dropped (2 outside: ship), such as box 6 of 7 of images/a.jpg (class "
+        "ship), which is over "
+        "max_rejected.boxes.count (1) and max_rejected.boxes.share (1.00%); correct such boxes, or "
+        "raise one of the "
     )
     allowed = convert(root, settings={**SETTINGS, "max_rejected.boxes.count": 2})
     assert (allowed.code, allowed.marker["run"]["shards_reused"]) == (0, 1)
@@ -124,7 +128,8 @@ def test_a_plan_foresees_no_loss_of_classes_that_are_not_chosen(convert, ships):
 
 @pytest.fixture
 def pets(tmp_path):
-    """`pets([[18], [77, 18]])`: a collection in COCO's layout; for each image the categories of its boxes."""
+    """`pets([[18], [77, 18]])`: a collection in COCO's layout; for each image the categories of its
+    boxes."""
 
     def write(categories):
         root = tmp_path / "pets"
@@ -158,7 +163,8 @@ def test_boxes_of_categories_that_a_coco_file_does_not_list_are_lost_boxes(conve
     done = convert(pets([[77], [0, 77], []]), settings={**OF_COCO, **NO_LIMITS})
     assert (done.code, done.line["boxes"]) == (3, {"listed": 3, "unknown_class": 3})
     assert done.errors[0].startswith(
-        "all boxes of 2 classes (0, 77) were dropped (3 unknown_class: 77, 0), such as box 1 of 1 of train/0.jpg "
+        "all boxes of 2 classes (0, 77) were dropped (3 unknown_class: 77, 0), such as box 1 of 1 "
+        "of train/0.jpg "
         "(class 77), which no limit allows: name such classes in the categories of the annotations"
     )
     root = pets([[18], [18, 77], [77], []])
@@ -199,7 +205,8 @@ def test_labels_without_an_id_fail_a_run_by_a_limit_of_their_own(convert, tmp_pa
     done = convert(root, settings={**TAGS, "max_rejected.labels.count": 2})
     assert done.code == 3
     assert done.errors[0].startswith(
-        "3 of 6 labels were without an id (unknown_label), such as c.jpg (the label 'red' is not one of the classes), "
+        "3 of 6 labels were without an id (unknown_label), such as c.jpg (the label 'red' is not "
+        "one of the classes), "
         "which is over max_rejected.labels.count (2) and max_rejected.labels.share (1.00%); "
         "set labels.ids=names, or raise one of the limits: "
     )

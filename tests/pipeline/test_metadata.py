@@ -1,4 +1,5 @@
-"""images.metadata, from the file to the record, the sidecar, the marker, the summary, and the verifier."""
+"""images.metadata, from the file to the record, the sidecar, the marker, the summary, and the
+verifier."""
 
 import hashlib
 import io
@@ -17,7 +18,8 @@ EXIF.get_ifd(0x8825).update({1: "N", 2: (48.0, 8.0, 0.0)})
 
 @pytest.fixture
 def holiday(tmp_path):
-    """Three photographs: one with a position, one with a position and turned, one without metadata."""
+    """Three photographs: one with a position, one with a position and turned, one without
+    metadata."""
     turned = Image.Exif()
     turned.load(EXIF.tobytes())
     turned[0x0112] = 6

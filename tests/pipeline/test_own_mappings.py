@@ -30,7 +30,8 @@ def refused(convert, photos, state_of):
         ),
         (
             "{split}{index}-{shards}.tfrec",
-            "is not a valid pattern ('shards'): it may use {name}, {split}, {index}, {number}, {count}, {records}",
+            "is not a valid pattern ('shards'): it may use {name}, {split}, {index}, {number}, "
+            "{count}, {records}",
         ),
         ("{split}.tfrec", "gives several files one name: add {split} and {index}"),
     ],

@@ -120,7 +120,8 @@ def test_files_that_readers_would_mix_in_or_publishing_would_replace_are_refused
     refused = convert(photos)
     assert (refused.code, os.listdir(refused.output)) == (1, [name])
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or choose another output"
+        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or "
+        "choose another output"
     ]
 
 
@@ -144,7 +145,8 @@ def test_a_users_file_with_the_name_of_a_shard_is_refused(convert, photos, tmp_p
         [name],
     )
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or choose another output"
+        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or "
+        "choose another output"
     ]
     assert mine.read_text() == "mine"
 
@@ -160,7 +162,8 @@ def test_a_users_file_next_to_a_dataset_with_the_name_of_a_new_file_is_refused(
     refused = convert(photos, flag, settings=NAMED)
     assert (refused.code, refused.line["status"]) == (1, "refused")
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or choose another output"
+        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or "
+        "choose another output"
     ]
     assert state_of(published.output) == before
     mine.rename(published.output / "my-all.bin")
@@ -340,7 +343,8 @@ def test_an_interrupted_publishing_is_completed_by_the_next_run(
 
 @pytest.fixture
 def cut(convert, photos, published):
-    """An output in which the replacement of one dataset by another, of three shards, was cut halfway."""
+    """An output in which the replacement of one dataset by another, of three shards, was cut
+    halfway."""
     with cut_switch("move_file", 2):
         done = convert(
             photos, "--overwrite", settings={**TWO, "shards.count": 3}, output=published.output

@@ -1,4 +1,5 @@
-"""Two real collections: every image one Example, of the right label and size; TensorFlow reads all of it."""
+"""Two real collections: every image one Example, of the right label and size; TensorFlow reads all
+of it."""
 
 import json
 from collections import Counter
@@ -53,7 +54,8 @@ def described(path):
 
 
 def check_bytes(done, folder, text_of):
-    """Every file is one Example with its label and size, and its own bytes where nothing had to be changed."""
+    """Every file is one Example with its label and size, and its own bytes where nothing had to be
+    changed."""
     changed = {row["key"] for row in done.rows() if row["changes"]}
     by_name = {
         (example["image/class/text"].decode(), example["image/filename"].decode()): example

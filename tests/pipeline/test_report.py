@@ -26,7 +26,8 @@ def safe(name):
 
 @pytest.fixture
 def evil(class_folders, picture, tmp_path):
-    """Names that would do harm where they are not escaped; one image twice, in two classes; rejected files."""
+    """Names that would do harm where they are not escaped; one image twice, in two classes;
+    rejected files."""
     root = class_folders(tmp_path / "evil", {safe(name): 8 for name in EVIL})
     for name in EVIL:
         (root / safe(name) / f"{safe(name)}.jpg").write_bytes(picture(name, (60, 90)))
@@ -97,7 +98,8 @@ def test_duplicates_are_reported_everywhere(convert, photos):
         == {"same_bytes": same, "look_alike": None}
     )
     assert re.search(
-        r"^duplicates +2 repeated images \(\d in several splits, 1 in several classes\): see duplicates\.jsonl",
+        r"^duplicates +2 repeated images \(\d in several splits, 1 in several classes\): see "
+        r"duplicates\.jsonl",
         done.stderr,
         re.M,
     )
@@ -193,7 +195,8 @@ os.execv(sys.argv[3], sys.argv[3:])
 
 
 class Browser:
-    """A headless Chromium that is spoken to through a pipe: JSON commands, each with a zero byte behind it."""
+    """A headless Chromium that is spoken to through a pipe: JSON commands, each with a zero byte
+    behind it."""
 
     def __init__(self, profile):
         commands, self._write = os.pipe()
@@ -290,7 +293,10 @@ def test_in_a_browser_nothing_runs_loads_or_sticks_out(convert, evil, browser):
             "[...document.images].every(image => image.complete && image.naturalWidth > 0)"
         )
         assert browser.ask("document.images.length") > 30
-        handlers = "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => n.startsWith('on')))"
+        handlers = (
+            "[...document.querySelectorAll('*')].filter(e => e.getAttributeNames().some(n => "
+            "n.startsWith('on')))"
+        )
         assert browser.ask(f"{handlers}.length") == 0
         text = browser.ask("document.body.innerText")
         assert all(safe(name) in text for name in EVIL)

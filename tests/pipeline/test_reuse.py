@@ -1,4 +1,5 @@
-"""`--reuse` and `--update`: the dataset of a full conversion, byte by byte, at the price of what has changed."""
+"""`--reuse` and `--update`: the dataset of a full conversion, byte by byte, at the price of what
+has changed."""
 
 import errno
 import hashlib
@@ -55,7 +56,8 @@ def write(folder, name, content, time=TIME):
 
 @pytest.fixture
 def photos(tmp_path, picture):
-    """Twenty images of two classes; JPEGs that are stored as they are, and PNGs that become JPEGs."""
+    """Twenty images of two classes; JPEGs that are stored as they are, and PNGs that become
+    JPEGs."""
     folder = tmp_path / "input"
     for number in range(10):
         write(folder, f"cat/{number}.jpg", picture(("cat", number)))
@@ -90,7 +92,8 @@ def built(monkeypatch):
 
 
 def contents(done):
-    """All that a rebuild must give again: every file, and the marker without the part about the run."""
+    """All that a rebuild must give again: every file, and the marker without the part about the
+    run."""
     files = {name: (done.output / name).read_bytes() for name in done.files - NOT_COMPARED}
     return files | {"recordmill.json": done.lasting_marker}
 
@@ -315,7 +318,8 @@ def test_a_run_that_fails_names_the_damaged_files_too(dataset, photos, convert, 
 
 
 def damage(dataset):
-    """Damages three files of a dataset, one of each kind that shards have; gives them in the order of a note."""
+    """Damages three files of a dataset, one of each kind that shards have; gives them in the order
+    of a note."""
     sidecar, records, missing = (dataset.output / name for name in SHARD_FILES)
     sidecar.write_bytes(sidecar.read_bytes()[:-1])
     records.write_bytes(records.read_bytes()[:-200])
@@ -366,7 +370,8 @@ def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_onc
 def test_little_is_read_of_a_dataset_to_reuse_before_the_output_is_claimed(
     photos, convert, settings, monkeypatch, tmp_path
 ):
-    """The sample has the least hashes, so it is in the first shard; only `duplicates` needs all rows."""
+    """The sample has the least hashes, so it is in the first shard; only `duplicates` needs all
+    rows."""
     settings = SETTINGS | {"shards.count": 4, "splits.fractions": {"train": 1.0}} | settings
     dataset = convert(photos, settings=settings, output=tmp_path / "dataset")
     monkeypatch.setattr("recordmill.transforms.planning.summary.SAMPLE_SIZE", 3)
@@ -468,7 +473,8 @@ def test_updates_in_one_process_see_the_dataset_that_the_last_one_made(dataset, 
 def test_sources_are_read_again_if_other_values_are_read_from_them(
     dataset, convert, decoded, records_of, tmp_path
 ):
-    """The image of a record is known to be unchanged; what else is in the record was not stored before."""
+    """The image of a record is known to be unchanged; what else is in the record was not stored
+    before."""
     config, settings = (
         "--config=configs/tfrecords.yaml",
         SETTINGS | {"splits.fractions": {"train": 1.0}},
@@ -514,7 +520,8 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
     )
     assert refuse(dataset.output, seed=3) == (
         2,
-        f"--reuse: unit and seed of {dataset.output} are ('image', 0), not ('image', 3): set seed, or remove --reuse",
+        f"--reuse: unit and seed of {dataset.output} are ('image', 0), not ('image', 3): set seed, "
+        "or remove --reuse",
     )
     for change, problem in (
         ({"unit": "row"}, "are ('row', 0), not ('image', 0)"),
@@ -533,7 +540,8 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
 
 
 def test_annotated_images_are_reused_with_other_boxes(convert, picture, decoded, tmp_path):
-    """One image is stored as it is, and one was encoded again and rotated: its file is read for its boxes."""
+    """One image is stored as it is, and one was encoded again and rotated: its file is read for its
+    boxes."""
     folder = tmp_path / "coco"
 
     def annotate(width):
@@ -620,7 +628,8 @@ def test_rejected_images_are_not_decoded_again(photos, convert, picture, decoded
 
 
 def test_records_whose_label_was_unknown_are_read_again(convert, tmp_path):
-    """The label is in the record, and what it is called in a file next to it: neither is in the reference."""
+    """The label is in the record, and what it is called in a file next to it: neither is in the
+    reference."""
     records, settings = tmp_path / "records", SETTINGS | {"max_rejected": {"share": 0.5}}
     source = {
         "kind": "fixed_records",
@@ -694,7 +703,8 @@ def test_the_digests_of_a_reference_are_computed_once(
 def test_no_byte_of_an_unchanged_source_is_read(
     settings, photos, convert, picture, decoded, monkeypatch, tmp_path
 ):
-    """The sizes of shards are estimated from a sample, and duplicates found by digests: both from the old rows."""
+    """The sizes of shards are estimated from a sample, and duplicates found by digests: both from
+    the old rows."""
     for path in photos.glob("dog/*"):
         path.unlink()  # JPEGs made of PNGs do not say how they would be sampled
     write(photos, "cat/copy.jpg", (photos / "cat" / "1.jpg").read_bytes())
@@ -848,7 +858,8 @@ FIXED = SETTINGS | {"shards.count": 4, "shards.cuts": "fixed", "labels.classes":
 
 @contextmanager
 def noted_shards():
-    """The keys of each shard that is converted, and whether it kept the file of the previous dataset; all reports."""
+    """The keys of each shard that is converted, and whether it kept the file of the previous
+    dataset; all reports."""
     linked, reports = {}, {}
     link, finish = ShardWriter._keep_untouched, ShardWriter.finish
 

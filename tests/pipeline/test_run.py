@@ -293,7 +293,8 @@ def test_a_flat_folder_of_images_without_labels(convert, picture, tmp_path):
     ).errors
     assert "4 no_class" in sentence
     assert (
-        "images are expected in folders named after their class (--set source.class_from=none takes images without "
+        "images are expected in folders named after their class (--set source.class_from=none "
+        "takes images without "
         "labels, --config configs/filename_labels.yaml takes labels from names): " in sentence
     )
     (tmp_path / "photos/deep").mkdir()
@@ -348,7 +349,8 @@ def test_a_first_level_of_split_words_asks_which_reading_is_meant(
     assert done.code == 1
     assert done.errors == [
         f"{root}: the first folders are {', '.join(folders)}, which could be splits or classes: "
-        f"set splits.from_folders={{{', '.join(f'{word}: {word}' for word in folders)}}} if they are splits, "
+        f"set splits.from_folders={{{', '.join(f'{word}: {word}' for word in folders)}}} if they "
+        "are splits, "
         f"or labels.classes=[{', '.join(folders)}] if they are classes"
     ]
     assert done.shards() == []
@@ -476,7 +478,10 @@ def test_several_inputs_are_listed_side_by_side(tmp_path):
 
 
 def test_a_missing_extra_for_google_is_not_mentioned():
-    hidden = "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; logging.warning('logged')"
+    hidden = (
+        "import logging, sys; sys.modules['apitools'] = None; import recordmill.pipeline.run; "
+        "logging.warning('logged')"
+    )
     done = subprocess.run(
         [sys.executable, "-c", hidden], capture_output=True, text=True, check=True
     )

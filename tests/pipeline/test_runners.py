@@ -19,7 +19,8 @@ from recordmill.transforms.publishing.verdicts import LedgerError
 
 
 class Job:
-    """A job of the stand-in: it works while it is waited for, and ends in the state `wait`, or raises it."""
+    """A job of the stand-in: it works while it is waited for, and ends in the state `wait`, or
+    raises it."""
 
     def __init__(self, run, wait=None, cancel=None):
         self._run, self._wait, self._cancel = run, wait, cancel
@@ -39,7 +40,8 @@ class Job:
 
 @pytest.fixture
 def elsewhere(monkeypatch):
-    """Makes `--runner=elsewhere.Runner` a runner whose job behaves as given; gives the list of its jobs."""
+    """Makes `--runner=elsewhere.Runner` a runner whose job behaves as given; gives the list of its
+    jobs."""
 
     def make(works=True, **behaviour):
         jobs = []
@@ -95,7 +97,8 @@ def no_exit(monkeypatch):
         (["--runner=DataflowRunner"], "Dataflow's workers do not see "),
         (
             ["--runner=FlinkRunner", "--parallelism=x"],
-            "the flags --parallelism=x cannot be understood by Beam: argument --parallelism: invalid int value: 'x'",
+            "the flags --parallelism=x cannot be understood by Beam: argument --parallelism: "
+            "invalid int value: 'x'",
         ),
         (
             ["--runner=FlinkRunner", "--ouput=x"],
@@ -140,7 +143,10 @@ def test_a_job_without_an_outcome(convert, photos, elsewhere, tmp_path, kept):
     file.write_text('{"run_id": "an earlier one", "exit_code": 0}')
     done = convert(photos, ON, *([f"--outcome_file={file}"] if kept else []))
     (error,) = done.errors
-    begin = "the job on elsewhere.Runner ended (CANCELLED) without saying how: its outcome was expected in "
+    begin = (
+        "the job on elsewhere.Runner ended (CANCELLED) without saying how: its outcome was "
+        "expected in "
+    )
     assert error.startswith(f"{begin}{file}" if kept else f"{begin}{done.output}/.outcome-")
     assert error.endswith(", which must be a folder that its workers and this machine share")
     assert (done.code, done.line["sentence"]) == (1, error)
@@ -160,7 +166,10 @@ def test_a_job_that_would_be_lost_is_waited_for(convert, photos, elsewhere, monk
     elsewhere()
     done = convert(photos, ON, "--no_wait")
     assert (done.code, done.line["status"]) == (0, "published")
-    note = "note: --no_wait has no effect, since the job server of elsewhere.Runner ends with this process"
+    note = (
+        "note: --no_wait has no effect, since the job server of elsewhere.Runner ends with this "
+        "process"
+    )
     assert done.stderr.splitlines()[1] == note
 
 
@@ -269,7 +278,8 @@ def test_a_remote_job_that_cannot_be_cancelled(
     stopped.set()
     line = json.loads(capsys.readouterr().out)
     assert line["sentence"] == (
-        f"interrupted: the job on elsewhere.Runner may go on ({why}): look there, and stop it if it runs"
+        f"interrupted: the job on elsewhere.Runner may go on ({why}): look there, and stop it if "
+        "it runs"
     )
     assert json.loads((tmp_path / "outcome.json").read_bytes())["exit_code"] == 130
 

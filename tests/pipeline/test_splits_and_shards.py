@@ -55,7 +55,8 @@ def test_a_count_above_the_images_is_lowered_and_said(convert, photos):
 
 
 def test_shards_come_near_the_size_aimed_at_where_sizes_change(convert, class_folders, tmp_path):
-    # Re-encoded at quality 30 the images shrink to a fraction: the estimate comes from encoding a sample.
+    # Re-encoded at quality 30 the images shrink to a fraction: the estimate comes from encoding a
+    # sample.
     root = class_folders(tmp_path / "photos", {"cat": 120}, size=(200, 160))
     settings = {
         "images.reencode": "always",
@@ -138,7 +139,10 @@ def test_a_limit_per_class(convert, class_folders, tmp_path):
     assert set(taken) < set(more.keys()), "a higher limit keeps what a lower one took"
 
 
-ONE_LABEL = "limit_per_class needs one label for each image, known before it is read, and no labels.catch_all: remove it"
+ONE_LABEL = (
+    "limit_per_class needs one label for each image, known before it is read, and no "
+    "labels.catch_all: remove it"
+)
 
 
 @pytest.mark.parametrize(
@@ -259,7 +263,8 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
     assert (done.code, done.errors) == (
         1,
         [
-            "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, row 3: column "
+            "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, "
+            "row 3: column "
             "'class' is empty): correct that, or remove it from splits.from_source"
         ],
     )
@@ -271,7 +276,8 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
 
 
 def test_the_order_of_fractions_is_part_of_the_plan(convert, forty):
-    # The ranges of hashes follow each other as written: the same shares in another order are another dataset.
+    # The ranges of hashes follow each other as written: the same shares in another order are
+    # another dataset.
     one = convert(forty, settings={"splits.fractions": {"train": 0.5, "test": 0.5}})
     other = convert(forty, settings={"splits.fractions": {"test": 0.5, "train": 0.5}})
     assert (other.code, other.line["status"]) == (1, "refused")
@@ -288,7 +294,8 @@ def inodes(folder):
 
 @pytest.fixture
 def nightly(convert, class_folders, picture, tmp_path):
-    """A dataset of 640 images in 64 shards, and what converts them after ten of them have changed."""
+    """A dataset of 640 images in 64 shards, and what converts them after ten of them have
+    changed."""
     root = class_folders(tmp_path / "photos", {"cat": 400, "dog": 240}, size=(8, 8))
 
     def night(*flags, output=tmp_path / "dataset"):

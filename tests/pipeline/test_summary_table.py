@@ -47,7 +47,8 @@ def test_a_finished_dataset():
         "classes 1,000",
         "changed rotated: 4",
         "bytes 3.5 MiB of TFRecords from 7.0 MiB of images (50%)",
-        "also written out/recordmill.json (metadata), labels.txt, config.yaml, sidecars/, rejected.jsonl",
+        "also written out/recordmill.json (metadata), labels.txt, config.yaml, sidecars/, "
+        "rejected.jsonl",
     ]
 
 
@@ -70,7 +71,8 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
         (
             SAME,
             None,
-            "duplicates 2 repeated images (1 in several splits, 0 in several classes): see duplicates.jsonl",
+            "duplicates 2 repeated images (1 in several splits, 0 in several classes): see "
+            "duplicates.jsonl",
         ),
         (
             {**NONE, "groups": 1, "images": 1},
@@ -81,12 +83,14 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
         (
             {"groups": 3, "images": 3, "across_splits": 1, "conflicting": 2},
             None,
-            "duplicates 3 repeated images (1 in several splits, 2 in several classes): see duplicates.jsonl",
+            "duplicates 3 repeated images (1 in several splits, 2 in several classes): see "
+            "duplicates.jsonl",
         ),
         (
             NONE,
             {**ALIKE, "pairs": 1200, "conflicting": 0, "complete": False},
-            "duplicates at least 1,200 look-alike pairs (1 in several splits, 0 in several classes): "
+            "duplicates at least 1,200 look-alike pairs (1 in several splits, 0 in several "
+            "classes): "
             "see duplicates.jsonl",
         ),
     ],
@@ -125,8 +129,8 @@ def test_rows_are_called_rows():
     lines = shown(Outcome("published", "", 0, "", numbers))
     assert lines[0] == "split rows shards bytes"
     assert (
-        "duplicates 2 repeated rows (1 in several splits, 0 in several classes): see duplicates.jsonl"
-        in lines
+        "duplicates 2 repeated rows (1 in several splits, 0 in several classes): see "
+        "duplicates.jsonl" in lines
     )
     assert "bytes 3.5 MiB of TFRecords from 7.0 MiB of rows (50%)" in lines
 
@@ -163,5 +167,6 @@ def test_a_run_shows_how_wrong_its_price_was():
     ]
     assert (
         line
-        == "price cpu seconds: about 12.34 (24.68 measured), bytes written: about 1.0 GiB (2.0 GiB measured)"
+        == "price cpu seconds: about 12.34 (24.68 measured), bytes written: about 1.0 GiB (2.0 GiB "
+        "measured)"
     )

@@ -44,7 +44,10 @@ def test_a_damaged_one(ours, capsys):
         0,
         "data",
     )
-    said = f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not match their checksum"
+    said = (
+        f"damage: {shard.name}, record 0 at byte 0 ({finding['source']}): the data do not match "
+        "their checksum"
+    )
     assert said in captured.err.splitlines()
     assert captured.err.splitlines()[-1].startswith("1 problem found: ")
     assert main([str(ours), "--no_json"]) == 1
@@ -101,7 +104,8 @@ def test_a_cut_publication_is_reported_until_it_is_finished(
     assert list(dataset.glob("train-*.tfrecord"))
     (staging,) = dataset.glob(".staging-*")
     sentence = (
-        f"error: {dataset} holds no recordmill.json but {staging.name}, of a run that failed, was cut or is under way: "
+        f"error: {dataset} holds no recordmill.json but {staging.name}, of a run that failed, was "
+        "cut or is under way: "
         "run its command again, corrected if it failed\n"
     )
     capsys.readouterr()

@@ -1,4 +1,5 @@
-"""`--versions`: complete datasets in folders of their own, and a pointer that is replaced in one step."""
+"""`--versions`: complete datasets in folders of their own, and a pointer that is replaced in one
+step."""
 
 import errno
 import json
@@ -84,7 +85,10 @@ def test_a_users_file_in_the_folder_of_a_version_is_not_overwritten(tonight, tmp
     mine.parent.mkdir(parents=True)
     mine.write_text("mine")
     refused = tonight(settings=named)
-    sentence = f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: move it away, or choose another output"
+    sentence = (
+        f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: move it away, "
+        "or choose another output"
+    )
     assert (refused.code, refused.errors) == (1, [sentence])
     assert (os.listdir(refused.output), os.listdir(mine.parent), mine.read_text()) == (
         [version],
@@ -205,8 +209,8 @@ def test_a_version_that_lacks_a_file_is_made_again(two, tonight):
     assert (verify([str(output)]), tonight("--update").line["status"]) == (0, "kept")
 
 
-# A cut at each moment of the publication: the first two while files are moved, then before and after the marker of the
-# version, and before the pointer.
+# A cut at each moment of the publication: the first two while files are moved, then before and
+# after the marker of the version, and before the pointer.
 MOMENTS = [
     ("move_file", 1),
     ("move_file", 2),
@@ -383,13 +387,17 @@ def test_an_output_with_a_dataset_in_place_is_refused(tonight, convert, photos):
     done = convert(photos, settings=SETTINGS)
     assert tonight().answer == (
         1,
-        f"{done.output} holds a dataset that is not in a version: choose another output, or remove --versions",
+        f"{done.output} holds a dataset that is not in a version: choose another output, or remove "
+        "--versions",
     )
 
 
 def test_an_input_with_versions_is_refused(two, convert, tmp_path):
     output, _, new = two
-    sentence = f"the input {output} has versions, which would all be read: name one, such as {output}/{new}"
+    sentence = (
+        f"the input {output} has versions, which would all be read: name one, such as "
+        f"{output}/{new}"
+    )
     assert convert(output, output=tmp_path / "again").answer == (2, sentence)
     assert convert(output / new, output=tmp_path / "again").code == 0
 
@@ -515,7 +523,10 @@ def damaged(two):
 def test_an_update_of_a_damaged_version_is_refused_with_advice(damaged, tonight, photos, state_of):
     output, old, new = damaged
     before = state_of(output)
-    why = f"{output}/{new} holds no finished dataset: {output}/{new}/recordmill.json cannot be understood: it is not "
+    why = (
+        f"{output}/{new} holds no finished dataset: {output}/{new}/recordmill.json cannot be "
+        "understood: it is not "
+    )
     refused = tonight("--update")
     assert (refused.code, refused.errors[0].startswith(f"--update: {why}")) == (2, True)
     assert refused.errors[0].endswith(": name one, or remove the flag")

@@ -8,7 +8,8 @@ from recordmill.schemas.digests import HASH_RANGE, hash_key, order_of
 
 
 def test_the_numbers_never_change():
-    # Any other value moves every user's images to other splits and shards. Computed by hand from SHA-256.
+    # Any other value moves every user's images to other splits and shards. Computed by hand from
+    # SHA-256.
     assert hash_key(0, "cat/1.jpg") == (
         8855849637602541184,
         6864573481527514897,

@@ -61,7 +61,10 @@ def render(tmp_path, monkeypatch):
 
 
 def test_numbers_and_names_have_filters(render):
-    text = "{{ n|number }} {{ n|count('box') }} {{ 1|plural('box') }} {{ n|bytes }} {{ c|classes }} {{ w|words }}\n"
+    text = (
+        "{{ n|number }} {{ n|count('box') }} {{ 1|plural('box') }} {{ n|bytes }} {{ c|classes }} "
+        "{{ w|words }}\n"
+    )
     values = {"n": 2048, "c": {"cat": 1, "dog": 2}, "w": "left_out"}
     assert render("a.md.jinja", text, values) == "2,048 2,048 boxes box 2.0 KiB dog, cat left out\n"
 

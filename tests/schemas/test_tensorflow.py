@@ -1,4 +1,5 @@
-"""All comparisons with TensorFlow itself: importing it takes seconds, so it stands in one module."""
+"""All comparisons with TensorFlow itself: importing it takes seconds, so it stands in one
+module."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,5 @@
-"""The processes of scripts/flink: started once, known again, ended with all that they started; nobody else's."""
+"""The processes of scripts/flink: started once, known again, ended with all that they started;
+nobody else's."""
 
 import json
 import os
@@ -16,7 +17,8 @@ from scripts.flink_packages import MissingError
 
 SLEEP = "import time; time.sleep(600)"
 FAMILY = (
-    "import subprocess, sys, time; child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)']);"
+    "import subprocess, sys, time; child = subprocess.Popen([sys.executable, '-c', 'import time; "
+    "time.sleep(600)']);"
     "sys.stdout.write(f'{child.pid}\\n'); sys.stdout.flush(); time.sleep(600)"
 )
 
@@ -33,7 +35,8 @@ def start_apart(name, script):
     """As `up` does, in a process that ends, so that what it starts is nobody's child here."""
     code = (
         "import sys, pathlib; from scripts import flink_cluster as c;"
-        "c.RUN = pathlib.Path(sys.argv[1]); c._start(sys.argv[2], [sys.executable, '-c', sys.argv[3]])"
+        "c.RUN = pathlib.Path(sys.argv[1]); c._start(sys.argv[2], [sys.executable, '-c', "
+        "sys.argv[3]])"
     )
     words = [
         sys.executable,

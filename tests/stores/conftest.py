@@ -1,4 +1,5 @@
-"""Whole jobs from and to emulators of object stores; `make test-stores` makes the environment that has them."""
+"""Whole jobs from and to emulators of object stores; `make test-stores` makes the environment that
+has them."""
 
 import io
 import subprocess
@@ -54,7 +55,8 @@ class Folder:
         return Ended(code, captured.out, captured.err)
 
     def start(self, *flags: str, script: str = "") -> subprocess.Popen[str]:
-        """Begins a conversion in a process of its own, which can be killed; a script may run it in its own way."""
+        """Begins a conversion in a process of its own, which can be killed; a script may run it in
+        its own way."""
         scripts = [*filter(None, [script]), str(REPO / "pipeline" / "run.py")]
         command = [sys.executable, self.offline, *scripts, *self.places, *flags]
         environment = {**self.served.environment, "PYTHONPATH": str(REPO)}

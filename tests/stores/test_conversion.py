@@ -1,4 +1,5 @@
-"""From and to a store: the same bytes as here, one request an image, resumed, replaced and refused as on a disk."""
+"""From and to a store: the same bytes as here, one request an image, resumed, replaced and refused
+as on a disk."""
 
 import json
 import re
@@ -48,7 +49,8 @@ def images_read(requests):
 
 
 def examples_of(files):
-    """The images that the report shows before and after: the first of each split, where all are resized."""
+    """The images that the report shows before and after: the first of each split, where all are
+    resized."""
     splits = orjson.loads(files["recordmill.json"])["splits"].values()
     return {
         orjson.loads(files[split["shards"][0]["sidecar"]].splitlines()[0])["key"]
@@ -146,7 +148,8 @@ def test_an_update_asks_for_changed_objects_only(folder, pictures):
 
 @pytest.fixture
 def calls(folder, monkeypatch):
-    """Copies as (source, target), what is uploaded, and ranges that are read, by paths below the folder."""
+    """Copies as (source, target), what is uploaded, and ranges that are read, by paths below the
+    folder."""
     store, found = type(find_store(folder.url)), SimpleNamespace(copies=[], uploads=[], reads=[])
 
     def note(name, into):
@@ -341,7 +344,10 @@ def test_a_local_table_may_name_images_on_a_store(folder, pictures, tmp_path, pr
     local = replace(
         folder, places=[f"--input={tmp_path / 'table.csv'}", f"--output={tmp_path / 'dataset'}"]
     )
-    source = f"--set=source={{kind: manifest, columns: {{uri: image, label: label}}, root: '{folder.url}'}}"
+    source = (
+        f"--set=source={{kind: manifest, columns: {{uri: image, label: label}}, root: "
+        f"'{folder.url}'}}"
+    )
     child = local.start(source, f"--processes={processes}")
     out, err = child.communicate()
     assert child.returncode == 0, err
@@ -357,7 +363,8 @@ def test_a_local_table_may_name_images_on_a_store(folder, pictures, tmp_path, pr
 
 
 def test_a_switch_that_was_cut_is_finished(folder):
-    """A copy whose source was not yet deleted, an old marker gone, half of the files moved: what a kill leaves."""
+    """A copy whose source was not yet deleted, an old marker gone, half of the files moved: what a
+    kill leaves."""
     assert folder.convert().returncode == 0
     files = folder.files()
     marker = orjson.loads(files["recordmill.json"])

@@ -1,4 +1,5 @@
-"""Beam without what it does again and again for small jobs, though it depends on its code or its flags alone."""
+"""Beam without what it does again and again for small jobs, though it depends on its code or its
+flags alone."""
 
 import bz2
 import pickle
@@ -17,8 +18,9 @@ from apache_beam.typehints import decorators
 def make_beam_cheap(patch: pytest.MonkeyPatch) -> None:
     """Halves what a job on DirectRunner takes, and the same job without a runner.
 
-    A function's signature and source are read once. A step does not note where it was made, and its function is pickled
-    when the job runs, not also when the step is made. What is kept for the next bundle is not measured.
+    A function's signature and source are read once. A step does not note where it was made, and its
+    function is pickled when the job runs, not also when the step is made. What is kept for the next
+    bundle is not measured.
     """
     patch.setattr(
         ptransform,
@@ -55,7 +57,8 @@ def _once_for_each_code(look: Callable[[object], object]) -> Callable[[object], 
 
 
 def _once_for_each_method(look: Callable[[object], object]) -> Callable[[object], object]:
-    """The same function, which looks at a method once, whatever it is bound to, and at other functions each time."""
+    """The same function, which looks at a method once, whatever it is bound to, and at other
+    functions each time."""
     known: dict[object, object] = {}
 
     def look_once(given: object) -> object:

@@ -24,7 +24,8 @@ def kill_self() -> None:
 
 @contextmanager
 def cut_switch(name: str, count: int, end: Callable[[], object] = raise_cut) -> Iterator[None]:
-    """In the block, a publication calls `end` instead of its `count`-th call of a function of `storage`."""
+    """In the block, a publication calls `end` instead of its `count`-th call of a function of
+    `storage`."""
     calls, original = [], getattr(storage, name)
 
     def cut(*arguments: Any) -> Any:

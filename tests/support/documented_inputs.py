@@ -1,4 +1,5 @@
-"""The collections that the commands of README.md and docs/recipes.md name, with ten or twenty images each."""
+"""The collections that the commands of README.md and docs/recipes.md name, with ten or twenty
+images each."""
 
 import json
 import shutil

@@ -1,8 +1,10 @@
-"""Beam's primitives in this process, one after the other: the same graph in a tenth of a runner's time.
+"""Beam's primitives in this process, one after the other: the same graph in a tenth of a runner's
+time.
 
-`build()` itself runs. `|` makes nodes instead of a graph to translate. A composite transform is expanded, as Beam does,
-down to the five transforms known here. Every element passes the coder that Beam would choose for a record of its class,
-and every ParDo is pickled and gets its elements in two bundles, as it may from a runner.
+`build()` itself runs. `|` makes nodes instead of a graph to translate. A composite transform is
+expanded, as Beam does, down to the five transforms known here. Every element passes the coder that
+Beam would choose for a record of its class, and every ParDo is pickled and gets its elements in two
+bundles, as it may from a runner.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +32,8 @@ on_runner = [False]
 
 
 def new_pipeline() -> "EagerPipeline | beam.Pipeline":
-    """A pipeline that runs at the end of a `with` block, on DirectRunner where the test asks for it."""
+    """A pipeline that runs at the end of a `with` block, on DirectRunner where the test asks for
+    it."""
     return (
         beam.Pipeline(runner=FnApiRunner()) if on_runner[0] else EagerPipeline(PipelineOptions([]))
     )

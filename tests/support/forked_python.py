@@ -1,4 +1,5 @@
-"""New `python` processes in no time: forks of one that has imported Beam and the product, which takes two seconds."""
+"""New `python` processes in no time: forks of one that has imported Beam and the product, which
+takes two seconds."""
 
 import ctypes
 import gc
@@ -58,7 +59,8 @@ class ForkServer:
             prctl(SUBREAPER, 0, 0, 0, 0)
 
     def _ask(self, request: bytes, files: Sequence[int]) -> int:
-        """The id of the new process; 0 if something has ended the server, which then starts again when asked."""
+        """The id of the new process; 0 if something has ended the server, which then starts again
+        when asked."""
         if self._control is None:
             self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
             self._control.settimeout(None)
@@ -84,7 +86,8 @@ class ForkServer:
 
 
 def serve() -> str:
-    """Forks as often as it is asked to; returns in the new processes only, with the code that they are to run."""
+    """Forks as often as it is asked to; returns in the new processes only, with the code that they
+    are to run."""
     _import_all()
     gc.freeze()  # collections need not look at all modules in each process
     control = socket.socket(fileno=os.dup(0))

@@ -1,7 +1,7 @@
 """Pictures whose pixels follow from their names by whole numbers alone.
 
-Never change what is drawn here: every golden in `tests/golden` depends on it. Pillow encodes the pixels, and
-requirements.lock pins Pillow with its codecs.
+Never change what is drawn here: every golden in `tests/golden` depends on it. Pillow encodes the
+pixels, and requirements.lock pins Pillow with its codecs.
 """
 
 import hashlib
@@ -141,7 +141,8 @@ def _profile(space: bytes, tags: dict[bytes, bytes]) -> bytes:
 
 
 def store_in_gzip(content: bytes) -> bytes:
-    """A gzip file that holds its content as it is: other versions of zlib would pack it differently."""
+    """A gzip file that holds its content as it is: other versions of zlib would pack it
+    differently."""
     blocks = [content[start : start + 65_535] for start in range(0, len(content), 65_535)] or [b""]
     stored = b"".join(
         struct.pack("<BHH", block is blocks[-1], len(block), len(block) ^ 0xFFFF) + block

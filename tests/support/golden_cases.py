@@ -1,4 +1,5 @@
-"""The conversions of `tests/golden`: an input and the flags of each. Add to them, never change one."""
+"""The conversions of `tests/golden`: an input and the flags of each. Add to them, never change
+one."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -70,14 +71,16 @@ def _configs() -> list[Case]:
 
 
 OWN_CONVENTION = (
-    "convention={features: {pixels: {field: encoded, type: bytes}, target: {field: label, type: int64, default: -1},"
+    "convention={features: {pixels: {field: encoded, type: bytes}, target: {field: label, type: "
+    "int64, default: -1},"
     " whose: {field: source_id, type: bytes}, part: {field: split_upper, type: bytes},"
     " version: {value: 3, type: int64}}, label_offset: 1, label_lines: name,"
     " shard_name: '{name}.{split}.{index:03d}.tfrecord'}"
 )
 OWN_LABELS = (
     "convention={features: {encoded: {field: encoded, type: bytes},"
-    " labels: {field: labels, type: int64, shape: [null]}, texts: {field: label_texts, type: bytes, shape: [null]}}}"
+    " labels: {field: labels, type: int64, shape: [null]}, texts: {field: label_texts, type: "
+    "bytes, shape: [null]}}}"
 )
 CLASSES = "labels.classes=[dog, cat, émeu]"
 HALVES = "splits.fractions={train: 0.5, test: 0.5}"
@@ -223,7 +226,8 @@ def _datasets() -> list[Case]:
         case(
             "splits_stratify_group",
             of.photos,
-            "splits={stratify: true, group: '_(?P<group>[a-z]+[0-9])', fractions: {a: 0.5, b: 0.5}}",
+            "splits={stratify: true, group: '_(?P<group>[a-z]+[0-9])', fractions: {a: 0.5, b: "
+            "0.5}}",
         ),
         case("splits_rest", of.photos, "splits.fractions={train: 0.3, validation: 0.1, test: 0.2}"),
         case(
@@ -303,7 +307,8 @@ def _datasets() -> list[Case]:
                 f"{label}/{n}.bin": f"{label} {n}".encode() for label in "ab" for n in range(6)
             },
             "decode=none",
-            "features={feature: {function: 'golden_functions:first_bytes', of: file}, file: file_sha256}",
+            "features={feature: {function: 'golden_functions:first_bytes', of: file}, file: "
+            "file_sha256}",
             config="feature_vectors",
         ),
     ]
@@ -332,7 +337,8 @@ def _sources() -> list[Case]:
         case(
             "filename_synsets",
             of.synsets_in_names,
-            r"source={kind: filename_labels, pattern: '(?P<synset>n[0-9]+)_(?P<label>.+)\.[0-9]\.JPEG',"
+            r"source={kind: filename_labels, pattern: "
+            r"'(?P<synset>n[0-9]+)_(?P<label>.+)\.[0-9]\.JPEG',"
             " features_from: {image/class/synset: synset}}",
             HALVES,
         ),
@@ -355,21 +361,24 @@ def _sources() -> list[Case]:
         case(
             "manifest_unlabelled",
             of.manifest_of_blank_labels,
-            "source={kind: manifest, columns: {uri: path, label: class}, unlabelled: keep, blanks: skip}",
+            "source={kind: manifest, columns: {uri: path, label: class}, unlabelled: keep, blanks: "
+            "skip}",
             HALVES,
             inputs="manifest.csv",
         ),
         case(
             "manifest_blanks_kept",
             of.manifest_of_blank_labels,
-            "source={kind: manifest, columns: {uri: path, label: class}, unlabelled: keep, blanks: keep}",
+            "source={kind: manifest, columns: {uri: path, label: class}, unlabelled: keep, blanks: "
+            "keep}",
             HALVES,
             inputs="manifest.csv",
         ),
         case(
             "manifest_box_lists",
             of.manifest_of_box_lists,
-            "source={kind: manifest, boxes_unit: fraction, columns: {uri: path, boxes: boxes, box_labels: names}}",
+            "source={kind: manifest, boxes_unit: fraction, columns: {uri: path, boxes: boxes, "
+            "box_labels: names}}",
             detection,
             HALVES,
             inputs="manifest.csv",
@@ -492,7 +501,8 @@ def _sources() -> list[Case]:
         case(
             "manifest_text",
             of.manifest_of_other_text,
-            "source={kind: manifest, format: csv, names: [path, class], columns: {uri: path, label: class},"
+            "source={kind: manifest, format: csv, names: [path, class], columns: {uri: path, "
+            "label: class},"
             " delimiter: ';', quote: \"'\", encoding: utf-16}",
             HALVES,
             inputs="list.txt",
@@ -506,7 +516,8 @@ def _sources() -> list[Case]:
         case(
             "webdataset_json",
             of.webdataset_of_json,
-            "source={kind: archives, labels: beside, label_part: json.kind, image_parts: [seg.png]}",
+            "source={kind: archives, labels: beside, label_part: json.kind, image_parts: "
+            "[seg.png]}",
             HALVES,
         ),
         case(
@@ -521,7 +532,8 @@ def _sources() -> list[Case]:
         case(
             "manifest_everything",
             of.manifest_of_everything,
-            "source={kind: manifest, columns: {uri: '{folder}/{id}.jpg', label: class, key: key, group: patient,"
+            "source={kind: manifest, columns: {uri: '{folder}/{id}.jpg', label: class, key: key, "
+            "group: patient,"
             " sha256: sha256}, class_names: [a, b, c], separator: ';',"
             " features_from: {scores: {column: scores, type: int64, many: true}}}",
             HALVES,
@@ -532,7 +544,8 @@ def _sources() -> list[Case]:
             of.observations_of_types,
             "source={kind: table, key: id, split: part, columns: {size: int,"
             " share: {type: float, default: -1}, counts: 'int[]',"
-            " quality: {type: enum, enum: {low: 0, high: 1}, default: low, feature: observation/quality}}}",
+            " quality: {type: enum, enum: {low: 0, high: 1}, default: low, feature: "
+            "observation/quality}}}",
             "splits.from_source={s0: train, s1: validation, s2: test}",
             "convention=plain",
             inputs="rows.tsv",
@@ -540,7 +553,8 @@ def _sources() -> list[Case]:
         case(
             "fixed_records_own",
             of.own_records,
-            "source={kind: fixed_records, preset: '', data: {train: 'train_*.dat', test: 'test_*.dat'}, header: 16,"
+            "source={kind: fixed_records, preset: '', data: {train: 'train_*.dat', test: "
+            "'test_*.dat'}, header: 16,"
             " labels: [label, quality], label: label, height: 5, width: 6, channels: 3,"
             " order: interleaved, class_names: [cat, dog]}",
             config="cifar10",
@@ -555,14 +569,17 @@ def _sources() -> list[Case]:
         case(
             "archives_split",
             of.archive_zip,
-            "source={kind: archives, class_from: path, members: ['*.jpg'], split: '/[0-9]*(?P<split>[0-5])\\.jpg'}",
-            "splits.from_source={'0': train, '1': train, '2': test, '3': test, '4': test, '5': test}",
+            "source={kind: archives, class_from: path, members: ['*.jpg'], split: "
+            "'/[0-9]*(?P<split>[0-5])\\.jpg'}",
+            "splits.from_source={'0': train, '1': train, '2': test, '3': test, '4': test, '5': "
+            "test}",
             inputs="flowers.zip",
         ),
         case(
             "tfrecords_own",
             of.tfrecords_of_ones_own,
-            "source={kind: tfrecords, shape: [6, 8, 3], first_label: 1, key_feature: who, convention: {features: {"
+            "source={kind: tfrecords, shape: [6, 8, 3], first_label: 1, key_feature: who, "
+            "convention: {features: {"
             "pixels: {field: encoded, type: bytes}, target: {field: label, type: int64}}}}",
             "images.store=raw",
             "convention=raw_pixels",

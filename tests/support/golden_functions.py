@@ -1,4 +1,5 @@
-"""Feature functions of a user's, for the goldens. Never change this file: its text decides ids of datasets."""
+"""Feature functions of a user's, for the goldens. Never change this file: its text decides ids of
+datasets."""
 
 
 def corners(image):

@@ -1,5 +1,5 @@
-"""Functions of a user's that prepare and choose images, for the goldens. Never change this file: its text decides ids
-of datasets."""
+"""Functions of a user's that prepare and choose images, for the goldens. Never change this file:
+its text decides ids of datasets."""
 
 import recordmill
 

@@ -1,4 +1,5 @@
-"""The collections that the goldens are made of: functions that give contents by path. Add to them, never change one."""
+"""The collections that the goldens are made of: functions that give contents by path. Add to them,
+never change one."""
 
 import csv
 import io
@@ -34,7 +35,8 @@ SPLITS = ("train", "validation", "test")
 
 
 def photos() -> Files:
-    """Three classes of JPEGs; some images are of one subject by their names, some have the same bytes."""
+    """Three classes of JPEGs; some images are of one subject by their names, some have the same
+    bytes."""
     files = {
         f"{label}/{n}_subject{n % 4}.jpg": draw_jpeg(f"{label} {n}")
         for label in ("cat", "dog")
@@ -48,7 +50,8 @@ def photos() -> Files:
 
 
 def formats() -> Files:
-    """An image of each form that is stored in a way of its own, and files that are rejected or ignored."""
+    """An image of each form that is stored in a way of its own, and files that are rejected or
+    ignored."""
     files = {
         "jpeg/plain.jpg": draw_jpeg("plain"),
         "jpeg/420.jpg": draw_jpeg("420", subsampling="4:2:0"),
@@ -758,7 +761,8 @@ def tfrecords_of_tfds() -> Files:
 
 
 def tfrecords_of_ones_own() -> Files:
-    """Raw pixels and numbered classes under keys of one's own, gzipped, with a file that names the classes."""
+    """Raw pixels and numbered classes under keys of one's own, gzipped, with a file that names the
+    classes."""
     records = [
         {"pixels": draw_pixels(f"own {n}", 8, 6), "target": n % 3 + 1, "who": f"r{n}".encode()}
         for n in range(8)

@@ -1,8 +1,9 @@
 """Kills runs with SIGKILL before chosen file operations below their outputs.
 
-`main` first lets a run work on a copy of the output to its end, and counts its operations: files opened for writing,
-renamed, linked and deleted, folders made and deleted. Then it kills runs, each on another copy, before operations that
-are spread evenly from the first to the last. The copies are `OUTPUT-all`, `OUTPUT-00`, `OUTPUT-01`, ...
+`main` first lets a run work on a copy of the output to its end, and counts its operations: files
+opened for writing, renamed, linked and deleted, folders made and deleted. Then it kills runs, each
+on another copy, before operations that are spread evenly from the first to the last. The copies are
+`OUTPUT-all`, `OUTPUT-00`, `OUTPUT-01`, ...
 """
 
 import json
@@ -26,7 +27,8 @@ from recordmill.transforms import compose as _compose  # noqa: F401
 from recordmill.transforms import publish_dataset as _publish_dataset  # noqa: F401
 
 _PATHS = {"open": 1, "os.rename": 2, "os.link": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1}
-"""Audit events of file operations, and how many paths each has first: https://docs.python.org/3/library/audit_events"""
+"""Audit events of file operations, and how many paths each has first:
+https://docs.python.org/3/library/audit_events"""
 
 
 def _is_operation(output: str, event: str, arguments: tuple[Any, ...]) -> bool:
@@ -53,7 +55,8 @@ def _writes(arguments: tuple[Any, ...]) -> bool:
 
 
 def _run_child(output: str, flags: list[str], fatal: int, report: int) -> None:
-    """Runs a conversion and kills itself before its `fatal`-th operation; else writes all operations to `report`."""
+    """Runs a conversion and kills itself before its `fatal`-th operation; else writes all
+    operations to `report`."""
     done: list[str] = []
     lock = Lock()
 

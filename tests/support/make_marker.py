@@ -11,7 +11,8 @@ NO_DUPLICATES = {
 
 
 def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
-    """What `recordmill.json` holds, for a dataset without images; `changed` are the keys that are otherwise.
+    """What `recordmill.json` holds, for a dataset without images; `changed` are the keys that are
+    otherwise.
 
     Splits and shards need only the keys that matter to a test.
     """

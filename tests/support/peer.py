@@ -1,7 +1,8 @@
 """A reader of datasets and of other people's annotations that shares no code with Recordmill.
 
-It knows TFRecord's framing, the wire format of `tf.train.Example`, and each annotation format by its own few lines.
-It gives a `Found` for each image of a dataset, and for each of a collection, to be compared.
+It knows TFRecord's framing, the wire format of `tf.train.Example`, and each annotation format by
+its own few lines. It gives a `Found` for each image of a dataset, and for each of a collection, to
+be compared.
 """
 
 import csv
@@ -78,7 +79,8 @@ def read_dataset(folder: Path) -> list[Found]:
 
 
 def walk_dataset(folder: Path) -> Iterator[tuple[Found, dict[str, list]]]:
-    """Each record as `Found`, and its features by key. The sidecar says which source a record was made from."""
+    """Each record as `Found`, and its features by key. The sidecar says which source a record was
+    made from."""
     marker = json.loads((folder / "recordmill.json").read_text())
     for split, described in marker["splits"].items():
         for shard in described["shards"]:
@@ -180,7 +182,8 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def compare_pixels(folder: Path, sources: dict[str, bytes]) -> float:
-    """The largest mean difference between a stored image and its source, of all records that hold an encoded image."""
+    """The largest mean difference between a stored image and its source, of all records that hold
+    an encoded image."""
     worst = 0.0
     for found, features in walk_dataset(folder):
         encoded = features.get("image/encoded")
@@ -194,7 +197,8 @@ def compare_pixels(folder: Path, sources: dict[str, bytes]) -> float:
     return worst
 
 
-# What the collections' own authors meant: one function a layout, from a folder to `Found`s whose split may be "".
+# What the collections' own authors meant: one function a layout, from a folder to `Found`s whose
+# split may be "".
 
 
 def digest(path: Path) -> str:

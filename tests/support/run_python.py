@@ -1,4 +1,5 @@
-"""Runs a command of the documentation in this process, which has imported Beam and TensorFlow already."""
+"""Runs a command of the documentation in this process, which has imported Beam and TensorFlow
+already."""
 
 import io
 import os

@@ -48,7 +48,8 @@ def draw():
 
 @pytest.fixture
 def pictures(tmp_path):
-    """`pictures(count)`: references to so many JPEGs of two classes, `cat/0.jpg`, `dog/1.jpg`, ..."""
+    """`pictures(count)`: references to so many JPEGs of two classes, `cat/0.jpg`, `dog/1.jpg`,
+    ..."""
 
     def write(count: int, folder: str = "photos") -> list[ImageRef]:
         refs = []
@@ -84,7 +85,8 @@ def run(tmp_path) -> RunSettings:
 
 @pytest.fixture
 def run_steps():
-    """`run_steps(settings, run)`: all steps of a conversion on Beam's in-process runner; gives the outcome file."""
+    """`run_steps(settings, run)`: all steps of a conversion on Beam's in-process runner; gives the
+    outcome file."""
 
     def go(settings: DatasetSettings, run: RunSettings) -> dict:
         with new_pipeline() as root:
@@ -118,7 +120,8 @@ class CutError(Exception):
 
 @pytest.fixture
 def cut_after():
-    """`with cut_after(k):` the k-th change of a file and all later ones do not happen; gives what did, by name.
+    """`with cut_after(k):` the k-th change of a file and all later ones do not happen; gives what
+    did, by name.
 
     Changes are what a system call does: a file created, renamed or deleted, a folder deleted.
     """

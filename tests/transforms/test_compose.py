@@ -38,7 +38,8 @@ LABELS = LabelMap({"cat": 5})
 
 @pytest.fixture
 def refs(tmp_path, draw):
-    """Twenty JPEGs, a PNG and what is rejected: a file that is gone, one without an image, and one of another class."""
+    """Twenty JPEGs, a PNG and what is rejected: a file that is gone, one without an image, and one
+    of another class."""
     files = {f"cat/{number}.jpg": draw(number) for number in range(20)}
     files |= {"cat/20.png": draw(20, kind="PNG"), "cat/text.jpg": b"no image", "dog/1.jpg": draw(1)}
     found = []
@@ -220,7 +221,8 @@ def file_of(split, records, index=0):
 
 
 def parts():
-    """Of two images of split x that were built, one of y that was rejected, and the files of both."""
+    """Of two images of split x that were built, one of y that was rejected, and the files of
+    both."""
     built = [ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)) for ref in REFS[:2]]
     rejected = reject_image(REFS[2], Rejected("decode", "unknown_format", "it is a text"), LABELS)
     images = zip("xxy", REFS, [*built, rejected], strict=True)

@@ -42,7 +42,8 @@ def batched(shard):
 
 
 def convert(shards, run):
-    """Runs the transform and gives the reports, through a file: Beam copies what a check refers to."""
+    """Runs the transform and gives the reports, through a file: Beam copies what a check refers
+    to."""
     path = f"{run.outcome_file}.reports"
 
     def keep(found):
@@ -151,7 +152,8 @@ def test_an_outage_of_the_input_is_not_blamed_on_the_output(shards, run, monkeyp
 
 
 def write_at_once(monkeypatch, shards, run, threads):
-    """Writes shards with a DoFn and a thread each, as bundles of one process do; gives most decodes at once."""
+    """Writes shards with a DoFn and a thread each, as bundles of one process do; gives most decodes
+    at once."""
     now, most, lock, real = 0, 0, threading.Lock(), shard_writer.convert_image
     reached = threading.Event()
 

@@ -119,7 +119,8 @@ def test_ranges_of_names_hold_what_the_whole_holds_whatever_the_cuts(names, cuts
 
 
 def test_an_object_with_the_name_of_a_folder_is_listed_once(store):
-    """Tools leave such objects where they make a folder. What is named like the input is the input."""
+    """Tools leave such objects where they make a folder. What is named like the input is the
+    input."""
     store(["a/1.jpg", "b/1.jpg"]).describe = lambda uri: SimpleNamespace(
         size_in_bytes=0, last_updated_in_seconds=1.5
     )

@@ -87,7 +87,8 @@ def test_another_dataset_is_refused_with_the_differences_or_overwritten():
     state = OutputState("/out", ["recordmill.json"], MARKER)
     assert decide(state, "bbb") == (
         "refuse",
-        "/out holds another dataset (seed: 0 -> 1): choose another output, or replace it with --overwrite",
+        "/out holds another dataset (seed: 0 -> 1): choose another output, or replace it with "
+        "--overwrite",
     )
     assert decide(state, "bbb", overwrite=True) == ("convert", "")
 
@@ -99,7 +100,8 @@ def test_a_dataset_that_lost_a_file_is_rebuilt_only_when_asked(dataset, name):
     assert find_fault(str(dataset), MARKER) == f"lacks {name}"
     assert decide(state) == (
         "refuse",
-        f"{dataset} lacks {name}, against its recordmill.json: run again with --overwrite to rebuild it",
+        f"{dataset} lacks {name}, against its recordmill.json: run again with --overwrite to "
+        "rebuild it",
     )
     assert decide(state, overwrite=True) == ("convert", "")
 
@@ -110,7 +112,8 @@ def test_a_shard_of_another_size_is_rebuilt_only_when_asked(dataset, size, said)
     state = read_output(str(dataset), "aaa")
     assert decide(state) == (
         "refuse",
-        f"{dataset} holds train-1.tfrecord with {said} bytes instead of 1,001, against its recordmill.json: "
+        f"{dataset} holds train-1.tfrecord with {said} bytes instead of 1,001, against its "
+        "recordmill.json: "
         "run again with --overwrite to rebuild it",
     )
     assert decide(state, overwrite=True) == ("convert", "")
@@ -171,7 +174,10 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     )
     assert decide(state, "zzz", overwrite=True) == ("convert", "")
     gone = "deleted .staging-{}, which another run had left: no run will resume from it"
-    stays = "of another configuration or input: the command that started it resumes from there, --discard deletes it"
+    stays = (
+        "of another configuration or input: the command that started it resumes from there, "
+        "--discard deletes it"
+    )
     assert clear_leftovers(state) == [
         gone.format("aaa"),
         gone.format("empty"),
@@ -227,7 +233,8 @@ def test_a_switch_that_was_cut_is_finished(names, marker):
 def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, overwrite):
     assert decide(OutputState("/out", ["NOTES.md", name]), overwrite=overwrite) == (
         "refuse",
-        f"/out holds {name}, which belongs to no finished dataset: move it away, or choose another output",
+        f"/out holds {name}, which belongs to no finished dataset: move it away, or choose another "
+        "output",
     )
 
 
@@ -250,7 +257,10 @@ def test_files_with_names_of_new_shards_are_refused(pattern, name, is_refused, m
     state = OutputState(
         "/out", ["NOTES.md", name], marker, file_names=["other", pattern.format(0, 1)]
     )
-    sentence = f"/out holds {name}, which belongs to no finished dataset: move it away, or choose another output"
+    sentence = (
+        f"/out holds {name}, which belongs to no finished dataset: move it away, or choose "
+        "another output"
+    )
     assert decide(state, "bbb", overwrite=True) == (
         ("refuse", sentence) if is_refused else ("convert", "")
     )
@@ -265,7 +275,8 @@ def test_a_file_of_the_dataset_there_may_have_the_name_of_a_new_shard():
 
 
 def test_a_folder_with_a_file_named_like_a_new_shard_is_listed_again(dataset, monkeypatch):
-    # Another run has replaced the dataset meanwhile: the file is not the user's, but the old dataset's.
+    # Another run has replaced the dataset meanwhile: the file is not the user's, but the old
+    # dataset's.
     old, real = dataset / "train-2.tfrecord", storage.folder_names
     old.touch()
 

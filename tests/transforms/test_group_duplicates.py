@@ -285,8 +285,10 @@ def test_a_chain_of_more_than_a_hundredth_of_the_images_is_refused():
     assert find_long_chain(links[:9], 20) == {}  # ten images are never too many
     assert find_long_chain([], 0) == {}
     assert find_long_chain(links, 1_099) == {
-        "00.jpg": "images.near_duplicates: together would put 11 of 1,099 images into one split, because each looks "
-        "like the next (00.jpg, 01.jpg, 02.jpg, ...), and more than 1% is too many: set it to true and look at "
+        "00.jpg": "images.near_duplicates: together would put 11 of 1,099 images into one split, "
+        "because each looks "
+        "like the next (00.jpg, 01.jpg, 02.jpg, ...), and more than 1% is too many: set it to true "
+        "and look at "
         "duplicates.jsonl; if they belong together, name such groups with splits.group"
     }
     assert find_long_chain(links[::-1], 1_099) == find_long_chain(links, 1_099)

@@ -171,7 +171,8 @@ def test_growth_is_measured_on_the_sample(pictures):
 
 
 def test_growth_takes_jpegs_to_be_sampled_as_in_version_0_1(tmp_path):
-    # The estimate decides the number of shards, which is part of the plan: datasets of version 0.1 stay the same ones.
+    # The estimate decides the number of shards, which is part of the plan: datasets of version 0.1
+    # stay the same ones.
     (tmp_path / "a.jpg").write_bytes(jpeg := draw_detail())
     summary = summary_of(
         [ImageRef("a", str(tmp_path / "a.jpg"), len(jpeg), label="cat")], SETTINGS_OF_ONE

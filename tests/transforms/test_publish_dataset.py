@@ -486,7 +486,8 @@ def test_clashing_names_fail_the_run(refs, run):
     assert (outcome.status, outcome.exit_code, outcome.sentence) == (
         "failed",
         1,
-        "two files or folders of the dataset would be called labels.txt: change shards.name or the splits' names; "
+        "two files or folders of the dataset would be called labels.txt: change shards.name or the "
+        "splits' names; "
         f"finished shards {in_staging(plan, run)}",
     )
 
@@ -506,7 +507,8 @@ def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
     )
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     assert outcome.sentence == f"{DISK_FULL}; finished shards {in_staging(plan, run)}"
-    # Nor is a whole one that this run was to rebuild: it is the one that was found, not another run's.
+    # Nor is a whole one that this run was to rebuild: it is the one that was found, not another
+    # run's.
     plan = replace(plan_of(refs, again), action="convert")
     publish(gather_reports(write_all(plan, refs, again)), plan, SETTINGS, again)
     plan = replace(plan_of(refs, again), action="convert")
@@ -556,7 +558,8 @@ STEPS += ["remove_files", "remove_folder", "write_file"]
 
 
 def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree, monkeypatch):
-    # The second publishes all at once between any two steps of the first, which goes on with what is left to it.
+    # The second publishes all at once between any two steps of the first, which goes on with what
+    # is left to it.
     plan = plan_of(refs, run)
     publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     expected = without_run(tree(run.output))
@@ -671,7 +674,8 @@ def test_the_ledger_balances_where_fractions_leave_most_out_and_a_split_is_fille
     assert ledger["listed"] == 40 == ledger["written"] + ledger["left_out"]["fraction"]
     assert outcome["notes"] == [
         "split test would have been empty: it was given the nearest images",
-        f"splits.fractions sum to 0.4001: {ledger['left_out']['fraction']} of 40 images are in no split",
+        f"splits.fractions sum to 0.4001: {ledger['left_out']['fraction']} of 40 images are in no "
+        "split",
     ]
 
 

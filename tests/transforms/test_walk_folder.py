@@ -134,7 +134,10 @@ def test_a_folder_that_cannot_be_read_is_fatal(tmp_path, monkeypatch):
 def test_a_folder_that_vanishes_meanwhile_is_fatal(tmp_path, monkeypatch):
     write(tmp_path, "a/1.jpg")
     failing_scandir(monkeypatch, "a", FileNotFoundError(2, "No such file or directory"))
-    detail = "the folder cannot be read (no such file or directory): make it readable, or add it to ignore"
+    detail = (
+        "the folder cannot be read (no such file or directory): make it readable, or add it to "
+        "ignore"
+    )
     assert walk(tmp_path) == [notice("a", "fatal", "unreadable_folder", detail)]
 
 

@@ -1,7 +1,7 @@
 """The members of tar and zip archives: where each is, and whether it may be read.
 
-In a tar archive, they are found from header to header, without reading the contents between them; in a zip archive, in
-its directory, and each is checked against its own header.
+In a tar archive, they are found from header to header, without reading the contents between them;
+in a zip archive, in its directory, and each is checked against its own header.
 """
 
 import re
@@ -84,8 +84,8 @@ class Limits:
 def check_names(members: Iterable[Member]) -> Iterator[Member]:
     """Normalizes members' names, from which keys are made, and refuses members with invalid names.
 
-    Names are only compared and printed, never opened. Those that lead out of the folder are refused all the same: they
-    are malicious.
+    Names are only compared and printed, never opened. Those that lead out of the folder are refused
+    all the same: they are malicious.
     """
     seen: set[int] = set()
     for number, member in enumerate(members, start=1):
@@ -242,7 +242,10 @@ def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
     if info.flag_bits & _ENCRYPTED or info.compress_type not in (STORED, DEFLATED):
         return "it is encrypted, or packed by another method than stored and deflated"
     if info.file_size > PIECE_BYTES and info.file_size > limits.ratio * info.compress_size:
-        return f"it would unpack to more than {limits.ratio} times its size, the limit of source.max_ratio"
+        return (
+            f"it would unpack to more than {limits.ratio} times its size, the limit of "
+            "source.max_ratio"
+        )
     return limits.refuse_large(max(info.file_size, info.compress_size))
 
 

@@ -1,6 +1,7 @@
 """Images as arrays in files: .npy and IDX files, plain or gzipped, and members of .npz archives.
 
-The files' headers alone locate the images: stacks of images of one size, and their labels. Nothing is ever unpickled.
+The files' headers alone locate the images: stacks of images of one size, and their labels. Nothing
+is ever unpickled.
 """
 
 import io
@@ -36,7 +37,8 @@ from recordmill.transforms.inputs.archive_members import Limits, zip_members
 from recordmill.transforms.inputs.named_files import DataFile, explain_os_error, locate
 
 LONGEST_HEADER = 12_000
-"""The most bytes of a header: numpy accepts longer ones only with `max_header_size` or `allow_pickle`."""
+"""The most bytes of a header: numpy accepts longer ones only with `max_header_size` or
+`allow_pickle`."""
 
 _NPY_READERS = {(1, 0): npy.read_array_header_1_0, (2, 0): npy.read_array_header_2_0}
 
@@ -75,8 +77,9 @@ class ArrayHeader:
 def parse_header(data: bytes) -> ArrayHeader:
     """Parses the header of a .npy file, or of an IDX file, the format of MNIST (http://yann.lecun.com/exdb/mnist/).
 
-    An IDX file has two zero bytes, the type of the values (8: unsigned bytes), the number of dimensions, and each
-    dimension as a big-endian 32-bit number. The values follow in row-major order.
+    An IDX file has two zero bytes, the type of the values (8: unsigned bytes), the number of
+    dimensions, and each dimension as a big-endian 32-bit number. The values follow in row-major
+    order.
 
     Args:
         data: the file's first `LONGEST_HEADER` bytes, or all of them.
@@ -193,7 +196,8 @@ def find_labels(file: DataFile, name: str) -> Place | None:
         name: the name of the label file, with or without `.gz`.
 
     Raises:
-        Rejected: `bad_labels`: it is a link that points outside the input, not a file, or cannot be read.
+        Rejected: `bad_labels`: it is a link that points outside the input, not a file, or cannot be
+            read.
     """
     plain = posixpath.join(file.folder, name.removesuffix(".gz"))
     for candidate in (plain, f"{plain}.gz"):
@@ -240,7 +244,8 @@ def find_members(file: ImageRef) -> dict[str, Place]:
 Order = Literal["interleaved", "planar"]
 
 SHAPE_FIELD = "array_shape"
-"""The field of `ImageRef.features` with the image's shape, for `read_stacked_image`; it is not a feature."""
+"""The field of `ImageRef.features` with the image's shape, for `read_stacked_image`; it is not a
+feature."""
 
 LONGEST_LABEL = 4096
 """The most bytes of a label; numpy stores every text of an array with the length of the longest."""
@@ -295,7 +300,8 @@ def list_stack(
 def check_images(header: ArrayHeader, order: Order) -> None:
     """Raises Rejected, `bad_array`, unless an array contains images.
 
-    The shape is N x height x width, or has 1 or 3 channels too: last, or with `planar` before the height.
+    The shape is N x height x width, or has 1 or 3 channels too: last, or with `planar` before the
+    height.
     """
     shape = header.shape
     channels = (
@@ -338,7 +344,10 @@ def read_labels(place: Place, count: int) -> list[int] | list[str]:
         header = place.read_header()
         is_label = header.dtype.kind in "iuU" and header.dtype.itemsize <= LONGEST_LABEL
         if not is_label or header.shape not in ((count,), (count, 1)):
-            wanted = f"an integer, or a text of at most {LONGEST_LABEL:,} bytes, for each of {count:,} images"
+            wanted = (
+                f"an integer, or a text of at most {LONGEST_LABEL:,} bytes, for each of "
+                f"{count:,} images"
+            )
             raise bad_array(
                 f"{header.dtype}, {header.described} is not an array of labels: {wanted}"
             )
@@ -355,7 +364,8 @@ def name_labels(labels: list[int] | list[str], classes: Mapping[str, int]) -> li
 
     Args:
         labels: numbers or names.
-        classes: numbers by class name; empty if each number is its own class, named as it is written.
+        classes: numbers by class name; empty if each number is its own class, named as it is
+            written.
     """
     names: dict[int | str, str] = {number: name for name, number in classes.items()}
     names |= {label: str(label) for label in labels if label not in names}
@@ -379,7 +389,8 @@ def read_stacked_image(ref: ImageRef, max_bytes: int, order: Order) -> tuple[byt
 def interleave(planes: bytes, channels: int) -> bytes | bytearray:
     """Reorders consecutive planes so that each pixel's channels are together.
 
-    For 32 x 32 x 3, it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us, including the array.
+    For 32 x 32 x 3, it takes half the time of copying numpy's transposed view: 3.4 of 6.4 us,
+    including the array.
     """
     if channels == 1:
         return planes

@@ -1,8 +1,9 @@
 """Names of classes that are numbers in the data, from settings or from a file.
 
-A text file has one name per line. Writers of TFRecords leave one of these next to them: `labels.txt`, with one name per
-line, or `id:name` as TF-Slim writes it; or TensorFlow Datasets' `FEATURE.labels.txt`. `label_map.pbtxt`, the Object
-Detection API's, is refused: its Examples usually have the names too.
+A text file has one name per line. Writers of TFRecords leave one of these next to them:
+`labels.txt`, with one name per line, or `id:name` as TF-Slim writes it; or TensorFlow Datasets'
+`FEATURE.labels.txt`. `label_map.pbtxt`, the Object Detection API's, is refused: its Examples
+usually have the names too.
 """
 
 import posixpath
@@ -51,7 +52,8 @@ def number_classes(classes: Sequence[str] | int, key: str = "") -> dict[str, int
     where = f"{key}: " if key else ""
     if isinstance(classes, int) and not 0 <= classes <= MOST_CLASSES:
         raise ValueError(
-            f"{where}there cannot be {classes:,} classes: give names, or a number up to {MOST_CLASSES:,}"
+            f"{where}there cannot be {classes:,} classes: give names, or a number up to "
+            f"{MOST_CLASSES:,}"
         )
     names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
     numbers = {name: number for number, name in enumerate(names)}
@@ -115,7 +117,8 @@ def split_names(text: str) -> list[str]:
     names = [line.strip() for line in text.rstrip().splitlines()]
     if "" in names:
         raise ValueError(
-            f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name the class"
+            f"line {names.index('') + 1} is blank, and a name follows: remove the line, or name "
+            "the class"
         )
     return names
 
@@ -133,8 +136,9 @@ class LabelFiles:
 
     Attributes:
         file: the file of Examples.
-        name: the file of names: a path relative to that file's folder, or a full path or URL; `auto`: a known name next
-            to the Examples, or in a folder above them in the input; empty: none.
+        name: the file of names: a path relative to that file's folder, or a full path or URL;
+            `auto`: a known name next to the Examples, or in a folder above them in the input;
+            empty: none.
         listed: the names themselves; no file is searched for then.
     """
 
@@ -149,7 +153,8 @@ class LabelFiles:
         """Where names were found, and the names by number; both empty if there are none.
 
         Args:
-            convention: the Examples' convention, whose label features TensorFlow Datasets names its file after.
+            convention: the Examples' convention, whose label features TensorFlow Datasets names its
+                file after.
             first: the number of the first class, if the file has no numbers.
 
         Raises:

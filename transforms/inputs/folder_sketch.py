@@ -78,14 +78,16 @@ class FolderSketch:
     """A sketch of an input.
 
     Attributes:
-        names: the contents of the input itself (key: the empty string), of the folders in it, and of a few annotation
-            folders below those (`train/labels`); of a large input, not all folders.
-        heads: the first bytes of some files, by path: at most 1 KiB. For Parquet, the columns and the first row as CSV;
-            for an archive, its first label, as `shard.tar/.cls`.
+        names: the contents of the input itself (key: the empty string), of the folders in it, and
+            of a few annotation folders below those (`train/labels`); of a large input, not all
+            folders.
+        heads: the first bytes of some files, by path: at most 1 KiB. For Parquet, the columns and
+            the first row as CSV; for an archive, its first label, as `shard.tar/.cls`.
         archives: the contents of some archives, by path.
-        only: the file's name if the input is a single file, otherwise empty. If it is a table or a JSON file, `names`
-            includes the images next to it.
-        root: the full path or URL of the input, with which cells of tables may begin; empty: unknown.
+        only: the file's name if the input is a single file, otherwise empty. If it is a table or a
+            JSON file, `names` includes the images next to it.
+        root: the full path or URL of the input, with which cells of tables may begin; empty:
+            unknown.
     """
 
     names: Mapping[str, Names] = field(default_factory=dict)
@@ -188,7 +190,8 @@ class Recognised:
     Attributes:
         settings: the settings, as a user would write them in YAML.
         why: the files that led to them: the end of a sentence `it looks like ...`.
-        is_firm: whether the names are good evidence; if not, this is used only if nothing else fits.
+        is_firm: whether the names are good evidence; if not, this is used only if nothing else
+            fits.
         needs: what the user must say or do first, as a sentence; empty: nothing.
         needed_keys: YAML keys with which the user has said or done it.
     """
@@ -249,8 +252,8 @@ def given_splits(
 ) -> dict[str, Any]:
     """The settings that map words to splits; `key` is `from_source` or `from_folders`.
 
-    Empty if no word is a split word, or a word is empty. Any other word becomes a split of its own name, unless `known`
-    has its split.
+    Empty if no word is a split word, or a word is empty. Any other word becomes a split of its own
+    name, unless `known` has its split.
     """
     order = list(dict.fromkeys(SPLIT_NAMES.values()))
     splits = {word: split_of(word) or (known or {}).get(word, "") for word in set(words)}

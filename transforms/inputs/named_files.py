@@ -75,7 +75,8 @@ class DataFile:
     ) -> Iterator[Listed]:
         """Yields an image that the file describes, after any classes to announce.
 
-        The image gets the file's split. If it does not exist or is outside the input, a rejection is yielded instead.
+        The image gets the file's split. If it does not exist or is outside the input, a rejection
+        is yielded instead.
 
         Args:
             below: the image's path below the root, or its full path.
@@ -113,8 +114,8 @@ def resolve_inside(root: str, path: str) -> str:
         path: relative to it, `/`-separated; or the full path or URL of something below it.
 
     Raises:
-        Rejected: it leads elsewhere, is on another store, or is not a path. The message does not name the root, so
-            that it is the same on every machine.
+        Rejected: it leads elsewhere, is on another store, or is not a path. The message does not
+            name the root, so that it is the same on every machine.
     """
     prefix = root.rstrip("/") + "/"
     below = path[len(prefix) :] if path.startswith(prefix) else path
@@ -167,7 +168,8 @@ def read_sibling(uri: str, max_bytes: int = MAX_BYTES) -> bytes:
 
     Args:
         uri: where it should be.
-        max_bytes: the most that is read. Formats whose files describe many images, or contain one, need more.
+        max_bytes: the most that is read. Formats whose files describe many images, or contain one,
+            need more.
 
     Raises:
         NoFileError: it does not exist.
@@ -186,7 +188,8 @@ def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
     """Reads a JSON file that describes images, with or without a byte order mark, into a model.
 
     Raises:
-        Rejected: `bad_annotations`: it cannot be read, or does not fit the model; the message says where.
+        Rejected: `bad_annotations`: it cannot be read, or does not fit the model; the message says
+            where.
         Exception: the store failed at every try.
     """
     try:

@@ -14,10 +14,12 @@ import re2
 from recordmill.schemas.settings.source import ListingSettings
 
 Ignore = Callable[[str, bool], str]
-"""Takes a path and whether it is a folder; returns the reason code for ignoring it, or the empty string."""
+"""Takes a path and whether it is a folder; returns the reason code for ignoring it, or the empty
+string."""
 
 MAX_LETTERS = 1000
-"""The longest pattern: search time grows with its length, and at two thousand a name can take seconds."""
+"""The longest pattern: search time grows with its length, and at two thousand a name can take
+seconds."""
 
 
 @cache
@@ -30,7 +32,8 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
         groups: named groups that it must have.
 
     Raises:
-        ValueError: it is not a regular expression, or lacks a group; one sentence that names the key.
+        ValueError: it is not a regular expression, or lacks a group; one sentence that names the
+            key.
     """
     if len(pattern) > MAX_LETTERS:
         raise ValueError(

@@ -71,8 +71,14 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     for label, folders in sorted(nested.items())[:1]:
         advice = "if those are the classes, set source.class_from=last_folder"
         if all(map(split_of, folders)):
-            advice = f"if those are splits, put their folders around those of the classes, as in {min(folders)}/{label}"
-        yield f"the images of class {label} are in folders of their own, {show_names(sorted(folders))}: {advice}"
+            advice = (
+                "if those are splits, put their folders around those of the classes, as in "
+                f"{min(folders)}/{label}"
+            )
+        yield (
+            f"the images of class {label} are in folders of their own, "
+            f"{show_names(sorted(folders))}: {advice}"
+        )
 
 
 def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
@@ -103,8 +109,9 @@ MOST_PER_SHARD = 1_000_000
 OUTSIDE_PLAN_ID = frozenset(
     {"max_rejected", "expect", "analyze", "report", *(each.name for each in fields(About))}
 )
-"""Settings that change no byte of a shard. So a run that exceeded a limit can continue with a higher one, and a
-description, or anything computed from the finished dataset, can be added later."""
+"""Settings that change no byte of a shard. So a run that exceeded a limit can continue with a
+higher one, and a description, or anything computed from the finished dataset, can be added
+later."""
 
 Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
 
@@ -116,8 +123,10 @@ class ReusableDataset:
     Attributes:
         folder: its folder.
         run: the id of the run that made it; another run may replace it.
-        same_source: whether the same settings read its sources, so an unchanged source gives the same content.
-        same_images: whether a conversion would store the same images, so other records can contain them.
+        same_source: whether the same settings read its sources, so an unchanged source gives the
+            same content.
+        same_images: whether a conversion would store the same images, so other records can contain
+            them.
         same_files: whether the same records give the same file.
     """
 
@@ -134,8 +143,8 @@ class Plan:
 
     Attributes:
         plan_id: identifies the dataset's contents: equal ids, equal bytes.
-        action: `convert`; `preview`, writing nothing; `finish` a publication that was cut; `keep` the dataset there;
-            `refuse`; or `fail`.
+        action: `convert`; `preview`, writing nothing; `finish` a publication that was cut; `keep`
+            the dataset there; `refuse`; or `fail`.
         sentence: why, unless the action is `convert`.
         selection: how images are assigned to splits.
         starts: the first order hash of each shard, by split.
@@ -147,7 +156,8 @@ class Plan:
         about: a description of the dataset for people.
         estimated_bytes: expected size of the files, by split.
         found_run: the id of the run that made the dataset found in the output, if any.
-        output: the folder of the dataset, once it is chosen: the run's output, or a version's folder below it.
+        output: the folder of the dataset, once it is chosen: the run's output, or a version's
+            folder below it.
         version: the name of the version's folder; empty without versions.
         previous: the folder of the dataset that this one replaces.
         reuse: earlier datasets whose images may be stored again.
@@ -277,7 +287,8 @@ def _cut_split(plan: Plan, name: str, split: SplitSummary, settings: DatasetSett
     plan.starts[name] = starts
     if len(starts) < wanted and split.references:
         plan.notes.append(
-            f"split {name} is written in {len(starts)} shards, not {wanted}: the others would be empty"
+            f"split {name} is written in {len(starts)} shards, not {wanted}: the others would be "
+            "empty"
         )
 
 
@@ -327,18 +338,27 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     layout = ExampleLayout(settings)
     if summary.boxes and not layout.stores_boxes:
         what = f"{say_count(summary.boxes, 'box', 'is')} in no Example"
-        yield f"{what}: the convention ({layout.convention.title}) stores no boxes, tf_object_detection and tfds do"
+        yield (
+            f"{what}: the convention ({layout.convention.title}) stores no boxes, "
+            "tf_object_detection and tfds do"
+        )
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
         remedy = settings.source.remedies.get("not_stored", "")
         yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
     if count := summary.ignored["without_annotation"]:
-        yield f"{say_count(count, 'image', 'has')} no usable annotation, and {'is' if count == 1 else 'are'} ignored"
+        yield (
+            f"{say_count(count, 'image', 'has')} no usable annotation, and "
+            f"{'is' if count == 1 else 'are'} ignored"
+        )
     if unsplit := summary.left_out["fraction"]:
         total, of = (
             sum(settings.splits.fractions.values()),
             format_count(summary.references + unsplit, settings.unit),
         )
-        yield f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} {'is' if unsplit == 1 else 'are'} in no split"
+        yield (
+            f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} "
+            f"{'is' if unsplit == 1 else 'are'} in no split"
+        )
 
 
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
@@ -348,7 +368,10 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
     if settings.limit_per_class is not None and summary.boxes:
-        return f"limit_per_class needs images with one label each, and there are {summary.boxes:,} boxes: remove it"
+        return (
+            f"limit_per_class needs images with one label each, and there are {summary.boxes:,} "
+            "boxes: remove it"
+        )
     if summary.references or summary.rejected:
         return ""
     if summary.left_out:
@@ -375,8 +398,14 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
         if summary.rejected:  # images of the split may be among them
-            rejected = f"{summary.rejected.total():,} rejected, such as {min(summary.rejected_examples.values())}"
-            return f"no {unit} was found for split {empty[0]}, and {rejected}: correct that, or remove it from {key}"
+            rejected = (
+                f"{summary.rejected.total():,} rejected, such as "
+                f"{min(summary.rejected_examples.values())}"
+            )
+            return (
+                f"no {unit} was found for split {empty[0]}, and {rejected}: correct that, or "
+                f"remove it from {key}"
+            )
         plan.notes.extend(
             f"no {unit} was found for split {name}, which {key} names" for name in empty
         )
@@ -405,7 +434,10 @@ def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[st
     ]
     for distance, label, name, count, share in sorted(off, reverse=True)[:1]:
         if distance > 2:
-            has = f"split {name} has {count:,} {settings.unit}s of class {label}, whose share is {share:,}"
+            has = (
+                f"split {name} has {count:,} {settings.unit}s of class {label}, whose share is "
+                f"{share:,}"
+            )
             yield f"groups are kept whole: {has}"
 
 

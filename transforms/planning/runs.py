@@ -39,7 +39,8 @@ class RunSettings:
         versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether only to plan.
-        names_convention: whether the user or the layout names a convention: only then may it be one without boxes.
+        names_convention: whether the user or the layout names a convention: only then may it be one
+            without boxes.
         writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
         threads: images decoded at once in one process; 0 for one per processor.
         processes: the number of processes that convert images, including this one.
@@ -72,8 +73,9 @@ def claim_output(
 ) -> None:
     """Writes a run's claim to its plan's staging folder, and removes the outcome of the plan's last failed run.
 
-    A run writes its claim before it looks for others: of two plans that start at once, at least one sees the other. The
-    claim says how many shards and references there are, for commands that follow the run.
+    A run writes its claim before it looks for others: of two plans that start at once, at least one
+    sees the other. The claim says how many shards and references there are, for commands that
+    follow the run.
 
     Raises:
         OSError: the claim cannot be written.
@@ -118,7 +120,8 @@ def release_claim(output: str, plan_id: str, run_id: str) -> None:
 def release_claims(output: str, run_id: str) -> None:
     """Deletes a run's claims, whatever its plan, after it has ended without its last step.
 
-    The files of `--writer=beam`, in a folder named after the run, are deleted, too: no run resumes them.
+    The files of `--writer=beam`, in a folder named after the run, are deleted, too: no run resumes
+    them.
     """
     with suppress(
         OSError
@@ -146,7 +149,8 @@ def remove_staging(output: str, plan_id: str, run_id: str) -> None:
 def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> str:
     """A sentence on a run that is at work in one of an output's staging folders; empty if none is found.
 
-    A run deletes its claim when it ends. For processes of this machine, it is also checked whether they still exist.
+    A run deletes its claim when it ends. For processes of this machine, it is also checked whether
+    they still exist.
 
     Args:
         output: the folder.
@@ -158,7 +162,10 @@ def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> 
             host = claim.get("host")
             if _is_at_work(claim) or (elsewhere and host not in (None, socket.gethostname())):
                 who = f"{name}, process {claim.get('process')} on {host} since {claim.get('since')}"
-                advice = f"wait for it, or choose another output; if that run has ended, use --discard or delete {name}"
+                advice = (
+                    "wait for it, or choose another output; if that run has ended, use "
+                    f"--discard or delete {name}"
+                )
                 return f"{output} is in use by another run ({who}): {advice}"
     return ""
 

@@ -24,9 +24,11 @@ class SplitCutoffs:
 
     Attributes:
         cutoff: images whose `take` hash is at least this are left out by `limit`.
-        class_bounds: for stratified splits, the upper ends of the splits' ranges of hashes, by class.
-        moved: the splits of hashes that do not follow the ranges: those that fill a split and, if stratified, those of
-            groups with several classes; the empty string for a hash that is left out.
+        class_bounds: for stratified splits, the upper ends of the splits' ranges of hashes, by
+            class.
+        moved: the splits of hashes that do not follow the ranges: those that fill a split and, if
+            stratified, those of groups with several classes; the empty string for a hash that is
+            left out.
         class_cutoffs: the same as `cutoff` for `limit_per_class`, by label.
     """
 
@@ -48,7 +50,8 @@ class ImageSplitter:
     Attributes:
         seed: the dataset's seed.
         selection: the cutoffs.
-        middles: the middle of each split's range of hashes; empty unless splits are plain ranges of hashes.
+        middles: the middle of each split's range of hashes; empty unless splits are plain ranges of
+            hashes.
     """
 
     def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
@@ -79,13 +82,14 @@ def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]
     """The ranges of hashes that give one class its exact shares.
 
     Args:
-        numbers: the split hashes of the class's images; images of the same group have the same hash.
+        numbers: the split hashes of the class's images; images of the same group have the same
+            hash.
         settings: the shares.
 
     Returns:
-        Upper ends as in `split_bounds`, with `round(n * share)` images between them, counted cumulatively. An end
-        within a group moves to the nearer edge of the group, so a split's count differs from its share by no more than
-        the largest group.
+        Upper ends as in `split_bounds`, with `round(n * share)` images between them, counted
+        cumulatively. An end within a group moves to the nearer edge of the group, so a split's
+        count differs from its share by no more than the largest group.
     """
     ranked = [*sorted(numbers), HASH_RANGE]
     ends = [round(len(numbers) * share) for share in accumulate(settings.fractions.values())]
@@ -107,13 +111,13 @@ def fill_empty_splits(
 
     Args:
         counts: images by split, according to the hashes.
-        nearest: for each split the (distance, hash) of the distinct hashes nearest to it, ascending; at most one more
-            than there are splits.
+        nearest: for each split the (distance, hash) of the distinct hashes nearest to it,
+            ascending; at most one more than there are splits.
         settings: the splits.
 
     Returns:
-        Splits by hash, for `SplitCutoffs.moved`; no split is emptied to fill another. An empty split for which no hash
-        can be spared is left out of the result.
+        Splits by hash, for `SplitCutoffs.moved`; no split is emptied to fill another. An empty
+        split for which no hash can be spared is left out of the result.
     """
     names, bounds = settings.names, split_bounds(settings)
     home = {number: bisect_right(bounds, number) for near in nearest.values() for _, number in near}

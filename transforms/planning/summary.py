@@ -66,8 +66,8 @@ class HashHistogram(Totals):
             parts: how many ranges are wanted; at least 1.
 
         Returns:
-            The first hash of each range, ascending, starting with 0: as many as wanted, or one per occupied bin if
-            there are fewer of them.
+            The first hash of each range, ascending, starting with 0: as many as wanted, or one per
+            occupied bin if there are fewer of them.
         """
         places = sorted(self.bins)
         parts = max(1, min(parts, len(places)))
@@ -77,7 +77,8 @@ class HashHistogram(Totals):
         ]  # the weight below each place
         starts, index = [0], 0
         for part in range(1, parts):
-            # A range ends when its share of the weight is reached, or when each later range needs one of the bins left.
+            # A range ends when its share of the weight is reached, or when each later range needs
+            # one of the bins left.
             due = bisect_left(before, -(-before[-1] * part // parts))
             index = max(index + 1, min(due, len(places) - parts + part))
             starts.append(places[index] << self.shift)
@@ -134,15 +135,18 @@ class Summary(Totals):
         rejected_examples: for each reason the first of them by key, in words.
         left_out: images that `limit` or the fractions leave out, by reason.
         splits: the images to convert, by split.
-        nearest: for each split the (distance, hash) of the distinct split hashes nearest to the middle of its range.
-        labels: all labels, even of images that are left out: a trial run of a few images has the full run's ids.
+        nearest: for each split the (distance, hash) of the distinct split hashes nearest to the
+            middle of its range.
+        labels: all labels, even of images that are left out: a trial run of a few images has the
+            full run's ids.
         numbers: the numbers that sources announced for classes, by class.
         boxes: boxes of the images to convert, and of those that were rejected when listed.
         box_labels: boxes of the images to convert by their label.
         naming_files: files that name images, such as annotations and manifests.
         not_stored: values that have no place in a record, by kind.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
-        planned_digest: the same for everything that goes to shards: images that are not left out, and rejected things.
+        planned_digest: the same for everything that goes to shards: images that are not left out,
+            and rejected things.
         versions: the sum of `version_digest_of` of the same things as in `digest`.
         newest: the latest modification time of these files, in nanoseconds; 0 if none has one.
         sample: (order hash, `repr` of the reference, reference) of some images, chosen by hash.
@@ -255,7 +259,10 @@ class Summary(Totals):
                 or names.setdefault(number, name) != name
             ):
                 self.problems_found += 1
-                text = f"class {name!r} has number {number}, which contradicts what another file says of it"
+                text = (
+                    f"class {name!r} has number {number}, which contradicts what another file "
+                    "says of it"
+                )
                 _keep_lowest(
                     self.problems, f"{classes.uri}: {text}".removeprefix(": "), most=MESSAGES_KEPT
                 )
@@ -276,7 +283,8 @@ class Summary(Totals):
             within.bytes += size
             within.histogram.add(hashes.order, size)
             if len(self.sample) < SAMPLE_SIZE or hashes.order <= self.sample[-1][0]:
-                # Compared by text, because references with the same key (reported later) have no order.
+                # Compared by text, because references with the same key (reported later) have no
+                # order.
                 _keep_lowest(self.sample, (hashes.order, repr(ref), ref), most=SAMPLE_SIZE)
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)

@@ -1,11 +1,12 @@
 """Duplicates within a dataset, images of the same bytes and pairs that look alike; and images that changed their split.
 
-No image is read to find them. Images of the same bytes have the same digest: workers group the digests of all shards,
-and fetch the rows of digests that occur several times. Pairs that look alike have difference hashes within a small
-Hamming distance. They are found during publication, from one hash per image, without comparing all pairs.
+No image is read to find them. Images of the same bytes have the same digest: workers group the
+digests of all shards, and fetch the rows of digests that occur several times. Pairs that look alike
+have difference hashes within a small Hamming distance. They are found during publication, from one
+hash per image, without comparing all pairs.
 
-Images in another split than in the replaced dataset matter since models may have been trained on its test images. They
-are compared by their bytes, so renamed files are found, too.
+Images in another split than in the replaced dataset matter since models may have been trained on
+its test images. They are compared by their bytes, so renamed files are found, too.
 """
 
 import errno
@@ -37,13 +38,15 @@ from recordmill.transforms.shards.shard_files import Column, Digests, as_numbers
 Hashes = NDArray[np.uint64]
 
 MOST_BITS = 5
-"""The most bits by which look-alikes differ. Of copies of 120 photographs at half the size, at 224 rows, 20 % brighter,
-at quality 20, or as PNG, 98 to 100 % differed in no more; of 7,140 pairs of strangers, the closest differed in 12."""
+"""The most bits by which look-alikes differ. Of copies of 120 photographs at half the size, at 224
+rows, 20 % brighter, at quality 20, or as PNG, 98 to 100 % differed in no more; of 7,140 pairs of
+strangers, the closest differed in 12."""
 
 MOST_PAIRS = 10_000
 """The most pairs that are listed."""
 
-_FEW = 256  # so few hashes are all compared with each other: faster than sorting them about sixty times
+# So few hashes are all compared with each other: faster than sorting them about sixty times.
+_FEW = 256
 _MOST_COMPARISONS = 300_000_000  # about ten seconds: ten times what a million random hashes need
 _MOST_FOUND = 4_000_000  # pairs in memory, each of them perhaps about sixty times
 
@@ -68,8 +71,8 @@ def find_near_pairs(
 
     In each pair, the lower place comes first; pairs are sorted by distance, then by place.
 
-    Equal hashes are paired only with the first of them, which represents them in other pairs: n pictures of one colour
-    give n - 1 pairs.
+    Equal hashes are paired only with the first of them, which represents them in other pairs: n
+    pictures of one colour give n - 1 pairs.
 
     Args:
         hashes: one for each different picture.
@@ -109,7 +112,8 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[Pairs, bool]:
             )
             order = np.argsort(band)
             ordered = band[order]
-            # Equal bands are neighbours: each place is compared with the next, then with the one after it, ...
+            # Equal bands are neighbours: each place is compared with the next, then with the one
+            # after it, ...
             places, step = np.arange(len(unique) - 1), 1
             while len(places := places[ordered[places] == ordered[places + step]]):
                 comparisons -= len(places)
@@ -129,8 +133,8 @@ def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: in
     Args:
         hashes: one for each picture.
         parts: the number of the part that each belongs to.
-        comparisons: the most comparisons, a few seconds of work; if they do not suffice, only hashes of the smallest
-            parts are compared with all others.
+        comparisons: the most comparisons, a few seconds of work; if they do not suffice, only
+            hashes of the smallest parts are compared with all others.
     """
     sizes, best, least = np.bincount(parts), np.zeros((0, 2), np.int64), 65
     order = np.lexsort((parts, sizes[parts]))[
@@ -154,8 +158,9 @@ Place = tuple[str, int]
 
 
 Copies = tuple[Place, list[tuple[str, bytes]] | None]
-"""A shard's images whose digests occur several times: the SHA-256 of each, and its key, split and class as JSON; in the
-order of the records. None if the shard is no longer in staging, because another run has published it."""
+"""A shard's images whose digests occur several times: the SHA-256 of each, and its key, split and
+class as JSON; in the order of the records. None if the shard is no longer in staging, because
+another run has published it."""
 
 
 @dataclass
@@ -295,11 +300,12 @@ def find_look_alikes(
 ) -> tuple[Iterator[DuplicateGroup], bool]:
     """Finds pairs of images with different bytes whose difference hashes are close.
 
-    Of images with the same bytes, the first stands for all. Pictures that look like a blank page or a plain gradient
-    are left out: their hashes say nothing about them.
+    Of images with the same bytes, the first stands for all. Pictures that look like a blank page or
+    a plain gradient are left out: their hashes say nothing about them.
 
     Returns:
-        The pairs and, if asked for, the closest pair in different splits; and whether no pairs are missing.
+        The pairs and, if asked for, the closest pair in different splits; and whether no pairs are
+        missing.
     """
     contents, first = np.unique(read_numbers(staging, reports, "contents"), return_index=True)
     distinctive = are_distinctive(hashes[first])
@@ -372,7 +378,10 @@ def compare_splits(
         sum(each.records for each in parts) for parts in (marker.splits.values(), reports)
     )
     if before + after > MOST_COMPARED:
-        yield f"whether {unit}s have moved between splits was not checked: they are more than {MOST_COMPARED:,}"
+        yield (
+            f"whether {unit}s have moved between splits was not checked: they are more than "
+            f"{MOST_COMPARED:,}"
+        )
         return
     try:
         old = {
@@ -386,7 +395,10 @@ def compare_splits(
         TypeError,
         ValueError,
     ):  # perhaps the reason for replacing it
-        yield f"whether {unit}s have moved between splits is not known: sidecars of the replaced dataset are damaged"
+        yield (
+            f"whether {unit}s have moved between splits is not known: sidecars of the replaced "
+            "dataset are damaged"
+        )
         return
     by_split = groupby(sorted(reports, key=attrgetter("place")), attrgetter("split"))
     moved = count_moved(
@@ -396,7 +408,10 @@ def compare_splits(
         ways = ", ".join(
             f"{count:,} from {left} to {entered}" for (left, entered), count in moved.most_common()
         )
-        what = f"{say_count(moved.total(), unit, 'is')} in another split than in the dataset that is replaced"
+        what = (
+            f"{say_count(moved.total(), unit, 'is')} in another split than in the dataset that "
+            "is replaced"
+        )
         yield f"{what}: {ways}"
 
 

@@ -24,7 +24,8 @@ LARGE_IMBALANCE = 10
 """The least ratio of the largest class to the smallest that is worth a look."""
 
 LARGE_GROWTH = 1.5
-"""Re-encoded images are worth a look if they are more than this many times as large as their files."""
+"""Re-encoded images are worth a look if they are more than this many times as large as their
+files."""
 
 
 def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings) -> list[Remark]:
@@ -72,7 +73,10 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
                 "classes",
             )
     if unused := sorted(name for name, count in counts.items() if not count):
-        what = f"{len(unused):,} of {format_count(classes, 'class')} {'has' if len(unused) == 1 else 'have'} no {of}"
+        what = (
+            f"{len(unused):,} of {format_count(classes, 'class')} "
+            f"{'has' if len(unused) == 1 else 'have'} no {of}"
+        )
         yield Remark(f"{what} at all: {show_names(unused)}.", "classes")
     if unlabelled:
         whole = format_count(sum(split.records for split in marker.splits.values()), marker.unit)
@@ -96,13 +100,19 @@ def _find_boxes(marker: Marker) -> Iterator[Remark]:
     }
     if dropped := sum(count_dropped(boxes).values()):
         reasons = show_dropped(marker.dropped_boxes or {})
-        what = f"{dropped:,} of {format_count(boxes['listed'], 'box')} {'was' if dropped == 1 else 'were'} dropped"
+        what = (
+            f"{dropped:,} of {format_count(boxes['listed'], 'box')} "
+            f"{'was' if dropped == 1 else 'were'} dropped"
+        )
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
         lone = marker.ledger.ignored.get(
             "read_only_with_images", 0
         )  # their names may differ from the images'
-        extra = f"; {format_count(lone, 'annotation file')} without an image {'is' if lone == 1 else 'are'} ignored"
+        extra = (
+            f"; {format_count(lone, 'annotation file')} without an image "
+            f"{'is' if lone == 1 else 'are'} ignored"
+        )
         yield Remark(f"{said}{extra if lone else ''}.", "boxes")
 
 

@@ -1,11 +1,12 @@
 """A dataset that is complete in staging: its marker, the names of its files, and its publication.
 
-The switch from an old dataset to a new one has an order that can be interrupted at any point. The new dataset is
-complete in staging before anything in the output is touched. Then the old marker is deleted, then the old files; the
-new files are moved in, and the new marker comes last. Readers of the marker see all of the old dataset, no marker, or
-all of the new one. If a run is interrupted, the next one finishes the switch. Files are on the disk before the marker
-that names them, so a power cut is no worse than a kill. If a file cannot be renamed, the new ones go back to staging:
-no half dataset remains anywhere.
+The switch from an old dataset to a new one has an order that can be interrupted at any point. The
+new dataset is complete in staging before anything in the output is touched. Then the old marker is
+deleted, then the old files; the new files are moved in, and the new marker comes last. Readers of
+the marker see all of the old dataset, no marker, or all of the new one. If a run is interrupted,
+the next one finishes the switch. Files are on the disk before the marker that names them, so a
+power cut is no worse than a kill. If a file cannot be renamed, the new ones go back to staging: no
+half dataset remains anywhere.
 """
 
 import errno
@@ -197,10 +198,12 @@ class StagedDataset:
     """A dataset whose shards are finished and not yet published.
 
     Attributes:
-        marker: the marker without its `run` part; `files` still lacks the files that describe the dataset.
+        marker: the marker without its `run` part; `files` still lacks the files that describe the
+            dataset.
         settings: what the dataset is.
         shards: the shards under their final names, in the order of their splits' names.
-        reports: of all shards, even of those without records, whose sidecars list only rejected images.
+        reports: of all shards, even of those without records, whose sidecars list only rejected
+            images.
         folder: where the shards are until they are published; see `path_of`.
         images: totals over all images.
         remarks: what is worth a look.
@@ -293,7 +296,8 @@ def stage_dataset(
 ) -> None:
     """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
 
-    Files that may differ between runs of one plan have this run's id in their names: another may work at the same time.
+    Files that may differ between runs of one plan have this run's id in their names: another may
+    work at the same time.
 
     Args:
         dataset: the new dataset.
@@ -316,15 +320,7 @@ def stage_dataset(
         [REJECTED, REJECTED],
         [DUPLICATES, DUPLICATES],
     ]
-    for shard in dataset.shards:
-        moves.append(
-            [shard_name(shard.report.split, shard.report.index, "tfrecord"), shard.entry.name]
-        )
-        moves.append(
-            [shard_name(shard.report.split, shard.report.index, "jsonl"), shard.entry.sidecar]
-        )
-    for sidecar, report in name_sidecars_without_records(dataset.reports).items():
-        moves.append([shard_name(report.split, report.index, "jsonl"), sidecar])
+    moves += _move_shards(dataset)
     files = list(dataset.marker.files)
     for number, (name, content) in enumerate(descriptions):
         # Numbered, because staging has no folders, and shards have names of their own there.
@@ -344,6 +340,16 @@ def stage_dataset(
     storage.force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
     storage.force_to_disk([staging])
+
+
+def _move_shards(dataset: StagedDataset) -> Iterator[list[str]]:
+    """Yields the name in staging of each shard and sidecar, and its name in the dataset."""
+    for shard in dataset.shards:
+        split, index = shard.report.split, shard.report.index
+        yield [shard_name(split, index, "tfrecord"), shard.entry.name]
+        yield [shard_name(split, index, "jsonl"), shard.entry.sidecar]
+    for sidecar, report in name_sidecars_without_records(dataset.reports).items():
+        yield [shard_name(report.split, report.index, "jsonl"), sidecar]
 
 
 def _describe_run(
@@ -383,9 +389,10 @@ def _old_files(output: str) -> tuple[str, ...]:
 def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     """Replaces the contents of the output with the dataset that is complete in staging; returns its marker.
 
-    Can be interrupted and repeated at any point, and done by two runs at once: a file that is no longer in staging is
-    already in place, and an old file is not deleted if a new one will replace it. If it is known in advance that a file
-    cannot get its name, nothing is touched; otherwise everything is taken back, see `roll_back`.
+    Can be interrupted and repeated at any point, and done by two runs at once: a file that is no
+    longer in staging is already in place, and an old file is not deleted if a new one will replace
+    it. If it is known in advance that a file cannot get its name, nothing is touched; otherwise
+    everything is taken back, see `roll_back`.
 
     Args:
         output: the folder.
@@ -469,10 +476,10 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
 def roll_back(output: str, plan_id: str) -> None:
     """Takes back the dataset that was being published, and deletes the rest of the one that it was replacing.
 
-    Afterwards, the finished shards are in staging, without a marker: a run of the same plan resumes from them. Nothing
-    is done if the output has a marker: either the switch has not touched it, or another run has finished the switch.
-    Can be interrupted at any point: until the end the dataset is complete in both places together, and the next run
-    finishes it.
+    Afterwards, the finished shards are in staging, without a marker: a run of the same plan resumes
+    from them. Nothing is done if the output has a marker: either the switch has not touched it, or
+    another run has finished the switch. Can be interrupted at any point: until the end the dataset
+    is complete in both places together, and the next run finishes it.
 
     Raises:
         OSError: the files cannot be renamed either.

@@ -1,7 +1,7 @@
 """Whether a finished dataset may be published: the ledger, what a run may lose, and `expect`.
 
-The ledger accounts for everything listed: it is written, rejected, ignored or left out. It also accounts for
-annotations: dropped boxes, images without boxes, labels.
+The ledger accounts for everything listed: it is written, rejected, ignored or left out. It also
+accounts for annotations: dropped boxes, images without boxes, labels.
 """
 
 from collections import Counter
@@ -44,8 +44,8 @@ class LedgerError(Exception):
 def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
     """Makes the ledger from the listing and the finished files, and checks one against the other.
 
-    They must agree in the number of references and in their order-free digest: with one lost and another written twice,
-    the number would be the same.
+    They must agree in the number of references and in their order-free digest: with one lost and
+    another written twice, the number would be the same.
 
     Raises:
         LedgerError: they differ.
@@ -59,7 +59,8 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
         raise LedgerError(f"{problem}: {to_json(ledger)}")
     if int(finished.digest, 16) != summary.planned_digest:
         raise LedgerError(
-            "the references that were written are not those that were listed, though they are as many"
+            "the references that were written are not those that were listed, though they are as "
+            "many"
         )
     return ledger
 
@@ -99,7 +100,8 @@ def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
         == boxes["written"] + sum(count_dropped(boxes).values())
     ):
         raise LedgerError(
-            f"{summary.boxes} boxes were listed, and their outcomes are {dict(sorted(boxes.items()))}"
+            f"{summary.boxes} boxes were listed, and their outcomes are "
+            f"{dict(sorted(boxes.items()))}"
         )
     return dict(sorted(boxes.items()))
 
@@ -146,8 +148,10 @@ def check_limits(
         ledger: the outcome of everything.
         lost: the classes without written images.
         settings: what the dataset is.
-        examples: a rejected thing for each reason, in words; the one for the most frequent reason is reported.
-        emptied: the splits without written images. They count only if `exclude` or `keep` left images out.
+        examples: a rejected thing for each reason, in words; the one for the most frequent reason
+            is reported.
+        emptied: the splits without written images. They count only if `exclude` or `keep` left
+            images out.
     """
     limits, unit, source = settings.max_rejected, settings.unit, settings.source
     rejected, ordered = sum(ledger.rejected.values()), most_frequent(ledger.rejected)
@@ -179,7 +183,10 @@ def check_limits(
             what = (
                 f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
             )
-            return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {_join_advice(ignore, 'raise it')}"
+            return (
+                f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; "
+                f"{_join_advice(ignore, 'raise it')}"
+            )
     return ""
 
 
@@ -191,7 +198,10 @@ def _check_loss(
         return ""
     over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
     advice = _join_advice(*remedies, "raise one of the limits")
-    return f"{lost:,} of {lost + kept:,} {what} {'was' if lost == 1 else 'were'} {why}, which is over {over}; {advice}"
+    return (
+        f"{lost:,} of {lost + kept:,} {what} {'was' if lost == 1 else 'were'} {why}, which is "
+        f"over {over}; {advice}"
+    )
 
 
 def _join_advice(*advice: str) -> str:
@@ -376,7 +386,10 @@ def _check_images(
         if limits.at_most is not None and count > limits.at_most:
             yield f"{has}, and expect.images.{key}.at_most is {limits.at_most:,}"
         if limits.change is not None and old and 100 * abs(count - old) > limits.change * old:
-            yield f"{has}, the previous dataset has {old:,}, and expect.images.{key}.change is {limits.change:g} %"
+            yield (
+                f"{has}, the previous dataset has {old:,}, and expect.images.{key}.change is "
+                f"{limits.change:g} %"
+            )
 
 
 def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
@@ -407,7 +420,9 @@ def _check_shares(marker: Marker, contract: Contract) -> Iterator[str]:
     ):
         if limit is not None and lost > limit * listed:
             were = f"{'was' if lost == 1 else 'were'} {why} ({lost / listed:.2%})"
-            yield f"{lost:,} of {format_count(listed, what)} {were}, and expect.{key} is {limit:.2%}"
+            yield (
+                f"{lost:,} of {format_count(listed, what)} {were}, and expect.{key} is {limit:.2%}"
+            )
     crossing, most = marker.duplicates.same_bytes.across_splits, contract.duplicates_across_splits
     if most is not None and crossing > most:
         groups = f"{format_count(crossing, 'group')} of identical {marker.unit}s"

@@ -20,7 +20,8 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings
 
 TOLERANCE = 1e-6
-"""How far a side may stick out and still count as inside, as a fraction of the image: this allows for rounding."""
+"""How far a side may stick out and still count as inside, as a fraction of the image: this allows
+for rounding."""
 
 _UNUSABLE = ("not_finite", "empty", "outside")
 """Faults of boxes that clipping cannot repair."""
@@ -55,12 +56,12 @@ def place_boxes(
 
     Returns:
         - `schemas.features.BOX_FIELDS`, and further values per box;
-        - counts of `NOT_DROPPED` and, for each reason, of dropped boxes: listed = written + dropped;
+        - counts of `NOT_DROPPED` and of dropped boxes by reason: listed = written + dropped;
         - the boxes that were dropped, except for shapes that the source dropped.
 
     Raises:
-        Rejected: stage `encode`: `bad_boxes` if `invalid` is `reject` and a box is invalid; `size_mismatch` if the
-            boxes were drawn on an image of another shape.
+        Rejected: stage `encode`: `bad_boxes` if `invalid` is `reject` and a box is invalid;
+            `size_mismatch` if the boxes were drawn on an image of another shape.
     """
     drawn_on, size = _find_drawn_size(given, geometry, settings)
     if given["boxes_fractions"]:
@@ -141,7 +142,10 @@ def _find_drawn_size(
         fitting = [way for way, size in sizes.items() if tuple(declared) == size]
         if not fitting:
             width, height = geometry.displayed_size
-            detail = f"boxes were drawn on {declared[0]} x {declared[1]} pixels, and the image has {width} x {height}"
+            detail = (
+                f"boxes were drawn on {declared[0]} x {declared[1]} pixels, and the image has "
+                f"{width} x {height}"
+            )
             raise Rejected("encode", "size_mismatch", detail)
         if len(fitting) == 1:
             return fitting[0], declared  # type: ignore[return-value]
@@ -216,8 +220,8 @@ def resolve_annotations(
 ) -> AnnotationCounts | None:
     """Completes a record's fields in place.
 
-    `label_texts` become class names, and their ids are added as `labels`. The result of `boxes_of` is replaced by the
-    fields of boxes, which are moved with the pixels.
+    `label_texts` become class names, and their ids are added as `labels`. The result of `boxes_of`
+    is replaced by the fields of boxes, which are moved with the pixels.
 
     Args:
         fields: the record's fields, as its source gave them; strings as UTF-8.
@@ -230,7 +234,8 @@ def resolve_annotations(
         The counts; None if the source gives neither.
 
     Raises:
-        Rejected: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see `place_boxes`.
+        Rejected: stage `encode`: a label has no id (`unknown_label`), or the boxes are bad; see
+            `place_boxes`.
     """
     if "label_texts" not in fields and "boxes" not in fields:
         return None

@@ -33,9 +33,9 @@ def image_record(image: PreparedImage, convention: Convention, sha256: str) -> d
     """The fields of an image that a convention's features are filled from; `sha256` is the stored image's, in hex.
 
     Returns:
-        `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of the encoded image),
-        `sha256` (of `encoded`, in hex); and, if the convention asks for it, `pixels_base64` (url-safe base64 of
-        `encoded`). Strings are UTF-8 bytes.
+        `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of
+        the encoded image), `sha256` (of `encoded`, in hex); and, if the convention asks for it,
+        `pixels_base64` (url-safe base64 of `encoded`). Strings are UTF-8 bytes.
     """
     fields = {
         "encoded": image.encoded,
@@ -56,9 +56,9 @@ def reference_record(
     """The fields that need no image: `schemas.features.REFERENCE_FIELDS` and the reference's own features.
 
     Returns:
-        `label` (id) and `label_text` (name; both None without a label), `filename` (base name), `source_id` (the same,
-        unless the source gives one), `key`, `split`, `split_upper` (the same in upper case), and the reference's own
-        features. Strings are UTF-8 bytes.
+        `label` (id) and `label_text` (name; both None without a label), `filename` (base name),
+        `source_id` (the same, unless the source gives one), `key`, `split`, `split_upper` (the same
+        in upper case), and the reference's own features. Strings are UTF-8 bytes.
     """
     filename = ref.key.rpartition("/")[2].encode()
     fields: dict[str, Any] = {
@@ -85,7 +85,8 @@ def _as_bytes(value: Any) -> Any:
 
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
-"""Reasons in a listing that say that an image has no file. Its reference has the size of the file that names it."""
+"""Reasons in a listing that say that an image has no file. Its reference has the size of the file
+that names it."""
 
 
 @dataclass(slots=True)
@@ -94,7 +95,8 @@ class ConvertedImage:
 
     Attributes:
         record: the serialised Example; None if the image was rejected or left out.
-        row: its row in the sidecar, without the place in the file; nothing in it depends on place or time.
+        row: its row in the sidecar, without the place in the file; nothing in it depends on place
+            or time.
         annotations: counts of its boxes and labels; None if its source gives none.
         missing: keys of optional features that the record lacks.
         has_position: whether the stored image has a GPS position in its metadata.
@@ -181,10 +183,12 @@ def convert_image(
         label_map: class ids.
         decoding: entered for work on a processor, but not while waiting for bytes.
         split: the split that it goes to, for conventions that store it.
-        earlier: the image in an earlier dataset. If the source is unchanged, its row and record are copied, or the
-            stored image is used again.
-        origin: the digests of the source and of the reference; by default, later runs cannot reuse the image.
-        twice: whether to call functions that decide what is stored twice, and fail if their answers differ.
+        earlier: the image in an earlier dataset. If the source is unchanged, its row and record are
+            copied, or the stored image is used again.
+        origin: the digests of the source and of the reference; by default, later runs cannot reuse
+            the image.
+        twice: whether to call functions that decide what is stored twice, and fail if their answers
+            differ.
     """
     if earlier is not None and earlier.is_current and earlier.is_same:
         return copy_earlier(ref, earlier, label_map, origin.source)
@@ -212,7 +216,8 @@ def convert_image(
             return converted
     else:
         converted.seconds, converted.is_reused = seconds, is_reused
-    # The label in the source was not read, so 0: the source must be read again to know whether it has changed.
+    # The label in the source was not read, so 0: the source must be read again to know whether it
+    # has changed.
     converted.made_from = made_from or RowOrigin(0, origin.reference)
     converted.is_disputed = earlier is not None and earlier.is_disputed
     return converted
@@ -300,8 +305,9 @@ def load_image(
 ) -> LoadedImage:
     """Reads an image, and checks its class and its digest.
 
-    Nothing is read if an earlier record replaces the source: the content is then the stored image, or empty if that
-    differs from the source. For any other earlier record, the digest is computed in order to compare it.
+    Nothing is read if an earlier record replaces the source: the content is then the stored image,
+    or empty if that differs from the source. For any other earlier record, the digest is computed
+    in order to compare it.
 
     Raises:
         Rejected: it was rejected when it was listed, has no class id, or cannot be read.

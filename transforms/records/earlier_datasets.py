@@ -1,7 +1,7 @@
 """Reuses earlier datasets instead of converting: copies records with their rows, or stores their images in new records.
 
-Earlier datasets and new shards are in the order of the same hashes of keys. Of an earlier dataset, only shards with
-overlapping hashes are read, and their records in the order of the file.
+Earlier datasets and new shards are in the order of the same hashes of keys. Of an earlier dataset,
+only shards with overlapping hashes are read, and their records in the order of the file.
 """
 
 import hashlib
@@ -44,7 +44,8 @@ _PLACING = frozenset({
 """Parts of a recipe that decide which images there are and where they go, but not their records."""
 
 _DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
-"""Parts of a recipe that decide whether and how an image is stored, and what its row says about its pixels."""
+"""Parts of a recipe that decide whether and how an image is stored, and what its row says about its
+pixels."""
 
 _BLOCK = 2**20
 _MOST_HASH = 2**64 - 1
@@ -105,8 +106,10 @@ class EarlierRecord(NamedTuple):
         row: its row in the sidecar.
         origin: what it was made from.
         is_current: whether the source is known to be unchanged without reading it.
-        is_same: whether an unchanged source gives the same record and row; otherwise, only the same stored image.
-        record: the serialised Example, checked against the row's digest; empty if the image was rejected.
+        is_same: whether an unchanged source gives the same record and row; otherwise, only the same
+            stored image.
+        record: the serialised Example, checked against the row's digest; empty if the image was
+            rejected.
         encoded: the stored bytes of the image; empty if records have none.
         sha256: their digest, in hex.
         is_disputed: whether another earlier dataset contradicts this one.
@@ -225,12 +228,13 @@ def join_earlier(
 ) -> Generator[JoinedReference, None, None]:
     """Looks up references in earlier datasets.
 
-    A sidecar is read only if it may contain the row of a reference, and a shard only if one of its records is used. So
-    the same damaged files are found however references are batched.
+    A sidecar is read only if it may contain the row of a reference, and a shard only if one of its
+    records is used. So the same damaged files are found however references are batched.
 
     Args:
         datasets: from `find_reusable`.
-        references: a shard's references, in its order, with the origins of their rows as far as known before reading.
+        references: a shard's references, in its order, with the origins of their rows as far as
+            known before reading.
         seed: the seed of the dataset; the earlier ones have the same.
     """
     if not datasets:
@@ -309,7 +313,8 @@ def _read_known_digests(
 def find_known_digest(ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed: int) -> str:
     """The SHA-256 of a reference's source, in hex, if it is known to be unchanged; otherwise the empty string.
 
-    The digests in the rows of earlier datasets with this seed are read once for all threads of a process.
+    The digests in the rows of earlier datasets with this seed are read once for all threads of a
+    process.
     """
     with _reading:
         known = _read_known_digests(datasets, seed)

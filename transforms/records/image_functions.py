@@ -63,8 +63,8 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
     each.__name__: each
     for each in (mean_std, color_histogram, difference_hash, pixels_sha256, file_sha256)
 }
-"""The built-in functions by their names in YAML. They take pixels (height, width, 1 or 3 channels, or 4 with an unused
-last one), or a file's bytes and uri."""
+"""The built-in functions by their names in YAML. They take pixels (height, width, 1 or 3 channels,
+or 4 with an unused last one), or a file's bytes and uri."""
 
 
 MOST_OF_DETAIL = 500
@@ -139,7 +139,8 @@ def _is_built_into_python(module: str) -> bool:
 def digest_code(name: str) -> str:
     """SHA-256 of the source of a function's module: changed code makes another dataset.
 
-    Modules that it imports are not included. Empty for Recordmill's own functions: it has a version.
+    Modules that it imports are not included. Empty for Recordmill's own functions: it has a
+    version.
     """
     if ":" not in name:
         return ""

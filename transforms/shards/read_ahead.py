@@ -21,7 +21,8 @@ BATCH_BYTES = 2**18
 BATCH_ITEMS = 16
 
 RESULT_BYTES = 2**22
-"""The bytes of results after which a call leaves the rest of its batch: small files may be large images."""
+"""The bytes of results after which a call leaves the rest of its batch: small files may be large
+images."""
 
 
 def take_first(results: Iterable[Result], size_of: Callable[[Result], int]) -> list[Result]:
@@ -38,8 +39,8 @@ def take_first(results: Iterable[Result], size_of: Callable[[Result], int]) -> l
 class ReadAhead:
     """A pool of threads that maps a function over items ahead of the consumer; several consumers may share it.
 
-    Reading and decoding release the interpreter's lock, so threads use all processors: two of them decoded and encoded
-    1.14 times as fast as two processes of plain Pillow.
+    Reading and decoding release the interpreter's lock, so threads use all processors: two of them
+    decoded and encoded 1.14 times as fast as two processes of plain Pillow.
     """
 
     def __init__(
@@ -73,10 +74,10 @@ class ReadAhead:
     ) -> Generator[Result, None, None]:
         """Yields the results in the order of the items. Of a batch of items, each call handles the first one or more.
 
-        New items are begun while those in progress and the waiting results together are within `WINDOW_BYTES`. The size
-        of a result is known only when it exists, so results may exceed that by those of one call in each thread. What a
-        call leaves is done when its turn has come. If the function raises, the error is raised here and the rest is
-        dropped.
+        New items are begun while those in progress and the waiting results together are within
+        `WINDOW_BYTES`. The size of a result is known only when it exists, so results may exceed
+        that by those of one call in each thread. What a call leaves is done when its turn has come.
+        If the function raises, the error is raised here and the rest is dropped.
         """
         waiting: deque[_Batch[Item, Result]] = deque()
 

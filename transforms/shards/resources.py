@@ -1,6 +1,7 @@
 """What this process may use, also in a container, and what it has used: processors, memory, progress.
 
-Progress is for the bar of a launcher that runs the work itself; the ledger's counts come out of the pipeline.
+Progress is for the bar of a launcher that runs the work itself; the ledger's counts come out of the
+pipeline.
 """
 
 import math
@@ -18,7 +19,8 @@ from recordmill.schemas.errors import Price
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 PROCESS_BYTES = 300 * 10**6
-"""Memory to reserve for each further process: for the process itself, and ordinary photographs in progress."""
+"""Memory to reserve for each further process: for the process itself, and ordinary photographs in
+progress."""
 
 CGROUPS = Path("/sys/fs/cgroup")
 SYSTEM = Path("/proc")
@@ -27,7 +29,8 @@ _FIRST, _SECOND = (
     {"cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"), "memory": ("memory.limit_in_bytes",)},
     {"cpu": ("cpu.max",), "memory": ("memory.max",)},
 )
-"""Files with the limits of control groups, versions 1 and 2. (Their current usage would include cached files.)"""
+"""Files with the limits of control groups, versions 1 and 2. (Their current usage would include
+cached files.)"""
 
 
 def available_processors() -> int:
@@ -60,7 +63,8 @@ def _limits(controller: str) -> Iterator[list[int]]:
             if controllers and controller not in controllers.split(","):
                 continue
             below = Path(group.lstrip("/"))
-            # In a container, the group's own path may not be visible, and its limits are at the top.
+            # In a container, the group's own path may not be visible, and its limits are at the
+            # top.
             for each in (below, *below.parents):
                 with suppress(OSError, ValueError):  # "max" means that there is no limit
                     texts = ((root / each / name).read_text() for name in files[controller])
@@ -77,9 +81,11 @@ class Progress:
         done: things written, rejected, or found finished so far.
         stage: the current work, in a word.
         unit: what is counted: image, file or row.
-        entered: when each stage began, by a monotonic clock; empty unless this process runs the work from the start.
+        entered: when each stage began, by a monotonic clock; empty unless this process runs the
+            work from the start.
         cpu_before: processor time of this process that belongs to other work.
-        cpu_of_workers: processor time that worker processes have reported and the system does not count yet.
+        cpu_of_workers: processor time that worker processes have reported and the system does not
+            count yet.
     """
 
     listed: int = 0

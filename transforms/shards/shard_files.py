@@ -1,13 +1,16 @@
 """A shard's files: the TFRecord file, the sidecar that describes its records, and a note that both are finished.
 
-They are written in the staging folder under temporary names and renamed when complete; the note comes last. A shard
-whose note matches its references was finished by an earlier run and is not written again.
+They are written in the staging folder under temporary names and renamed when complete; the note
+comes last. A shard whose note matches its references was finished by an earlier run and is not
+written again.
 
-Next to them is a file of columns: numbers that publishing needs for every record; reading them is faster than reading
-rows. It has one column after the other, each with one entry per record, in the order of the records.
+Next to them is a file of columns: numbers that publishing needs for every record; reading them is
+faster than reading rows. It has one column after the other, each with one entry per record, in the
+order of the records.
 
-A split's first shard also has examples for the report: the first image with each change, before and after. The pictures
-are made with the shard, when the source is available, and published in `report.json`.
+A split's first shard also has examples for the report: the first image with each change, before and
+after. The pictures are made with the shard, when the source is available, and published in
+`report.json`.
 """
 
 import base64
@@ -44,8 +47,8 @@ from recordmill.transforms.records.image_functions import make_hooks
 Digests = NDArray[np.uint64]
 
 Column = Literal["places", "contents", "hashes"]
-"""`places` are entries of the dataset's index (docs/format.md); `contents` are the first 64 bits of each image's
-SHA-256; `hashes` are difference hashes, if they are computed."""
+"""`places` are entries of the dataset's index (docs/format.md); `contents` are the first 64 bits of
+each image's SHA-256; `hashes` are difference hashes, if they are computed."""
 
 _WIDTHS: dict[Column, int] = {"places": 24, "contents": 8, "hashes": 8}
 
@@ -107,7 +110,8 @@ def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
 def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
     """The report of a shard that an earlier run finished from the same references; None if there is none.
 
-    A shard does not count as finished if an image could not be read for a reason that may be gone by now.
+    A shard does not count as finished if an image could not be read for a reason that may be gone
+    by now.
     """
     try:
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
@@ -139,7 +143,8 @@ class WrittenShard:
     Attributes:
         report: the report so far.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
-        changed: for each change of pixels, the key of the first image; for `reencoded`, the first without others.
+        changed: for each change of pixels, the key of the first image; for `reencoded`, the first
+            without others.
     """
 
     def __init__(
@@ -165,7 +170,8 @@ class WrittenShard:
         """Writes the files under temporary names, streaming; `finish` does the rest.
 
         Args:
-            images: the converted references, in their final order; each record is cleared once it is written.
+            images: the converted references, in their final order; each record is cleared once it
+                is written.
 
         Raises:
             OSError: the files cannot be written; they are removed.
@@ -237,9 +243,9 @@ class WrittenShard:
         """Reads the file back, forces both files to disk, renames them, and writes the note; returns the report.
 
         Args:
-            previous: paths of the shards of the dataset that will be replaced, by digest, if links to them can be made.
-                One with the same bytes becomes the shard's file: both datasets then share it, and renaming it to its
-                own name does nothing.
+            previous: paths of the shards of the dataset that will be replaced, by digest, if links
+                to them can be made. One with the same bytes becomes the shard's file: both datasets
+                then share it, and renaming it to its own name does nothing.
 
         Raises:
             DamagedFileError: the file does not contain what was written.

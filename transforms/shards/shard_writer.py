@@ -67,7 +67,8 @@ def needs_unpacking(refs: Iterable[ImageRef]) -> bool:
 
 
 UNSURE_NANOSECONDS = 2_000_000_000
-"""Within this time, a file may change and keep its modification time, on file systems with coarse timestamps."""
+"""Within this time, a file may change and keep its modification time, on file systems with coarse
+timestamps."""
 
 
 _DIGESTS_AT_ONCE = 256
@@ -94,8 +95,9 @@ class ShardWriter:
         plan: its plan.
         run: where and how this run works.
         threads: how many images are decoded at once.
-        in_line: whether the thread that writes a shard of local files also reads and converts them. Other threads would
-            only compete for the interpreter if nothing is decoded, or if other processes use the processors.
+        in_line: whether the thread that writes a shard of local files also reads and converts them.
+            Other threads would only compete for the interpreter if nothing is decoded, or if other
+            processes use the processors.
     """
 
     count_done = staticmethod(PROGRESS.add_done)

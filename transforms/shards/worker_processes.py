@@ -1,8 +1,9 @@
 """Worker processes: they write shards, or convert images of a shard that this process writes.
 
-They are forked from the launcher before it has threads or clients of a store. Elsewhere they are new interpreters: a
-fork of a process with threads may wait forever for a lock that one of them held. Workers get what they need by pickle,
-and open their own clients. They end with the launcher, for whatever reason it ends.
+They are forked from the launcher before it has threads or clients of a store. Elsewhere they are
+new interpreters: a fork of a process with threads may wait forever for a lock that one of them
+held. Workers get what they need by pickle, and open their own clients. They end with the launcher,
+for whatever reason it ends.
 """
 
 import os
@@ -33,7 +34,8 @@ from recordmill.transforms.shards.shard_files import failed_report
 from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError, order_references
 
 RUN_ITEMS, RUN_BYTES = 64, 2**20
-"""The most references that a worker converts at once for another process, and the bytes of their images."""
+"""The most references that a worker converts at once for another process, and the bytes of their
+images."""
 
 PROGRESS_ITEMS = 64
 """References after which a worker that writes a shard reports its progress."""
@@ -74,7 +76,8 @@ def workers_allowed(forks: int) -> Iterator[None]:
     """Allows this process to have workers within the block; ends them afterwards.
 
     Args:
-        forks: how many to fork at once; 0 if this process is not our own, or has threads or clients.
+        forks: how many to fork at once; 0 if this process is not our own, or has threads or
+            clients.
     """
     for _ in range(forks if threading.active_count() == 1 else 0):
         _unused.append(_start_worker(fork=True))
@@ -292,8 +295,10 @@ class WorkerProcesses:
         except (EOFError, OSError):  # the worker has ended, perhaps within an answer
             worker.close()
             raise WorkerDiedError(
-                f"a worker process ended before it was done with images of {task.split}: it was killed, or there was "
-                "not enough memory; run the same command again to continue from finished shards, with fewer --processes"
+                f"a worker process ended before it was done with images of {task.split}: it was "
+                "killed, or there was "
+                "not enough memory; run the same command again to continue from finished shards, "
+                "with fewer --processes"
             ) from None
         if isinstance(answer, Exception):
             raise answer

@@ -1,8 +1,9 @@
 """Gathers statistics and small pictures for a dataset's report from its sidecars and records, in bounded memory.
 
-One pass over the sidecars gives sizes, shapes and samples. Only the records have the sizes of boxes and the values of
-columns. In a large dataset, a sample of records is read: the first of evenly spaced shards. Since records are in hash
-order, these are as good as any others, and the same each time.
+One pass over the sidecars gives sizes, shapes and samples. Only the records have the sizes of boxes
+and the values of columns. In a large dataset, a sample of records is read: the first of evenly
+spaced shards. Since records are in hash order, these are as good as any others, and the same each
+time.
 """
 
 import base64
@@ -37,7 +38,8 @@ SIDE_BINS = 17 * BINS_PER_DOUBLING
 """Sides from 1 pixel to 2**17."""
 
 ASPECT_BINS = 8 * BINS_PER_DOUBLING + 1
-"""Width by height from 1:16 to 16:1, with squares in the middle bin; thinner images count at the ends."""
+"""Width by height from 1:16 to 16:1, with squares in the middle bin; thinner images count at the
+ends."""
 
 BYTE_BINS = 36 * BINS_PER_DOUBLING
 """From 1 byte to 64 GiB."""
@@ -90,8 +92,9 @@ def gather_statistics(
 
     Args:
         shards: with sidecars.
-        wanted: how many images to keep as samples, by class name; the empty name for images without a class. An image
-            with several classes is a sample of those that have none yet, otherwise of the one with the fewest.
+        wanted: how many images to keep as samples, by class name; the empty name for images without
+            a class. An image with several classes is a sample of those that have none yet,
+            otherwise of the one with the fewest.
         named: split and key of further images whose places are needed.
 
     Raises:
@@ -177,7 +180,8 @@ MOST_VALUES = 200_000
 """The most values read from a column of lists."""
 
 AREA_BINS = 20
-"""Bins of box areas: bin `n` begins at 2 ** (n - 20) of the image's area, and the first includes all smaller boxes."""
+"""Bins of box areas: bin `n` begins at 2 ** (n - 20) of the image's area, and the first includes
+all smaller boxes."""
 
 
 @dataclass(slots=True)
@@ -299,7 +303,8 @@ MOST_IMAGES = 72
 MOST_OF_CLASS = 24
 
 SIDE = 112
-"""The most pixels of a thumbnail's longer side; shown at half that size, it is sharp on a dense screen."""
+"""The most pixels of a thumbnail's longer side; shown at half that size, it is sharp on a dense
+screen."""
 
 MOST_WITH_BOXES = 24
 """The most images shown if boxes are drawn on them: fewer, and larger."""
@@ -309,7 +314,8 @@ MOST_OF_CLASS_WITH_BOXES = 6
 SIDE_WITH_BOXES = 384
 
 MOST_UNPACKED = 8 * 2**20
-"""Bytes of a compressed shard in which pictures are looked for: it can only be read from its start."""
+"""Bytes of a compressed shard in which pictures are looked for: it can only be read from its
+start."""
 
 MOST_PIXELS = 2**25
 """Larger pictures are not decoded for a thumbnail."""
@@ -318,7 +324,8 @@ MOST_PIXELS = 2**25
 def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
     """How many images to show, by class name, the largest class first.
 
-    If there are too many classes, they are chosen evenly from the largest to the smallest, including both.
+    If there are too many classes, they are chosen evenly from the largest to the smallest,
+    including both.
 
     Args:
         classes: images, or boxes, by class name.

@@ -1,9 +1,10 @@
 """`report.html`: one page for people, complete in itself, that shows what a dataset holds and how it was made.
 
-It is made from the published dataset, and can be made again at any time. It needs no script, font or other file: it
-opens offline, and its own policy forbids it to run or load anything. Every name is escaped. Long lists show some
-entries, and count the rest. Charts are plain numbers that the template draws as SVG: 100 units wide on every screen,
-stretched to fit, with labels in HTML around them, which keep their size.
+It is made from the published dataset, and can be made again at any time. It needs no script, font
+or other file: it opens offline, and its own policy forbids it to run or load anything. Every name
+is escaped. Long lists show some entries, and count the rest. Charts are plain numbers that the
+template draws as SVG: 100 units wide on every screen, stretched to fit, with labels in HTML around
+them, which keep their size.
 """
 
 import os
@@ -208,7 +209,8 @@ def write_report(folder: str) -> str:
         The path of the page.
 
     Raises:
-        LoadError: the dataset cannot be read, or a page of the user's has that name; the message is one sentence.
+        LoadError: the dataset cannot be read, or a page of the user's has that name; the message is
+            one sentence.
         OSError: a file cannot be read or written.
     """
     dataset = open_dataset(folder)
@@ -217,7 +219,8 @@ def write_report(folder: str) -> str:
     if storage.exists(path) and not holds_report(dataset.folder) and REPORT not in marker.files:
         raise LoadError(f"{path} is not a page that Recordmill made: rename it")
     content = render_report(read_contents(dataset, marker))
-    # Two writers write the same bytes, and what an interruption leaves is replaced by the next report.
+    # Two writers write the same bytes, and what an interruption leaves is replaced by the next
+    # report.
     storage.write_file(path, content, storage.join(dataset.folder, f".{REPORT}.tmp"))
     return path
 

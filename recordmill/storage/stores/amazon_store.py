@@ -31,8 +31,8 @@ _IN_PARTS = TransferConfig(
 class AmazonStore(Store):
     """Objects at `s3://bucket/key`; see `Store`.
 
-    Endpoint, region, credentials and the like come from Beam's `--s3_...` options, or from Amazon's environment
-    variables and files.
+    Endpoint, region, credentials and the like come from Beam's `--s3_...` options, or from Amazon's
+    environment variables and files.
     """
 
     starts_anywhere = True
@@ -81,7 +81,8 @@ class AmazonStore(Store):
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
         """Every object whose URL has this prefix, from `start` on."""
         bucket, below = split_uri(prefix)
-        # S3 also leaves out the name itself. Without the last letter, it lists a few more, which the caller skips.
+        # S3 also leaves out the name itself. Without the last letter, it lists a few more, which
+        # the caller skips.
         more = {"StartAfter": below + start[:-1]} if start else {}
         with _os_errors(prefix):
             for page in self._client.get_paginator("list_objects_v2").paginate(

@@ -1,8 +1,8 @@
 """Finds the store of a URL, and adapts Beam's file systems; the test names the Beam version whose internals are used.
 
-Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask for an object's size
-before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, a process has one client here, and a range
-takes one request. All other URLs go through Beam.
+Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask
+for an object's size before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, a
+process has one client here, and a range takes one request. All other URLs go through Beam.
 """
 
 import os
@@ -23,8 +23,8 @@ class VersionedObject(FileMetadata):
     """Path, size and time of an object, and its version.
 
     Attributes:
-        version: a text that changes with the content: `generation:` or `etag:` and the store's value; empty if the
-            store has none.
+        version: a text that changes with the content: `generation:` or `etag:` and the store's
+            value; empty if the store has none.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ _TYPE = "application/octet-stream"
 class GoogleStore(Store):
     """Objects at `gs://bucket/name`; see `Store`.
 
-    The client is created like Beam's: from the pipeline's options and Google's default credentials. Writes are retried
-    too, since each writes the same bytes again.
+    The client is created like Beam's: from the pipeline's options and Google's default credentials.
+    Writes are retried too, since each writes the same bytes again.
     """
 
     starts_anywhere = True
@@ -52,7 +52,8 @@ class GoogleStore(Store):
         last = None if length < 0 else offset + max(length, 1) - 1
         with _os_errors(uri):
             try:
-                # As stored: Google would unpack objects with Content-Encoding gzip, and then ignore ranges.
+                # As stored: Google would unpack objects with Content-Encoding gzip, and then ignore
+                # ranges.
                 data: bytes = self._blob(uri).download_as_bytes(
                     start=offset or None if last is None else offset,
                     end=last,

@@ -24,8 +24,9 @@ _WAITERS = 16  # threads for requests with little content
 class Store(Protocol):
     """An object store.
 
-    Every method raises FileNotFoundError if the object or its bucket does not exist, PermissionError if access is
-    denied or credentials are missing, and another OSError if the store still fails after the client's retries.
+    Every method raises FileNotFoundError if the object or its bucket does not exist,
+    PermissionError if access is denied or credentials are missing, and another OSError if the store
+    still fails after the client's retries.
 
     Attributes:
         is_atomic: whether an object is there completely or not at all.

@@ -79,7 +79,8 @@ def test_a_function_adds_a_feature_or_fills_the_conventions():
         ),
         (
             {"convention": "feature_vector"},
-            "features.feature is missing: the convention (feature extraction scripts') stores what it computes",
+            "features.feature is missing: the convention (feature extraction scripts') stores what "
+            "it computes",
         ),
     ],
 )
@@ -147,7 +148,8 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
         ),
         (
             ConventionFeature(field="lable", type="int64"),
-            "convention.features.x.field: the source gives no 'lable', only area, bbox, box_label_texts, ",
+            "convention.features.x.field: the source gives no 'lable', only area, bbox, "
+            "box_label_texts, ",
         ),
     ],
 )
@@ -218,7 +220,8 @@ def test_the_kinds_are_those_of_what_is_made(picture):
 def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
     assert find_unstored_boxes(layout("default", source)) == (
         f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
-        "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out"
+        "set convention=tf_object_detection or convention=tfds; convention=default leaves the "
+        "boxes out"
     )
     assert find_unstored_boxes(layout("tfds", source)) == ""
 

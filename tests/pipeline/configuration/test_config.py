@@ -143,17 +143,21 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        *((f"{key}={2**63 - 1}", f"{key} is {2**63 - 1}: it should be less than or equal to {2**62}")
+        *((f"{key}={2**63 - 1}", f"{key} is {2**63 - 1}: it should be less than or equal to "
+                                 f"{2**62}")
           for key in ("images.max_bytes", "images.max_pixels", "labels.offset")),
         ("images.resize.exact=[65500, 65500]",
          "images.resize.exact: an image has at most 89,478,485 pixels: give smaller sides"),
         ("features={x: 'os:system'}",
-         "features.x.function 'os:system' is Python's own: name a function in a module of your own"),
+         "features.x.function 'os:system' is Python's own: name a function in a module of your "
+         "own"),
         ("features={x: 'builtins:len'}",
-         "features.x.function 'builtins:len' is Python's own: name a function in a module of your own"),
+         "features.x.function 'builtins:len' is Python's own: name a function in a module of your "
+         "own"),
         ("shards.size='" + "9" * 400 + "B'",
          "shards.size is '" + "9" * 79 + ": write a number and a unit, such as 128MiB"),
-        ("shards.name='{index:0999999999d}'", "shards.name '{index:0999999999d}' gives names that are too long: "
+        ("shards.name='{index:0999999999d}'", "shards.name '{index:0999999999d}' gives names that "
+                                              "are too long: "
                                               "use format codes of fewer digits"),
     ],
 )  # fmt: skip
@@ -209,8 +213,10 @@ def test_an_override_may_hold_equals_signs():
         ("limit=0", "limit is 0: it should be greater than or equal to 1"),
         (
             "source.kind=yolo",
-            "convention is not set: source.kind gives boxes, and the default convention stores none: "
-            "set convention=tf_object_detection or convention=tfds; convention=default leaves the boxes out",
+            "convention is not set: source.kind gives boxes, and the default convention stores "
+            "none: "
+            "set convention=tf_object_detection or convention=tfds; convention=default leaves the "
+            "boxes out",
         ),
         (
             "max_rejected.boxes.share=2",
@@ -280,7 +286,8 @@ def test_a_key_that_is_given_twice(tmp_path, text, key, place):
     path = tmp_path / "twice.yaml"
     path.write_text(text, encoding="utf-8")
     assert errors_of(path=str(path)) == [
-        f"the configuration {path} cannot be read: {key} is given twice: remove one of them ({place})"
+        f"the configuration {path} cannot be read: {key} is given twice: remove one of them "
+        f"({place})"
     ]
 
 

@@ -1,4 +1,5 @@
-"""How what is recognised becomes settings: next to what is written, for several inputs, or as a refusal."""
+"""How what is recognised becomes settings: next to what is written, for several inputs, or as a
+refusal."""
 
 import io
 import tarfile
@@ -63,7 +64,8 @@ def test_what_is_written_wins_key_by_key(fill_in):
     assert asdict(layout) == {
         "kind": "class_folders",
         "why": "class folders below train, val",
-        "flags": "--set source.kind=class_folders --set 'splits.from_folders={train: train, val: validation}'",
+        "flags": "--set source.kind=class_folders --set 'splits.from_folders={train: train, val: "
+        "validation}'",
     }
 
 
@@ -95,7 +97,8 @@ def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
     }
     with pytest.raises(
         UsageError,
-        match=r"in/Pets looks like yolo \(YOLO's folders .*\), which .* would lose: let --input end in /Pets$",
+        match=r"in/Pets looks like yolo \(YOLO's folders .*\), which .* would lose: let --input "
+        r"end in /Pets$",
     ):
         fill_in(files)
 
@@ -105,7 +108,8 @@ def test_one_folder_around_annotations_is_named(fill_in, tmp_path):
     [
         (
             ["a/b/images/1.jpg", "a/b/labels/1.txt", "c/2.jpg"],
-            r"in/a/b looks like yolo \(YOLO's folders images, labels\), which --input in would lose: "
+            r"in/a/b looks like yolo \(YOLO's folders images, labels\), which --input in would "
+            r"lose: "
             "let --input end in /a/b$",
         ),
         (
@@ -162,7 +166,10 @@ def test_a_coco_file_may_begin_with_a_byte_order_mark(fill_in):
     assert filled["source"] == {"kind": "coco", "split": r"pets\.json", "images": "images"}
 
 
-NOTES = b'{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024, "contributor": "Label Studio"}}'
+NOTES = (
+    b'{"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024, "contributor": "Label '
+    b'Studio"}}'
+)
 
 
 def test_label_studios_notes_are_not_cocos_annotations(fill_in):
@@ -191,7 +198,8 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
         ("g.npz", "let --input name what is to be converted, or --config what it is"),
         (
             "a.csv",
-            "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images",
+            "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names "
+            "images",
         ),
     ],
 )
@@ -201,7 +209,8 @@ def test_files_that_are_not_images_are_refused(fill_in, name, advice):
 
 
 HOW = (
-    "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images (docs/manifests.md), "
+    "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images "
+    "(docs/manifests.md), "
     "or --config configs/observations.yaml if there are none"
 )
 UNREAD = "is not understood as a table of images"
@@ -250,7 +259,8 @@ def test_a_table_that_is_not_understood_is_refused_where_it_is_all_that_can_give
         ("import.csv", b"TRAIN,cat/1.jpg,x0\nTEST,dog/1.jpg,x1\n"),
         (
             "import.jsonl",
-            b'{"imageGcsUri": "gs://b/cat/1.jpg", "classificationAnnotation": {"displayName": "x0"}}\n',
+            b'{"imageGcsUri": "gs://b/cat/1.jpg", "classificationAnnotation": {"displayName": '
+            b'"x0"}}\n',
         ),
     ],
 )
@@ -266,7 +276,10 @@ def test_an_import_file_of_vertex_or_automl_is_refused_next_to_classes_too(
 def test_a_workbook_is_refused_as_a_table_is(fill_in, tmp_path):
     with pytest.raises(UsageError) as error:
         fill_in({"in/1.jpg": b"", "in/a.xlsx": b"PK", "in/b.csv": b""}, {"ignore": ["*.csv"]})
-    what = f"{tmp_path}/in/a.xlsx {UNREAD} (workbooks are not read: save it as CSV), and its labels would be lost"
+    what = (
+        f"{tmp_path}/in/a.xlsx {UNREAD} (workbooks are not read: save it as CSV), and its labels "
+        "would be lost"
+    )
     assert str(error.value).startswith(f"{what}: ")
     assert str(error.value).endswith('or leave it out with --set \'ignore=["*.csv","/a.xlsx"]\'')
 

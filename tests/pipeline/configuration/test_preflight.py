@@ -138,7 +138,8 @@ def test_a_store_whose_client_is_not_installed(monkeypatch, tmp_path, path, clie
         with pytest.raises(RecordmillError) as raised:
             check_places(inputs, str(output))
         assert str(raised.value) == (
-            f"the {what} {path} needs its store's client, which is not installed: pip install '.[{extra}]' in a clone"
+            f"the {what} {path} needs its store's client, which is not installed: pip install "
+            f"'.[{extra}]' in a clone"
         )
 
 

@@ -19,11 +19,13 @@ def test_a_list_is_read(tmp_path, monkeypatch):
     [
         (
             b"key:a\n\nphotos/b.jpg\n",
-            "{} cannot be used: line 3 is 'photos/b.jpg': write key:KEY, or sha256: and 64 hex digits",
+            "{} cannot be used: line 3 is 'photos/b.jpg': write key:KEY, or sha256: and 64 hex "
+            "digits",
         ),
         (
             b"\xff\n",
-            "{} cannot be used: 'utf-8' codec can't decode byte 0xff in position 0: invalid start byte",
+            "{} cannot be used: 'utf-8' codec can't decode byte 0xff in position 0: invalid start "
+            "byte",
         ),
         (None, "{} cannot be used: No such file or directory"),
     ],

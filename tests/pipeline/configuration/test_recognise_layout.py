@@ -1,4 +1,5 @@
-"""Which layouts are recognised, from names and beginnings of files alone; tests/docs/test_layouts.py converts them."""
+"""Which layouts are recognised, from names and beginnings of files alone;
+tests/docs/test_layouts.py converts them."""
 
 import shlex
 from pathlib import Path

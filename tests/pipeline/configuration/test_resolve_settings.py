@@ -56,7 +56,8 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: make_settings(
                 splits=A_AND_A1, shards=ShardSettings(name="{split}{index}.record")
             ),
-            "shards.name '{split}{index}.record' gives several files one name: add {split} and {index}",
+            "shards.name '{split}{index}.record' gives several files one name: add {split} and "
+            "{index}",
         ),
         (
             lambda: make_settings(
@@ -68,7 +69,8 @@ FOLDERS_A_AND_A1 = SplitSettings(from_folders={"x": "a", "y": "a1"})
             lambda: make_settings(
                 convention=Convention(features=OWN_IMAGE, shard_name="{split}.tfrec")
             ),
-            "convention.shard_name '{split}.tfrec' gives several files one name: add {split} and {index}",
+            "convention.shard_name '{split}.tfrec' gives several files one name: add {split} and "
+            "{index}",
         ),
         (
             lambda: make_settings(splits=SplitSettings(fractions={"s" * 240: 1.0})),
@@ -97,7 +99,10 @@ def test_impossible_settings_raise_and_name_their_key(build, message):
 
 def test_a_format_that_cannot_be_decoded_here_is_refused(monkeypatch):
     monkeypatch.setattr("recordmill.imaging.pillow_decode.find_spec", lambda name: None)
-    message = "images.formats: HEIC needs pillow-heif, which is not installed: pip install '.[heic]' in a clone"
+    message = (
+        "images.formats: HEIC needs pillow-heif, which is not installed: pip install '.[heic]' "
+        "in a clone"
+    )
     with pytest.raises(ValueError, match=re.escape(message)):
         make_settings(images=ImageSettings(formats=("JPEG", "HEIC")))
 
@@ -208,11 +213,13 @@ def test_images_are_stored_as_the_convention_has_them_unless_the_user_says(
     [
         (
             {"convention": "raw_pixels", "images": ImageSettings(reencode="never")},
-            "images.reencode is never, and the convention (raw pixels and label, as for CIFAR-10) stores raw pixels",
+            "images.reencode is never, and the convention (raw pixels and label, as for CIFAR-10) "
+            "stores raw pixels",
         ),
         (
             {"convention": "tfrecorder", "images": ImageSettings(store="png")},
-            "images.store is png, and the convention (TensorFlow Recorder) holds pixels: set it to raw",
+            "images.store is png, and the convention (TensorFlow Recorder) holds pixels: set it to "
+            "raw",
         ),
         (
             {

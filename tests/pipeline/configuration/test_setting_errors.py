@@ -24,7 +24,8 @@ def errors_of(override):
         ("images.resize.exact=[224]", "images.resize.exact.1 is missing: add it"),
         (
             "images.resize.exact=[1, 2, 3]",
-            "images.resize.exact is [1, 2, 3]: it should have at most 2 items after validation, not 3",
+            "images.resize.exact is [1, 2, 3]: it should have at most 2 items after validation, "
+            "not 3",
         ),
         ("images.resize.exact=[1, b]", "images.resize.exact.1 is 'b': it should be a whole number"),
         (
@@ -56,15 +57,18 @@ def test_a_wrong_value_says_what_to_write(override, error):
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("splits.fraction.train=1", "unknown setting splits.fraction: did you mean splits.fractions?"),
+        ("splits.fraction.train=1", "unknown setting splits.fraction: did you mean "
+                                    "splits.fractions?"),
         ("imagez=1", "unknown setting imagez: did you mean images?"),
         ("images.resize={exact: [1, 1], fitt: pad}",
          "unknown setting images.resize.fitt: did you mean images.resize.fit?"),
         ("shards.cout=3", "unknown setting shards.cout: did you mean shards.count?"),
-        ("source.class_form=path", "unknown setting source.class_form: did you mean source.class_from?"),
+        ("source.class_form=path", "unknown setting source.class_form: did you mean "
+                                   "source.class_from?"),
         ("quality=90", "unknown setting quality: did you mean images.quality?"),
         ("zzz=1", "unknown setting zzz: docs/settings.md lists all"),
-        ("splits={train: 0.8}", "unknown setting splits.train: write one of splits.fractions, splits.stratify, "
+        ("splits={train: 0.8}", "unknown setting splits.train: write one of splits.fractions, "
+                                "splits.stratify, "
          "splits.group, splits.from_folders, splits.from_source"),
     ],
 )  # fmt: skip
@@ -74,5 +78,6 @@ def test_an_unknown_key_is_taken_for_one_that_is_nearly_the_same(override, error
 
 def test_a_value_that_is_not_valid_yaml():
     assert errors_of("seed=[") == [
-        "--set seed=[: the value cannot be read: expected the node content, but found '<stream end>' (line 1, column 2)"
+        "--set seed=[: the value cannot be read: expected the node content, but found '<stream "
+        "end>' (line 1, column 2)"
     ]

@@ -1,4 +1,5 @@
-"""A real Flink cluster on this machine: one task manager of two slots, and a pool of worker processes."""
+"""A real Flink cluster on this machine: one task manager of two slots, and a pool of worker
+processes."""
 
 import os
 import subprocess
@@ -63,7 +64,8 @@ def bring_up(cluster: None) -> Callable[[], None]:
 
 @pytest.fixture(scope="session")
 def through() -> Callable[[str], tuple[str, ...]]:
-    """The flags that send a job to the cluster: through its job server, or one that the launcher starts."""
+    """The flags that send a job to the cluster: through its job server, or one that the launcher
+    starts."""
     jar = (
         flink_packages.CACHE
         / f"beam-flink-job-server-{flink_packages.BEAM_JOB_SERVER}"

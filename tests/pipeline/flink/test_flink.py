@@ -1,4 +1,5 @@
-"""The main job on a standalone Flink cluster: the bytes of DirectRunner's, and what happens when something dies."""
+"""The main job on a standalone Flink cluster: the bytes of DirectRunner's, and what happens when
+something dies."""
 
 import json
 import os
@@ -50,7 +51,8 @@ def flags_for(source, output, *flags):
 
 @pytest.fixture
 def on_flink(spawn, convert, tmp_path):
-    """Runs a conversion to its end: `on_flink(collection, *flags)`; gives its exit code, last line and errors."""
+    """Runs a conversion to its end: `on_flink(collection, *flags)`; gives its exit code, last line
+    and errors."""
 
     def run(source, output, *flags):
         process = spawn(*flags_for(source, output, *flags))
@@ -62,7 +64,8 @@ def on_flink(spawn, convert, tmp_path):
 
 
 def assert_same(output, reference):
-    """Every file that lasts is the same, the marker and the report but for what they say of the run."""
+    """Every file that lasts is the same, the marker and the report but for what they say of the
+    run."""
     other = replace(reference, output=output)
     assert other.files == reference.files
     for name in other.files - {"recordmill.json", "report.html"}:

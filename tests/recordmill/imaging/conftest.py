@@ -9,7 +9,8 @@ from PIL import Image
 
 @pytest.fixture(autouse=True)
 def pillow_warnings_stay_ignored() -> Iterator[None]:
-    """As outside pytest, whose filters otherwise go before those that the package sets when it is imported."""
+    """As outside pytest, whose filters otherwise go before those that the package sets when it is
+    imported."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", module=r"PIL\.")
         yield

@@ -45,7 +45,8 @@ MAGICS = [
 
 
 def outcome(data, settings=DEFAULT):
-    """The rejection's code, or None; anything else raised fails the test, and so does what cannot be read back."""
+    """The rejection's code, or None; anything else raised fails the test, and so does what cannot
+    be read back."""
     try:
         result = prepare_image(data, settings)
     except Rejected as bad:
@@ -61,7 +62,8 @@ def outcome(data, settings=DEFAULT):
 
 
 def read_back(prepared):
-    """Opens and decodes what is stored by Pillow, as its users do, and by libjpeg-turbo unless that only warns."""
+    """Opens and decodes what is stored by Pillow, as its users do, and by libjpeg-turbo unless that
+    only warns."""
     image = Image.open(io.BytesIO(prepared.encoded))
     image.load()
     assert image.size == (prepared.width, prepared.height)
@@ -79,7 +81,8 @@ def read_back(prepared):
 
 
 def mutate(data, random):
-    """A few bits, bytes or stretches changed, moved or taken away, often near the start, where the headers are."""
+    """A few bits, bytes or stretches changed, moved or taken away, often near the start, where the
+    headers are."""
     mutated = bytearray(data)
     for _ in range(random.randint(1, 4)):
         near = random.choice([64, 700, len(mutated), len(mutated)])

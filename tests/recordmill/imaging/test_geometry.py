@@ -1,4 +1,5 @@
-"""A rectangle painted into an image is found again where its box says, whatever was done to the image."""
+"""A rectangle painted into an image is found again where its box says, whatever was done to the
+image."""
 
 import io
 from dataclasses import replace
@@ -28,7 +29,8 @@ def draw(orientation, kind):
 
 
 def find_red(encoded):
-    """Left, top, right, bottom of what is red, in fractions; of the image as a reader that ignores metadata sees it."""
+    """Left, top, right, bottom of what is red, in fractions; of the image as a reader that ignores
+    metadata sees it."""
     pixels = np.asarray(Image.open(io.BytesIO(encoded)).convert("RGB")).astype(int)
     red = (pixels[..., 0] > 135) & (pixels[..., 1] < 100)
     rows, columns = np.nonzero(red.any(axis=1))[0], np.nonzero(red.any(axis=0))[0]

@@ -1,4 +1,5 @@
-"""Real files from the test suites of image libraries and fuzzers, compared with what is expected of each."""
+"""Real files from the test suites of image libraries and fuzzers, compared with what is expected of
+each."""
 
 import csv
 import io
@@ -11,7 +12,8 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.rejection import Rejected
 
 KNOWN_DIFFERENCES = {
-    # Twelve pixels, half of them pure red: quality 95 rounds blue from 0 to 3.2 on average, where 3 are allowed.
+    # Twelve pixels, half of them pure red: quality 95 rounds blue from 0 to 3.2 on average, where 3
+    # are allowed.
     "Pillow/08931cfa_imagedraw_polygon_1px_high_translucent.png": "mean",
 }
 

@@ -10,7 +10,8 @@ from recordmill.imaging.exif import find_orientation, is_turned_sideways, turn
 
 UPRIGHT = np.array([[1, 2, 3], [4, 5, 6]], dtype=np.uint8)
 
-# How a camera stores the upright picture for each value (Exif 2.3, 4.6.4: where row 0 and column 0 lie).
+# How a camera stores the upright picture for each value (Exif 2.3, 4.6.4: where row 0 and column 0
+# lie).
 STORED = {
     1: UPRIGHT,
     2: UPRIGHT[:, ::-1],

@@ -18,7 +18,8 @@ FAITHFUL = ImageSettings(moments=True, quality=100, subsampling="4:4:4")
 
 
 def decode(prepared):
-    """The pixels that a reader sees, of shape (height, width, channels), after checking the record's word for them."""
+    """The pixels that a reader sees, of shape (height, width, channels), after checking the
+    record's word for them."""
     image = Image.open(io.BytesIO(prepared.encoded))
     pixels = np.atleast_3d(np.asarray(image)).astype(int)
     assert image.format == prepared.format
@@ -346,7 +347,10 @@ def test_threads_agree(photo, save):
 
 
 def test_it_is_light_to_import():
-    script = "import sys, recordmill.imaging.prepare; print({'apache_beam', 'tensorflow', 'pydantic'} & set(sys.modules))"
+    script = (
+        "import sys, recordmill.imaging.prepare; print({'apache_beam', 'tensorflow', 'pydantic'} "
+        "& set(sys.modules))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -397,7 +401,8 @@ def test_pixels_that_came_decoded_are_kept_as_they_were_resized():
 
 
 def insert(jpeg, *parts):
-    """The parts before everything else but the start marker, and without the JFIF segment that Pillow writes."""
+    """The parts before everything else but the start marker, and without the JFIF segment that
+    Pillow writes."""
     return jpeg[:2] + b"".join(parts) + jpeg[20:]
 
 

@@ -1,4 +1,5 @@
-"""Files that would take minutes: each is refused by what its structure says, and one step less is borne."""
+"""Files that would take minutes: each is refused by what its structure says, and one step less is
+borne."""
 
 import io
 import struct

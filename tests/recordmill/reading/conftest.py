@@ -1,4 +1,5 @@
-"""Datasets of ours, files as anybody might have written them, and code that runs in another process."""
+"""Datasets of ours, files as anybody might have written them, and code that runs in another
+process."""
 
 import hashlib
 import io
@@ -30,7 +31,8 @@ REPO = Path(__file__).parents[3]
 
 @pytest.fixture(scope="session")
 def convert_images():
-    """`convert_images(input, output, {"images.quality": 90})`: converts a folder, and gives the output."""
+    """`convert_images(input, output, {"images.quality": 90})`: converts a folder, and gives the
+    output."""
 
     def convert(source, output, settings):
         flags = [f"--set={key}={json.dumps(value)}" for key, value in settings.items()]
@@ -51,7 +53,8 @@ def with_tensorflow():
 def run_python():
     """`run_python(code, *arguments)`: its output, and its exit code.
 
-    Whatever runs TensorFlow Transform does so in a process of its own, since such a process crashes at its end.
+    Whatever runs TensorFlow Transform does so in a process of its own, since such a process crashes
+    at its end.
     """
 
     def run(code, *arguments, timeout=300):
@@ -106,7 +109,8 @@ def draw():
 
 @pytest.fixture(scope="session")
 def example():
-    """`example(key=value)`: a serialised Example; lists of bytes, ints or floats, or one of them."""
+    """`example(key=value)`: a serialised Example; lists of bytes, ints or floats, or one of
+    them."""
 
     def encode(features=None, **more) -> bytes:
         message = Example()
@@ -147,7 +151,8 @@ def convert():
 
 @pytest.fixture(scope="session")
 def published(tmp_path_factory):
-    """`published[compression]`: a dataset of ours, 24 images in 2 shards of train and of test; not to be changed."""
+    """`published[compression]`: a dataset of ours, 24 images in 2 shards of train and of test; not
+    to be changed."""
     return {
         kind: convert_pictures(
             tmp_path_factory.mktemp(kind),
@@ -162,7 +167,8 @@ def published(tmp_path_factory):
 
 @pytest.fixture
 def publish(tmp_path: Path) -> Callable[..., Path]:
-    """Puts a dataset together from records: what a marker states, for sources that are none of class folders."""
+    """Puts a dataset together from records: what a marker states, for sources that are none of
+    class folders."""
 
     def put(
         features: Sequence[Feature],
@@ -247,7 +253,8 @@ def convert_with(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
 
 @pytest.fixture(scope="session")
 def animals(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three classes of 24 pictures in all, each 24 pixels wide and 16 high; one of them is grayscale."""
+    """Three classes of 24 pictures in all, each 24 pixels wide and 16 high; one of them is
+    grayscale."""
     folder = tmp_path_factory.mktemp("animals")
     for name, count in ANIMALS.items():
         (folder / name).mkdir()

@@ -19,7 +19,8 @@ REPO = Path(__file__).parents[4]
 
 
 def write_photographs(root, shared):
-    """Two classes: photographs where there are any; drawn ones, gray, rotated, transparent, of other formats."""
+    """Two classes: photographs where there are any; drawn ones, gray, rotated, transparent, of
+    other formats."""
     for label in ("day", "night"):
         (root / label).mkdir(parents=True)
     for number, path in enumerate(sorted(shared.glob("imagenet-flat/*.JPEG"))[:60]):
@@ -111,7 +112,8 @@ def test_the_note_says_what_it_was_learnt_from(analysed, dataset):
     assert note["labels"] == marker.labels == {"day": 0, "night": 1}
 
 
-# Statistics of the model's own output, then a network trained through it, exported with it, and served a JPEG.
+# Statistics of the model's own output, then a network trained through it, exported with it, and
+# served a JPEG.
 TRAIN_AND_SERVE = """
 import json, sys
 import numpy as np, tensorflow as tf
@@ -208,7 +210,10 @@ def test_without_the_extra_one_sentence_says_what_to_install(dataset, monkeypatc
     monkeypatch.setattr(
         module, "find_spec", lambda name: None if name == "tensorflow_transform" else name
     )
-    sentence = "an analysis needs TensorFlow Transform, which is not installed: pip install '.[tensorflow]' in a clone"
+    sentence = (
+        "an analysis needs TensorFlow Transform, which is not installed: pip install "
+        "'.[tensorflow]' in a clone"
+    )
     with pytest.raises(LoadError) as error:
         check_tensorflow()
     assert str(error.value) == sentence

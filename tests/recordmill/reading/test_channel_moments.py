@@ -14,7 +14,8 @@ from recordmill.storage.dataset_files import read_marker
 
 
 def gradient(width, height, mode="RGB", turned=False):
-    """A picture that is another one in each channel and row, as a JPEG, perhaps with an orientation to be applied."""
+    """A picture that is another one in each channel and row, as a JPEG, perhaps with an orientation
+    to be applied."""
     values = np.add.outer(np.arange(height) * 3, np.arange(width)) % 200
     image = Image.fromarray(
         np.stack([values, 255 - values, values // 2], axis=2).astype(np.uint8)
@@ -92,7 +93,8 @@ def test_a_dataset_without_fitting_moments_is_refused(dataset, change):
     with pytest.raises(LoadError) as error:
         read_moments(replace(opened, marker=replace(opened.marker, plan=plan)), "train")
     assert str(error.value) == (
-        f"the sidecars of {dataset} have no moments of the pixels that a model decodes: convert it again with "
+        f"the sidecars of {dataset} have no moments of the pixels that a model decodes: convert it "
+        "again with "
         "--set analyze=true --overwrite"
     )
 
@@ -104,7 +106,8 @@ def test_sidecars_that_the_marker_does_not_list_are_refused(dataset):
         with pytest.raises(LoadError) as error:
             read_moments(replace(opened, shards=(shard, *opened.shards[1:])), "train")
         assert str(error.value) == (
-            f"{shard.sidecar} is missing, or not the file that recordmill.json lists: convert the images again with "
+            f"{shard.sidecar} is missing, or not the file that recordmill.json lists: convert the "
+            "images again with "
             "--overwrite"
         )
 

@@ -1,4 +1,5 @@
-"""Each damage that TFRecord files are known to suffer is found, named with its place, and costs nothing."""
+"""Each damage that TFRecord files are known to suffer is found, named with its place, and costs
+nothing."""
 
 import gzip
 import json
@@ -94,7 +95,8 @@ RECORD_DAMAGES = {
     ),
     "forged length": (
         lambda v: v.content[: v.offset] + forge(2**40) + v.content[v.offset + 12 :],
-        "the file ends inside the record's data: 1,099,511,627,776 bytes are claimed, by a length that matches",
+        "the file ends inside the record's data: 1,099,511,627,776 bytes are claimed, by a length "
+        "that matches",
     ),
     "forged length that fits the file": (
         lambda v: v.content[: v.offset] + forge(v.length + 50) + v.content[v.offset + 12 :],

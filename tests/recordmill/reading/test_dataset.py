@@ -125,7 +125,8 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
         (
             None,
             b"",
-            "does not exist or is empty: name a dataset's folder, a TFRecord file, or a pattern that",
+            "does not exist or is empty: name a dataset's folder, a TFRecord file, or a pattern "
+            "that",
         ),
         (
             "notes.txt",
@@ -136,7 +137,8 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
         (
             "recordmill.json",
             b"[]",
-            "recordmill.json cannot be understood: it is not of type dict: restore it, or convert the dataset again",
+            "recordmill.json cannot be understood: it is not of type dict: restore it, or convert "
+            "the dataset again",
         ),
         (
             "recordmill.json",
@@ -180,15 +182,18 @@ def test_a_cut_run(lost, tmp_path, with_shards):
     (folder / ".staging-1a2b").mkdir(parents=True)
     (folder / ".staging-1a2b/train-00000.tfrecord").write_bytes(b"")
     assert sentence(folder) == (
-        f"{folder} holds no recordmill.json but .staging-1a2b, of a run that failed, was cut or is under way: "
+        f"{folder} holds no recordmill.json but .staging-1a2b, of a run that failed, was cut or is "
+        "under way: "
         "run its command again, corrected if it failed"
     )
 
 
 def test_a_lost_marker(lost):
     assert sentence(lost) == (
-        f"{lost} holds no recordmill.json but sidecars/ and rejected.jsonl, because a publishing was cut or the file "
-        "was lost: run the command that made the dataset again, or name the files alone by a pattern in quotes"
+        f"{lost} holds no recordmill.json but sidecars/ and rejected.jsonl, because a publishing "
+        "was cut or the file "
+        "was lost: run the command that made the dataset again, or name the files alone by a "
+        "pattern in quotes"
     )
 
 

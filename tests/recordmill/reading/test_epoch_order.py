@@ -11,7 +11,8 @@ from recordmill.schemas.errors import LoadError
 
 
 def read(records, ranks, batch_size, state=None, steps=None, **more):
-    """The numbers that all ranks read, step by step and in the order within a step, and the position after it."""
+    """The numbers that all ranks read, step by step and in the order within a step, and the
+    position after it."""
     orders = [
         EpochOrder(records=records, rank=rank, ranks=ranks, batch_size=batch_size, **more)
         for rank in range(ranks)
@@ -142,7 +143,8 @@ def test_a_position_in_another_split_is_refused():
     with pytest.raises(LoadError) as caught:
         EpochOrder(records=11).resume(state)
     assert str(caught.value) == (
-        f"{state} is not a position in this split of 11 records, or it is one of another version of Recordmill: "
+        f"{state} is not a position in this split of 11 records, or it is one of another version "
+        "of Recordmill: "
         "begin the epoch again"
     )
 

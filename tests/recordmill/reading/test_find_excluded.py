@@ -1,4 +1,5 @@
-"""Recordmill's datasets, as they are, and other people's TFRecords, in which only the records say what they are."""
+"""Recordmill's datasets, as they are, and other people's TFRecords, in which only the records say
+what they are."""
 
 import errno
 import hashlib
@@ -145,7 +146,8 @@ def test_the_command_fails_while_anything_is_there(dataset, tmp_path, capsys):
     sentence = json.loads(capsys.readouterr().out.splitlines()[-1])["sentence"]
     assert (
         sentence
-        == f"--absent: {listed} cannot be used: line 1 is 'nothing': write key:KEY, or sha256: and 64 hex digits"
+        == f"--absent: {listed} cannot be used: line 1 is 'nothing': write key:KEY, or sha256: and "
+        "64 hex digits"
     )
 
 
@@ -169,7 +171,10 @@ def test_a_folder_that_cannot_be_read_is_not_passed_over(dataset, tmp_path, monk
 
 def test_a_local_folder_is_searched_without_beam(dataset, tmp_path, run_python):
     (tmp_path / "list").write_text(f"key:{NAME}\n")
-    code = "import sys; from recordmill.pipeline.verify import main; main(); print('apache_beam' in sys.modules)"
+    code = (
+        "import sys; from recordmill.pipeline.verify import main; main(); print('apache_beam' in "
+        "sys.modules)"
+    )
     process = run_python(code, dataset, "--absent", tmp_path / "list")
     assert "which must not be there" in process.stderr
     assert process.stdout.splitlines()[-1] == "False"

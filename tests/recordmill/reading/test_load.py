@@ -158,7 +158,8 @@ def test_a_split_without_images_is_one_sentence(tmp_path, animals, convert_with)
     with pytest.raises(LoadError) as raised:
         load(folder, "test", batch_size=8)
     assert str(raised.value) == (
-        f"the split test of {folder} has no images: choose another; its rejected.jsonl says which images could not be "
+        f"the split test of {folder} has no images: choose another; its rejected.jsonl says which "
+        "images could not be "
         "taken"
     )
     assert len(load(folder, ["train", "test"])) == len(load(folder, "train")) == 13
@@ -409,7 +410,8 @@ def test_another_seed_is_another_order(animal_dataset):
         ({"features": ("image",)}, "has no feature 'image': choose from image/class/label, "),
         (
             {"split": "val"},
-            r"^split is 'val', and .* has train: name one of them, or several as \['a', 'b'\] or 'a\+b'",
+            r"^split is 'val', and .* has train: name one of them, or several as \['a', 'b'\] or "
+            r"'a\+b'",
         ),
         (
             {"split": ["train", "val"]},
@@ -459,6 +461,7 @@ def test_without_tensorflow_one_sentence_says_what_to_install(animal_dataset, mo
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     with pytest.raises(
         LoadError,
-        match=r"^load needs TensorFlow, which is not installed: pip install '\.\[tensorflow\]' in a clone$",
+        match=r"^load needs TensorFlow, which is not installed: pip install '\.\[tensorflow\]' in "
+        r"a clone$",
     ):
         load(str(animal_dataset))

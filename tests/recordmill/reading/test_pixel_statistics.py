@@ -30,7 +30,8 @@ def draw_cases():
     pixels = sides.prod(1, keepdims=True)
     sums = rng.integers(0, 256, (len(sides), 3)) * pixels
     many = np.hstack([sides, sums, np.minimum(sums * 200, 255**2 * pixels)])
-    # White but for one gray level: next to no variance, and squares of which three sum to more than 2**63.
+    # White but for one gray level: next to no variance, and squares of which three sum to more than
+    # 2**63.
     side = 2**23
     white = 255 * side**2
     giant = np.array(

@@ -85,7 +85,8 @@ def test_a_record_by_its_key(converted, dataset_rows, stored_record):
     with pytest.raises(LoadError) as caught:
         opened["train"].by_key("cat/none.jpg")
     assert str(caught.value) == (
-        f"no record of this split in {converted} comes from 'cat/none.jpg': name a key of its sidecars"
+        f"no record of this split in {converted} comes from 'cat/none.jpg': name a key of its "
+        "sidecars"
     )
 
 
@@ -129,7 +130,8 @@ def test_any_bit_of_a_shard_may_be_wrong(tmp_path, frame):
             with pytest.raises(LoadError) as caught:
                 read()
             assert str(caught.value) == (
-                f"record {hit} of {path}, at byte {starts[hit]}, is damaged: its frame, or a checksum, does not match"
+                f"record {hit} of {path}, at byte {starts[hit]}, is damaged: its frame, or a "
+                "checksum, does not match"
             )
 
 
@@ -144,7 +146,8 @@ def test_damaged_records_are_left_out_and_counted_if_asked(folder, train, datase
     whole = [record for number, record in enumerate(expected) if number not in (2, 7)]
     assert list(opened) == whole
     assert [sentence.partition(", at byte ")[0] for sentence in opened.skipped] == [
-        f"record {[each for each in rows if each['shard'] == row['shard']].index(row)} of {folder / row['shard']}"
+        f"record {[each for each in rows if each['shard'] == row['shard']].index(row)} of "
+        f"{folder / row['shard']}"
         for row in (rows[2], rows[7])
     ]
     assert opened.__getitems__([7, 1, 2]) == [expected[1]]

@@ -150,7 +150,8 @@ def test_a_shard_that_goes_away_later_is_named(numbered, tf):
 def test_a_file_that_is_intact_when_read_again_is_not_damaged(numbered, tf):
     info = numbered(12, 3)
     assert _fault_after(info.shards[0].path.encode(), b"", b"", 4).decode() == (
-        f"the shard {info.shards[0].path} ended early; now it holds 4 of 4 records: restore it, or retry"
+        f"the shard {info.shards[0].path} ended early; now it holds 4 of 4 records: restore it, or "
+        "retry"
     )
 
 

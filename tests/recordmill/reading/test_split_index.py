@@ -137,7 +137,8 @@ def test_what_cannot_be_read_at_random_is_one_sentence(tmp_path, convert, frame)
         with pytest.raises(LoadError) as caught:
             index_of(path)
         assert str(caught.value) == (
-            f"{path} is compressed, and a record cannot be found in it: convert with compression: none"
+            f"{path} is compressed, and a record cannot be found in it: convert with compression: "
+            "none"
         )
     (tmp_path / "a.tfrecord").write_bytes(frame(b"a"))
     with pytest.raises(

@@ -40,8 +40,10 @@ def test_what_is_not_as_listed(ours):
     found = lines(ours)
     assert found == [
         "train-00000-of-00002.tfrecord: the file is missing",
-        f"test-00000-of-00002.tfrecord: the sidecar has another sha256 than recordmill.json says ({sidecar})",
-        "train-00000-of-00009.tfrecord: the dataset does not list this file: readers that use a glob read it too",
+        "test-00000-of-00002.tfrecord: the sidecar has another sha256 than recordmill.json says "
+        f"({sidecar})",
+        "train-00000-of-00009.tfrecord: the dataset does not list this file: readers that use a "
+        "glob read it too",
         "labels.txt: the file is missing",
     ]
     assert lines(ours, "frames") == found[:1]
@@ -152,7 +154,10 @@ def test_images_in_several_splits_are_noted(tmp_path, convert, draw):
     )
     verification = verify_dataset(open_dataset(str(output)))
     (finding,) = verification.findings
-    detail = "duplicates.jsonl: one image in several splits: test/cat/test.jpg in test and train/cat/train.jpg in train"
+    detail = (
+        "duplicates.jsonl: one image in several splits: test/cat/test.jpg in test and "
+        "train/cat/train.jpg in train"
+    )
     assert (str(finding), verification.failed) == (detail, 0)
 
 

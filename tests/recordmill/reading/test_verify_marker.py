@@ -1,4 +1,5 @@
-"""Every value of a real marker is changed in turn: what `verify` finds, and the list of what nothing can confirm."""
+"""Every value of a real marker is changed in turn: what `verify` finds, and the list of what
+nothing can confirm."""
 
 import copy
 import hashlib
@@ -56,7 +57,8 @@ def draw(seed):
 
 @pytest.fixture(scope="module")
 def annotated(tmp_path_factory, convert_images):
-    """A dataset whose marker says as much as one can: boxes of all fates, rejections, duplicates, ignored files."""
+    """A dataset whose marker says as much as one can: boxes of all fates, rejections, duplicates,
+    ignored files."""
     folder = tmp_path_factory.mktemp("annotated")
     for split in ("train", "val"):
         images = [
@@ -260,7 +262,8 @@ def test_unlisted_files_in_a_dataset_are_found(annotated, tmp_path):
         if each.kind == "stale"
     ]
     assert lines == [
-        f"more/deep/{shard.name}: the dataset does not list this file: readers that use a glob read it too",
+        f"more/deep/{shard.name}: the dataset does not list this file: readers that use a glob "
+        "read it too",
         "sidecars/mine.jsonl: the dataset does not list this file among its sidecars",
     ]
 

@@ -1,4 +1,5 @@
-"""What lies beside the shards: digests of all files, and that all lists of classes are the marker's."""
+"""What lies beside the shards: digests of all files, and that all lists of classes are the
+marker's."""
 
 import hashlib
 import json
@@ -78,7 +79,8 @@ def test_the_sentences(ours):
     (ours / "rejected.jsonl").unlink()
     assert lines(ours) == [
         "rejected.jsonl: the file is missing",
-        "config.yaml: the file has another sha256 than when the dataset was made: it was changed or damaged",
+        "config.yaml: the file has another sha256 than when the dataset was made: it was changed "
+        "or damaged",
         "README.md: the file was edited after the dataset was made",
     ]
 

@@ -128,19 +128,22 @@ TWO = frame(b"first") + frame(b"second")
         (
             TWO[:36],
             "cut",
-            "the file ends inside the record's data: 6 bytes are claimed, by a length that matches its checksum, "
+            "the file ends inside the record's data: 6 bytes are claimed, by a length that matches "
+            "its checksum, "
             "and 3 are left",
         ),
         (
             TWO[:39],
             "cut",
-            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that matches its checksum, "
+            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that "
+            "matches its checksum, "
             "and 6 are left",
         ),
         (
             TWO[:-1],
             "cut",
-            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that matches its checksum, "
+            "the file ends inside the record's checksum: 6 bytes are claimed, by a length that "
+            "matches its checksum, "
             "and 9 are left",
         ),
         (TWO[:22] + b"\1" + TWO[23:], "length", "the length does not match its checksum"),

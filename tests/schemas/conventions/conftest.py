@@ -31,10 +31,12 @@ def pixels(jpeg):
 
 @pytest.fixture
 def read_as_peer(jpeg):
-    """Writes one image by a convention and reads it as a peer does that has published its feature description.
+    """Writes one image by a convention and reads it as a peer does that has published its feature
+    description.
 
-    `read_as_peer(name, description, class_id)`: the description names every key that is stored; `None` in place of the
-    class id writes an image without a label, and keyword arguments are further fields of the record.
+    `read_as_peer(name, description, class_id)`: the description names every key that is stored;
+    `None` in place of the class id writes an image without a label, and keyword arguments are
+    further fields of the record.
     """
     tf = pytest.importorskip("tensorflow")
 

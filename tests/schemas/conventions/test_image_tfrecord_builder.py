@@ -1,4 +1,5 @@
-"""Against what image-tfrecord-builder writes: two texts, under the same keys in training and test files."""
+"""Against what image-tfrecord-builder writes: two texts, under the same keys in training and test
+files."""
 
 import pytest
 

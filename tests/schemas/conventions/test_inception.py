@@ -6,7 +6,8 @@ CONVENTION = load_convention("inception")
 
 
 def test_inceptions_reader_gets_every_value(read_as_peer, jpeg):
-    """models/research/inception/inception/image_processing.py and what build_image_data.py writes beside that."""
+    """models/research/inception/inception/image_processing.py and what build_image_data.py writes
+    beside that."""
     tf = pytest.importorskip("tensorflow")
     description = {
         "image/encoded": tf.io.FixedLenFeature([], dtype=tf.string, default_value=""),

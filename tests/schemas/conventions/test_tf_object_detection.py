@@ -16,7 +16,8 @@ BOXES = {
 
 
 def test_the_apis_decoder_gets_every_value(read_as_peer, jpeg, sha256):
-    """models/research/object_detection/data_decoders/tf_example_decoder.py: the keys that it shares with us."""
+    """models/research/object_detection/data_decoders/tf_example_decoder.py: the keys that it shares
+    with us."""
     tf = pytest.importorskip("tensorflow")
     description = {
         "image/encoded": tf.io.FixedLenFeature((), tf.string, default_value=""),

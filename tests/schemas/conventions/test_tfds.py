@@ -7,7 +7,8 @@ BOXES = {"bbox": [0.5, 0.25, 1.0, 0.75], "box_labels": [2]}
 
 
 def test_a_reader_of_its_features_gets_every_value(read_as_peer, jpeg):
-    """What tensorflow_datasets' example parser asks for: an Image, a ClassLabel, a Text and a Sequence of boxes."""
+    """What tensorflow_datasets' example parser asks for: an Image, a ClassLabel, a Text and a
+    Sequence of boxes."""
     tf = pytest.importorskip("tensorflow")
     description = {
         "image": tf.io.FixedLenFeature([], tf.string),

@@ -13,7 +13,8 @@ SHIPS = ImagesWithoutBoxes(
     [
         (
             SHIPS,
-            "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1, 2)",
+            "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: "
+            "1, 2)",
         ),
         (ImagesWithoutBoxes(no_file=1), "1 image has no box: 1 has no annotation file"),
         (

@@ -7,7 +7,8 @@ import pytest
 
 @pytest.fixture
 def make_tar():
-    """The bytes of a tar archive of files (names to contents), or of headers to be written as they stand."""
+    """The bytes of a tar archive of files (names to contents), or of headers to be written as they
+    stand."""
 
     def make(files, mode="w", form=tarfile.PAX_FORMAT, headers=()):
         stream = io.BytesIO()

@@ -101,7 +101,8 @@ def test_names_and_a_number_of_classes():
         (["a", "b", "a"], "source.class_names: two classes are named 'a'"),
         (
             -1,
-            "source.class_names: there cannot be -1 classes: give names, or a number up to 1,000,000",
+            "source.class_names: there cannot be -1 classes: give names, or a number up to "
+            "1,000,000",
         ),
         (
             10**12,

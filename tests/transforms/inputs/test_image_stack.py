@@ -62,14 +62,16 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
         (
             (5,),
             "interleaved",
-            "uint8, 5 is not an array of images: uint8, N x height x width, or N x height x width x channels (1 or 3)",
+            "uint8, 5 is not an array of images: uint8, N x height x width, or N x height x width "
+            "x channels (1 or 3)",
         ),
         ((), "interleaved", "uint8, a single value is not an array of images"),
         ((5, 3, 4, 4), "interleaved", "uint8, 5 x 3 x 4 x 4 is not an array of images"),
         (
             (5, 4, 4, 3),
             "planar",
-            "uint8, 5 x 4 x 4 x 3 is not an array of images: uint8, N x height x width, or N x channels x height",
+            "uint8, 5 x 4 x 4 x 3 is not an array of images: uint8, N x height x width, or N x "
+            "channels x height",
         ),
         ((0, 4, 4), "planar", "uint8, 0 x 4 x 4 is not an array of images"),
         ((-5, 4, 4), "planar", "uint8, -5 x 4 x 4 is not an array of images"),
@@ -133,7 +135,8 @@ def test_texts(read):
         (np.int64(3), "int64, a single value is not an array of labels"),
         (
             np.array(["x" * 2000] * 3),
-            "<U2000, 3 is not an array of labels: an integer, or a text of at most 4,096 bytes, for",
+            "<U2000, 3 is not an array of labels: an integer, or a text of at most 4,096 bytes, "
+            "for",
         ),
         (np.array([{}, {}, {}]), "it holds pickled Python objects, which are never loaded"),
     ],

@@ -117,7 +117,10 @@ def test_folders_that_do_not_give_the_class_get_no_warning():
     assert notes_of(NESTED, source=replace(BASE.source, class_from="last_folder"), depth=1) == []
 
 
-SORTED_AS_TEXTS = "classes are numbers, and are sorted as texts; labels.ids=integers makes each number the id of its class"
+SORTED_AS_TEXTS = (
+    "classes are numbers, and are sorted as texts; labels.ids=integers makes each number the id "
+    "of its class"
+)
 
 
 @pytest.mark.parametrize(

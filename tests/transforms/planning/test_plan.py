@@ -153,7 +153,8 @@ ALL_IN_TRAIN = SplitCutoffs(
             [replace(IGNORED, reason="without_annotation")] * 2,
             replace(BASE, source=Voc()),
             None,
-            "no images were found in the input: everything found (2) is ignored (2 without_annotation); "
+            "no images were found in the input: everything found (2) is ignored (2 "
+            "without_annotation); "
             "the source reads *.xml",
         ),
         ([FATAL], BASE, None, "/x/d: it loops"),
@@ -179,7 +180,8 @@ ALL_IN_TRAIN = SplitCutoffs(
             ],
             FROM_FOLDERS,
             None,
-            "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes over): "
+            "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes "
+            "over): "
             "correct that, or remove it from splits.from_folders",
         ),
         (
@@ -293,8 +295,8 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 
 
 def test_every_other_setting_is_among_those():
-    # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest. In place of
-    # `exclude` it has a digest of what the file names.
+    # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
+    # In place of `exclude` it has a digest of what the file names.
     assert {*CHANGED, "decode", "exclude", *OUTSIDE_PLAN_ID} == set(as_yaml_dict(BASE))
 
 

@@ -154,8 +154,10 @@ def leave_claim(output, plan, **claim):
 def test_a_run_that_is_at_work_is_named(tmp_path, neighbour):
     leave_claim(tmp_path, "aaa", process=neighbour.pid)
     assert find_busy(str(tmp_path), [".staging-absent", ".staging-aaa"]) == (
-        f"{tmp_path} is in use by another run (.staging-aaa, process {neighbour.pid} on {socket.gethostname()} since "
-        "2026-03-04T02:15:00+00:00): wait for it, or choose another output; if that run has ended, use --discard or "
+        f"{tmp_path} is in use by another run (.staging-aaa, process {neighbour.pid} on "
+        f"{socket.gethostname()} since "
+        "2026-03-04T02:15:00+00:00): wait for it, or choose another output; if that run has ended, "
+        "use --discard or "
         "delete .staging-aaa"
     )
 
@@ -164,8 +166,10 @@ def test_a_run_on_another_machine_may_be_at_work(tmp_path):
     leave_claim(tmp_path, "aaa", process=1, host="worker-7")
     assert find_busy(str(tmp_path), [".staging-aaa"]) == ""
     assert find_busy(str(tmp_path), [".staging-aaa"], elsewhere=True) == (
-        f"{tmp_path} is in use by another run (.staging-aaa, process 1 on worker-7 since 2026-03-04T02:15:00+00:00): "
-        "wait for it, or choose another output; if that run has ended, use --discard or delete .staging-aaa"
+        f"{tmp_path} is in use by another run (.staging-aaa, process 1 on worker-7 since "
+        "2026-03-04T02:15:00+00:00): "
+        "wait for it, or choose another output; if that run has ended, use --discard or delete "
+        ".staging-aaa"
     )
 
 

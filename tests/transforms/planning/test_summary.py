@@ -246,7 +246,8 @@ def test_two_numbers_of_a_class_or_two_classes_of_a_number_fail_the_run(other):
 
 
 def test_rows_of_one_key_in_one_table_are_distinguished():
-    """Which fails the run later, with a sentence; neither compares references, which have no order."""
+    """Which fails the run later, with a sentence; neither compares references, which have no
+    order."""
     rows = [
         ImageRef("a", "t.csv", label="cat", split="given", features=f'{{"n":{number}}}')
         for number in range(3)

@@ -74,7 +74,8 @@ KEEP = ", or list the classes to keep in labels.classes"
             {"cat": 1000, "dog": 88},
             {},
             f"11 of 1,099 boxes were dropped (8 outside: cat; 3 empty: dog), {SUCH}, which is over "
-            "max_rejected.boxes.count (10) and max_rejected.boxes.share (1.00%); correct such boxes, "
+            "max_rejected.boxes.count (10) and max_rejected.boxes.share (1.00%); correct such "
+            "boxes, "
             "or raise one of the limits",
         ),
         ({"outside": {"cat": 1}}, {"dog": 1}, {"cropped_away": {"cat": 1}}, ""),
@@ -91,28 +92,32 @@ def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, sa
             {"unknown_class": {"0": 12, "1": 6}},
             {},
             TOLERANT,
-            f"all boxes of 2 classes (0, 1) were dropped (18 unknown_class: 0, 1), {SUCH}, which no limit allows: "
+            f"all boxes of 2 classes (0, 1) were dropped (18 unknown_class: 0, 1), {SUCH}, which "
+            "no limit allows: "
             f"name such classes in data.yaml or source.names{KEEP}",
         ),
         (
             {"not_finite": {"cat": 1}},
             {},
             TOLERANT,
-            f"all boxes of 1 class (cat) were dropped (1 not_finite: cat), {SUCH}, which no limit allows: "
+            f"all boxes of 1 class (cat) were dropped (1 not_finite: cat), {SUCH}, which no limit "
+            "allows: "
             f"correct such boxes{KEEP}",
         ),
         (
             {"unknown_class": {"7": 1}},
             {"cat": 10**6, "emu": 1},
             TOLERANT,
-            f"all boxes of 1 class (7) were dropped (1 unknown_class: 7), {SUCH}, which no limit allows: "
+            f"all boxes of 1 class (7) were dropped (1 unknown_class: 7), {SUCH}, which no limit "
+            "allows: "
             f"name such classes in data.yaml or source.names{KEEP}",
         ),
         (
             {"outside": {"dog": 2}},
             {"cat": 10**6},
             TOLERANT,
-            f"all boxes of 1 class (dog) were dropped (2 outside: dog), {SUCH}, which no limit allows: "
+            f"all boxes of 1 class (dog) were dropped (2 outside: dog), {SUCH}, which no limit "
+            "allows: "
             f"correct such boxes{KEEP}",
         ),
     ],
@@ -139,8 +144,10 @@ def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited()
         ),
         (
             {"unknown_label": 11, "written": 1088},
-            "11 of 1,099 labels were without an id (unknown_label), such as a.jpg (why), which is over "
-            "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels to the "
+            "11 of 1,099 labels were without an id (unknown_label), such as a.jpg (why), which is "
+            "over "
+            "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels "
+            "to the "
             "source's names of classes, or raise one of the limits",
         ),
     ],

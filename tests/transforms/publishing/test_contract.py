@@ -49,7 +49,8 @@ def images(**limits):
             marker({"cat": 48, "dog": 31}, {"cat": 7, "dog": 5}),
             Contract(images={"*": ImageLimits(change=20)}),
             [
-                "split train has 79 images, the previous dataset has 100, and expect.images.*.change is 20 %"
+                "split train has 79 images, the previous dataset has 100, and "
+                "expect.images.*.change is 20 %"
             ],
         ),
         (
@@ -71,7 +72,8 @@ def images(**limits):
             ),
             [
                 "class dog of split train has 0 images, and expect.images.*/dog.at_least is 4",
-                "class cat of split train has 1,048 images, and expect.images.train/*.at_most is 1,000",
+                "class cat of split train has 1,048 images, and expect.images.train/*.at_most is "
+                "1,000",
                 "class cat of split train has 1,048 images, the previous dataset has 60, and "
                 "expect.images.train/*.change is 99.9 %",
                 "class dog of split train has 0 images, the previous dataset has 40, and "
@@ -82,7 +84,8 @@ def images(**limits):
             marker({"cat": 40, "dog": 60}, {"cat": 4, "dog": 6}),
             Contract(class_drift=0.19),
             [
-                "class shares differ from the previous dataset by 20.00%, and expect.class_drift is 19.00%"
+                "class shares differ from the previous dataset by 20.00%, and expect.class_drift "
+                "is 19.00%"
             ],
         ),
         (marker({"cat": 40, "dog": 60}, {"cat": 4, "dog": 6}), Contract(class_drift=0.2), []),
@@ -148,7 +151,8 @@ def test_shares_above_their_limits():
         "2 of 100 images were rejected (2.00%), and expect.rejected is 1.00%",
         "3 of 40 boxes were lost (7.50%), and expect.lost_boxes is 5.00%",
         "2 of 10 labels were lost (20.00%), and expect.lost_labels is 10.00%",
-        "2 groups of identical images are in several splits, and expect.duplicates_across_splits is 1",
+        "2 groups of identical images are in several splits, and expect.duplicates_across_splits "
+        "is 1",
     ]
 
 

@@ -189,7 +189,8 @@ def test_a_shard_named_like_another_file_of_the_dataset_is_an_error(split, patte
     with pytest.raises(ValueError, match="two files") as caught:
         check_names(described)
     assert str(caught.value) == (
-        f"two files or folders of the dataset would be called {clash}: change shards.name or the splits' names"
+        f"two files or folders of the dataset would be called {clash}: change shards.name or the "
+        "splits' names"
     )
 
 

@@ -106,7 +106,8 @@ def test_the_sidecars_are_those_that_the_marker_names(sidecars, tmp_path):
     old = sidecars("old", {"train": [1, 2, -1, 3], "test": [4, 5, 6]})
     new = stage(tmp_path, {"test": [3, 5, 6], "train": [1, 2, 4]})
     assert list(compare_splits(str(tmp_path), marker_of(old), str(tmp_path), new, "image")) == [
-        "2 images are in another split than in the dataset that is replaced: 1 from train to test, 1 from test to train"
+        "2 images are in another split than in the dataset that is replaced: 1 from train to test, "
+        "1 from test to train"
     ]
     both = marker_of({"train": [*old["train"], *old["test"]]})
     assert list(compare_splits(str(tmp_path), both, str(tmp_path), new, "image")) == [
@@ -123,7 +124,8 @@ def test_splits_that_cannot_be_compared_are_reported(sidecars, tmp_path, monkeyp
                 str(tmp_path), marker_of({"train": [f"{name}.jsonl"]}), str(tmp_path), [], "image"
             )
         ) == [
-            "whether images have moved between splits is not known: sidecars of the replaced dataset are damaged"
+            "whether images have moved between splits is not known: sidecars of the replaced "
+            "dataset are damaged"
         ]
     monkeypatch.setattr(duplicates, "MOST_COMPARED", 8)
     empty = marker_of({"train": [], "test": []})

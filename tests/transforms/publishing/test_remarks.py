@@ -52,7 +52,8 @@ def test_the_worst_comes_first_with_the_place_of_more():
         Remark("1 image is in more than one class.", "duplicates"),
         Remark("1 image is in more than one split: scores will look too good.", "duplicates"),
         Remark(
-            "3 pairs of images that look alike are in more than one split: scores will look too good.",
+            "3 pairs of images that look alike are in more than one split: scores will look too "
+            "good.",
             "duplicates",
         ),
         Remark("test has no image of 1 of 2 classes that have any.", "classes"),
@@ -108,7 +109,8 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     assert find_remarks(dataset, ImageTotals(), make_settings()) == [
         Remark("42 of 558 boxes were dropped (unknown_class: 1, 2; outside: cat).", "boxes"),
         Remark(
-            "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: 1).",
+            "121 images have no box: 88 have no annotation file, 33 lost all boxes (unknown_class: "
+            "1).",
             "boxes",
         ),
     ]
@@ -176,7 +178,8 @@ def test_a_finished_dataset_says_what_acted_on_nothing(changes, left_out, idle):
     settings = load_settings(
         None,
         [
-            "images={quality: 50, reencode: when_needed, resize: {exact: [8, 8], fit: pad}, background: [1, 2, 3]}",
+            "images={quality: 50, reencode: when_needed, resize: {exact: [8, 8], fit: pad}, "
+            "background: [1, 2, 3]}",
             "limit=9",
             "duplicates=drop",
         ],

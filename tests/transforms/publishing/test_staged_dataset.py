@@ -23,7 +23,8 @@ OLD = {
 }
 NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new same"}
 PLANS = ["", "old", "new"]
-"""Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of unread files."""
+"""Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of
+unread files."""
 RUN = {"inputs": {}, "versions": "", "finished": "", "shards_reused": 0, "images_reused": 0}
 SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
@@ -47,7 +48,8 @@ def contents(word, plan_id, files):
 
 
 def arrange(output, with_old):
-    """An output with a finished dataset of the plan, if one is given, and another one complete in staging."""
+    """An output with a finished dataset of the plan, if one is given, and another one complete in
+    staging."""
     staging = output / ".staging-new"
     staging.mkdir(parents=True)
     old = contents("old", "old", OLD) if with_old else {}
@@ -218,7 +220,8 @@ def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits)
 
 
 def failing_from(monkeypatch, first, last):
-    """Of the moves those from one to another fail, as in an outage; gives what was moved or tried."""
+    """Of the moves those from one to another fail, as in an outage; gives what was moved or
+    tried."""
     calls, original = [], storage.move_file
 
     def move(source, target):

@@ -200,7 +200,8 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
         (
             ledger(5),
             list("abcdef"),
-            "all images of 6 classes were rejected (a, b, c, d, e, ...), and max_rejected.lost_classes is 1; "
+            "all images of 6 classes were rejected (a, b, c, d, e, ...), and "
+            "max_rejected.lost_classes is 1; "
             "name such files in ignore, or raise it",
         ),
     ],
@@ -221,7 +222,8 @@ ADD = "add such labels to labels.classes, or let labels.catch_all take them"
 def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
     problem = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
     assert problem.endswith(
-        f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, or name such files in ignore, "
+        f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, or name such files in "
+        "ignore, "
         "or raise one of the limits"
     )
     problem = check_limits(ledger(0, bad=2, **{reason: 9}), [], settings(), {})
@@ -238,7 +240,8 @@ def test_one_image_is_singular_and_one_in_a_file_of_many_cannot_be_ignored():
         ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {}
     )
     assert problem == (
-        "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and max_rejected.share (1.00%); "
+        "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and "
+        "max_rejected.share (1.00%); "
         "raise one of the limits"
     )
 
@@ -257,7 +260,8 @@ EXAMPLES = {
         (ledger(100), ""),
         (
             ledger(0, bad=2, odd=3),
-            "nothing is left: all 5 images were rejected (3 odd, 2 bad), such as a/2.jpg (it is odd)",
+            "nothing is left: all 5 images were rejected (3 odd, 2 bad), such as a/2.jpg (it is "
+            "odd)",
         ),
         (
             ledger(0, no_class=1),
@@ -265,7 +269,8 @@ EXAMPLES = {
         ),
         (
             ledger(0, bad_labels=1),
-            "nothing is left: the only file was rejected (1 bad_labels), t10k-images-idx3-ubyte (no labels)",
+            "nothing is left: the only file was rejected (1 bad_labels), t10k-images-idx3-ubyte "
+            "(no labels)",
         ),
         (
             ledger(1, bad=11),

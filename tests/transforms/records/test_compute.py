@@ -86,7 +86,8 @@ def fail(image):
         (
             {},
             lambda image: [1],
-            "features.f: what own_module:function gave for a/b.jpg does not fit: int 1 is not a float",
+            "features.f: what own_module:function gave for a/b.jpg does not fit: int 1 is not a "
+            "float",
         ),
         ({}, lambda image: None, "must be a list (with shape: [], one value)"),
         ({}, lambda image: 1.5, "must be a list"),

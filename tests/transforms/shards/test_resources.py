@@ -11,7 +11,8 @@ GB = 10**9
 
 @pytest.fixture
 def machine(tmp_path, monkeypatch):
-    """`machine(processors, group, {path: text})`: a machine with the files of its control groups."""
+    """`machine(processors, group, {path: text})`: a machine with the files of its control
+    groups."""
 
     def make(count, group, files, memory=100 * GB):
         for path, text in {

@@ -71,7 +71,8 @@ def test_a_worker_writes_the_shard_that_this_process_would_write(
 
 @pytest.mark.parametrize("fork", [True, False])
 def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, pictures, fork):
-    """Beam sets one of a minute when it looks for Google's credentials, which makes new sockets non-blocking."""
+    """Beam sets one of a minute when it looks for Google's credentials, which makes new sockets
+    non-blocking."""
     socket.setdefaulttimeout(60)
     try:
         with begin(writer, fork=fork) as workers:
@@ -86,7 +87,8 @@ def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, 
 def test_workers_get_no_more_shards_than_their_share(writer, pictures):
     refs = pictures(10)
     with begin(writer, count=3, references=80) as workers:
-        # 60 of the 80 are the share of three of the four processes; as none has ended, the others are written here.
+        # 60 of the 80 are the share of three of the four processes; as none has ended, the others
+        # are written here.
         workers._write = lambda task, references: None
         assert [workers.submit("train", index, refs) is not None for index in range(8)] == [
             True
@@ -191,8 +193,10 @@ def test_a_worker_that_is_killed_fails_its_shard_with_a_sentence_and_is_replaced
 
     monkeypatch.setattr(shard_writer, "convert_image", die)
     sentence = (
-        "a worker process ended before it was done with images of train: it was killed, or there was not enough "
-        "memory; run the same command again to continue from finished shards, with fewer --processes"
+        "a worker process ended before it was done with images of train: it was killed, or there "
+        "was not enough "
+        "memory; run the same command again to continue from finished shards, with fewer "
+        "--processes"
     )
     refs = pictures(5)
     with begin(writer) as workers:

@@ -1,6 +1,6 @@
 """Sources say what a listed file means: how many images it holds and how they are labelled. One file per source.
 
-A source is a module of this package that defines `SOURCE`: a frozen dataclass that implements `Source`, with its YAML
-keys under `source:` as fields. Its file name is the name that users write (`kind: class_folders`). It is registered
-nowhere else.
+A source is a module of this package that defines `SOURCE`: a frozen dataclass that implements
+`Source`, with its YAML keys under `source:` as fields. Its file name is the name that users write
+(`kind: class_folders`). It is registered nowhere else.
 """

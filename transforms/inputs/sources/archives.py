@@ -1,7 +1,8 @@
 """Images in tar, tar.gz and zip archives, which stay packed; classes come from folders or from files next to images.
 
-Samples are those of WebDataset: consecutive members that differ only in their extension, which follows the first dot of
-the base name: `000/07.seg.png` is the part `seg.png` of `000/07` (webdataset's `base_plus_ext`).
+Samples are those of WebDataset: consecutive members that differ only in their extension, which
+follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of `000/07`
+(webdataset's `base_plus_ext`).
 """
 
 import posixpath
@@ -43,7 +44,10 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
     ids = {"labels": {"ids": "integers"}} if label.lstrip(b"-").isdigit() else {}
     needs = ""
     if has_json and not has_label and not has_caption:
-        needs = "its .json files are not read: add --set source.label_part=json.KEY, or '' for images without labels"
+        needs = (
+            "its .json files are not read: add --set source.label_part=json.KEY, or '' for "
+            "images without labels"
+        )
     settings = {"source": source, **splits, **ids}
     return Recognised(
         settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",)
@@ -71,7 +75,10 @@ def _as_folders(
         source["class_from"] = "last_folder"
         is_deep = any(inside.at(folder).folders for folder in inside.top.folders)
         if is_deep or inside.top.folders != inside.image_folders or (len(names) > 1 and not splits):
-            needs = "a folder is around everything: add --set source.class_from=last_folder, first_folder or path"
+            needs = (
+                "a folder is around everything: add --set source.class_from=last_folder, "
+                "first_folder or path"
+            )
     if splits:
         source["split"] = f"^[^/]*?{_any_of(splits)}"
         what = "archives for splits,"
@@ -117,7 +124,8 @@ class PartFeature(FeatureFrom):
     """An additional feature from a member next to an image: the YAML keys below its name, with those of `FeatureFrom`.
 
     Attributes:
-        part: the extension of a text file, such as `txt`; or `json.KEY` for the value of a key in the `.json`.
+        part: the extension of a text file, such as `txt`; or `json.KEY` for the value of a key in
+            the `.json`.
     """
 
     part: str
@@ -182,7 +190,8 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
     Args:
         label: a name, or a number.
         part: the part that contains it, for messages.
-        names: the classes' names, if labels are numbers from 0; empty: the label itself is the name.
+        names: the classes' names, if labels are numbers from 0; empty: the label itself is the
+            name.
 
     Raises:
         Rejected: it is missing, is neither text nor integer, or has no class.
@@ -223,22 +232,28 @@ class Archives(Source):
     """The source `archives`.
 
     Attributes:
-        labels: where classes come from: `folders` inside the archive; or `beside`: files next to an image that share
-            its name and form one sample with it, as in WebDataset's shards.
-        class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder` (a), `last_folder`
-            (b) or `path` (a/b); `archive`: the archive's own name without its extension; `none`: images have no labels.
-        label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`; empty: no label.
-        class_names: with `beside`, the names of the classes, if labels are numbers from 0; empty: labels are names, or
-            ids with `labels.ids: integers`.
-        image_parts: with `beside`, the extensions of images; if a sample has several, the first in this order is used.
-        features_from: with `beside`, additional features: `{image/caption: {part: txt}}`, or from `.json` `{score:
-            {part: json.score, type: float}}`; `many` for lists, `default` for missing values.
-        split: a regular expression (RE2's syntax), searched for in `archive.tar/path/of/member.jpg`; its group `split`
-            is the word that `splits.from_source` maps to a split. Empty: none.
-        members: patterns (gitignore's syntax) of the members to read; others are ignored. Empty: all.
+        labels: where classes come from: `folders` inside the archive; or `beside`: files next to an
+            image that share its name and form one sample with it, as in WebDataset's shards.
+        class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder`
+            (a), `last_folder` (b) or `path` (a/b); `archive`: the archive's own name without its
+            extension; `none`: images have no labels.
+        label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`;
+            empty: no label.
+        class_names: with `beside`, the names of the classes, if labels are numbers from 0; empty:
+            labels are names, or ids with `labels.ids: integers`.
+        image_parts: with `beside`, the extensions of images; if a sample has several, the first in
+            this order is used.
+        features_from: with `beside`, additional features: `{image/caption: {part: txt}}`, or from
+            `.json` `{score: {part: json.score, type: float}}`; `many` for lists, `default` for
+            missing values.
+        split: a regular expression (RE2's syntax), searched for in
+            `archive.tar/path/of/member.jpg`; its group `split` is the word that
+            `splits.from_source` maps to a split. Empty: none.
+        members: patterns (gitignore's syntax) of the members to read; others are ignored. Empty:
+            all.
         max_member_bytes: larger members are rejected.
-        max_ratio: members of a zip archive that unpack to more than this many times their size are rejected; a packed
-            tar is not unpacked beyond that.
+        max_ratio: members of a zip archive that unpack to more than this many times their size are
+            rejected; a packed tar is not unpacked beyond that.
         max_members: the most members that are read from one archive.
     """
 

@@ -24,15 +24,17 @@ from recordmill.transforms.inputs.sources.source import ArraySource
 class Arrays(ArraySource):
     """The source `arrays`.
 
-    An array of images has unsigned 8-bit values and the shape N x height x width, or N x height x width x channels (1
-    or 3). Its name is its key in a `.npz` file, or a `.npy` file's name without the extension.
+    An array of images has unsigned 8-bit values and the shape N x height x width, or N x height x
+    width x channels (1 or 3). Its name is its key in a `.npz` file, or a `.npy` file's name without
+    the extension.
 
     Attributes:
         images: names of the image arrays, keyed by the word that `splits.from_source` may use.
-        labels: names of the label arrays (N or N x 1 integers or strings), keyed by the same words; `{}` for none.
+        labels: names of the label arrays (N or N x 1 integers or strings), keyed by the same words;
+            `{}` for none.
         order: `interleaved` (channels last) or `planar` (N x channels x height x width).
-        class_names: class names in the order of their numbers, or the number of classes, named 0, 1, ...; empty: the
-            labels themselves.
+        class_names: class names in the order of their numbers, or the number of classes, named 0,
+            1, ...; empty: the labels themselves.
     """
 
     images: Mapping[str, str] = field(
@@ -54,7 +56,8 @@ class Arrays(ArraySource):
         if not self.images or not has_labels:
             words = ", ".join(self.images)
             raise ValueError(
-                f"source.images must name arrays, and source.labels those of its words ({words}) or none"
+                f"source.images must name arrays, and source.labels those of its words ({words}) "
+                "or none"
             )
         self.classes()
 
@@ -86,7 +89,10 @@ class Arrays(ArraySource):
             else [*self.images.values()]
         )
         if missing := [name for name in wanted if name not in places]:
-            there = f"there is no array {' or '.join(missing)} in it or next to it, but {', '.join(sorted(places))}"
+            there = (
+                f"there is no array {' or '.join(missing)} in it or next to it, but "
+                f"{', '.join(sorted(places))}"
+            )
             yield file.notice(
                 "fatal", "bad_labels", f"{there}: correct source.images and source.labels"
             )

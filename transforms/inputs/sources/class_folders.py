@@ -31,7 +31,8 @@ _NO_CLASS = re.compile(
 """Names of folders, in lower case, that are unlikely to be classes."""
 
 _TELLING = re.compile(rf"annot|label|mask|ground_truth|target|^({'|'.join(_IMAGES)})$")
-"""What shows, in the name of one of several such folders, that they hold images and what was drawn on them."""
+"""What shows, in the name of one of several such folders, that they hold images and what was drawn
+on them."""
 
 _MASK = re.compile(
     r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*", re.IGNORECASE
@@ -51,9 +52,10 @@ class ClassFolders(Source):
     """The source `class_folders`.
 
     Attributes:
-        class_from: which folder of `a/b/image.jpg` names the class: `first_folder` (a), `last_folder` (b) or `path`
-            (a/b); `none`: images have no labels, whatever folder they are in. If `splits.from_folders` is set, the
-            folder that gives the split is not part of the path.
+        class_from: which folder of `a/b/image.jpg` names the class: `first_folder` (a),
+            `last_folder` (b) or `path` (a/b); `none`: images have no labels, whatever folder they
+            are in. If `splits.from_folders` is set, the folder that gives the split is not part of
+            the path.
     """
 
     class_from: Literal["first_folder", "last_folder", "path", "none"] = "first_folder"
@@ -103,7 +105,8 @@ class ClassFolders(Source):
         unlabelled = "--set source.class_from=none takes images without labels"
         in_names = "--config configs/filename_labels.yaml takes labels from names"
         return {
-            "no_class": f"images are expected in folders named after their class ({unlabelled}, {in_names})"
+            "no_class": f"images are expected in folders named after their class ({unlabelled}, "
+            f"{in_names})"
         }
 
     @property
@@ -145,7 +148,10 @@ def _find_unread_annotations(sketch: FolderSketch) -> str:
             .split()
         )
         if not path.endswith(".txt") or stems & stems_of(map(posixpath.basename, words)):
-            return f"{path} is not understood and may hold annotations: {_CONVERT_FIRST}, or {_UNLABELLED}"
+            return (
+                f"{path} is not understood and may hold annotations: {_CONVERT_FIRST}, or "
+                f"{_UNLABELLED}"
+            )
     return ""
 
 
@@ -159,7 +165,10 @@ def _find_masks(sketch: FolderSketch) -> str:
             mask, what, pattern = found
             what = f"{posixpath.join(folder, mask)} looks like {what}"
             ignore, keep = f"--set 'ignore=[\"{pattern}\"]'", "first_folder" if folder else "none"
-            return f"{what}: add {ignore} to leave masks out, or --set source.class_from={keep} to convert them as well"
+            return (
+                f"{what}: add {ignore} to leave masks out, or --set source.class_from={keep} to "
+                "convert them as well"
+            )
     return ""
 
 
@@ -182,10 +191,16 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> 
     """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
-    why = f"class folders such as {next((each for each in folders if each not in others), folders[0])}"
+    why = (
+        "class folders such as "
+        f"{next((each for each in folders if each not in others), folders[0])}"
+    )
     needs = masks or (_find_unread_annotations(sketch) if len(others) == len(folders) else "")
     if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
-        needs = f"{', '.join(others)} do not look like classes: if they are, add --set source.class_from=first_folder"
+        needs = (
+            f"{', '.join(others)} do not look like classes: if they are, add --set "
+            "source.class_from=first_folder"
+        )
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
     return Recognised({"source": source}, why, is_firm, needs, ("source.class_from",))
 

@@ -37,10 +37,11 @@ class Coco(AnnotationSource):
     r"""The source `coco`.
 
     Attributes:
-        split: a regular expression (RE2's syntax) that the annotation file's name must match as a whole; its group
-            `split`, if any, is the word that `splits.from_source` and `images` may use. Other files are ignored.
-        images: the folder of the images, relative to the input; `{split}` stands for that word, `{folder}` for the
-            annotation file's own folder. Empty: the input itself.
+        split: a regular expression (RE2's syntax) that the annotation file's name must match as a
+            whole; its group `split`, if any, is the word that `splits.from_source` and `images` may
+            use. Other files are ignored.
+        images: the folder of the images, relative to the input; `{split}` stands for that word,
+            `{folder}` for the annotation file's own folder. Empty: the input itself.
     """
 
     split: str = r"instances_(?P<split>[a-z]+)[0-9]*\.json"
@@ -80,8 +81,14 @@ class Coco(AnnotationSource):
         usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
         settings = {"source": {"kind": "coco", **source}, **splits, **usual}
         paths = [posixpath.join(folder, name) for folder, names in found.items() for name in names]
-        ask = f"it is not clear which of {show_names(paths)} to read, or where their images are: let --input name one "
-        ask += "folder, or add --set source.split=... (a pattern of their names) and --set source.images=... (a folder)"
+        ask = (
+            f"it is not clear which of {show_names(paths)} to read, or where their images are: "
+            "let --input name one "
+        )
+        ask += (
+            "folder, or add --set source.split=... (a pattern of their names) and --set "
+            "source.images=... (a folder)"
+        )
         why = f"COCO's JSON files such as {paths[0]}"
         yield Recognised(
             settings,
@@ -248,7 +255,8 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
         name for name in files if name.startswith("instances_") or "_annotations.coco" in name
     ):
         return instances
-    # Label Studio's notes.json is next to text files for YOLO: it has COCO's categories and no images.
+    # Label Studio's notes.json is next to text files for YOLO: it has COCO's categories and no
+    # images.
     files = tuple(name for name in files if name != "notes.json")
     heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
     if not any(map(_looks_like_coco, heads.values())):

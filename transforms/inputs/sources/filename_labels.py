@@ -18,7 +18,8 @@ _LABELLED = (
     (r".*_(?P<label>-?[0-9]+)\.[^_]*", True),
     (r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*", False),
 )
-"""Patterns of names with labels, and whether the labels are numbers: `img_00017_3.jpg`, `cat.12.jpg`."""
+"""Patterns of names with labels, and whether the labels are numbers: `img_00017_3.jpg`,
+`cat.12.jpg`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,11 +27,12 @@ class FilenameLabels(Source):
     r"""The source `filename_labels`.
 
     Attributes:
-        pattern: a regular expression (RE2's syntax, which never backtracks) that a file's base name must match as a
-            whole. Its group `label` is the label; images with the same text in a group named `group`, if any, stay in
-            one split. Default: the integer between the last underscore and the first dot after it, as in
-            `img_00017_3.jpg`.
-        features_from: additional features from named groups, as `{feature key: group name}`, stored as UTF-8 bytes.
+        pattern: a regular expression (RE2's syntax, which never backtracks) that a file's base name
+            must match as a whole. Its group `label` is the label; images with the same text in a
+            group named `group`, if any, stay in one split. Default: the integer between the last
+            underscore and the first dot after it, as in `img_00017_3.jpg`.
+        features_from: additional features from named groups, as `{feature key: group name}`, stored
+            as UTF-8 bytes.
     """
 
     pattern: str = r".*_(?P<label>-?[0-9]+)\.[^_]*"

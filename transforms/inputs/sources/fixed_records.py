@@ -53,20 +53,23 @@ class FixedRecords(ArraySource):
     """The source `fixed_records`.
 
     Attributes:
-        preset: `cifar10` or `cifar100`: its layout applies to all settings below that are not set. Empty: none.
-        data: patterns of the base names of record files, keyed by the word that `splits.from_source` may use; empty:
-            the preset's, or `{all: "*.bin"}`. Other files are ignored.
+        preset: `cifar10` or `cifar100`: its layout applies to all settings below that are not set.
+            Empty: none.
+        data: patterns of the base names of record files, keyed by the word that
+            `splits.from_source` may use; empty: the preset's, or `{all: "*.bin"}`. Other files are
+            ignored.
         header: bytes at the beginning of each file, before the first record.
-        labels: names of the label bytes at the start of each record, in order; `[]` for none. Absent: the preset's, or
-            `[label]`.
-        label: the label byte that is the class; empty: the last. The others become features under their names.
+        labels: names of the label bytes at the start of each record, in order; `[]` for none.
+            Absent: the preset's, or `[label]`.
+        label: the label byte that is the class; empty: the last. The others become features under
+            their names.
         height: height of the images in pixels; 0: the preset's.
         width: width of the images in pixels; 0: the preset's.
         channels: 1, or 3 for red, green, blue; 0: the preset's.
         order: `planar` (all of red before all of green) or `interleaved` (pixel by pixel).
-        class_names_file: a text file next to the records with one class name per line, in the order of their numbers;
-            `{label}` stands for the value of `label`. Empty: the preset's; if it is missing, classes are named 0, 1,
-            ..., and a note says so.
+        class_names_file: a text file next to the records with one class name per line, in the order
+            of their numbers; `{label}` stands for the value of `label`. Empty: the preset's; if it
+            is missing, classes are named 0, 1, ..., and a note says so.
         class_names: class names instead of that file, or the number of classes, named 0, 1, ...
     """
 
@@ -89,17 +92,20 @@ class FixedRecords(ArraySource):
         if self.height < 1 or self.width < 1 or self.channels not in (1, 3):
             size = f"{self.height} x {self.width} x {self.channels}"
             raise ValueError(
-                f"source.height x width x channels is {size}: give 1 or 3 channels, or name a preset"
+                f"source.height x width x channels is {size}: give 1 or 3 channels, or name a "
+                "preset"
             )
         if self.labels and (
             self.label not in self.labels or len({*self.labels}) < len(self.labels)
         ):
             raise ValueError(
-                f"source.labels must name source.label, which is {self.label!r}, and no label byte twice"
+                f"source.labels must name source.label, which is {self.label!r}, and no label byte "
+                "twice"
             )
         if self.labels and bool(self.class_names) == bool(self.class_names_file):
             raise ValueError(
-                "give either source.class_names, the classes' names or number, or source.class_names_file"
+                "give either source.class_names, the classes' names or number, or "
+                "source.class_names_file"
             )
         self.classes()
 
@@ -174,7 +180,10 @@ class FixedRecords(ArraySource):
             return
         count, over = divmod(file.size - self.header, self.record_bytes)
         if count < 1 or over:
-            wanted = f"a header of {self.header:,} bytes and whole records of {self.record_bytes:,} bytes"
+            wanted = (
+                f"a header of {self.header:,} bytes and whole records of {self.record_bytes:,} "
+                "bytes"
+            )
             raise Rejected(
                 "list",
                 "wrong_length",
@@ -199,7 +208,10 @@ class FixedRecords(ArraySource):
                 folder = file.replace(
                     key=file.key[: -len(name)]
                 )  # one note for all files of a folder
-                detail = f"there is no {self.class_names_file}, so the {known} classes are called 0 to {known - 1}"
+                detail = (
+                    f"there is no {self.class_names_file}, so the {known} classes are called 0 "
+                    f"to {known - 1}"
+                )
                 yield folder.notice("warning", "class_names", detail)
                 classes = number_classes(known)
             yield ClassNames.of(file, classes)

@@ -17,17 +17,18 @@ from recordmill.transforms.inputs.tables.manifest_columns import Columns, Featur
 class ImageFolder(Source):
     """The source `imagefolder`.
 
-    Images that no metadata file names are ignored. For folders named after splits, set `splits.from_folders`.
+    Images that no metadata file names are ignored. For folders named after splits, set
+    `splits.from_folders`.
 
     Attributes:
-        file_name: the column of the images' paths, relative to the metadata file. If rows name several images, as in
-            `input_file_name` and `output_file_name`, choose one of them.
+        file_name: the column of the images' paths, relative to the metadata file. If rows name
+            several images, as in `input_file_name` and `output_file_name`, choose one of them.
         label: the column of the class; empty: there is none.
         labels: the column of several classes per image; in CSV, a text separated by `|`.
-        objects: the column of boxes and their classes: an object with `bbox` (x, y, width, height of each box) and
-            `categories`; empty: there is none.
-        class_names: class names for integer labels and categories, which count from 0; empty: those given in
-            `metadata.parquet`, or else the integers themselves.
+        objects: the column of boxes and their classes: an object with `bbox` (x, y, width, height
+            of each box) and `categories`; empty: there is none.
+        class_names: class names for integer labels and categories, which count from 0; empty: those
+            given in `metadata.parquet`, or else the integers themselves.
         features_from: additional features from columns: `{image/caption: {column: text}}`.
     """
 

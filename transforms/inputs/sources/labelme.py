@@ -22,7 +22,8 @@ from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, 
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 MAX_JSON_BYTES = 512 * 2**20
-"""The file may contain the image in base64: a third more than the default of `images.max_bytes`, plus the shapes."""
+"""The file may contain the image in base64: a third more than the default of `images.max_bytes`,
+plus the shapes."""
 
 Point = tuple[float, float]
 
@@ -76,16 +77,17 @@ class Contents(BaseModel):
 class LabelMe(AnnotationSource):
     """The source `labelme`, for files written by LabelMe 3 to 7 (labelme/_label_file.py, examples/utils.py).
 
-    Each JSON file describes one image: the one at its `imagePath`, relative to the file, with slashes or backslashes.
-    If there is none, as after renaming, it is an image next to the file with the file's own name, or else with the name
-    in `imagePath`. If `imagePath` names a JSON file, it is the only image with the file's own name. `imageData` is not
-    read.
+    Each JSON file describes one image: the one at its `imagePath`, relative to the file, with
+    slashes or backslashes. If there is none, as after renaming, it is an image next to the file
+    with the file's own name, or else with the name in `imagePath`. If `imagePath` names a JSON
+    file, it is the only image with the file's own name. `imageData` is not read.
 
     Attributes:
-        other_shapes: what to do with polygons, circles, lines and other shapes that are not rectangles: `enclose` uses
-            the box around them, `drop` leaves them out, `reject` rejects the image.
-        groups: what to do with shapes of the same class and `group_id`: `join` makes them one object with a box around
-            all of them, `apart` puts a box around each.
+        other_shapes: what to do with polygons, circles, lines and other shapes that are not
+            rectangles: `enclose` uses the box around them, `drop` leaves them out, `reject` rejects
+            the image.
+        groups: what to do with shapes of the same class and `group_id`: `join` makes them one
+            object with a box around all of them, `apart` puts a box around each.
     """
 
     other_shapes: Literal["enclose", "drop", "reject"] = "enclose"
@@ -130,8 +132,8 @@ class LabelMe(AnnotationSource):
         """The boxes of a file as `boxes_of` returns them, and the number of other shapes that these enclose.
 
         Raises:
-            Rejected: `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it; `bad_annotations`: a
-                circle has no rim.
+            Rejected: `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it;
+                `bad_annotations`: a circle has no rim.
         """
         objects: dict[Any, tuple[str, list[Point]]] = {}
         dropped = enclosed = 0

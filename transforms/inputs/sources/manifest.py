@@ -109,8 +109,8 @@ class RowReader:
     ) -> Iterator[tuple[Row, Entry]]:
         """Yields each row and its entry.
 
-        Rows of boxes of one image are joined, and held in memory. They come last, as the image's first row with all
-        boxes.
+        Rows of boxes of one image are joined, and held in memory. They come last, as the image's
+        first row with all boxes.
         """
         images: dict[str, tuple[Row, Entry]] = {}
         has_row_boxes = self.settings.preset == "automl" or bool(self.settings.columns.row_boxes)
@@ -189,19 +189,24 @@ class Manifest(TableFormat, Source):
     r"""The source `manifest`; `TableFormat` has further keys.
 
     Attributes:
-        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV, whose columns are known. Empty: none.
+        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV, whose columns are
+            known. Empty: none.
         columns: the columns and their meanings; by default only `uri`, which names the image.
-        features_from: additional features from columns, by feature key: `{image/age: {column: age, type: int64}}`.
-        root: the folder that contains all images; paths are relative to it. By default the manifest's own folder, from
-            which a relative `root` starts too.
+        features_from: additional features from columns, by feature key:
+            `{image/age: {column: age, type: int64}}`.
+        root: the folder that contains all images; paths are relative to it. By default the
+            manifest's own folder, from which a relative `root` starts too.
         separator: separates several labels or values in one cell of text.
-        boxes_unit: the unit of box coordinates: `pixels`, or `fraction` of the image's width and height.
-        class_names: class names for integer labels, which count from 0; empty: those that Hugging Face stores in
-            Parquet, or else the integers themselves.
-        unlabelled: what to do with rows whose class is empty: `reject`, or `keep` as images without a label.
-        split: for one manifest per split, a regular expression (RE2's syntax) that a manifest's name must match as a
-            whole: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word that `splits.from_source` may use.
-            Other files are ignored, and `.txt` files may be manifests.
+        boxes_unit: the unit of box coordinates: `pixels`, or `fraction` of the image's width and
+            height.
+        class_names: class names for integer labels, which count from 0; empty: those that Hugging
+            Face stores in Parquet, or else the integers themselves.
+        unlabelled: what to do with rows whose class is empty: `reject`, or `keep` as images without
+            a label.
+        split: for one manifest per split, a regular expression (RE2's syntax) that a manifest's
+            name must match as a whole: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the
+            word that `splits.from_source` may use. Other files are ignored, and `.txt` files may be
+            manifests.
     """
 
     preset: Literal["", "vertex", "automl"] = ""

@@ -18,15 +18,16 @@ from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
 class Source(SourceSettings, Protocol):
     """Turns listed files into references, and references into their contents.
 
-    A source is a frozen dataclass that inherits from this class; its fields are its YAML keys. Only `list_references`
-    is required; `schemas.settings.source` documents what else it may override.
+    A source is a frozen dataclass that inherits from this class; its fields are its YAML keys. Only
+    `list_references` is required; `schemas.settings.source` documents what else it may override.
     """
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterable[Recognised]:
         """Yields settings under which this source could read an input without a configuration.
 
-        If there are several, the user must choose. No file is read: the sketch holds all that may be used.
+        If there are several, the user must choose. No file is read: the sketch holds all that may
+        be used.
         """
         return ()
 

@@ -72,10 +72,12 @@ class ColumnTypes:
     def settled(self) -> dict[str, ColumnSettings]:
         """The columns' settings by name; columns without a single value are left out.
 
-        If a row lacks a column's value, the column's default is its type's zero, as in TensorFlow's tutorial.
+        If a row lacks a column's value, the column's default is its type's zero, as in TensorFlow's
+        tutorial.
 
         Raises:
-            ValueError: a column has several types, or one that no feature can have; the message names it and the rows.
+            ValueError: a column has several types, or one that no feature can have; the message
+                names it and the rows.
         """
         found = {}
         for name, first in sorted(self._first.items()):
@@ -110,7 +112,8 @@ def _merge(name: str, seen: Mapping[str, str], as_text: bool) -> str:
         return word
     found = " and ".join(f"{kind} ({place})" for kind, place in seen.items())
     raise ValueError(
-        f"source: column {name!r} holds {found}: declare its type, or only others, in source.columns"
+        f"source: column {name!r} holds {found}: declare its type, or only others, in "
+        "source.columns"
     )
 
 
@@ -119,15 +122,16 @@ class Table(TableFormat, Source):
     r"""The source `table`; `TableFormat` has further keys.
 
     Attributes:
-        columns: the columns that become features, each with its type, or with a mapping of `type`, `feature`, `enum`,
-            `default`, `meaning`. Types: `bool`, `enum`, `int`, `uint`, `float`, `double`, `number`, `string`, `bytes`;
-            `float[]` is a list of floats.
-        infer: whether all other columns become features too, with types inferred from all rows: `yes`, `no`, or `auto`,
-            which infers them if `columns` is empty.
+        columns: the columns that become features, each with its type, or with a mapping of `type`,
+            `feature`, `enum`, `default`, `meaning`. Types: `bool`, `enum`, `int`, `uint`, `float`,
+            `double`, `number`, `string`, `bytes`; `float[]` is a list of floats.
+        infer: whether all other columns become features too, with types inferred from all rows:
+            `yes`, `no`, or `auto`, which infers them if `columns` is empty.
         label: the column of class names.
         split: the column of words that `splits.from_source` maps to splits.
         group: the column of groups; rows of the same group stay in one split.
-        key: the column of unique names for rows; without it, a row is named after its file and number.
+        key: the column of unique names for rows; without it, a row is named after its file and
+            number.
     """
 
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)
@@ -148,7 +152,8 @@ class Table(TableFormat, Source):
         for feature, count in features.items():
             if count > 1:
                 raise ValueError(
-                    f"source.columns: two columns become the feature {feature!r}: set feature of one"
+                    f"source.columns: two columns become the feature {feature!r}: set feature of "
+                    "one"
                 )
         self.check_format()
 
@@ -177,7 +182,8 @@ class Table(TableFormat, Source):
         found = types.settled()
         for name in types.empty:
             note(
-                f"column {name!r} has no value in any row and is left out: declare source.columns.{name} to keep it"
+                f"column {name!r} has no value in any row and is left out: declare "
+                f"source.columns.{name} to keep it"
             )
         return replace(self, columns={**self.columns, **found}, infer="no")
 

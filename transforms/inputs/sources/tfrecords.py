@@ -84,8 +84,8 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
     Fields that the Example lacks are left out, and so are scalars without a value.
 
     Raises:
-        Rejected: a feature is of another kind, a scalar has several values, or there is no image; for a convention
-            without images, a feature other than the label is missing.
+        Rejected: a feature is of another kind, a scalar has several values, or there is no image;
+            for a convention without images, a feature other than the label is missing.
     """
     found = {
         each.field: value_of(entries, each) for each in convention.example_features if each.field
@@ -122,7 +122,8 @@ def own_features(convention: Convention) -> tuple[Feature, ...]:
 def find_convention(entries: Mapping[str, Any]) -> Convention:
     """Finds the convention that fits an Example's keys and kinds, and names most of them.
 
-    Never guessed: conventions without images, or with raw pixels in a feature that could be an encoded image.
+    Never guessed: conventions without images, or with raw pixels in a feature that could be an
+    encoded image.
 
     Raises:
         Rejected: no convention fits.
@@ -133,7 +134,8 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
     if convention is None:
         keys = ", ".join(sorted(entries))
         raise bad_example(
-            f"its keys do not fit any known convention of images ({keys:.200}): set source.convention"
+            f"its keys do not fit any known convention of images ({keys:.200}): set "
+            "source.convention"
         )
     return convention
 
@@ -249,7 +251,8 @@ def read_image_of(
 
     Args:
         fields: the Example's values by field.
-        is_raw: whether the image is stored as pixels, not encoded: height x width x channels bytes, red first.
+        is_raw: whether the image is stored as pixels, not encoded: height x width x channels bytes,
+            red first.
         shape: height, width and channels of raw pixels, if the Example does not give them.
 
     Raises:
@@ -286,23 +289,27 @@ class Tfrecords(Source):
     """The source `tfrecords`.
 
     Attributes:
-        convention: the convention of the input's Examples: a name, a mapping as under `convention`, or `auto`: the one
-            that each record's keys fit. A convention without images, such as `feature_vector`, must be named.
-        class_names: the class names in the order of their numbers, if Examples only have numbers; empty: the Examples'
-            own names, those in `class_names_file`, or the numbers.
-        class_names_file: a file of class names: one name per line, or `id:name`; next to the Examples, or a full path;
-            `auto`: `labels.txt`, or TensorFlow Datasets' `FEATURE.labels.txt`, if it is next to the Examples or above
-            them in the input; empty: none.
-        first_label: the number of the first class in the input; absent: the convention's (0, or 1 if 0 is background).
-        keep_ids: whether classes keep their numbers: as ids with `labels.ids: integers`, otherwise as their order.
-            Absent: classes named by a file keep them, classes named by Examples do not. If numbers are kept, all input
-            files must give a class the same number.
-        key_feature: the feature whose value is the record's key; empty: the key is the file's key and the record's
-            number, `a.tfrecord/000123`.
-        split: a regular expression (RE2's syntax), searched for in the file's name, then in its path; its group `split`
-            is the word that `splits.from_source` maps to a split.
+        convention: the convention of the input's Examples: a name, a mapping as under `convention`,
+            or `auto`: the one that each record's keys fit. A convention without images, such as
+            `feature_vector`, must be named.
+        class_names: the class names in the order of their numbers, if Examples only have numbers;
+            empty: the Examples' own names, those in `class_names_file`, or the numbers.
+        class_names_file: a file of class names: one name per line, or `id:name`; next to the
+            Examples, or a full path; `auto`: `labels.txt`, or TensorFlow Datasets'
+            `FEATURE.labels.txt`, if it is next to the Examples or above them in the input; empty:
+            none.
+        first_label: the number of the first class in the input; absent: the convention's (0, or 1
+            if 0 is background).
+        keep_ids: whether classes keep their numbers: as ids with `labels.ids: integers`, otherwise
+            as their order. Absent: classes named by a file keep them, classes named by Examples do
+            not. If numbers are kept, all input files must give a class the same number.
+        key_feature: the feature whose value is the record's key; empty: the key is the file's key
+            and the record's number, `a.tfrecord/000123`.
+        split: a regular expression (RE2's syntax), searched for in the file's name, then in its
+            path; its group `split` is the word that `splits.from_source` maps to a split.
         split_feature: the feature whose value is that word, in place of the file's name.
-        keep: additional features to copy, with their types, such as `{image/caption: bytes, scores: "float[]"}`.
+        keep: additional features to copy, with their types, such as
+            `{image/caption: bytes, scores: "float[]"}`.
         shape: height, width and channels of raw pixels, if Examples do not give them.
         max_ratio: a gzip file may unpack to this many times its size plus 1 MiB.
     """
@@ -342,11 +349,13 @@ class Tfrecords(Source):
             raise ValueError(f"source.convention: {error}") from None
         if self.class_names and self.first_label is None and declared is None:
             raise ValueError(
-                "source.class_names needs source.first_label, the number of the first, or convention"
+                "source.class_names needs source.first_label, the number of the first, or "
+                "convention"
             )
         if self.class_names and self.class_names_file not in ("", "auto"):
             raise ValueError(
-                "source.class_names and source.class_names_file contradict each other: remove one of them"
+                "source.class_names and source.class_names_file contradict each other: remove one "
+                "of them"
             )
         if self.shape and (
             len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)
@@ -483,7 +492,8 @@ class Tfrecords(Source):
         fields = read_fields(entries, convention)
         kept = read_kept(entries, self.kept)
         if self.contents == "rows":
-            # The reference has the class. A digest that the input lacks stays missing: only files have one.
+            # The reference has the class. A digest that the input lacks stays missing: only files
+            # have one.
             own = {
                 name: value for name, value in fields.items() if name not in ("label", "label_text")
             }

@@ -46,12 +46,13 @@ class Voc(AnnotationSource):
     """The source `voc`.
 
     Attributes:
-        images: the folder of the images, next to the folder of the XML files. `{folder}` stands for the XML files' own
-            folder: each image is then next to its XML file.
-        sets: the folder of the split lists, also next to the folder of the XML files, such as `ImageSets/Main`. Its
-            `train.txt`, `val.txt`, `test.txt` and `trainval.txt` name images, with or without extension;
-            `splits.from_source` maps the lists' names to splits. If an image is on several lists, the first of these
-            counts; images on none are ignored. Empty: no lists are read.
+        images: the folder of the images, next to the folder of the XML files. `{folder}` stands for
+            the XML files' own folder: each image is then next to its XML file.
+        sets: the folder of the split lists, also next to the folder of the XML files, such as
+            `ImageSets/Main`. Its `train.txt`, `val.txt`, `test.txt` and `trainval.txt` name images,
+            with or without extension; `splits.from_source` maps the lists' names to splits. If an
+            image is on several lists, the first of these counts; images on none are ignored. Empty:
+            no lists are read.
     """
 
     images: str = "JPEGImages"
@@ -105,7 +106,10 @@ class Voc(AnnotationSource):
     @property
     def remedies(self) -> Mapping[str, str]:
         """For missing images."""
-        where = "the folder of the images, next to that of the XML files; '{folder}' stands for the latter"
+        where = (
+            "the folder of the images, next to that of the XML files; '{folder}' stands for the "
+            "latter"
+        )
         return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
@@ -204,7 +208,10 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     """
     names = {word: _read_set(f"{sets}/{word}.txt") for word in SETS}
     if not any(names.values()):
-        detail = f"source.sets is {posixpath.basename(sets)!r}: no train.txt, val.txt, test.txt or trainval.txt there"
+        detail = (
+            f"source.sets is {posixpath.basename(sets)!r}: no train.txt, val.txt, test.txt or "
+            "trainval.txt there"
+        )
         return file.notice("fatal", "bad_annotations", detail)
     word = next((word for word in SETS if name in names[word]), "")
     return file.replace(split=word) if word else file.notice("ignored", "in_no_set")
@@ -223,7 +230,10 @@ def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
                 each for each in storage.folder_names(f"{above}/{folder}") if each.endswith(".xml")
             )
     if wrong := sorted(set(names.values()) - {names[stem] for stem in names.keys() & stems}):
-        what = f"no XML file matches {format_count(len(wrong), 'name')} in it, such as {wrong[0]!r:.100}"
+        what = (
+            f"no XML file matches {format_count(len(wrong), 'name')} in it, such as "
+            f"{wrong[0]!r:.100}"
+        )
         status: Status = "fatal" if names.keys().isdisjoint(stems) else "warning"
         yield file.notice(
             status, "bad_annotations", f"{what}: correct the list, or add it to ignore"
@@ -266,7 +276,8 @@ def _parse_set(uri: str, size: int, version: str) -> Mapping[str, str]:
 def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:
     """The image's file name, and its boxes as `schemas.image_ref.boxes_of` returns them.
 
-    Coordinates are used as written, as in TensorFlow's own converter, although VOC counts pixels from 1.
+    Coordinates are used as written, as in TensorFlow's own converter, although VOC counts pixels
+    from 1.
 
     Raises:
         ValueError: something is missing or not a number.

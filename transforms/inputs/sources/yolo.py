@@ -32,7 +32,8 @@ from recordmill.transforms.inputs.named_files import (
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 NAMES_FILES = ("data.yaml", "classes.txt")
-"""Files at the top of the input that name the classes. Other YAML files may too, such as Ultralytics' `coco8.yaml`."""
+"""Files at the top of the input that name the classes. Other YAML files may too, such as
+Ultralytics' `coco8.yaml`."""
 
 _YAML = (".yaml", ".yml")
 
@@ -50,22 +51,25 @@ _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labelled, hidden, visible
 class Yolo(AnnotationSource):
     """The source `yolo`.
 
-    Images are below a folder `images`, their text files at the same place below `labels` (`train/images/1.jpg` and
-    `train/labels/1.txt`, or `images/train/1.jpg` and `labels/train/1.txt`). An image without a text file has no boxes.
-    The folder above or below `images` is the word that `splits.from_source` may use.
+    Images are below a folder `images`, their text files at the same place below `labels`
+    (`train/images/1.jpg` and `train/labels/1.txt`, or `images/train/1.jpg` and
+    `labels/train/1.txt`). An image without a text file has no boxes. The folder above or below
+    `images` is the word that `splits.from_source` may use.
 
     Attributes:
-        text_files: where the text files are: `labels`, in a folder `labels` that mirrors `images`; or `beside`, next to
-            images in any folder. Then the first folder is the word for `splits.from_source`, and `obj.names` and
-            `_darknet.labels` name classes too.
-        names: class names in the order of their numbers; empty: those in `data.yaml`, another YAML file or
-            `classes.txt` in the input.
-        other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` uses the box around them, `drop`
-            leaves them out, `reject` rejects the image.
-        lines: what the numbers after a class are. `auto`: four are a box, which a confidence may follow; key points are
-            recognised by their flags; pairs are a polygon. `boxes`: the first four are a box, and the rest is ignored.
-        kpt_shape: as in data.yaml, the number of key points and of numbers for each, such as `[17, 3]`: a line is a
-            box, which a confidence or these key points may follow; others are rejected. Empty: no such check.
+        text_files: where the text files are: `labels`, in a folder `labels` that mirrors `images`;
+            or `beside`, next to images in any folder. Then the first folder is the word for
+            `splits.from_source`, and `obj.names` and `_darknet.labels` name classes too.
+        names: class names in the order of their numbers; empty: those in `data.yaml`, another YAML
+            file or `classes.txt` in the input.
+        other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` uses the box
+            around them, `drop` leaves them out, `reject` rejects the image.
+        lines: what the numbers after a class are. `auto`: four are a box, which a confidence may
+            follow; key points are recognised by their flags; pairs are a polygon. `boxes`: the
+            first four are a box, and the rest is ignored.
+        kpt_shape: as in data.yaml, the number of key points and of numbers for each, such as
+            `[17, 3]`: a line is a box, which a confidence or these key points may follow; others
+            are rejected. Empty: no such check.
     """
 
     names: tuple[str, ...] = ()
@@ -128,9 +132,13 @@ class Yolo(AnnotationSource):
             if not needs and (are_others or (not splits and len(lists) > 1)):
                 key, needs = (
                     "splits",
-                    f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: add ",
+                    f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: "
+                    "add ",
                 )
-                needs += "--set 'splits.from_source={FOLDER: SPLIT, ...}', or splits.fractions to split otherwise"
+                needs += (
+                    "--set 'splits.from_source={FOLDER: SPLIT, ...}', or splits.fractions to "
+                    "split otherwise"
+                )
             yield Recognised(settings, why, needs=needs, needed_keys=(key,))
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
@@ -175,9 +183,10 @@ class Yolo(AnnotationSource):
     def read_lines(self, text: str) -> dict[str, Any]:
         """The boxes of one text file, as from `schemas.image_ref.boxes_of`.
 
-        Each line is a class number and further numbers, all fractions of the image. Their count decides what they are,
-        as in Ultralytics' own loader (ultralytics/data/utils.py, `verify_image_label`), but line by line: one file may
-        hold both boxes and polygons, as Roboflow exports them.
+        Each line is a class number and further numbers, all fractions of the image. Their count
+        decides what they are, as in Ultralytics' own loader (ultralytics/data/utils.py,
+        `verify_image_label`), but line by line: one file may hold both boxes and polygons, as
+        Roboflow exports them.
 
         Raises:
             Rejected: a line is neither a box nor an accepted polygon.
@@ -342,7 +351,8 @@ def read_names(path: str, text: str) -> dict[str, int]:
     for number, name in numbered.items():  # aliases can make the list huge: never show it whole
         if type(number) is not int or type(name) not in (str, int, float) or name == "":
             raise ValueError(
-                f"class {number!r:.60} of `names` is not a text under a number: quote it (no is a boolean)"
+                f"class {number!r:.60} of `names` is not a text under a number: quote it (no is a "
+                "boolean)"
             )
     classes = {str(name): number for number, name in numbered.items()}
     if len(classes) < len(numbered):

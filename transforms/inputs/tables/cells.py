@@ -1,7 +1,8 @@
 """Rows and typed columns of tables: converts cells to values of their column's type, and these to JSON and back.
 
-Nothing is rounded or guessed: a cell either has its column's type or raises. Cells of CSV are text, which is parsed as
-the column's type; cells of JSON lines and Parquet have their own types, which must be the column's.
+Nothing is rounded or guessed: a cell either has its column's type or raises. Cells of CSV are text,
+which is parsed as the column's type; cells of JSON lines and Parquet have their own types, which
+must be the column's.
 """
 
 import base64
@@ -39,7 +40,8 @@ class Row:
     """One row.
 
     Attributes:
-        number: the line in which it begins, from 1, header included; in Parquet, which has no lines, the row, from 1.
+        number: the line in which it begins, from 1, header included; in Parquet, which has no
+            lines, the row, from 1.
         cells: its cells by column; a list if columns have no names; None if the row is malformed.
         fault: what is wrong with a malformed row.
     """
@@ -66,7 +68,8 @@ class ColumnType:
     """A type of single values.
 
     Attributes:
-        kind: the list of an Example that stores the values, coerced as in TensorFlow's tutorial on TFRecord.
+        kind: the list of an Example that stores the values, coerced as in TensorFlow's tutorial on
+            TFRecord.
         convert: converts a cell; returns None if it is not of the type.
         parse: parses a string into a cell; None if strings stand for themselves.
     """
@@ -129,11 +132,13 @@ class ColumnSettings:
     """One column: the YAML keys below its name.
 
     Attributes:
-        type: `bool`, `enum`, `int`, `uint` (stored as int64), `float`, `double`, `number` (which takes integers too),
-            `string` or `bytes` (base64 where a cell is text); followed by `[]` for a list.
+        type: `bool`, `enum`, `int`, `uint` (stored as int64), `float`, `double`, `number` (which
+            takes integers too), `string` or `bytes` (base64 where a cell is text); followed by `[]`
+            for a list.
         feature: the feature's name in the Example; empty: the column's.
         enum: for a column of type `enum`, the number of each name.
-        default: what readers use if the column has no value. Without it, a row without a value is rejected.
+        default: what readers use if the column has no value. Without it, a row without a value is
+            rejected.
         meaning: one line for people.
     """
 
@@ -154,7 +159,8 @@ class ColumnSettings:
             )
         if (self.base == "enum") != bool(self.enum):
             raise ValueError(
-                "enum: belongs to type: enum, and gives each name its number, as in {low: 0, high: 1}"
+                "enum: belongs to type: enum, and gives each name its number, as in {low: 0, high: "
+                "1}"
             )
         if self.many and self.default is not None:
             raise ValueError("default: a list has no default: without values, it is empty")
@@ -200,8 +206,8 @@ def read_cell(cell: Any, name: str, column: ColumnSettings, as_text: bool) -> An
         cell: the cell from the table.
         name: the column's name.
         column: the column's settings.
-        as_text: whether all cells are strings. If so, lists are JSON, and an empty cell has no value, unless the type
-            is `string`.
+        as_text: whether all cells are strings. If so, lists are JSON, and an empty cell has no
+            value, unless the type is `string`.
 
     Raises:
         Rejected: it does not fit its column's type; the detail says which value and which type.

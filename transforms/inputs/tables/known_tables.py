@@ -39,8 +39,9 @@ _CORNERS = 8
 def read_vertex(cells: Mapping[str, Any]) -> Entry:
     """Makes the entry of a line of Vertex AI's import files for images.
 
-    `imageGcsUri` is the image, `classificationAnnotation` its class, `classificationAnnotations` several classes,
-    `boundingBoxAnnotations` its boxes as fractions of the image; `ml_use` in `dataItemResourceLabels` is the split.
+    `imageGcsUri` is the image, `classificationAnnotation` its class, `classificationAnnotations`
+    several classes, `boundingBoxAnnotations` its boxes as fractions of the image; `ml_use` in
+    `dataItemResourceLabels` is the split.
 
     Raises:
         Rejected: a value is missing or of another type.
@@ -77,9 +78,9 @@ def _name(annotation: Any, column: str) -> str:
 def read_automl(cells: Sequence[str]) -> Entry:
     """Makes the entry of a row `[set,]path[,label...]` of AutoML's CSV, or of its form for boxes.
 
-    In that form, the corners of one box follow the label in eight cells, as fractions of the image. Only two opposite
-    corners are needed; all nine cells are empty for an image without boxes. Each further box has its own row: see
-    `Entry.join`.
+    In that form, the corners of one box follow the label in eight cells, as fractions of the image.
+    Only two opposite corners are needed; all nine cells are empty for an image without boxes. Each
+    further box has its own row: see `Entry.join`.
 
     Raises:
         Rejected: there is no path, or a box has no two opposite corners.
@@ -181,7 +182,8 @@ class FoundColumns:
         names: the names of all columns, if the table has no header.
         root: the folder of the images, if no cell names it.
         delimiter: the character between cells, if it is not the usual one.
-        splits: split words as the table spells them, and their splits; empty if it has no such column.
+        splits: split words as the table spells them, and their splits; empty if it has no such
+            column.
         others: the remaining columns.
     """
 
@@ -252,12 +254,18 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     needs = key = ""
     if shown and not first.has_classes:
         key = "source.columns.label"
-        needs = f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' for none)"
+        needs = (
+            f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' "
+            "for none)"
+        )
     elif any(each != first for each in found.values()):
         needs = f"{' and '.join(found)} have different columns: let --input name one of them"
     elif len(endings := _endings_of(path, first.columns.get("uri", ""), sketch)) > 1:
         key = "source.columns.uri"
-        needs = f"its images have the extensions {', '.join(endings)}, which it does not name: write them into the "
+        needs = (
+            f"its images have the extensions {', '.join(endings)}, which it does not name: write "
+            "them into the "
+        )
         needs += f"table, or add --set '{key}={first.columns['uri']}' to read only these"
     elif path.endswith(".txt") and not pattern:
         needs = "a list is read where its name has the word for a split: call it train.txt"

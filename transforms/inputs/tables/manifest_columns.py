@@ -1,7 +1,7 @@
 """The columns of a manifest, and what a row says about its image.
 
-The columns are the YAML keys below `source.columns` and `source.features_from`. Cells are converted to their column's
-type, or refused with column, value and type.
+The columns are the YAML keys below `source.columns` and `source.features_from`. Cells are converted
+to their column's type, or refused with column, value and type.
 """
 
 import re
@@ -83,8 +83,8 @@ def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ())
 def feature_value(value: Any, kind: Kind, column: str) -> Any:
     """A value as stored in a reference's features: a text, an integer or a finite float.
 
-    A text becomes a number only as a whole (`12`, `-1.5e3`; `true` and `false` are 1 and 0); an integer becomes a float
-    if `kind` says so; nothing is rounded.
+    A text becomes a number only as a whole (`12`, `-1.5e3`; `true` and `false` are 1 and 0); an
+    integer becomes a float if `kind` says so; nothing is rounded.
     """
     if kind == "bytes":
         return text_of(value, column)
@@ -159,8 +159,8 @@ def objects_from(
 ) -> tuple[list[list[float]], list[str]]:
     """Boxes (xmin, ymin, xmax, ymax) and their classes, from what Hugging Face calls objects.
 
-    That is an object of two lists, `bbox` and `categories` (or `category`), or a list of objects with one of each. A
-    box is in COCO's form: x, y, width, height.
+    That is an object of two lists, `bbox` and `categories` (or `category`), or a list of objects
+    with one of each. A box is in COCO's form: x, y, width, height.
 
     Args:
         value: of the cell; a text is JSON; a missing value means no boxes.
@@ -225,7 +225,10 @@ class Entry:
         for each in fields(self):
             one, two = getattr(self, each.name), getattr(other, each.name)
             if each.name not in ("boxes", "box_labels") and one != two:
-                return f"its {each.name} is {two!r:.60}, and an earlier row of {self.uri!r:.100} has {one!r:.60}"
+                return (
+                    f"its {each.name} is {two!r:.60}, and an earlier row of {self.uri!r:.100} "
+                    f"has {one!r:.60}"
+                )
         self.boxes = self.boxes or []
         self.boxes += other.boxes or []
         self.box_labels += other.box_labels
@@ -237,9 +240,10 @@ class Columns:
     """The names of a manifest's columns.
 
     Attributes:
-        uri: the image's path relative to `source.root`, or its URL below it. Columns in braces are combined:
-            `images/{id}.jpg`.
-        bytes: the image itself, in Parquet: binary, or a struct with binary `bytes`, as Hugging Face stores it.
+        uri: the image's path relative to `source.root`, or its URL below it. Columns in braces are
+            combined: `images/{id}.jpg`.
+        bytes: the image itself, in Parquet: binary, or a struct with binary `bytes`, as Hugging
+            Face stores it.
         label: the class.
         labels: several classes: a list, or a text separated by `source.separator`.
         split: the word that `splits.from_source` maps to a split.
@@ -248,10 +252,11 @@ class Columns:
         sha256: the SHA-256 that the image's bytes must have, in hex.
         boxes: a list of boxes, each a list of xmin, ymin, xmax, ymax; in CSV as JSON.
         box_labels: the classes of the boxes, in the form of `labels`.
-        objects: boxes with their classes, as Hugging Face stores them: `{bbox: [[x, y, width, height], ...],
-            categories: [...]}`, or a list of `{bbox: [...], category: ...}`; in CSV as JSON.
-        xmin: the left side of the box, if each row has one; rows of one image are joined. A row with an empty box is an
-            image without objects.
+        objects: boxes with their classes, as Hugging Face stores them:
+            `{bbox: [[x, y, width, height], ...], categories: [...]}`, or a list of
+            `{bbox: [...], category: ...}`; in CSV as JSON.
+        xmin: the left side of the box, if each row has one; rows of one image are joined. A row
+            with an empty box is an image without objects.
         ymin: the box's upper side.
         xmax: the box's right side.
         ymax: the box's lower side.
@@ -303,7 +308,8 @@ class Columns:
         """Raises ValueError if columns for images, boxes or labels are missing or contradictory."""
         if bool(self.uri) == bool(self.bytes):
             raise ValueError(
-                "source.columns names either `uri`, where the image is, or `bytes`, the image itself"
+                "source.columns names either `uri`, where the image is, or `bytes`, the image "
+                "itself"
             )
         row_boxes = ("xmin", "ymin", "xmax", "ymax", "box_label")
         for group in (("boxes", "box_labels"), row_boxes, ("width", "height")):
@@ -324,7 +330,8 @@ class Columns:
             )
         if self.width and not given:
             raise ValueError(
-                "source.columns.width and height are those of images with boxes: name columns of boxes"
+                "source.columns.width and height are those of images with boxes: name columns of "
+                "boxes"
             )
         template_parts(self.uri)
 
@@ -433,8 +440,8 @@ class CellReader:
         """Makes the entry of one row.
 
         Raises:
-            Rejected: a value is missing or does not fit its column. If rows of one image are joined, a row that
-                names its image becomes an entry with a fault instead.
+            Rejected: a value is missing or does not fit its column. If rows of one image are
+                joined, a row that names its image becomes an entry with a fault instead.
         """
         parts = template_parts(self.columns.uri)
         uri = "".join(

@@ -1,8 +1,9 @@
 """Reads Parquet: its rows, class names from its schema, and files inside cells, in any order.
 
-Images are read in the order of their hashes, but a row group can only be read from its start. So each process unpacks
-the cells of each row group that it needs once, to an anonymous temporary file that disappears with the process. Memory
-holds 16 bytes per cell and, while a row group is unpacked, the part that pyarrow decodes.
+Images are read in the order of their hashes, but a row group can only be read from its start. So
+each process unpacks the cells of each row group that it needs once, to an anonymous temporary file
+that disappears with the process. Memory holds 16 bytes per cell and, while a row group is unpacked,
+the part that pyarrow decodes.
 """
 
 import atexit
@@ -44,7 +45,8 @@ def open_parquet(stream: BinaryIO) -> Iterator[pq.ParquetFile]:
         UnreadableTableError: it is not Parquet, or it is damaged.
     """
     try:
-        # Without pre_buffer, a column is read in pieces of buffer_size; with it, a whole row group at once.
+        # Without pre_buffer, a column is read in pieces of buffer_size; with it, a whole row group
+        # at once.
         yield pq.ParquetFile(stream, buffer_size=2**20, pre_buffer=False)
     except UnicodeDecodeError as error:
         raise UnreadableTableError(
@@ -62,13 +64,15 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
     """Refuses decompression bombs among the columns.
 
     Raises:
-        UnreadableTableError: in a row group, a column unpacks to more than `unpacking.FREE_BYTES` plus
-            `unpacking.MAX_RATIO` times its size.
+        UnreadableTableError: in a row group, a column unpacks to more than `unpacking.FREE_BYTES`
+            plus `unpacking.MAX_RATIO` times its size.
     """
     for number in range(parquet.num_row_groups):
         group = parquet.metadata.row_group(number)
         if group.total_byte_size <= most_unpacked(0):
-            continue  # no column can be too large, and odd statistics of a column make pyarrow abort the process
+            # No column can be too large, and odd statistics of a column make pyarrow abort the
+            # process.
+            continue
         for chunk in map(group.column, range(group.num_columns)):
             name = chunk.path_in_schema.partition(".")[0]
             if name in columns and chunk.total_uncompressed_size > most_unpacked(
@@ -120,7 +124,10 @@ def bytes_type_fault(schema: pa.Schema | None, column: str) -> str:
         column: a column in it.
     """
     if schema is None:
-        return "images in cells are read from Parquet only: store them as files, and name their paths in uri"
+        return (
+            "images in cells are read from Parquet only: store them as files, and name their "
+            "paths in uri"
+        )
     kind = schema.field(column).type
     if pa.types.is_struct(kind):
         inner = [
@@ -150,7 +157,8 @@ def read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
     """Reads the bytes in one cell.
 
     Args:
-        ref: a reference to the row; `version` is the file's, so that a rewritten file is unpacked again.
+        ref: a reference to the row; `version` is the file's, so that a rewritten file is unpacked
+            again.
         column: a column of binary values, or of structs with `bytes`.
         max_bytes: the most bytes that a cell may have.
 

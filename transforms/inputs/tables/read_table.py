@@ -32,13 +32,15 @@ _FREE_BYTES = (
 )  # less than for other files: two bytes can be a row, and each row takes microseconds
 
 MAX_LETTERS = 64 * 2**20
-"""The longest line, and the longest cell of CSV: anything longer lacks line ends, or a closing quote."""
+"""The longest line, and the longest cell of CSV: anything longer lacks line ends, or a closing
+quote."""
 
 _MOST_EMPTY_LINES = (
     2**20
 )  # each takes as long as a row, so a small gzip file of them would take minutes
 
-_FAULT = "\udcff"  # stands for bytes that are not in the encoding: half of a surrogate pair is in no valid text
+# Stands for bytes that are not in the encoding: half of a surrogate pair is in no valid text.
+_FAULT = "\udcff"
 _MARK_FAULTS = "recordmill.mark_faults"
 codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: ignore[attr-defined]
 
@@ -109,7 +111,8 @@ class _Pieces(io.RawIOBase):
 def open_lines(uri: str, encoding: str) -> Iterator[TextLines]:
     """Opens a text file; its first bytes decide whether it is gzipped.
 
-    Lines raise UnreadableTableError if the file is damaged, or unpacks to over 1 MiB plus a hundred times its size.
+    Lines raise UnreadableTableError if the file is damaged, or unpacks to over 1 MiB plus a hundred
+    times its size.
 
     Raises:
         OSError: it does not exist, or cannot be opened.
@@ -187,8 +190,8 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]
 
     Args:
         lines: the lines of the file.
-        read_cells: takes the lines of one row and returns its cells, `[]` if it is empty; raises ValueError if it is
-            malformed.
+        read_cells: takes the lines of one row and returns its cells, `[]` if it is empty; raises
+            ValueError if it is malformed.
     """
     empty = 0
     while True:
@@ -223,7 +226,8 @@ TABLE_FILES = tuple(f"*{ending}" for ending in _TABLES)
 """The same as patterns in gitignore's syntax."""
 
 LIST_FILES = tuple(f"*{ending}" for ending in _LISTS)
-"""Patterns of files that may be lists, with a delimiter found in their first line, or anything else."""
+"""Patterns of files that may be lists, with a delimiter found in their first line, or anything
+else."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -234,10 +238,12 @@ class TableFormat:
         format: `csv`, `tsv`, `jsonl` or `parquet`; `auto` goes by the file's name.
         names: the columns' names, for CSV and TSV without a header row.
         delimiter: the character between cells; by default a comma, or in TSV a tab.
-        quote: the character around cells that contain delimiters or line breaks; empty: quotes have no special meaning.
+        quote: the character around cells that contain delimiters or line breaks; empty: quotes have
+            no special meaning.
         encoding: the encoding of text; a byte order mark is not part of it.
-        blanks: what to do with spaces after a delimiter: `skip` drops them, `keep` leaves them in the cell; `auto`
-            skips them in `.txt` files, and if the columns are only found without them.
+        blanks: what to do with spaces after a delimiter: `skip` drops them, `keep` leaves them in
+            the cell; `auto` skips them in `.txt` files, and if the columns are only found without
+            them.
     """
 
     format: Literal["auto", "csv", "tsv", "jsonl", "parquet"] = "auto"
@@ -286,7 +292,8 @@ class TableFormat:
     def csv_dialect(self, kind: str, head: str) -> dict[str, Any]:
         """The arguments of `csv.reader` for a kind of file.
 
-        The first line of a list shows its delimiter: a tab, a comma or a semicolon, otherwise blanks.
+        The first line of a list shows its delimiter: a tab, a comma or a semicolon, otherwise
+        blanks.
         """
         of_list = next((each for each in "\t,;" if each in head and len(self.names) != 1), " ")
         return {
@@ -359,8 +366,8 @@ def read_table(
     Args:
         uri: the file.
         table_format: its format.
-        wanted: the columns that it must have, each with the YAML key that names it; None: all that it has. Single
-            JSON lines may lack any.
+        wanted: the columns that it must have, each with the YAML key that names it; None: all that
+            it has. Single JSON lines may lack any.
         unread: wanted columns whose values are not read from Parquet.
         ragged: whether CSV has no columns, so that cells are lists.
 
@@ -441,7 +448,10 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Ma
             )
         if column not in counts:
             shown = show_names(map(repr, names), 20)
-            advice = "correct the name; CSV may need source.delimiter, or source.names if it has no header"
+            advice = (
+                "correct the name; CSV may need source.delimiter, or source.names if it has no "
+                "header"
+            )
             raise UnreadableTableError(
                 f"it has no column {column!r} ({key}), only {shown}: {advice}"
             )

@@ -70,8 +70,8 @@ def show_text(text: str) -> str:
 def reading_snippet(marker: Marker) -> str:
     """Writes a short script that reads a split of a dataset with tf.data, without Recordmill.
 
-    Run in the dataset's folder, it prints the first element. It takes file names from the marker, so it works whatever
-    they are; features, compression and decoding are this dataset's.
+    Run in the dataset's folder, it prints the first element. It takes file names from the marker,
+    so it works whatever they are; features, compression and decoding are this dataset's.
 
     Args:
         marker: the dataset's.
@@ -101,8 +101,9 @@ def _literal(value: bytes | str | float) -> str:
 def describe_label_map(dataset: StagedDataset) -> Iterator[Description]:
     """Makes the label map of TensorFlow's Object Detection API, if the convention has a file for it: `label_map.pbtxt`.
 
-    Its readers reserve the id 0 for the background and refuse a file in which a class has it (object_detection/utils/
-    label_map_util.py, `_validate_label_map`). COCO files from other tools often list a class 0 that no box has.
+    Its readers reserve the id 0 for the background and refuse a file in which a class has it
+    (object_detection/utils/ label_map_util.py, `_validate_label_map`). COCO files from other tools
+    often list a class 0 that no box has.
     """
     if name := dataset.layout.convention.label_map_file:
         counted = {
@@ -128,16 +129,19 @@ def note_background(
     """
     names = [label for label, number in labels.items() if not number and counts.get(label)]
     if names and file:
-        what = f"{file} gives {names[0]!r} the id 0, which the Object Detection API keeps for the background"
+        what = (
+            f"{file} gives {names[0]!r} the id 0, which the Object Detection API keeps for the "
+            "background"
+        )
         yield f"{what}, and refuses: set labels.ids=names to count classes from 1"
 
 
 def describe_schema(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `schema.pbtxt`, for any dataset: a `tensorflow_metadata.proto.v0.Schema`, for TFX and TFT.
 
-    `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` turns it into features for
-    `tf.io.parse_example`: an empty shape gives `FixedLenFeature([])`, no shape `VarLenFeature`. Written as text, it
-    needs no import.
+    `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` turns it into features
+    for `tf.io.parse_example`: an empty shape gives `FixedLenFeature([])`, no shape `VarLenFeature`.
+    Written as text, it needs no import.
     """
     text = load_template(__package__, "schema.pbtxt.jinja", quoted=quoted).render(
         features=dataset.layout.features, sure=dataset.sure_features, labels=dataset.marker.labels
@@ -162,9 +166,9 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[Description]:
 def describe_index(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `sidecars/<shard>.idx` for each shard, if the settings ask for it.
 
-    Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. One line per record,
-    `<offset> <length>`, in bytes; the length includes the 16 bytes of framing. They are in `sidecars/`, because a
-    reader that globs for shards (`train-*`) must not find them.
+    Indexes are for readers that seek: DALI (`tfrecord2idx`) and PyTorch's `tfrecord` package. One
+    line per record, `<offset> <length>`, in bytes; the length includes the 16 bytes of framing.
+    They are in `sidecars/`, because a reader that globs for shards (`train-*`) must not find them.
     """
     for shard in dataset.shards if dataset.settings.index_files else ():
         places = parse_places(read_column(dataset.folder, shard.report, "places"))[:, :2].tolist()
@@ -188,8 +192,8 @@ _COLUMNS = {
 def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `croissant.json`, for any dataset: the Croissant format of MLCommons, for catalogues.
 
-    Readers of Croissant (mlcommons.org/croissant/1.0) cannot open TFRecords, but they can read sidecars. These give one
-    record set per split: each image, and its place in which file.
+    Readers of Croissant (mlcommons.org/croissant/1.0) cannot open TFRecords, but they can read
+    sidecars. These give one record set per split: each image, and its place in which file.
     """
     marker, about = dataset.marker, dataset.settings.about
     splits = {name: split.shards for name, split in marker.splits.items() if split.shards}
@@ -204,7 +208,8 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
         "@type": "sc:Dataset",
         "conformsTo": "http://mlcommons.org/croissant/1.0",
         "name": marker.name or "dataset",
-        "description": f"{format_count(marker.ledger.written, marker.unit)} as tf.train.Example in TFRecord files.",
+        "description": f"{format_count(marker.ledger.written, marker.unit)} as tf.train.Example in "
+        "TFRecord files.",
         "version": about.version or "1.0.0",
         **({"license": about.licence} if about.licence else {}),
         **(

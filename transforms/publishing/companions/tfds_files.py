@@ -1,10 +1,12 @@
 """Files for TensorFlow Datasets: `dataset_info.json`, `features.json` and one list of class names per label feature.
 
-With them `tfds.builder_from_directory(folder)` loads the dataset. They are the JSON form of TFDS's protocol buffers
-(tensorflow_datasets/core/proto/{dataset_info,feature}.proto), in which 64-bit integers are strings.
+With them `tfds.builder_from_directory(folder)` loads the dataset. They are the JSON form of TFDS's
+protocol buffers (tensorflow_datasets/core/proto/{dataset_info,feature}.proto), in which 64-bit
+integers are strings.
 
-TFDS finds a split's files by a template of literal text, `{SPLIT}`, `{SHARD_INDEX}`, `{NUM_SHARDS}` and
-`{SHARD_X_OF_Y}`; shards are counted from 0, with at least five digits (tensorflow_datasets/core/naming.py).
+TFDS finds a split's files by a template of literal text, `{SPLIT}`, `{SHARD_INDEX}`, `{NUM_SHARDS}`
+and `{SHARD_X_OF_Y}`; shards are counted from 0, with at least five digits
+(tensorflow_datasets/core/naming.py).
 """
 
 import re
@@ -24,8 +26,8 @@ from recordmill.transforms.publishing.staged_dataset import Description, StagedD
 def find_template(settings: DatasetSettings) -> tuple[str, str]:
     """The template by which TFDS finds the files of any split, and an empty text.
 
-    If there is none, or TFDS could not read the files: an empty template, and why, as the rest of a sentence after
-    `because`.
+    If there is none, or TFDS could not read the files: an empty template, and why, as the rest of a
+    sentence after `because`.
     """
     if settings.compression != "none":
         return "", f"its files are compressed ({settings.compression})"

@@ -191,7 +191,8 @@ BOXES |= {"box_label_texts": [b"dog", b"cat"]}
 
 @pytest.fixture
 def boxed(tmp_path, draw_file):
-    """`boxed(convention)`: the place of an image with a large dog and a small cat in the upper left corner."""
+    """`boxed(convention)`: the place of an image with a large dog and a small cat in the upper left
+    corner."""
 
     def write(convention):
         features = ExampleLayout(make_settings(convention=convention)).features

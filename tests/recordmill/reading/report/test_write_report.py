@@ -53,7 +53,8 @@ EVIL = [
 
 
 class Page(HTMLParser):
-    """What a browser would make of it: elements with their attributes, and the text outside styles."""
+    """What a browser would make of it: elements with their attributes, and the text outside
+    styles."""
 
     def __init__(self, text):
         super().__init__()
@@ -145,7 +146,8 @@ def page(contents):
 
 
 def make(classes, statistics=None, *, ledger=None, folder="", **more):
-    """Contents of which only the numbers are there; `more` are other parts of them, or keys of the marker."""
+    """Contents of which only the numbers are there; `more` are other parts of them, or keys of the
+    marker."""
     names = ("groups", "rejected", "data", "configuration", "stored")
     parts = {key: more.pop(key) for key in names if key in more}
     written = sum(sum(counts.values()) for counts in classes.values())
@@ -166,7 +168,8 @@ def make(classes, statistics=None, *, ledger=None, folder="", **more):
 
 @pytest.fixture(scope="session")
 def published(convert_images, tmp_path_factory):
-    """A dataset of eight pictures, of which one is damaged and two are the same, in splits and classes."""
+    """A dataset of eight pictures, of which one is damaged and two are the same, in splits and
+    classes."""
     root = tmp_path_factory.mktemp("report")
     for number, label in enumerate(["cat"] * 4 + ["dog"] * 2 + ["emu"]):
         path = root / "photos" / ("test" if number in (3, 5) else "train") / label / f"{number}.jpg"
@@ -199,15 +202,17 @@ def test_it_says_how_wrong_the_price_was():
     compared = page(replace(empty, marker=replace(empty.marker, run=run))).text
     assert (
         "What it cost predicted measured difference processor time 2,000.0 s 1,500.0 s -25 % "
-        "peak memory of the main process 256.0 MiB 256.0 MiB +0 % bytes read 1.0 MiB 2.0 MiB +100 % "
-        "bytes shuffled 1.0 KiB not measured bytes written 0 B 1 B Predicted from a few images before the others were "
+        "peak memory of the main process 256.0 MiB 256.0 MiB +0 % bytes read 1.0 MiB 2.0 MiB +100 "
+        "% "
+        "bytes shuffled 1.0 KiB not measured bytes written 0 B 1 B Predicted from a few images "
+        "before the others were "
         "converted, and measured until the dataset was complete, without this page."
     ) in compared
     run = replace(run, price=ComparedPrice(predicted))  # on a cluster
     alone = page(replace(empty, marker=replace(empty.marker, run=run))).text
     assert (
-        "What it cost predicted processor time 2,000.0 s peak memory of the main process 256.0 MiB bytes read"
-        in alone
+        "What it cost predicted processor time 2,000.0 s peak memory of the main process 256.0 MiB "
+        "bytes read" in alone
     )
     assert (
         "bytes written 0 B Predicted from a few images before the others were converted." in alone
@@ -388,7 +393,10 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
         "3 images were named by 2 files. 3 files were found and each is accounted for"
         in parsed.text
     )
-    ledger = "15 boxes were listed, 12 written (1 of them clipped). Their sizes are those in 90 images of 4 shards."
+    ledger = (
+        "15 boxes were listed, 12 written (1 of them clipped). Their sizes are those in 90 "
+        "images of 4 shards."
+    )
     assert ledger in parsed.text
     assert f"unknown class 7 2 outside {EVIL[0]} 1" in parsed.text
     assert (
@@ -575,7 +583,8 @@ def test_the_ledger_has_a_bar_for_everything_listed():
     ledger = Ledger(30, 20, {"empty": 1, "truncated": 4}, {"hidden": 3}, {"limit": 2})
     text = page(make(counts, ledger=ledger)).text
     assert (
-        "written 20, 66.7 % rejected: truncated 4, 13.3 % rejected: empty 1, 3.33 % ignored: hidden 3, 10 % "
+        "written 20, 66.7 % rejected: truncated 4, 13.3 % rejected: empty 1, 3.33 % ignored: "
+        "hidden 3, 10 % "
         "left out: limit 2, 6.67 %"
     ) in text
 

@@ -107,7 +107,8 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
     assert refs == [file.notice("rejected", "bad_archive", "the archive is empty")]
     _, (_, ref) = refer({"a/1.jpg": b"x", "a/2.jpg": b"x"}, max_members=1)
     assert ref.detail == (
-        "the rest of the archive cannot be read: it has more members than source.max_members allows (1)"
+        "the rest of the archive cannot be read: it has more members than source.max_members "
+        "allows (1)"
     )
     broken = tmp_path / "broken.zip"
     broken.write_bytes(b"PK\x03\x04")
@@ -205,7 +206,8 @@ def test_a_sample_that_lacks_something_is_one_rejected_image(refer, files, key, 
 
 
 def test_samples_without_an_image_that_have_one_name_are_two_rejected_ones(refer):
-    """The members of a sample that do not stand together are samples of their own: one key would fail the run."""
+    """The members of a sample that do not stand together are samples of their own: one key would
+    fail the run."""
     _, refs = refer({"1.cls": b"1", "2.jpg": b"x", "2.cls": b"1", "1.txt": b"1"}, labels="beside")
     assert [(ref.key.rpartition("/")[2], ref.reason) for ref in refs] == [
         ("1.cls", "bad_sample"),

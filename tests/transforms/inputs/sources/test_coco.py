@@ -155,7 +155,8 @@ def test_a_file_without_an_annotation_of_its_images_is_an_error(collection, imag
         ("", "pets/train/b.jpg"),
     ]
     assert error.detail == (
-        f"the file lists no image for 1 annotation, such as annotation 3 of image {image_id!r}: list the images, "
+        f"the file lists no image for 1 annotation, such as annotation 3 of image {image_id!r}: "
+        "list the images, "
         "or write all ids as numbers or all as text"
     )
 

@@ -97,12 +97,14 @@ def test_other_files_are_ignored(refer, name, reason):
         (
             CIFAR10,
             30_730_001,
-            "30,730,001 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 1",
+            "30,730,001 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the "
+            "last has 1",
         ),
         (
             CIFAR10,
             3072,
-            "3,072 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last has 3,072",
+            "3,072 bytes are not a header of 0 bytes and whole records of 3,073 bytes: the last "
+            "has 3,072",
         ),
         (
             CIFAR10,

@@ -147,12 +147,14 @@ NONE = (
         (
             {"images": idx(LABELS)},
             "bad_array",
-            f"uint8, 5 is not an array of images: uint8, N x {PIXELS}, or N x {PIXELS} x channels (1 or 3)",
+            f"uint8, 5 is not an array of images: uint8, N x {PIXELS}, or N x {PIXELS} x channels "
+            "(1 or 3)",
         ),
         (
             {"images": idx(IMAGES[:0])},
             "bad_array",
-            f"uint8, 0 x 4 x 3 is not an array of images: uint8, N x {PIXELS}, or N x {PIXELS} x channels (1 or 3)",
+            f"uint8, 0 x 4 x 3 is not an array of images: uint8, N x {PIXELS}, or N x {PIXELS} x "
+            "channels (1 or 3)",
         ),
         (
             {"images": idx(IMAGES)[:-1]},

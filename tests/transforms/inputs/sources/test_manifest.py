@@ -36,7 +36,8 @@ def test_one_image_a_row(folder):
         (
             "list.csv",
             b"path,x\n",
-            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name; CSV may need "
+            "it has no column 'class' (source.columns.label), only 'path', 'x': correct the name; "
+            "CSV may need "
             "source.delimiter, or source.names if it has no header",
         ),
         (
@@ -69,7 +70,8 @@ def test_a_column_that_no_line_of_json_has_fails_the_run_as_in_csv(folder):
         ("rejected", "list.jsonl, row 2: column 'class' is empty"),
         (
             "fatal",
-            "it has no column 'group' (source.columns.group), only 'class', 'grp', 'path': correct the name; CSV may "
+            "it has no column 'group' (source.columns.group), only 'class', 'grp', 'path': correct "
+            "the name; CSV may "
             "need source.delimiter, or source.names if it has no header",
         ),
     ]
@@ -100,12 +102,14 @@ SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
     [
         (Columns(uri="path", box_label="class", **SIDES),
          b"path,class,xmin,ymin,xmax,ymax\na.jpg,cat,0.1,0.2,0.5,0.75\na.jpg,,,,,\n", "0.75"),
-        (Columns(uri="path", box_label="class", **SIDES), b"path,class,xmin,ymin,xmax,ymax\na.jpg,cat,0,0,1,1\n", "1"),
+        (Columns(uri="path", box_label="class", **SIDES), b"path,class,xmin,ymin,xmax,ymax\n"
+                                                          b"a.jpg,cat,0,0,1,1\n", "1"),
         (Columns(uri="path", boxes="b", box_labels="class"),
          b'path,class,b\na.jpg,cat|dog,"[[0,0,0.5,0.5],[0,0,0.25,0.5]]"\n', "0.5"),
         (Columns(uri="path", box_label="class", **SIDES),
          b"path,class,xmin,ymin,xmax,ymax\na.jpg,cat,0.1,0.2,0.5,0.75\na.jpg,cat,0,0,1,2\n", ""),
-        (Columns(uri="path", box_label="class", **SIDES), b"path,class,xmin,ymin,xmax,ymax\na.jpg,,,,,\n", ""),
+        (Columns(uri="path", box_label="class", **SIDES), b"path,class,xmin,ymin,xmax,ymax\n"
+                                                          b"a.jpg,,,,,\n", ""),
     ],
 )  # fmt: skip
 def test_boxes_of_less_than_a_pixel_are_noted(folder, columns, content, largest):
@@ -141,7 +145,8 @@ def test_images_in_a_table_of_text_are_refused(folder, name):
     assert (ref.status, ref.reason, ref.detail) == (
         "fatal",
         "bad_manifest",
-        "column 'data' (source.columns.bytes): images in cells are read from Parquet only: store them as files, and "
+        "column 'data' (source.columns.bytes): images in cells are read from Parquet only: store "
+        "them as files, and "
         "name their paths in uri",
     )
 

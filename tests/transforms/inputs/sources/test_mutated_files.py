@@ -1,4 +1,5 @@
-"""Whatever a file of data or annotations holds, a source rejects it or reads it: no error that would end a run."""
+"""Whatever a file of data or annotations holds, a source rejects it or reads it: no error that
+would end a run."""
 
 import gzip
 import io
@@ -144,7 +145,8 @@ EXAMPLE = encode_example(
     load_convention("default").example_features, {"encoded": picture(), "label": 1, "text": b"cat"}
 )
 
-# What is mutated, where it lies, its source, and the file that the source is given where that is another one.
+# What is mutated, where it lies, its source, and the file that the source is given where that is
+# another one.
 FILES = {
     "coco": (
         "instances_train.json",
@@ -247,7 +249,8 @@ def mutate(data, random):
 
 
 def take(folder, path, source):
-    """All that a run does with a file: it settles the source, refers to what is there and reads it."""
+    """All that a run does with a file: it settles the source, refers to what is there and reads
+    it."""
     file = folder / path
     ref = ImageRef(path, str(file), file.stat().st_size, "1")
     with suppress(ValueError):  # a sentence for the user, at launch

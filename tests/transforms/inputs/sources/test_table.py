@@ -105,7 +105,8 @@ def test_a_text_is_not_a_name(refer):
     assert (ref.status, ref.reason) == ("rejected", "bad_row")
     assert (
         ref.detail
-        == f"t.csv, row 2: column 'kind': '{'x' * 59} has 5,000 characters, but a name has at most 4,096"
+        == f"t.csv, row 2: column 'kind': '{'x' * 59} has 5,000 characters, but a name has at most "
+        "4,096"
     )
 
 
@@ -300,6 +301,7 @@ def test_whole_numbers_that_lose_digits_are_noted_once(refer):
     what = "holds whole numbers that lose digits in 32 bits:"
     more = "as int, and write integers if the table is not CSV"
     assert [ref.detail for ref in refs if ref.status == "warning"] == [
-        f"column 'n' {what} 17031832200 (row 3) becomes 17031832576: declare source.columns.n {more}",
+        f"column 'n' {what} 17031832200 (row 3) becomes 17031832576: declare source.columns.n "
+        f"{more}",
         f"column 'x' {what} 33554433 (row 5) becomes 33554432: declare source.columns.x {more}",
     ]

@@ -11,7 +11,10 @@ from recordmill.transforms.inputs.sources.voc import Voc
 PATH = "old/Annotations/1.xml"
 OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>
 <bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30.5</xmax><ymax>20</ymax></bndbox></object>"""
-BARE = "<object><name> cat </name><bndbox><xmax>4</xmax><xmin>3</xmin><ymin>5</ymin><ymax>6</ymax></bndbox></object>"
+BARE = (
+    "<object><name> cat "
+    "</name><bndbox><xmax>4</xmax><xmin>3</xmin><ymin>5</ymin><ymax>6</ymax></bndbox></object>"
+)
 SIZE = "<size><width>40</width><height>30</height><depth>3</depth></size>"
 
 ADVICE = "correct the list, or add it to ignore"

@@ -240,7 +240,10 @@ def test_key_points_in_pairs_need_the_setting(tmp_path, shape):
     (tmp_path / "data.yaml").write_text(f"names: [cat]\nkpt_shape: {shape}\n", encoding="utf-8")
     file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
     (refused, *names) = list_file(Yolo(), "data.yaml", file)
-    detail = "its kpt_shape announces key points: add --set 'source.kpt_shape=[2, 2]' to read the boxes before them"
+    detail = (
+        "its kpt_shape announces key points: add --set 'source.kpt_shape=[2, 2]' to read the "
+        "boxes before them"
+    )
     assert refused == file.notice("fatal", "bad_annotations", detail)
     assert list(list_file(Yolo(lines="boxes"), "data.yaml", file)) == names
     assert list(list_file(Yolo(kpt_shape=(2, 2)), "data.yaml", file)) == names
@@ -342,7 +345,8 @@ def test_a_line_that_may_be_anything_names_the_setting(line):
     with pytest.raises(Rejected) as raised:
         Yolo().read_lines(line)
     assert raised.value.detail == (
-        f"line 1 has {count} numbers after its class, which are neither a box nor the points of a polygon: "
+        f"line 1 has {count} numbers after its class, which are neither a box nor the points of a "
+        "polygon: "
         "if the first four are a box, set source.lines=boxes"
     )
     assert Yolo(lines="boxes").read_lines(line) == boxes_of([CORNERS], [0], fractions=True)

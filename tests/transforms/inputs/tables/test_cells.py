@@ -153,7 +153,8 @@ ANY_CELL = st.one_of(
 
 @given(ANY_CELL, st.sampled_from(sorted(TYPES)), st.booleans(), st.booleans())
 def test_what_is_read_fits_its_list_and_survives_json(cell, word, many, as_text):
-    """Whatever the cell: a value that Example takes, or Rejected; through JSON and back it is the same."""
+    """Whatever the cell: a value that Example takes, or Rejected; through JSON and back it is the
+    same."""
     if as_text:
         cell = str(cell)
     settings = column(f"{word}[]" if many else word)

@@ -25,7 +25,8 @@ def found(columns, names=(), others=(), **more):
 SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
 FOUND = {
     "no header": ("a.csv", "1.jpg, cat\n", found({"uri": "path", "label": "label"}, ("path", "label"))),
-    "a list": ("a.txt", "images/2.jpg 3\n", found({"uri": "path", "label": "label"}, ("path", "label"))),
+    "a list": ("a.txt", "images/2.jpg "
+                        "3\n", found({"uri": "path", "label": "label"}, ("path", "label"))),
     "a list with further columns": (
         "train.txt",
         "images/2.jpg, 9, 4\n",
@@ -35,19 +36,23 @@ FOUND = {
         "a.csv", "\n\n1.jpg, cat\n", found({"uri": "path", "label": "label"}, ("path", "label")),
     ),
     "ids of one ending": ("b/a.csv", "id,breed\n5,cat\n", found({"uri": "{id}.jpg", "label": "breed"})),
-    "next to it": ("a.csv", "filename,label\n1.jpg,cat\n", found({"uri": "filename", "label": "label"})),
+    "next to it": ("a.csv", "filename,label\n"
+                            "1.jpg,cat\n", found({"uri": "filename", "label": "label"})),
     "in a folder": ("a.csv", "path,class\nimages/2.jpg,cat\n", found({"uri": "path", "label": "class"})),
     "in a folder that is not named": (
-        "a.csv", "Image,Species\n2.jpg,cat\n", found({"uri": "Image", "label": "Species"}, root="images"),
+        "a.csv", "Image,Species\n"
+                 "2.jpg,cat\n", found({"uri": "Image", "label": "Species"}, root="images"),
     ),
     "above it": (
         "images/a.csv", "file,tag\n1.jpg,cat\n", found({"uri": "file", "label": "tag"}, root=".."),
     ),
     "ids": ("a.csv", "id,breed\n2,cat\n", found({"uri": "images/{id}.jpg", "label": "breed"})),
     "ids of files in capitals": (
-        "a.csv", "id_code,diagnosis\n3,0\n", found({"uri": "images/{id_code}.PNG", "label": "diagnosis"}),
+        "a.csv", "id_code,diagnosis\n"
+                 "3,0\n", found({"uri": "images/{id_code}.PNG", "label": "diagnosis"}),
     ),
-    "deeper than was looked": ("a.csv", "path,tag\ndeep/x/y.jpg,a\n", found({"uri": "path", "label": "tag"})),
+    "deeper than was "
+    "looked": ("a.csv", "path,tag\ndeep/x/y.jpg,a\n", found({"uri": "path", "label": "tag"})),
     "no class": ("a.csv", "path\n1.jpg\n", found({"uri": "path"})),
     "shapes are not a class": (
         "a.csv",
@@ -55,9 +60,11 @@ FOUND = {
         found({"uri": "image"}, others=("id", "label")),
     ),
     "runs of pixels are not a class": (
-        "a.csv", "ImageId,EncodedPixels\n1.jpg,1 3 10 5\n", found({"uri": "ImageId"}, others=("EncodedPixels",)),
+        "a.csv", "ImageId,EncodedPixels\n1.jpg,1 3 10 "
+                 "5\n", found({"uri": "ImageId"}, others=("EncodedPixels",)),
     ),
-    "the other column": ("a.csv", "path,cultivar\n1.jpg,x\n", found({"uri": "path", "label": "cultivar"})),
+    "the other column": ("a.csv", "path,cultivar\n"
+                                  "1.jpg,x\n", found({"uri": "path", "label": "cultivar"})),
     "other columns": (
         "a.csv", "path,age,size\n1.jpg,3,4\n", found({"uri": "path"}, others=("age", "size")),
     ),
@@ -73,7 +80,8 @@ FOUND = {
         ),
     ),
     "a set that is no split": (
-        "a.csv", "path,label,set\n1.jpg,cat,7\n", found({"uri": "path", "label": "label"}, others=("set",)),
+        "a.csv", "path,label,set\n"
+                 "1.jpg,cat,7\n", found({"uri": "path", "label": "label"}, others=("set",)),
     ),
     "tabs": ("a.tsv", "path\tlabel\n1.jpg\tcat\n", found({"uri": "path", "label": "label"})),
     "semicolons": (
@@ -83,7 +91,8 @@ FOUND = {
         "a.csv.gz", "1.jpg;cat\n", found({"uri": "path", "label": "label"}, ("path", "label"), delimiter=";"),
     ),
     "tabs in a CSV": (
-        "a.csv", "path\tclass\n1.jpg\tcat, a\n", found({"uri": "path", "label": "class"}, delimiter="\t"),
+        "a.csv", "path\tclass\n1.jpg\tcat, "
+                 "a\n", found({"uri": "path", "label": "class"}, delimiter="\t"),
     ),
     "semicolons among commas": (
         "a.csv", "1.jpg,cat;dog;mouse\n", found({"uri": "path", "label": "label"}, ("path", "label")),
@@ -96,7 +105,8 @@ FOUND = {
         "b/a.jsonl", '{"image": "/in/images/2.jpg", "label": 3}\n',
         found({"uri": "image", "label": "label"}, root=".."),
     ),
-    "JSON": ("a.jsonl", '{"image": "1.jpg", "label": 3}\n', found({"uri": "image", "label": "label"})),
+    "JSON": ("a.jsonl", '{"image": "1.jpg", "label": '
+                        '3}\n', found({"uri": "image", "label": "label"})),
     "a long line of JSON": (
         "a.jsonl", '{"image": "1.jpg", "label": "cat", "text": "' + "x" * 999,
         found({"uri": "image", "label": "label"}),

@@ -92,7 +92,8 @@ def test_a_text_is_not_a_name(column):
     assert read({**cells, column: "x" * 4096})
     with pytest.raises(
         Rejected,
-        match=rf"^\w+: column '{column}': 'x+\.* has 4,097 characters, but a name has at most 4,096$",
+        match=rf"^\w+: column '{column}': 'x+\.* has 4,097 characters, but a name has at most "
+        r"4,096$",
     ):
         read({**cells, column: "x" * 4097})
 
@@ -245,11 +246,13 @@ def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
         ),
         (
             {"uri": "a{}"},
-            "source.columns.uri is 'a{}': write columns in braces and an extension, such as images/{id}.jpg",
+            "source.columns.uri is 'a{}': write columns in braces and an extension, such as "
+            "images/{id}.jpg",
         ),
         (
             {"uri": "{a}.*"},
-            "source.columns.uri is '{a}.*': write columns in braces and an extension, such as images/{id}.jpg",
+            "source.columns.uri is '{a}.*': write columns in braces and an extension, such as "
+            "images/{id}.jpg",
         ),
         (
             {"uri": "{a}}.jpg"},
@@ -294,7 +297,8 @@ def test_a_feature_as_examples_have_it(settings, expected):
         ({"page": ""}, "source.features_from.a.page is empty: name the page"),
         (
             {"page": "7", "many": True, "default": 1},
-            "source.features_from.a: many and default contradict each other: without values, the list is empty",
+            "source.features_from.a: many and default contradict each other: without values, the "
+            "list is empty",
         ),
         (
             {"page": "7", "type": "int64", "default": "one"},

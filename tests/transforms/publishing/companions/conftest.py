@@ -1,4 +1,5 @@
-"""A small dataset, complete in staging: seven images of three classes, two in test; one was rejected."""
+"""A small dataset, complete in staging: seven images of three classes, two in test; one was
+rejected."""
 
 import os
 from dataclasses import replace
@@ -54,7 +55,8 @@ def converted(name: str, label: str | None, ids: dict[str, int], size: int) -> C
 
 @pytest.fixture
 def stage(tmp_path):
-    """`stage(settings, labels, unlabelled=True)`: the dataset with these settings; the emu may have no label."""
+    """`stage(settings, labels, unlabelled=True)`: the dataset with these settings; the emu may have
+    no label."""
     number = 0
 
     def make(

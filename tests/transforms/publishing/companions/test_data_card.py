@@ -27,7 +27,8 @@ def section(text: str, title: str) -> str:
 def test_it_says_what_the_dataset_is(stage, say):
     text = card(say, stage())
     assert text.startswith(
-        "# pets\n\n7 images in 3 classes, in 3 TFRecord files of 818 bytes, made by Recordmill.\n\n## Splits\n\n"
+        "# pets\n\n7 images in 3 classes, in 3 TFRecord files of 818 bytes, made by Recordmill.\n\n"
+        "## Splits\n\n"
     )
     assert section(text, "Splits").splitlines() == [
         "| split | images | files | bytes | names |",
@@ -96,7 +97,8 @@ def test_it_accounts_for_boxes_and_images_without_any(stage, say):
         "How many boxes of each class each split has:\n\n| id | class |"
     )
     assert section(text, "Outcome of everything listed").split("\n\n")[1:] == [
-        "| boxes | classes |  |\n| --- | --- | --- |\n| `listed` |  | 9 |\n| `written` |  | 6 |\n| `clipped` |  | 3 |\n"
+        "| boxes | classes |  |\n| --- | --- | --- |\n| `listed` |  | 9 |\n| `written` |  | 6 |\n| "
+        "`clipped` |  | 3 |\n"
         "| `cropped_away` | \\_dog\\_ | 2 |\n| `outside` | cat | 1 |",
         "2 images have no box: 1 has no annotation file, 1 lost all boxes (outside: cat).",
     ]
@@ -133,7 +135,10 @@ def test_it_shows_how_to_read(stage, say):
     ],
 )
 def test_it_says_why_tfds_cannot_read_it(stage, say, settings, reason):
-    expected = f"- TensorFlow Datasets cannot read it, because {reason}. There is no `dataset_info.json`.\n"
+    expected = (
+        f"- TensorFlow Datasets cannot read it, because {reason}. There is no "
+        "`dataset_info.json`.\n"
+    )
     assert expected in card(say, stage(settings))
 
 

@@ -9,7 +9,8 @@ from recordmill.transforms.publishing.companions.describe_dataset import (
 def test_the_object_detection_apis_readers_get_their_label_map(stage, say):
     settings = make_settings(convention="tf_object_detection")
     assert say(describe_label_map, stage(settings, labels={"cat": 1, 'a "b"': 2})) == {
-        "label_map.pbtxt": b'item {\n  id: 1\n  name: "cat"\n}\nitem {\n  id: 2\n  name: "a \\"b\\""\n}\n'
+        "label_map.pbtxt": b'item {\n  id: 1\n  name: "cat"\n}\nitem {\n  id: 2\n  name: "a '
+        b'\\"b\\""\n}\n'
     }
 
 
@@ -28,7 +29,8 @@ def test_a_class_that_is_the_background_to_readers_is_noted():
     assert list(note_background(labels, {"dog": 1}, "label_map.pbtxt")) == []
     assert list(note_background(labels, {"cat": 1}, "")) == []
     assert list(note_background(labels, {"cat": 1}, "label_map.pbtxt")) == [
-        "label_map.pbtxt gives 'cat' the id 0, which the Object Detection API keeps for the background, and refuses: "
+        "label_map.pbtxt gives 'cat' the id 0, which the Object Detection API keeps for the "
+        "background, and refuses: "
         "set labels.ids=names to count classes from 1"
     ]
 

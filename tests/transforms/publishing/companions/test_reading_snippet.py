@@ -32,7 +32,8 @@ for element in tf.nest.flatten(list(dataset)):
 
 @pytest.fixture
 def read(monkeypatch):
-    """What the snippet prints in the dataset's folder, where nothing of ours can be imported: it stands alone."""
+    """What the snippet prints in the dataset's folder, where nothing of ours can be imported: it
+    stands alone."""
     pytest.importorskip("tensorflow")
 
     def read(folder, tail=""):

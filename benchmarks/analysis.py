@@ -35,7 +35,7 @@ TARGET = 20.0  # seconds without the imports
 
 
 def write_dataset(folder: Path, count: int) -> None:
-    """Writes a marker and sidecars of this many photographs, in the form that the pipeline gives them."""
+    """Writes a marker and sidecars of this many photographs, in the pipeline's form."""
     rng = np.random.default_rng(0)
     shards = []
     (folder / "sidecars").mkdir(parents=True)

@@ -1,8 +1,9 @@
-"""Compares the pipeline with the usual loop from CIFAR-10's binary files to raw pixels in TFRecords, side by side.
+"""Compares the pipeline with the usual loop that converts CIFAR-10, side by side.
 
     python -m benchmarks.cifar --check
 
-Measured as `benchmarks.convert` measures: whole, and with start-up apart.
+Both turn its binary files into raw pixels in TFRecords. They are measured as by
+`benchmarks.convert`: whole, and with start-up apart.
 """
 
 import shlex
@@ -30,7 +31,10 @@ NAMES = ("airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse"
 
 
 def make(count: int, work: Path) -> Path:
-    """Returns a folder with CIFAR-10's files, `count` records of noise in all, made below `work` unless it is there."""
+    """Returns a folder with CIFAR-10's files: `count` records of noise in all.
+
+    It is made below `work` unless it is there already.
+    """
     folder = work / f"cifar-{count}"
     if not folder.exists():
         unfinished = folder.with_name(folder.name + ".unfinished")

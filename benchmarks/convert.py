@@ -102,7 +102,9 @@ class Pair:
     few: Run
 
     def throughput(self, kind: str) -> float:
-        """Returns photographs a second, for one of `KINDS`; NaN if few took as long as all, on a busy machine.
+        """Returns photographs per second, for one of `KINDS`.
+
+        It is NaN if few took as long as all, on a busy machine.
 
         Raises:
             BenchmarkError: few took as much CPU as all.
@@ -125,7 +127,10 @@ def compare(
     work: Path,
     others: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Runs a case on `make(count)` photographs, with its output below `work`, and returns its figures."""
+    """Runs a case on `make(count)` photographs, and returns its figures.
+
+    Its output is below `work`.
+    """
     commands = {"ours": [*pipeline, *case.flags]}
     for rival in dict.fromkeys((*(target.rival for target in case.targets), *others)):
         python = OTHERS_PYTHON if rival in OTHERS else sys.executable

@@ -1,4 +1,6 @@
-"""Times one shuffled epoch of a reader in PyTorch with two workers, without imports. It needs `make test-interop`.
+"""Times one shuffled epoch of a reader in PyTorch with two workers, without imports.
+
+It needs `make test-interop`.
 
 python -m benchmarks.feed_torch ours DATASET TARS INDEXES
 """

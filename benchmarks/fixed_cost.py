@@ -1,8 +1,9 @@
-"""Measures what a run costs before the first photograph counts: 100 small images, against importing Beam alone.
+"""Measures what a run costs before the first photograph counts.
 
     python -m benchmarks.fixed_cost --check
 
-Both run in alternation; the target is for the median of the differences.
+A run of 100 small images is compared with importing Beam alone. Both run in alternation; the target
+is for the median of the differences.
 """
 
 import sys

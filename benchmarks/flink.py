@@ -1,11 +1,12 @@
-"""Does Flink scale, and what does it shuffle? Re-encoding with one slot, two slots, and one slot of two threads.
+"""Measures whether Flink scales, and what it shuffles.
 
     scripts/flink up
     python -m benchmarks.flink --check
 
-Every round converts the same photographs with each of the three, in worker processes. What is
-compared is the time from the moment when every reference is on its way to its shard to the end of
-the last shard, as Flink's own interface tells: no start-up is in it. Bytes are Flink's too.
+Photographs are re-encoded with one slot, two slots, and one slot of two threads. Every round
+converts the same photographs with each of the three, in worker processes. What is compared is the
+time from the moment when every reference is on its way to its shard to the end of the last shard,
+as Flink's own interface tells: no start-up is in it. Bytes are Flink's too.
 """
 
 import math
@@ -38,7 +39,10 @@ BYTES_EACH = 500
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One run; by Flink's account the seconds of `converting`, start-up apart, and the bytes of the whole job."""
+    """One run, with the seconds of `converting` and the bytes of the whole job.
+
+    Both are by Flink's account; the seconds are without start-up.
+    """
 
     whole: Run
     converting: float

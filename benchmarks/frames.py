@@ -1,4 +1,7 @@
-"""Counts the records that are really in TFRecord and tar files; shares no code with any program that is measured."""
+"""Counts the records that are really in TFRecord and tar files.
+
+It shares no code with any program that is measured.
+"""
 
 import os
 import struct
@@ -18,10 +21,10 @@ class Damaged(Exception):
 
 
 def records(path: Path) -> Iterator[bytes]:
-    """Yields the data of each frame; both checksums are checked, and no length is believed beyond the file's end.
+    """Yields the data of each frame, after checking both checksums.
 
-    Of a tar file, which has no checksums of data, it yields the JPEGs. Ray Data calls TFRecord
-    files `.tar`.
+    No length is believed beyond the file's end. Of a tar file, which has no checksums of data, it
+    yields the JPEGs. Ray Data calls TFRecord files `.tar`.
 
     Raises:
         Damaged: naming the file and the offset of the frame.
@@ -50,7 +53,9 @@ def records(path: Path) -> Iterator[bytes]:
 
 
 def count(folder: Path) -> tuple[int, int]:
-    """Returns the number of records in all TFRecord and tar files below the folder, and the bytes of those files.
+    """Returns the number of records below the folder, and the bytes of their files.
+
+    It counts all TFRecord and tar files.
 
     Raises:
         Damaged: if one of the files is.
@@ -62,6 +67,9 @@ def count(folder: Path) -> tuple[int, int]:
 
 
 def masked(data: bytes) -> int:
-    """Returns the checksum that TFRecord stores: crc32c rotated right by 15 bits, plus a constant."""
+    """Returns the checksum that TFRecord stores.
+
+    It is crc32c rotated right by 15 bits, plus a constant.
+    """
     crc = google_crc32c.value(data)
     return ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF

@@ -1,10 +1,10 @@
-"""How much sooner is a store listed when its parts are listed side by side? A page of 1,000 names takes 0.2 s.
+"""Measures how much sooner a store is listed if its parts are listed side by side.
 
     python -m benchmarks.listing --check
 
-The store is a stub in memory whose pages take that long. The same input is listed as `gs://` is,
-and as one part, by turns. Most of the time is waiting, so the ratio of seconds by the clock means
-something on a busy machine, too.
+A page of 1,000 names takes 0.2 s. The store is a stub in memory whose pages take that long. The
+same input is listed as `gs://` is, and as one part, by turns. Most of the time is waiting, so the
+ratio of seconds by the clock means something on a busy machine, too.
 """
 
 import time
@@ -34,7 +34,10 @@ INPUTS = {"100 folders": (100, 1_000), "2,000 folders": (2_000, 25), "one folder
 
 
 class SlowPages(Store):
-    """A store that answers late; the names below a folder are a range of all names, in their order."""
+    """A store that answers late.
+
+    The names below a folder are a range of all names, in their order.
+    """
 
     def __init__(self, names: list[str], starts_anywhere: bool) -> None:
         self.names_in_order = sorted(names)

@@ -1,4 +1,8 @@
-"""What the benchmarks share: running a command and measuring it whole, contenders in alternation, options, results."""
+"""The functions that the benchmarks share.
+
+They run a command and measure it whole, call contenders in alternation, and handle options and
+results.
+"""
 
 import argparse
 import json
@@ -142,7 +146,10 @@ def last_object(output: bytes) -> Mapping[str, Any]:
 
 
 def alternate(contenders: Mapping[str, Callable[[], T]], pairs: int) -> dict[str, list[T]]:
-    """Calls each contender once a round, in reverse order every other round; returns each one's results by round."""
+    """Calls each contender once per round, in reverse order every other round.
+
+    Returns each one's results by round.
+    """
     results: dict[str, list[T]] = {name: [] for name in contenders}
     for number in range(pairs):
         order = list(contenders)[:: 1 if number % 2 == 0 else -1]
@@ -153,7 +160,10 @@ def alternate(contenders: Mapping[str, Callable[[], T]], pairs: int) -> dict[str
 
 
 def spread(values: Iterable[float]) -> dict[str, float]:
-    """Returns the smallest, the median and the largest value; NaN counts only if there is nothing else."""
+    """Returns the smallest, the median and the largest value.
+
+    NaN counts only if there is nothing else.
+    """
     every = list(values)
     ordered = sorted(value for value in every if not math.isnan(value)) or every
     return {
@@ -173,7 +183,10 @@ def machine() -> dict[str, Any]:
 
 
 def load() -> float:
-    """Processes that wanted a processor over the last minute; more than there are processors spoil absolute times."""
+    """Returns how many processes wanted a processor over the last minute.
+
+    More than there are processors spoil absolute times.
+    """
     return round(os.getloadavg()[0], 1)
 
 
@@ -192,15 +205,18 @@ def options(description: str | None) -> argparse.ArgumentParser:
         "--photographs", type=Path, metavar="DIR", help="your own JPEGs instead of synthetic ones"
     )
     parser.add_argument(
-        "--pipeline", type=shlex.split, default=shlex.split(PIPELINE), metavar="COMMAND",
+        "--pipeline",
+        type=shlex.split,
+        default=shlex.split(PIPELINE),
+        metavar="COMMAND",
         help="what to measure; --input and --output are appended (our DirectRunner, class folders)",
-    )  # fmt: skip
+    )
     parser.add_argument("--check", action="store_true", help="exit with 1 if a target is missed")
     return parser
 
 
 def finish(result: Mapping[str, Any], missed: Sequence[str], check: bool) -> NoReturn:
-    """Prints the result as one JSON line on standard output, names the missed targets, and exits."""
+    """Prints the result as one line of JSON on stdout, names the missed targets, and exits."""
     print(json.dumps(result), flush=True)
     for target in missed:
         console.print(f"[red]missed:[/] {target}")
@@ -208,7 +224,10 @@ def finish(result: Mapping[str, Any], missed: Sequence[str], check: bool) -> NoR
 
 
 class _Tree(threading.Thread):
-    """Samples a process and its descendants: their summed resident memory, and the processor time of each."""
+    """A thread that samples a process and its descendants.
+
+    It samples their summed resident memory, and the processor time of each.
+    """
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)

@@ -1,9 +1,9 @@
-"""Measures how the pipeline's memory grows with its input: the peak over its whole process tree at two sizes.
+"""Measures how the pipeline's memory grows with its input.
 
     python -m benchmarks.memory --check
 
-The allowance is 300 MB and 1.3 KB for each photograph: what the runner may keep is a reference,
-never an image.
+It compares the peak over the whole process tree at two sizes. The allowance is 300 MB and 1.3 KB
+for each photograph: what the runner may keep is a reference, never an image.
 """
 
 import itertools

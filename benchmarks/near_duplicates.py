@@ -1,4 +1,4 @@
-"""Plants copies of photographs, and counts how many of them `images.near_duplicates: together` finds.
+"""Plants copies of photographs, and counts those that `images.near_duplicates: together` finds.
 
     python -m benchmarks.near_duplicates --check
 
@@ -51,7 +51,10 @@ def plant(image: Image.Image) -> Mapping[str, tuple[Image.Image, int]]:
 
 
 def make(count: int, folder: Path, own: Path | None) -> int:
-    """Writes photographs and their copies into a folder, `KIND/NUMBER.jpg`; says how many photographs there are."""
+    """Writes photographs and their copies into a folder, and returns the number of photographs.
+
+    A file's name is `KIND/NUMBER.jpg`.
+    """
     paths = (
         sorted(path for path in own.rglob("*") if path.suffix.lower() in (".jpg", ".jpeg"))
         if own

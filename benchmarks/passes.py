@@ -1,4 +1,4 @@
-"""One contender that reads a dataset from its first record to its last, again and again, timing itself.
+"""A contender that reads a dataset from first to last record, repeatedly, and times itself.
 
     python -m benchmarks.passes frames DIR
     python -m benchmarks.passes tensorflow DIR
@@ -41,7 +41,10 @@ def verify(level: str, folder: Path) -> Callable[[], int]:
 
 
 def tensorflow(folder: Path) -> Callable[[], int]:
-    """What TensorFlow's users write to read all records: parallel reads, batches, `parse_example`."""
+    """Returns what TensorFlow's users write to read all records.
+
+    It has parallel reads, batches and `parse_example`.
+    """
     import tensorflow as tf
 
     from recordmill.reading.dataset import open_dataset

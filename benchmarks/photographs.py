@@ -1,11 +1,11 @@
-"""Makes the input of the benchmarks: class folders of distinct JPEG photographs, the same ones each time.
+"""Makes the input of the benchmarks: class folders of distinct JPEG photographs.
 
     python -m benchmarks.photographs 4000
 
-A pool of 200 images with the spectrum of natural scenes is encoded once, about 50 KB each at
-500x375. Every file is one of the pool with a comment segment that holds the file's number, so that
-all bytes differ and all are sound JPEGs. Decoding costs about what it does for real photographs of
-that size; `--photographs DIR` takes your own as the pool.
+They are the same each time. A pool of 200 images with the spectrum of natural scenes is encoded
+once, about 50 KB each at 500x375. Every file is one of the pool with a comment segment that has the
+file's number, so that all bytes differ and all are sound JPEGs. Decoding costs about what it does
+for real photographs of that size; `--photographs DIR` takes your own as the pool.
 """
 
 import argparse
@@ -29,7 +29,10 @@ DEFAULT_WORK = Path(tempfile.gettempdir()) / "recordmill-benchmarks"
 
 
 def photograph(number: int, width: int = 500, height: int = 375) -> bytes:
-    """Encodes a baseline JPEG of flat shapes under 1/f noise; the same number gives the same image."""
+    """Encodes a baseline JPEG of flat shapes under 1/f noise.
+
+    The same number gives the same image.
+    """
     random = np.random.default_rng((RECIPE, number))
     frequency = np.hypot(np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width))
     frequency[0, 0] = 1 / max(width, height)
@@ -58,7 +61,10 @@ def photograph(number: int, width: int = 500, height: int = 375) -> bytes:
 
 
 def numbered(jpeg: bytes, number: int) -> bytes:
-    """Returns the same image as different bytes: its number stands in a comment segment after the start marker."""
+    """Returns the same image as different bytes.
+
+    Its number is in a comment segment after the start marker.
+    """
     if jpeg[:2] != b"\xff\xd8":
         raise ValueError("not a JPEG: it does not start with ff d8")
     comment = f"photograph {number}".encode()
@@ -66,14 +72,20 @@ def numbered(jpeg: bytes, number: int) -> bytes:
 
 
 def bare(jpeg: bytes, number: int) -> bytes:
-    """Returns the same image as different bytes without any metadata: its number is the density in the JFIF segment."""
+    """Returns the same image as different bytes, without any metadata.
+
+    Its number is the density in the JFIF segment.
+    """
     if jpeg[2:11] != b"\xff\xe0\0\x10JFIF\0":
         raise ValueError("not a JPEG that begins with a JFIF segment")
     return jpeg[:14] + struct.pack(">HH", 1 + (number >> 15), 1 + (number & 0x7FFF)) + jpeg[18:]
 
 
 def with_exif(jpeg: bytes, number: int) -> bytes:
-    """Returns the same image with 10 KB of Exif, as of a camera: its number, a position and a maker's note."""
+    """Returns the same image with 10 KB of Exif, as of a camera.
+
+    It has the image's number, a position and a maker's note.
+    """
     exif = Image.Exif()
     exif[0x010E] = f"photograph {number}"
     exif.get_ifd(0x8825).update({1: "N", 2: (48.0, 8.0, 0.0), 3: "E", 4: (11.0, 34.0, 0.0)})
@@ -97,7 +109,9 @@ def make(
     classes: int = CLASSES,
     mark: Callable[[bytes, int], bytes] = numbered,
 ) -> Path:
-    """Returns a folder of `count` photographs in class folders, made below `work` unless it is there already.
+    """Returns a folder of `count` photographs in class folders.
+
+    It is made below `work` unless it is there already.
 
     Args:
         count: how many files.
@@ -126,7 +140,10 @@ def make(
 
 
 def warm(folder: Path) -> int:
-    """Reads every file below the folder, so that each contender finds them in the page cache; returns their bytes."""
+    """Reads every file below the folder, and returns their size in bytes.
+
+    Each contender then finds them in the page cache.
+    """
     return sum(len(path.read_bytes()) for path in folder.rglob("*.jpg"))
 
 

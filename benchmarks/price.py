@@ -1,10 +1,10 @@
-"""How close is the price that a plan names? Plans and runs collections under three settings, and compares.
+"""Measures how close the price that a plan names is to that of the run.
 
     python -m benchmarks.price --collection shelves=exports/grocery --check
 
-Each collection is read with `--config auto`. Without `--collection`, drawn photographs of several
-sizes are converted. The processor time is that of the whole command; the bytes are counted in the
-files and by Beam, not by the launcher.
+Collections are planned and run under three settings. Each collection is read with `--config auto`.
+Without `--collection`, drawn photographs of several sizes are converted. The processor time is that
+of the whole command; the bytes are counted in the files and by Beam, not by the launcher.
 """
 
 import argparse

@@ -1,10 +1,11 @@
-"""What do the programs of `benchmarks.convert --others` do with awkward input? Each is run, and its records are read.
+"""Shows what the programs of `benchmarks.convert --others` do with awkward input.
 
     python -m benchmarks.promises
 
-The first input has 300 photographs in three classes: 20 of them are there twice under other names,
-and one is rotated by its Exif orientation. It is converted twice. In the second input, one
-photograph is cut off. With the third, the program is killed as soon as it has written something.
+Each program is run, and its records are read. The first input has 300 photographs in three classes:
+20 of them are there twice under other names, and one is rotated by its Exif orientation. It is
+converted twice. In the second input, one photograph is cut off. With the third, the program is
+killed as soon as it has written something.
 """
 
 import base64
@@ -35,7 +36,10 @@ HERE = ("two_processes", "tensorflow_writer")
 
 
 class Stored(NamedTuple):
-    """A record: its image's bytes (or pixels), the number of its class, the split that its file's name says."""
+    """A record: its image's bytes or pixels, the number of its class, and its split.
+
+    The file's name gives the split.
+    """
 
     image: bytes
     label: int
@@ -90,7 +94,10 @@ def read(output: Path) -> Iterator[Stored]:
 
 
 def record_files(output: Path) -> list[Path]:
-    """The record files of an output as readers would find them: not in folders of unfinished work."""
+    """Returns the record files of an output as readers would find them.
+
+    Files in folders of unfinished work are left out.
+    """
     found = {path for pattern in frames.PATTERNS for path in output.rglob(pattern)}
     hidden = (".", "_tmp", "beam-temp", "incomplete")
     return sorted(
@@ -178,7 +185,10 @@ def probe(
 
 
 def kill(command: Sequence[str], source: Path, output: Path) -> str:
-    """Kills a program once it has written a part of a record file, and says what readers would find."""
+    """Kills a program once it has written a part of a record file.
+
+    Returns what readers would find.
+    """
     shutil.rmtree(output, ignore_errors=True)
     words = [*command, "--input", str(source), "--output", str(output)]
     process = psutil.Popen(

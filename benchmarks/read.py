@@ -1,11 +1,11 @@
-"""Compares `recordmill.open` with bare reads, with `recordmill.load`, and with other packages' readers for PyTorch.
+"""Compares `recordmill.open` with bare reads, `recordmill.load` and other PyTorch readers.
 
     python -m benchmarks.read --check
 
-`random` reads 10,000 of a million records by random numbers, each with its checksums, in turns with
-`os.pread` of the same ranges. `epoch` is a shuffled epoch of photographs, decoded, in batches of
-32, in PyTorch with two workers: CPU seconds an image, of processes that take turns. It needs the
-environment that `make test-interop` makes.
+The other readers are those of other packages. `random` reads 10,000 of a million records by random
+numbers, each with its checksums, in turns with `os.pread` of the same ranges. `epoch` is a shuffled
+epoch of photographs, decoded, in batches of 32, in PyTorch with two workers: CPU seconds an image,
+of processes that take turns. It needs the environment that `make test-interop` makes.
 """
 
 import os
@@ -47,7 +47,10 @@ def make_records(work: Path, count: int) -> Path:
 
 
 def read_at_random(path: Path, reads: int, rounds: int = 5) -> dict[str, Any]:
-    """The median microseconds of a record and of a bare read of its range, in alternating rounds, and their ratios."""
+    """Compares random reads of records with bare reads of their ranges.
+
+    Returns the median microseconds of each in alternating rounds, and their ratios.
+    """
     records = recordmill.open(str(path), form="raw")[path.stem]
     numbers = random.Random(2).sample(range(len(records)), reads)
     ranges = [
@@ -77,7 +80,10 @@ def read_at_random(path: Path, reads: int, rounds: int = 5) -> dict[str, Any]:
 
 
 def make_tars(folder: Path, tars: Path, indexes: Path) -> None:
-    """The dataset's images as eight tar files for webdataset, and the index files for the package tfrecord."""
+    """Makes tar files for webdataset, and index files for the package tfrecord.
+
+    The dataset's images go into eight tar files.
+    """
     if not tars.exists():
         unfinished = tars.with_name(f"{tars.name}.unfinished")
         unfinished.mkdir(parents=True, exist_ok=True)
@@ -111,7 +117,10 @@ def feed(python: str, reader: str, places: Sequence[Path], count: int) -> Run:
 
 
 def compare(python: str, places: Sequence[Path], count: int, pairs: int) -> dict[str, Any]:
-    """Runs all readers in alternation; a ratio is ours to the other's CPU seconds in the same round."""
+    """Runs all readers in alternation, and returns their figures.
+
+    A ratio is ours to the other's CPU seconds in the same round.
+    """
     results = measure.alternate(
         {name: partial(feed, python, name, places, count) for name in READERS}, pairs
     )

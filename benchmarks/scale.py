@@ -1,12 +1,12 @@
-"""Does the pipeline's cost grow in a straight line? What 10,000 and 100,000 references cost predicts a million.
+"""Measures whether the pipeline's cost grows in a straight line.
 
     python -m benchmarks.scale --check
 
-The input is small JPEGs in 100 class folders: listing a million files costs what it costs, whatever
-is in them. Shards hold as many images as shards of 128 MiB hold photographs of 108 KB. First the
-small sizes are run, and lines fitted through their medians; then the prediction for the large sizes
-is written to a file; then these are run and compared. What real photographs cost in each stage is
-measured besides.
+What 10,000 and 100,000 references cost predicts a million. The input is small JPEGs in 100 class
+folders: listing a million files costs what it costs, whatever is in them. Shards hold as many
+images as shards of 128 MiB hold photographs of 108 KB. First the small sizes are run, and lines
+fitted through their medians; then the prediction for the large sizes is written to a file; then
+these are run and compared. What real photographs cost in each stage is measured besides.
 """
 
 import argparse
@@ -112,7 +112,10 @@ def ratios(predicted: Figures, measured: Figures) -> dict[str, float]:
 
 
 def missed(compared: Mapping[int, Figures], busy: Mapping[int, float]) -> list[str]:
-    """Describes each prediction that does not hold; seconds by the clock only where nobody else was at work."""
+    """Describes each prediction that was wrong.
+
+    Seconds by the clock count only where no one else was at work.
+    """
     misses = []
     for count, figures in compared.items():
         for name, ratio in figures.items():
@@ -126,7 +129,10 @@ def missed(compared: Mapping[int, Figures], busy: Mapping[int, float]) -> list[s
 
 
 def photograph_costs(count: int, work: Path, own: Path | None) -> dict[str, dict[str, float]]:
-    """What a photograph costs in the stage that converts, by case: CPU seconds and bytes, start-up apart."""
+    """Returns what a photograph costs in the stage that converts, by case.
+
+    The costs are CPU seconds and bytes, without start-up.
+    """
     few = count // 10
     found = {}
     for case, flags in PHOTOGRAPH_CASES.items():

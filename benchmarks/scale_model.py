@@ -1,6 +1,7 @@
-"""What a run of any size costs, from what small ones did: straight lines, and the arithmetic of docs/scale.md.
+"""Predicts what a run of any size costs from what small ones did.
 
-Pure: measures nothing. Times are in seconds, memory in bytes, prices in any currency.
+It has straight lines, and the arithmetic of docs/scale.md. It measures nothing itself. Times are in
+seconds, memory in bytes, prices in any currency.
 """
 
 import math
@@ -25,7 +26,9 @@ class Line:
 
 
 def fit(points: Mapping[int, Sequence[float]]) -> Line:
-    """The line through the medians at each size, by least squares of the relative errors; two sizes determine it.
+    """Returns the line through the medians at each size.
+
+    It has the least squares of relative errors, and two sizes determine it.
 
     Args:
         points: measured values, all above 0, by number of references.
@@ -139,7 +142,11 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Of one run: seconds by stage, of all; shards; bytes in the process that publishes; money, and what for."""
+    """The predicted time, memory and money of one run.
+
+    Seconds are by stage and of all stages, memory is in the process that publishes, and money is by
+    what it is for.
+    """
 
     listing: float
     shuffling: float

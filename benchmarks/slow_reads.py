@@ -1,10 +1,10 @@
-"""Measures what is left of the throughput where each read of an image takes 50 ms, as from a store far away.
+"""Measures what is left of the throughput if each read of an image takes 50 ms.
 
     python -m benchmarks.slow_reads --check
 
-The same photographs are converted by turns with 0 and with 50 ms a read, each run in a process of
-its own that has registered a file system `slow://` over local files; the seconds are those of the
-conversion, start-up apart.
+A store far away is this slow. The same photographs are converted by turns with 0 and with 50 ms a
+read, each run in a process of its own that has registered a file system `slow://` over local files;
+the seconds are those of the conversion, start-up apart.
 """
 
 import os

@@ -1,11 +1,13 @@
-"""One run of the pipeline from this process, its costs by stage: CPU, memory, bytes read, written and passed on.
+"""Runs the pipeline once from this process, and measures its costs by stage.
+
+These are CPU, memory, and bytes read, written and passed on.
 
     python -m benchmarks.stages --input photos --output dataset
 
-Takes the flags of `python -m pipeline.run` and works on Beam's in-process runner. A thread looks at
-the pipeline's progress, and Beam itself counts what flows between its steps; for that alone batches
-are measured exactly, where the pipeline tells Beam a rough size. The last line of standard output
-is the costs as JSON, after the pipeline's own.
+It takes the flags of `python -m pipeline.run` and works on Beam's in-process runner. A thread looks
+at the pipeline's progress, and Beam itself counts what flows between its steps; for that alone
+batches are measured exactly, where the pipeline tells Beam a rough size. The last line of standard
+output is the costs as JSON, after the pipeline's own.
 """
 
 import json
@@ -55,7 +57,10 @@ class Cost:
 
 
 def cost_until_now(process: psutil.Process) -> Cost:
-    """What a process and its descendants took from its start on; bytes only where the system counts them (Linux)."""
+    """Returns what a process and its descendants have taken since its start.
+
+    Bytes are counted only where the system counts them (Linux).
+    """
     cpu, read, written = 0.0, 0, 0
     for each in (process, *process.children(recursive=True)):
         with suppress(psutil.NoSuchProcess):  # what it took is its parent's by then
@@ -147,7 +152,10 @@ def flows(infos: Iterable[Any], outputs: Mapping[str, str]) -> dict[str, Flow]:
 
 
 def steps_by_output(root: beam.Pipeline) -> dict[str, str]:
-    """The names of a pipeline's steps by the id of what they give; composite steps give what those in them give."""
+    """Returns the names of a pipeline's steps by the id of what they give.
+
+    Composite steps give what those in them give.
+    """
     found = {}
     for step in root.to_runner_api().components.transforms.values():
         made = set(step.outputs.values()) - set(step.inputs.values())

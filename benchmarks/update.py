@@ -34,7 +34,10 @@ NOT_COMPARED = {"recordmill.json", "records.versions", "config.yaml"}
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """Settings, and the most that an update may cost of a rebuild, in CPU seconds; None for no target."""
+    """Settings, and the most that an update may cost of a rebuild, in CPU seconds.
+
+    None means no target.
+    """
 
     settings: Sequence[str]
     apart: float
@@ -101,7 +104,10 @@ def _write_zeros(target: Path, path: Path) -> None:
 
 
 def digests(dataset: Path) -> dict[str, str]:
-    """The SHA-256 of each file that is the same for the same dataset, and of the marker without its run."""
+    """Returns the SHA-256 of each file that is the same for the same dataset.
+
+    The marker is digested without its run.
+    """
     files = (path for path in dataset.rglob("*") if path.is_file())
     contents = {
         str(path.relative_to(dataset)): path.read_bytes()
@@ -119,7 +125,9 @@ def _marker(dataset: Path) -> dict[str, Any]:
 
 
 def check(pipeline: Sequence[str], collection: Collection, work: Path) -> dict[str, Any]:
-    """Makes the dataset to reuse; checks that an update gives a rebuild's bytes, and how many images it decoded.
+    """Makes the dataset to reuse, and checks that an update gives a rebuild's bytes.
+
+    It also checks how many images the update decoded.
 
     Raises:
         BenchmarkError: it gives others.

@@ -27,7 +27,10 @@ _FIT = ("--set", "shards.count=8", "--set", "splits.fractions={train: 1.0}")
 
 
 def make_dataset(pipeline: Sequence[str], images: Path, work: Path) -> Path:
-    """Converts photographs once; returns the dataset's folder, one that is there already if it is."""
+    """Converts photographs once, and returns the dataset's folder.
+
+    A folder that is there already is returned as it is.
+    """
     output = work / f"dataset-of-{images.name}"
     if not (output / "recordmill.json").exists():
         shutil.rmtree(output, ignore_errors=True)
@@ -36,7 +39,10 @@ def make_dataset(pipeline: Sequence[str], images: Path, work: Path) -> Path:
 
 
 def rate(run: Run) -> float:
-    """Records a second in the fastest pass, by the contender's own clock: its start-up is not in it."""
+    """Returns records per second in the fastest pass.
+
+    The time is by the contender's own clock: its start-up is not in it.
+    """
     return float(run.summary["records"] / min(run.summary["seconds"]))
 
 

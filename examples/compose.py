@@ -1,10 +1,10 @@
-"""Recordmill's steps in your own pipeline: read, re-encode, convert, split, and write with Beam's WriteToTFRecord.
+"""Recordmill's steps in your own pipeline, which writes with Beam's WriteToTFRecord.
 
     python examples/compose.py --input photos --output composed
 
-Add a step of your own between them. Pixels pass through Beam's shuffle, and shards differ from run
-to run; `python -m pipeline.run` avoids both, and with `--writer=beam` runs these very steps on any
-input.
+The steps are read, re-encode, convert, split and write. Add a step of your own between them. Pixels
+pass through Beam's shuffle, and shards differ from run to run; `python -m pipeline.run` avoids
+both, and with `--writer=beam` runs these very steps on any input.
 """
 
 import argparse

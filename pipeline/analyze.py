@@ -1,4 +1,4 @@
-"""`python -m pipeline.analyze`: prepares a finished dataset for training and serving with TensorFlow."""
+"""`python -m pipeline.analyze`: prepares a finished dataset to train and serve with TensorFlow."""
 
 import argparse
 import gc
@@ -36,7 +36,9 @@ def _size(text: str) -> tuple[int, int]:
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.analyze") -> int:
-    """Analyses one dataset and reports the result: to people on stderr, to programs as one line of JSON on stdout.
+    """Analyzes one dataset and reports the result.
+
+    The report is text on stderr, and one line of JSON for programs on stdout.
 
     Args:
         argv: the flags; by default, those of the process.

@@ -24,7 +24,8 @@ Turns image and label collections into sharded TFRecords of tf.train.Example.
 
 commands:
   run --input DIR --output DIR  convert a collection; run is the default command
-  verify PATH                   check a dataset, or any TFRecord file: is it complete and consistent?
+  verify PATH                   check a dataset, or any TFRecord file: is it complete and \
+consistent?
   inspect PATH                  show what is in a dataset, or in any TFRecord file
   diff PATH OTHER               compare two datasets, or a dataset and a folder of images
   versions OUTPUT               list the versions of a dataset, go back to one, or delete some
@@ -91,7 +92,9 @@ def run_reader(
     interrupted: str = "interrupted",
     failed: int = FAILED,
 ) -> int:
-    """Runs a command, and reports errors that users can fix: a sentence on stderr, a line of JSON on stdout.
+    """Runs a command, and reports errors that users can fix.
+
+    An error is a sentence on stderr, and a line of JSON on stdout.
 
     Args:
         parser: as `reader_parser` returns it.

@@ -1,4 +1,4 @@
-"""`recordmill.convert`: `recordmill run` as a Python function, for scripts, notebooks and threads."""
+"""`recordmill.convert`: `recordmill run` as a function, for scripts, notebooks and threads."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""`python -m pipeline.diff PATH OTHER`: compares two datasets, or a dataset and a folder of images."""
+"""`python -m pipeline.diff PATH OTHER`: compares a dataset with another or a folder of images."""
 
 import argparse
 import hashlib
@@ -35,9 +35,11 @@ from recordmill.schemas.settings.source import Input
 from recordmill.storage.dataset_files import version_names
 
 EPILOG = """\
-Rows are matched by key. Of datasets, only metadata are read; the images of a folder are not decoded.
+Rows are matched by key. Of datasets, only metadata are read; the images of a folder are not \
+decoded.
 
-exit codes: 0 no differences   1 differences   2 wrong usage, or something cannot be read   130 interrupted
+exit codes: 0 no differences   1 differences   2 wrong usage, or something cannot be read   \
+130 interrupted
 """
 
 
@@ -93,7 +95,10 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
 
 
 def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, Row]]:
-    """Yields the key, the split if given, and the class and digest of each image that a conversion would read."""
+    """Yields key, split, class and digest of each image that a conversion would read.
+
+    The split is None if it is not given.
+    """
     from recordmill.transforms.list_images import (
         list_images,
     )  # imports Beam, which other comparisons do not need

@@ -287,7 +287,10 @@ def record_view(found: inspect_dataset.FoundRecord) -> RenderableType:
 
 
 def show_values(values: list[Any], most: int = 8) -> str:
-    """A feature's values in one line: text as text, images as format and size, other bytes as the first few."""
+    """Returns a feature's values in one line.
+
+    Text is shown as text, an image as its format and size, and other bytes as the first few.
+    """
     shown = [_show_value(value) for value in values[:most]]
     more = [f"... {len(values):,} values"] if len(values) > most else []
     return ", ".join([*shown, *more]) if values else "no value"

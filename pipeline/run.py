@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _use_one_thread_for_algebra() -> None:
-    """Stops OpenBLAS, which comes with numpy, from starting a thread for each processor when it is imported.
+    """Stops OpenBLAS, which comes with numpy, from starting a thread per processor on import.
 
     The threads would waste 0.1 s of processor time, and would exist when processes are forked. Sums
     would depend on their number.

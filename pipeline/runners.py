@@ -119,7 +119,10 @@ def run_job(
 
 
 def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[None]:
-    """Allows worker processes for a job; forks the launcher only if it has neither threads nor clients of stores."""
+    """Allows worker processes for a job.
+
+    The launcher is forked only if it has neither threads nor clients of stores.
+    """
     if job.run.processes == 1:
         return nullcontext()
     places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
@@ -193,7 +196,10 @@ def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
 
 
 def _find_signal(error: BaseException | None) -> BaseException | None:
-    """The signal that caused an error: Beam turns a signal during a step in this thread into a RuntimeError."""
+    """Returns the signal that caused an error, or None.
+
+    Beam turns a signal during a step in this thread into a RuntimeError.
+    """
     while error is not None and not isinstance(error, KeyboardInterrupt | Terminated):
         error = error.__cause__ or error.__context__
     return error
@@ -249,7 +255,10 @@ SECONDS_TO_CONNECT = 5.0
 
 
 def loops_back(runner: str, options: PipelineOptions) -> bool:
-    """Whether a portable runner sends the work back to this process; Beam decides this in `default_environment`."""
+    """Returns whether a portable runner sends the work back to this process.
+
+    Beam decides this in `default_environment`.
+    """
     chosen = options.view_as(PortableOptions).environment_type
     if chosen:
         return bool(chosen == "LOOPBACK")
@@ -257,7 +266,10 @@ def loops_back(runner: str, options: PipelineOptions) -> bool:
 
 
 def ends_with_this_process(runner: str, options: PipelineOptions) -> bool:
-    """Whether a job would be lost if this process ended: the work is done here, or this process owns the job server."""
+    """Returns whether a job would be lost if this process ended.
+
+    This is so if the work is done here, or if this process owns the job server.
+    """
     ours = runner in OWN_JOB_SERVERS and not options.view_as(PortableOptions).job_endpoint
     return loops_back(runner, options) or (
         ours and not options.view_as(FlinkRunnerOptions).flink_submit_uber_jar
@@ -298,7 +310,9 @@ def check_job_server(runner: str, options: PipelineOptions) -> None:
 
 
 def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
-    """Cancels a job through Flink's own interface: Beam's job server claims to, but lets a batch job continue.
+    """Cancels a job through Flink's own interface.
+
+    Beam's job server claims to cancel it, but lets a batch job continue.
 
     Args:
         options: the flags, which name the cluster.
@@ -326,7 +340,10 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
 
 
 def quiet_beam(quiet: bool) -> None:
-    """Mutes or restores the logs of Beam and Pillow: what matters in them is reported in one sentence."""
+    """Mutes or restores the logs of Beam and Pillow.
+
+    What matters in them is reported in one sentence.
+    """
     for name in QUIET_LOGGERS:
         logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
     # Beam logs a job server's output on the root logger; a filter there sees only that, not other
@@ -343,7 +360,11 @@ def _drop(_: logging.LogRecord) -> bool:
 
 
 def _report_thread_error(args: threading.ExceptHookArgs) -> None:
-    """Ignores the gRPC errors of Beam's threads when a runner closes the connection, as at the end of every job."""
+    """Reports a thread's error, unless it is from gRPC.
+
+    Beam's threads raise gRPC errors when a runner closes the connection, as at the end of every
+    job.
+    """
     if args.exc_type.__module__.partition(".")[0] != "grpc":
         threading.__excepthook__(args)
 
@@ -362,7 +383,9 @@ def is_dataflow(runner: str) -> bool:
 def check_dataflow(
     beam_arguments: Sequence[str], inputs: Sequence[str], output: str, outcome_file: str | None
 ) -> None:
-    """Checks what Beam does not: a job without the package, or with a local folder, would fail on its workers.
+    """Checks what Beam does not check for Dataflow.
+
+    A job without the package, or with a local folder, would fail on its workers.
 
     Raises:
         UsageError: the workers could not do the job.

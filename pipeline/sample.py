@@ -3,20 +3,20 @@
 Nothing is downloaded, and drawing gives the same bytes every time. As in real folders, not
 everything is in order:
 
-    circle/16_bit.png              a 16-bit grayscale PNG                              written in 8 bits
-    circle/for_print.jpg           a CMYK JPEG                                         written as RGB
-    circle/png_inside.jpg          a PNG under the name of a JPEG                      written
-    circle/same_as_a_square.jpg    the bytes of square/square_00.jpg, another label    written twice
-    hexagon/empty.jpg              no bytes at all                                     rejected
-    hexagon/moving.gif             a palette GIF of four frames                        written, first frame
-    octagon/a_text.jpg             text under the name of a JPEG                       rejected
-    octagon/on_its_side.jpg        stored turned right, EXIF orientation 8             written upright
-    pentagon/cut_out.png           an RGBA PNG, transparent around the shape           written, flattened
-    square/black_and_white.jpg     a grayscale JPEG                                    written
-    square/cut_short.jpg           a JPEG without its last 40 %, with an end marker    rejected
-    triangle/on_its_side.jpg       stored turned left, EXIF orientation 6              written upright
-    triangle/upside_down.jpg       stored upside down, EXIF orientation 3              written upright
-    .DS_Store, circle/Thumbs.db    files created by desktop systems                    ignored
+    circle/16_bit.png             a 16-bit grayscale PNG                        written in 8 bits
+    circle/for_print.jpg          a CMYK JPEG                                   written as RGB
+    circle/png_inside.jpg         a PNG under the name of a JPEG                written
+    circle/same_as_a_square.jpg   bytes of square/square_00.jpg, another label  written twice
+    hexagon/empty.jpg             no bytes at all                               rejected
+    hexagon/moving.gif            a palette GIF of four frames                  written, first frame
+    octagon/a_text.jpg            text under the name of a JPEG                 rejected
+    octagon/on_its_side.jpg       stored turned right, EXIF orientation 8       written upright
+    pentagon/cut_out.png          an RGBA PNG, transparent around the shape     written, flattened
+    square/black_and_white.jpg    a grayscale JPEG                              written
+    square/cut_short.jpg          a JPEG cut at 60 %, with an end marker        rejected
+    triangle/on_its_side.jpg      stored turned left, EXIF orientation 6        written upright
+    triangle/upside_down.jpg      stored upside down, EXIF orientation 3        written upright
+    .DS_Store, circle/Thumbs.db   files created by desktop systems              ignored
 """
 
 import io
@@ -58,7 +58,9 @@ STORED = {
 
 
 def ensure_sample(folder: Path = FOLDER) -> Path:
-    """Draws the sample unless it exists, and returns its folder, which appears complete or not at all.
+    """Draws the sample unless it exists, and returns its folder.
+
+    The folder appears complete or not at all.
 
     Raises:
         OSError: it cannot be written.

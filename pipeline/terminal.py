@@ -38,7 +38,10 @@ class Terminal:
 
     @contextmanager
     def watch(self, work: resources.Progress) -> Iterator[None]:
-        """Shows progress while the block runs: a live bar on a terminal, otherwise occasional lines."""
+        """Shows progress while the block runs.
+
+        It is a live bar on a terminal, and occasional lines otherwise.
+        """
         done = threading.Event()
         thread = threading.Thread(target=self._show, args=(work, done), daemon=True)
         thread.start()
@@ -77,7 +80,9 @@ class Terminal:
                     )
 
     def report_outcome(self, outcome: Outcome, output: str) -> None:
-        """Prints how a run ended: notes, a table of splits, what happened to everything listed, and one sentence.
+        """Prints how a run ended.
+
+        It prints notes, a table of splits, what happened to everything listed, and one sentence.
 
         Args:
             outcome: how it ended.
@@ -98,7 +103,10 @@ class Terminal:
 
 
 def make_console(stream: TextIO | None = None, soft_wrap: bool = True) -> Console:
-    """A console that prints text as it is, to stderr or another stream; in a log, tables are not wrapped."""
+    """Returns a console that prints text as it is, to stderr or another stream.
+
+    In a log, tables are not wrapped.
+    """
     stream = stream or sys.stderr
     width = None if stream.isatty() else 200
     return Console(
@@ -110,7 +118,9 @@ def make_console(stream: TextIO | None = None, soft_wrap: bool = True) -> Consol
 def record_progress(
     console: Console, what: str, dataset: "Dataset"
 ) -> Iterator[Callable[[int], None]]:
-    """A live bar on a terminal, otherwise nothing; yields a function to be called with numbers of records.
+    """Shows a live bar on a terminal, and nothing otherwise.
+
+    Yields a function to be called with numbers of records.
 
     Args:
         console: the console.
@@ -144,7 +154,10 @@ def _count(work: resources.Progress, seconds: float) -> str:
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
-    """An outcome's numbers: images, shards and bytes by split; then what happened to everything listed."""
+    """Yields an outcome's numbers as tables.
+
+    The tables have images, shards and bytes by split, and then what happened to everything listed.
+    """
     numbers = outcome.numbers
     if numbers.get("splits"):
         yield _table_of_splits(numbers, "about " if outcome.status == "planned" else "")

@@ -1,4 +1,7 @@
-"""`python -m pipeline.verify PATH`: checks that a dataset, or any TFRecord file, is complete and consistent."""
+"""`python -m pipeline.verify PATH`: checks a dataset, or any TFRecord file.
+
+It checks that the data are complete and consistent.
+"""
 
 import argparse
 import sys
@@ -24,10 +27,12 @@ from recordmill.schemas.formatting import format_count, format_size, printable
 EPILOG = """\
 levels (each one includes those before it):
   frames   framing, checksums, that every record is a tf.train.Example, kinds of features, counts
-  files    sizes and digests of all files, sidecars, missing and stale files, class names, images in several splits
+  files    sizes and digests of all files, sidecars, missing and stale files, class names, \
+images in several splits
   pixels   every image can be decoded (in a separate process) and has the size that its record says
 
-exit codes: 0 no problems found   1 problems found, or it cannot be opened   2 wrong usage   130 interrupted
+exit codes: 0 no problems found   1 problems found, or it cannot be opened   2 wrong usage   \
+130 interrupted
 """
 
 

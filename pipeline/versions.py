@@ -1,4 +1,7 @@
-"""`python -m pipeline.versions PATH`: lists the versions of a dataset, goes back to one of them, deletes others."""
+"""`python -m pipeline.versions PATH`: lists the versions of a dataset.
+
+It also goes back to one of them, and deletes others.
+"""
 
 import argparse
 import sys
@@ -119,7 +122,10 @@ def _choose(
 def _find_unwanted(
     flags: argparse.Namespace, output: str, versions: Mapping[str, Marker | None], current: str
 ) -> Iterator[str]:
-    """Yields the unused versions to delete. Deleting takes long, so each is checked again just before it is yielded."""
+    """Yields the unused versions to delete.
+
+    Deleting takes long, so each is checked again just before it is yielded.
+    """
     if flags.keep and versions.get(current) is None:
         raise UsageError(
             f"--keep: none of the complete versions of {output} is current: choose one with --use "

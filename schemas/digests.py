@@ -57,10 +57,10 @@ def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
 
 
 def digest_of(ref: ImageRef) -> int:
-    """A 256-bit digest of what decides a record: key, byte range, size, label, group, given split, features, digest.
+    """Returns a 256-bit digest of what decides a record.
 
-    Place and time are left out: the same images have the same digest in any folder and after any
-    copy.
+    It covers key, byte range, size, label, group, given split, features and digest. Place and time
+    are left out: the same images have the same digest in any folder and after any copy.
     """
     text = (
         f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.label}\0{ref.group}\0{ref.split}"
@@ -70,7 +70,10 @@ def digest_of(ref: ImageRef) -> int:
 
 
 def version_digest_of(ref: ImageRef) -> int:
-    """A 256-bit digest of what changes when a file is rewritten: key, size and modification time."""
+    """Returns a 256-bit digest of a file's key, size and modification time.
+
+    These change when the file is rewritten.
+    """
     return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
 
 
@@ -124,10 +127,12 @@ def find_images(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def digest_record(record: bytes, images: dict[str, str]) -> str:
-    """The digest of a record with an image, see `digest_parts`; without an image, SHA-256 of the Example.
+    """Returns the digest of a record, as `digest_parts` describes it.
+
+    Without an image, it is the SHA-256 of the Example.
 
     Args:
-        record: the serialised Example.
+        record: the serialized Example.
         images: as for `take_image`; may be empty.
 
     Raises:
@@ -140,11 +145,13 @@ def digest_record(record: bytes, images: dict[str, str]) -> str:
 
 
 def take_image(record: bytes, images: dict[str, str]) -> tuple[bytes, bytes]:
-    """The stored image of a record, and the Example with an empty image, serialised with sorted keys.
+    """Returns the stored image of a record, and the Example with an empty image.
+
+    The Example is serialized with sorted keys.
 
     Args:
-        record: the serialised Example.
-        images: the features that hold its image, from `find_images`; at least one.
+        record: the serialized Example.
+        images: the features that contain its image, from `find_images`; at least one.
 
     Raises:
         google.protobuf.message.DecodeError: the record is not an Example.

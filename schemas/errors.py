@@ -94,7 +94,10 @@ class RecordmillError(Exception):
 
 
 class UsageError(RecordmillError, ValueError):
-    """The arguments or the settings are wrong. Several wrong settings get a line each, with the YAML key."""
+    """An error in the arguments or the settings.
+
+    Several wrong settings get a line each, with the YAML key.
+    """
 
     exit_code = WRONG_USAGE
 

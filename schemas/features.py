@@ -8,12 +8,12 @@ document (`describe_features`) and describe (`feature_schema`, and back: `Featur
 Values are coerced by the rules of TensorFlow's tutorial "TFRecord and tf.train.Example", made
 strict: a value of another kind raises. Nothing is rounded, parsed or encoded.
 
-| kind  | takes                                   | raises on                                            |
-|-------|-----------------------------------------|------------------------------------------------------|
-| bytes | bytes, bytearray, memoryview, np.bytes_,| text (encode it as UTF-8 where it is read), numbers  |
-|       | a tensor of one string (TensorFlow's)   |                                                      |
-| float | float, np.floating                      | bool, int (declare `int64`), text                    |
-| int64 | bool, int, IntEnum, np.integer, np.bool_| float (1.0 too), text, anything outside int64        |
+| kind  | takes                                    | raises on                                     |
+|-------|------------------------------------------|-----------------------------------------------|
+| bytes | bytes, bytearray, memoryview, np.bytes_, | text (encode it as UTF-8 where it is read),   |
+|       | a tensor of one string (TensorFlow's)    | numbers                                       |
+| float | float, np.floating                       | bool, int (declare `int64`), text             |
+| int64 | bool, int, IntEnum, np.integer, np.bool_ | float (1.0 too), text, anything outside int64 |
 
 `tf.train.Example`'s messages are declared here from
 tensorflow/core/example/{feature,example}.proto: importing TensorFlow costs seconds and half a
@@ -89,7 +89,7 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 
 class FeatureValueError(ValueError):
-    """A value does not fit the feature that it is meant for; the message says which value and which kind."""
+    """A value that does not fit its feature; the message says which value and which kind."""
 
 
 def coerce_bytes(value: Any) -> bytes:
@@ -105,9 +105,10 @@ def coerce_bytes(value: Any) -> bytes:
 
 
 def coerce_float(value: Any) -> float:
-    """A value of a float_list. Example stores 32 bits; a double is rounded to the nearest by protobuf.
+    """Returns a value of a float_list.
 
-    A finite double beyond float32's range would become infinite in the file: that raises too.
+    An Example stores 32 bits, and protobuf rounds a double to the nearest value. A finite double
+    beyond float32's range would become infinite in the file, so it raises, too.
     """
     if not isinstance(value, float | np.floating):
         raise FeatureValueError(f"{_named(value)} is not a float")
@@ -143,7 +144,9 @@ COERCE: dict[str, Callable[[Any], Value]] = {
 
 
 def coerce_setting(value: bool | int | float | str | None, kind: str) -> Value | None:
-    """Coerces a value that is written in YAML: a text is stored as UTF-8, and an integer may stand for a float.
+    """Coerces a value that is written in YAML.
+
+    A string is stored as UTF-8, and an integer may stand for a float.
 
     Raises:
         FeatureValueError: it is of another kind.
@@ -244,7 +247,9 @@ class ExampleEncoder:
         return ExampleEncoder, (self._features,)
 
     def encode(self, record: Mapping[str, Any]) -> bytes:
-        """Serialises one `tf.train.Example`; the same values always give the same bytes, in any process and order.
+        """Serializes one `tf.train.Example`.
+
+        The same values always give the same bytes, in any process and order.
 
         Args:
             record: values by field name: one value, or a sequence of values if the feature is
@@ -252,7 +257,7 @@ class ExampleEncoder:
 
         Raises:
             FeatureValueError: a value is not of its feature's kind (see `COERCE`), or a feature
-                that holds one value is given none or several.
+                of one value is given none or several.
         """
         thread = self._thread
         given, present = [], []

@@ -21,7 +21,10 @@ _PLURALS = {"is": "are", "was": "were", "has": "have"}
 
 
 def say_count(number: int, thing: str, verb: str) -> str:
-    """A count as the subject of a sentence, such as `1 image is` or `2 images are`; the verb is in the singular."""
+    """Returns a count as the subject of a sentence, such as `1 image is` or `2 images are`.
+
+    `verb` is in the singular.
+    """
     return f"{format_count(number, thing)} {verb if number == 1 else _PLURALS[verb]}"
 
 
@@ -46,7 +49,10 @@ def most_frequent(counts: Mapping[str, int]) -> list[str]:
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters, direction marks and invalid UTF-8 escaped as `\x1b`, `\u202e`, ..."""
+    r"""Returns the text with characters that are not printable escaped, such as `\x1b`.
+
+    These are control characters, direction marks (`\u202e`) and invalid UTF-8.
+    """
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )

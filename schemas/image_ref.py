@@ -1,7 +1,8 @@
-"""What a listing yields: references (which flow through the pipeline in place of images), notices, and class names.
+"""What a listing yields: references, notices and class names.
 
-Also how an image's bytes are stored in their file, the content of a reference once it is read, and
-the boxes that references carry.
+References flow through the pipeline in place of images. The module also describes how an image's
+bytes are stored in their file, the content of a reference once it is read, and the boxes that
+references carry.
 """
 
 import math
@@ -29,9 +30,10 @@ ASSUMED_BYTES = 100_000
     slots=True, unsafe_hash=True
 )  # frozen, one takes 5 us to make instead of 0.3, and each is made 4 times
 class ImageRef:
-    """The location of one image and what is known of it when it is listed: about 200 bytes, whatever the image's size.
+    """The location of one image, and what is known about it when it is listed.
 
-    Treat it as immutable: `replace` makes another.
+    A reference takes about 200 bytes, whatever the image's size. Treat it as immutable: `replace`
+    makes another.
 
     Attributes:
         key: the image's name in the dataset: `[NAME/]path below the input`, `/`-separated, NFC; if
@@ -225,7 +227,10 @@ def count_boxes(ref: ImageRef) -> int:
 
 
 def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
-    """The labels of the boxes that a reference carries, in order, and the number of shapes that its source dropped."""
+    """Returns the labels of a reference's boxes, in order, and how many shapes were dropped.
+
+    The source has dropped these shapes.
+    """
     if '"boxes"' not in ref.features:
         return [], 0
     given = orjson.loads(ref.features)

@@ -73,7 +73,10 @@ class LabelMap:
         return {number: name for name, number in self.numbers.items()}
 
     def name_for(self, label: str | int) -> str | None:
-        """The class for a label, or for the number that the source gives a class; None if there is none."""
+        """Returns the class for a label, or for the number that the source gives a class.
+
+        It is None if there is no class for it.
+        """
         name = self._names.get(label) if isinstance(label, int) else label
         return name if name is None or name in self.ids else self.catch_all
 
@@ -89,17 +92,20 @@ class LabelMap:
         return self.is_chosen and (isinstance(label, str) or bool(self.numbers))
 
     def as_text(self, line: Literal["id:name", "name"] = "id:name") -> str:
-        r"""The map as `labels.txt`, in the order of the ids: `id:name` lines as slim has them, or names alone.
+        r"""Returns the map as `labels.txt`, in the order of the ids.
 
-        A line break in a name is written `\n`, so that one line is one class; `recordmill.json` has
-        the exact names.
+        Lines are `id:name`, as slim has them, or names alone. A line break in a name is written
+        `\n`, so that one line is one class; `recordmill.json` has the exact names.
         """
         lines = sorted((label_id, name) for name, label_id in self.ids.items())
         prefix = "{}:" if line == "id:name" else ""
         return "".join(f"{prefix.format(label_id)}{one_line(name)}\n" for label_id, name in lines)
 
     def as_pbtxt(self) -> str:
-        """The map as the Object Detection API's `StringIntLabelMap` in protobuf's text form, ordered by id."""
+        """Returns the map as the Object Detection API's `StringIntLabelMap`, ordered by id.
+
+        It is in protobuf's text form.
+        """
         items = sorted((label_id, name) for name, label_id in self.ids.items())
         return "".join(
             f"item {{\n  id: {label_id}\n  name: {quoted(name)}\n}}\n" for label_id, name in items
@@ -166,7 +172,10 @@ def build_label_map(
 
 
 def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[str, int]:
-    """Adds one number to all ids so that those in use begin at `first`; 0 if they do already, or would overflow."""
+    """Adds one number to all ids so that those in use begin at `first` or above.
+
+    The number is 0 if they do already, or if an id would overflow.
+    """
     more = max(0, first - min(used, default=first))
     fits = max(ids.values(), default=0) + more <= INT64_MAX
     return {name: number + more for name, number in ids.items()} if fits else ids
@@ -199,10 +208,11 @@ def one_line(name: str) -> str:
 
 
 def tfds_names(labels: Mapping[str, int]) -> list[str]:
-    """A name for each id from 0 to the last, all different, on one line each, without spaces around them.
+    """Returns a name for each id from 0 to the last.
 
-    Ids without a class are called `background` (0, if classes are counted from 1) or `unused_<id>`.
-    The list is empty if ids are negative or too large to be listed.
+    All names are different, on one line each, without spaces around them. Ids without a class are
+    called `background` (0, if classes are counted from 1) or `unused_<id>`. The list is empty if
+    ids are negative or too large to be listed.
     """
     if not labels or min(labels.values()) < 0 or max(labels.values()) >= MOST_TFDS_NAMES:
         return []

@@ -1,6 +1,7 @@
-"""Why something listed is not in the dataset, and the one exception for items of the input that cannot be stored.
+"""Why something listed is not in the dataset, and the exception that says so.
 
-Also the images that the file named by `exclude` leaves out.
+`Rejected` is the one exception for items of the input that cannot be stored. `Exclusions` has the
+images that the file named by `exclude` leaves out.
 """
 
 import hashlib
@@ -176,7 +177,10 @@ class Rejected(Exception):  # it is an outcome, not an error of the program
 
 
 class LeftOut(Rejected):
-    """An image that the settings leave out while it is converted; its reason is one of `WHILE_CONVERTED`."""
+    """An image that the settings leave out while it is converted.
+
+    Its reason is one of `WHILE_CONVERTED`.
+    """
 
     def __init__(self, reason: str, detail: str) -> None:
         Exception.__init__(self, reason, detail)
@@ -185,7 +189,10 @@ class LeftOut(Rejected):
 
 
 class Reject(Exception):  # as for Rejected
-    """Raise it in a function that settings name to reject the image that it was given: `raise Reject("no face")`."""
+    """The exception by which a function that settings name rejects the image that it was given.
+
+    Raise it in the function: `raise Reject("no face")`.
+    """
 
 
 def describe_error(error: BaseException) -> str:
@@ -208,7 +215,9 @@ class Exclusions:
 
     @classmethod
     def parse(cls, lines: Iterable[str]) -> Self:
-        """The keys and digests in the lines of a file; empty lines and those that begin with `#` are comments.
+        """Returns the keys and digests in the lines of a file.
+
+        Empty lines and those that begin with `#` are comments.
 
         Raises:
             ValueError: a line is malformed; the message says which, and what to write.
@@ -244,7 +253,10 @@ class Exclusions:
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def find(self, key: str, sha256: str | None) -> tuple[str, ...]:
-        """Identifies the lines that name this key or this digest, by hashes that do not reveal the lines."""
+        """Identifies the lines that name this key or this digest.
+
+        Returns hashes that do not reveal the lines.
+        """
         lines = (
             f"key:{key}" if key in self.keys else "",
             f"sha256:{sha256}" if sha256 in self.digests else "",

@@ -1,4 +1,6 @@
-"""Types of numbers with bounds, and the fields of settings that were added after datasets had been published.
+"""Types of numbers with bounds, and the fields of settings that were added later.
+
+Later means after datasets had been published.
 
 Bounds are checked when settings are read from YAML, not when Python code makes them.
 """
@@ -13,7 +15,7 @@ _ADDED = "added"
 
 
 def added_setting(default: Any = MISSING, *, default_factory: Any = MISSING) -> Any:
-    """A field of a settings dataclass whose key is in a dataset's recipe only if its value is not the default.
+    """Returns a settings field whose key is in a recipe only if its value is not the default.
 
     A plan id is a digest of the recipe. Without this, a new key would change the id of every
     dataset of an earlier version. Use it for each setting added to a dataclass after commit
@@ -24,7 +26,9 @@ def added_setting(default: Any = MISSING, *, default_factory: Any = MISSING) -> 
 
 
 def leave_out_added(settings: Any) -> Any:
-    """Settings as plain values, as `dataclasses.asdict` gives them, without added settings that have their default.
+    """Returns settings as plain values, without added settings that have their default.
+
+    The values are as `dataclasses.asdict` gives them.
 
     Args:
         settings: a settings dataclass, or a value in one.

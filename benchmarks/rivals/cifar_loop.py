@@ -1,7 +1,7 @@
-"""The usual loop from CIFAR-10's binary files to TFRecords: tf.data slices, reshapes and batches, and Python writes.
+"""The usual loop from CIFAR-10's binary files to TFRecords.
 
-`--mode float32` stores each pixel in four bytes, as the original does; `uint8` as it means to. All
-goes into one file.
+tf.data slices, reshapes and batches, and Python writes. `--mode float32` stores each pixel in four
+bytes, as the original does; `uint8` as it means to. All goes into one file.
 """
 
 import argparse

@@ -1,4 +1,7 @@
-"""What the rivals share, so that only their processes and writers differ: the listing, the images, the last line."""
+"""What the rivals share: the listing, the images and the last line.
+
+Only their processes and writers differ.
+"""
 
 import argparse
 import hashlib
@@ -70,5 +73,8 @@ def arguments(description: str | None) -> argparse.Namespace:
 
 
 def report(records: int, size: int, seconds: float) -> None:
-    """Prints the last line: records and bytes written, seconds from all processes being ready to the end."""
+    """Prints the last line: records and bytes written, and seconds.
+
+    The seconds are from the moment when all processes are ready to the end.
+    """
     print(json.dumps({"records": records, "bytes": size, "seconds_working": round(seconds, 4)}))

@@ -1,6 +1,7 @@
-"""img2dataset on local files: a table of `file://` addresses and labels, two processes, webdataset's tar files.
+"""img2dataset on local files.
 
-Its TFRecord writer needs tensorflow-io, which has no release for current TensorFlow.
+It reads a table of `file://` addresses and labels, and writes webdataset's tar files in two
+processes. Its TFRecord writer needs tensorflow-io, which has no release for current TensorFlow.
 """
 
 import csv

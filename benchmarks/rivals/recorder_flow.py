@@ -1,9 +1,11 @@
-"""The flow of tensorflow-recorder on today's Beam: a table becomes rows, rows become images, images Examples.
+"""The flow of tensorflow-recorder on today's Beam.
 
-As there, an image is stored as its pixels in base64, an unreadable one is logged and goes on
-without them, the table says which split a row belongs to, and Beam's own sink writes. The original
-numbers the classes with TensorFlow Transform; here, a set of the classes is a side input, which
-costs less. `--mode` changes nothing.
+A table becomes rows, rows become images, and images become Examples.
+
+As in the original, an image is stored as its pixels in base64, an unreadable one is logged and
+goes on without them, the table says which split a row belongs to, and Beam's own sink writes. The
+original numbers the classes with TensorFlow Transform; here, a set of the classes is a side input,
+which costs less. `--mode` changes nothing.
 """
 
 import base64

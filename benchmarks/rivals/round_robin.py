@@ -1,8 +1,8 @@
-"""The usual way to write in several processes: files dealt round robin to `int(0.8 * cpus) + 1` of them, a shard each.
+"""The usual way to write in several processes, a shard each.
 
-The original writes `shard_<i>` from each process and leaves the split to the reader. One thing is
-corrected: processes are joined after all have started, where the original joined each before it
-started the next.
+Files are dealt round robin to `int(0.8 * cpus) + 1` processes. The original writes `shard_<i>` from
+each process and leaves the split to the reader. One thing is corrected: processes are joined after
+all have started, where the original joined each before it started the next.
 """
 
 import multiprocessing

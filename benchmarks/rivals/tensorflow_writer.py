@@ -1,4 +1,7 @@
-"""The usual multi-process TensorFlow script: images and their labels, each process with a TFRecordWriter of its own."""
+"""The usual multi-process TensorFlow script for images and their labels.
+
+Each process has a TFRecordWriter of its own.
+"""
 
 import os
 

@@ -1,6 +1,7 @@
-"""The tf.data pipeline that a good engineer writes by hand for the default convention, for speed alone.
+"""The tf.data pipeline that a good engineer writes by hand, for speed alone.
 
-It trusts its files, has no order, and knows neither its own length nor what a label means.
+It is for the default convention. It trusts its files, has no order, and knows neither its own
+length nor what a label means.
 """
 
 import os

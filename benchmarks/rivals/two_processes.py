@@ -1,8 +1,9 @@
-"""Two processes that write TFRecords by hand: what a good engineer who wants speed would write instead of a pipeline.
+"""Two processes that write TFRecords by hand.
 
-No TensorFlow and no Beam: an Example is packed field by field and framed with google_crc32c. Files
-are split into 90 % train and 10 % test by a hash of their name; each process takes the next shard
-that nobody has begun.
+A good engineer who wants speed would write them instead of a pipeline. They use neither TensorFlow
+nor Beam: an Example is packed field by field and framed with google_crc32c. Files are split into
+90 % train and 10 % test by a hash of their name; each process takes the next shard that no one has
+begun.
 """
 
 import hashlib
@@ -30,7 +31,10 @@ class Shard(NamedTuple):
 
 
 def shards(items: list[job.Item], output: str) -> list[Shard]:
-    """Deals the images to shards in the order of a hash of their names, which mixes the classes too."""
+    """Deals the images to shards in the order of a hash of their names.
+
+    This mixes the classes, too.
+    """
     keyed = sorted((hashlib.sha256(item.name.encode()).digest(), item) for item in items)
     cut = 2**64 // 10
     splits: dict[str, list[job.Item]] = {"train": [], "test": []}
@@ -67,8 +71,13 @@ def checksum(data: bytes) -> bytes:
 
 def example(features: job.Features) -> bytes:
     """Serialises a tf.train.Example: a map from names to features, in sorted order."""
-    return field(1, b"".join(field(1, field(1, name.encode()) + field(2, feature(features[name])))
-                             for name in sorted(features)))  # fmt: skip
+    return field(
+        1,
+        b"".join(
+            field(1, field(1, name.encode()) + field(2, feature(features[name])))
+            for name in sorted(features)
+        ),
+    )
 
 
 def feature(value: bytes | int) -> bytes:

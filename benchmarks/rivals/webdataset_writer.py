@@ -1,4 +1,7 @@
-"""webdataset: its `ShardWriter` puts an image, its class and its other values into tar files of 1,000 images."""
+"""webdataset: its `ShardWriter` puts images into tar files of 1,000 images.
+
+An image is stored with its class and its other values.
+"""
 
 import os
 import time

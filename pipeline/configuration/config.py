@@ -1,6 +1,7 @@
-"""Turns YAML and `--set` into `DatasetSettings`, or reports all errors in them at once, before any work.
+"""Turns YAML and `--set` into `DatasetSettings`, or reports all errors in them at once.
 
-The errors of pydantic and PyYAML become sentences that say what to write.
+This happens before any work. The errors of pydantic and PyYAML become sentences that say what to
+write.
 """
 
 import difflib
@@ -120,7 +121,10 @@ def load_settings(
 
 
 def iter_overrides(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yields settings as `--set` takes them: a mapping key by key, so that a configuration's other keys stay."""
+    """Yields settings as `--set` takes them.
+
+    A mapping is given key by key, so that a configuration's other keys stay.
+    """
     for name, value in settings.items():
         below = value.items() if isinstance(value, Mapping) else ()
         yield from [(f"{name}.{key}", each) for key, each in below] or [(name, value)]
@@ -154,7 +158,10 @@ def _read_text(path: str) -> str:
 
 
 def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
-    """Applies one `--set`, and returns its keys. A mapping keeps its other entries, including those of its default."""
+    """Applies one `--set`, and returns its keys.
+
+    A mapping keeps its other entries, including those of its default.
+    """
     path, equals, text = override.partition("=")
     keys = tuple(normalize(path.strip()).split("."))
     if not equals or not all(keys) or len(keys) > MAX_DEPTH:
@@ -233,7 +240,10 @@ def _validate(
 
 
 def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> str:
-    """The origin of a wrong value: `--set` if an override has the key that the sentence begins with."""
+    """Returns the origin of a wrong value.
+
+    It is `--set` if an override has the key that the sentence begins with.
+    """
     key = tuple(re.split(r"[^\w.]", problem, maxsplit=1)[0].rstrip(".").split("."))
     leads = any(
         key[: len(keys)] == keys or (len(key) > 1 and keys[: len(key)] == key)
@@ -281,9 +291,10 @@ def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
 
 @cache
 def _adapter(source: Any, convention: Any) -> tuple[type[Any], TypeAdapter[Any]]:
-    """A class of settings for one source and one kind of convention, so that errors have paths; and its validator.
+    """Returns a class of settings for one source and kind of convention, and its validator.
 
-    Cached, since pydantic takes 50 ms to make a validator.
+    The class gives errors their paths. The result is cached, since pydantic takes 50 ms to make a
+    validator.
     """
     own: list[tuple[str, Any, Any]] = [
         ("source", source, MISSING),
@@ -298,12 +309,18 @@ MAX_DEPTH = 50
 
 
 class _Loader(yaml.SafeLoader):
-    """Reads text in Unicode's NFC; refuses what settings never need, or what could not be stored as JSON."""
+    """A loader that reads strings in Unicode's NFC.
+
+    It refuses what settings never need, and what could not be stored as JSON.
+    """
 
     depth = 0
 
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Refuses aliases, with which a few lines could become a million values, and deep nesting."""
+        """Refuses deep nesting and aliases.
+
+        With aliases, a few lines could become a million values.
+        """
         if self.check_event(yaml.AliasEvent):
             raise _refusal("an alias is not allowed here: write the value again", self.peek_event())
         if self.depth == MAX_DEPTH:
@@ -347,10 +364,12 @@ def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
 
 
 def parse_yaml(text: str, name: str) -> Any:
-    """The values of a text in YAML, with all text in Unicode's NFC: editors and shells write `é` in either form.
+    """Returns the values of a string in YAML, with all strings in Unicode's NFC.
+
+    Editors and shells write `é` in either form.
 
     Args:
-        text: the text.
+        text: the string.
         name: how a sentence about it begins, such as `the configuration own.yaml`.
 
     Raises:

@@ -34,7 +34,8 @@ _NOT_BEAMS = ("reuse", "update", "versions", "plan", "overwrite", "against", "th
 
 EXAMPLES = """\
 examples:
-  a folder of class folders to train and test TFRecords; with --plan, it only shows what would be done:
+  a folder of class folders to train and test TFRecords; with --plan, it only shows what \
+would be done:
     %(prog)s --input photos --output dataset
   other splits, every image re-encoded, no side over 512 pixels:
     %(prog)s --input photos --output dataset \
@@ -114,7 +115,10 @@ class Parser(argparse.ArgumentParser):
     """Raises UsageError instead of ending the process, to be reported like all others."""
 
     def __init__(self, **settings: Any) -> None:
-        """Takes what `argparse.ArgumentParser` takes; examples keep their lines, and no flag may be abbreviated."""
+        """Takes what `argparse.ArgumentParser` takes.
+
+        Examples keep their lines, and no flag may be abbreviated.
+        """
         # Airflow always adds --labels=..., which an abbreviation would match.
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
@@ -194,7 +198,10 @@ def _add_report_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def write_json(line: str, asked: bool | None) -> None:
-    """Writes a line of JSON to stdout: as `--json` or `--no_json` says, otherwise if that is not a terminal."""
+    """Writes a line of JSON to stdout, or nothing.
+
+    `--json` and `--no_json` decide; without them, it is written if stdout is not a terminal.
+    """
     if not sys.stdout.isatty() if asked is None else asked:
         sys.stdout.write(line + "\n")
         sys.stdout.flush()
@@ -311,9 +318,9 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
 
 
 def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
-    """A sentence on the first argument that neither Recordmill nor Beam knows; empty if there is none.
+    """Returns a sentence on the first argument that neither Recordmill nor Beam knows.
 
-    Beam is not imported: two seconds are long for a typo.
+    It is empty if there is none. Beam is not imported: two seconds are long for a typo.
 
     Args:
         arguments: the arguments that Recordmill's parser does not know.

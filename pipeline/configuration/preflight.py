@@ -1,4 +1,7 @@
-"""Checks inputs and output before any work, and reads exclusions. Each error is a sentence that says what to do."""
+"""Checks inputs and output before any work, and reads exclusions.
+
+Each error is a sentence that says what to do.
+"""
 
 import errno
 import os
@@ -112,7 +115,9 @@ def normal_path(path: str) -> str:
 
 
 def find_folder(path: str, text: str, here: bool) -> str:
-    """The folder that an input's paths are relative to: the input itself, or its parent if it is a file.
+    """Returns the folder that an input's paths are relative to.
+
+    It is the input itself, or its parent if the input is a file.
 
     Args:
         path: the input.
@@ -169,9 +174,9 @@ def probe_store(what: str, place: str, path: str, here: bool) -> bool:
 
 
 def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
-    """Checks that no input has versions, since all would be read, and that the output is not itself a version.
+    """Checks that no input has versions, and that the output is not itself a version.
 
-    `here` is as for `find_folder`.
+    All versions of an input would be read. `here` is as for `find_folder`.
 
     Raises:
         RecordmillError: one of the checks fails.

@@ -1,6 +1,7 @@
-"""`--config auto`: recognises the layout of an input's files on the launcher, and turns it into settings.
+"""`--config auto`: recognizes the layout of an input's files, and turns it into settings.
 
-It looks at a sample of the input before the job: some names, and the first bytes of a few files.
+The launcher looks at a sample of the input before the job: some names, and the first bytes of a few
+files.
 """
 
 import csv
@@ -68,10 +69,10 @@ _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 def fill_in(
     inputs: Sequence[Input], say: Callable[[str], None], written: Mapping[str, Any]
 ) -> tuple[dict[str, Any], Layout | None]:
-    """Recognises the layout of a run's inputs, reports it, and adds its settings to the given ones, which stay.
+    """Recognizes the layout of a run's inputs, reports it, and adds its settings to the given ones.
 
-    If `source.kind` is given, only this kind is considered; if file names do not show it, the usual
-    words for splits are used.
+    Given settings stay. If `source.kind` is given, only this kind is considered; if file names do
+    not show it, the usual words for splits are used.
 
     Args:
         inputs: the folders and files to read.
@@ -190,7 +191,10 @@ def _refuse_files(top: Names, place: str) -> None:
 
 
 def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
-    """Refuses a table that is not understood, unless folders are several classes: its labels would be lost."""
+    """Refuses a table that is not understood, since its labels would be lost.
+
+    It is accepted if folders are several classes.
+    """
     is_alone = (sketch.top.folders or sketch.has_images) and len(likely_classes(sketch)) < 2
     paths = [sketch.only] if sketch.only else sketch.all_ending(*_TABLES)
     paths = [path for path in paths if is_alone or _IMPORT_FILE.search(sketch.heads.get(path, b""))]
@@ -280,7 +284,10 @@ def _listing(written: Mapping[str, Any]) -> ListingSettings:
 
 
 def _agreements(settings: Any, written: Any) -> int:
-    """The number of settings that are given with the same value; negative if one has another value."""
+    """Returns the number of settings that are given with the same value.
+
+    It is negative if one has another value.
+    """
     if isinstance(settings, Mapping) and isinstance(written, Mapping):
         counts = [
             _agreements(value, written[key]) for key, value in settings.items() if key in written
@@ -450,7 +457,10 @@ def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, N
 
 
 def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
-    """The contents of a folder below the input; for a large one on a store, the first names and the revealing ones."""
+    """Returns the contents of a folder below the input.
+
+    For a large folder on a store, these are the first names and the revealing ones.
+    """
     entries = set(storage.folder_entries(folder, MOST_NAMES))
     if len(entries) >= MOST_NAMES and not storage.is_local(folder):
         entries.update(
@@ -485,7 +495,10 @@ def _rank(folder: str) -> tuple[bool, str]:
 
 
 def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) -> Iterator[str]:
-    """The first files with these extensions in each folder; those named after an image or a split come first."""
+    """Yields the first files with these extensions in each folder.
+
+    Those named after an image or a split come first.
+    """
     for folder, names in sketch.names.items():
         found = names.ending(*endings)
         beside = set(names.beside_images(endings[0]))
@@ -509,7 +522,10 @@ def _read_head(uri: str) -> bytes:
 
 
 def _columns_of(uri: str) -> bytes:
-    """The columns and the first row of a Parquet file as CSV: strings, and placeholders for bytes and boxes."""
+    """Returns the columns and the first row of a Parquet file as CSV.
+
+    The row has the strings, and placeholders for bytes and boxes.
+    """
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
         schema = table.schema_arrow
@@ -558,7 +574,10 @@ def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
 
 
 def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Yields an archive's members, each with a function that reads it; of a packed one, only those near its start."""
+    """Yields an archive's members, each with a function that reads it.
+
+    Of a packed archive, it yields only those near its start.
+    """
     if uri.lower().endswith("gz"):
         with tarfile.open(
             fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz"

@@ -1,6 +1,6 @@
-"""Fills in the settings that follow from others or from the inputs' files; refuses contradictions, and idle settings.
+"""Fills in the settings that follow from others or from the inputs' files.
 
-Each error begins with the YAML key.
+It also refuses contradictions and idle settings. Each error begins with the YAML key.
 """
 
 import re
@@ -68,7 +68,11 @@ def check_features(layout: ExampleLayout) -> None:
 
 
 def check_fields(layout: ExampleLayout) -> None:
-    """Raises ValueError if one of the user's own features can never be filled, or several labels have no place."""
+    """Checks that the user's own features can be filled, and that several labels have a place.
+
+    Raises:
+        ValueError: a feature can never be filled, or several labels have no place.
+    """
     source, convention, custom = (
         layout.settings.source,
         layout.convention,
@@ -245,10 +249,10 @@ def resolve_settings(
 def make_recipe(
     settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None
 ) -> Recipe:
-    """The values that decide the dataset's bytes, and the text of `config.yaml`, which begins with the comment.
+    """Returns the values that decide the dataset's bytes, and the text of `config.yaml`.
 
-    Functions have a digest of their code, so changed code makes another dataset. The file of
-    `exclude` is replaced by a digest of what it names.
+    The text begins with the comment. Functions have a digest of their code, so changed code makes
+    another dataset. The file of `exclude` is replaced by a digest of what it names.
     """
     functions = {
         name: {**asdict(each), "code": digest_code(each.function)}
@@ -278,7 +282,10 @@ def _check_class_limit(settings: DatasetSettings) -> None:
 
 
 def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:
-    """Replaces `store: auto` by the convention's form, unless that is JPEG; also resolves `reencode: auto`."""
+    """Replaces `store: auto` by the convention's form, unless that is JPEG.
+
+    It also resolves `reencode: auto`.
+    """
     asked, named = convention.stores, f"the convention ({convention.title})"
     if asked != "jpeg" and images.reencode == "never":
         raise ValueError(
@@ -391,7 +398,9 @@ _Rule = tuple[object, Sequence[str], str]
 
 
 def find_idle(settings: DatasetSettings) -> list[str]:
-    """A sentence for each setting that differs from its default and has no effect because of others.
+    """Returns a sentence for each setting that has no effect because of others.
+
+    Only settings that differ from their default are named.
 
     Args:
         settings: what the dataset is, with a source that `settle` has completed.
@@ -450,7 +459,7 @@ def check_beams_writer(settings: DatasetSettings, output: str, here: bool) -> st
 
 
 def find_unused_words(settings: DatasetSettings) -> list[str]:
-    """A note for each setting that finds words for splits, if no setting maps these words to splits."""
+    """Returns a note for each setting that finds words for splits, if none maps them to splits."""
     keys = (
         ()
         if settings.splits.from_source

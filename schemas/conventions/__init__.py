@@ -1,7 +1,8 @@
-"""Example conventions: the features of an Example, and the names of files. One YAML file in this folder per convention.
+"""Example conventions: the features of an Example, and the names of files.
 
-The file's name is the name that users write (`convention: tutorial`); nothing else lists it. Users
-write the same form under `convention:`, so a shipped file can be copied as the start of one's own.
+There is one YAML file in this folder per convention. The file's name is the name that users write
+(`convention: tutorial`); nothing else lists it. Users write the same form under `convention:`, so a
+shipped file can be copied as the start of one's own.
 """
 
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""The names of a dataset's files, in its folder and in the staging folder, and the patterns of shards' names."""
+"""The names of a dataset's files in its folder and in staging, and the patterns of shard names."""
 
 import re
 from collections.abc import Iterable

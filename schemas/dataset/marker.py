@@ -1,4 +1,7 @@
-"""`recordmill.json`, the marker: the content of a dataset and how it was made. Only complete datasets have one."""
+"""`recordmill.json`, the marker: the content of a dataset, and how it was made.
+
+Only complete datasets have a marker.
+"""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -150,7 +153,10 @@ class SplitEntry:
 
     @classmethod
     def of(cls, rows: RowTotals, shards: tuple[ShardEntry, ...], has_instances: bool) -> Self:
-        """A split with the totals of its rows; `has_instances` says whether any split has boxes or several labels."""
+        """Returns a split with the totals of its rows.
+
+        `has_instances` says whether any split has boxes or several labels.
+        """
         return cls(
             records=rows.records,
             bytes=sum(shard.bytes for shard in shards),
@@ -269,7 +275,9 @@ class DuplicateCounts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEntry:
-    """The run that published the dataset; everything else in the marker is the same for the same dataset.
+    """The run that published the dataset.
+
+    Everything else in the marker is the same for the same dataset.
 
     Attributes:
         recordmill: the version of Recordmill.
@@ -310,7 +318,9 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True)
 class Switch:
-    """How a complete dataset is moved from staging into its folder; the key `switch` of the marker in staging.
+    """The move of a complete dataset from staging into its folder.
+
+    It is the key `switch` of the marker in staging.
 
     Attributes:
         moves: pairs of a file's name in staging and its path in the dataset's folder.
@@ -444,7 +454,10 @@ class Marker:
 
     @property
     def sidecars_without_records(self) -> list[str]:
-        """The paths of the sidecars of shards without a record, whose references were all rejected or left out."""
+        """Returns the paths of the sidecars of shards without a record.
+
+        The references of these shards were all rejected or left out.
+        """
         return [
             name
             for name in self.files
@@ -453,7 +466,10 @@ class Marker:
 
     @property
     def example_features(self) -> tuple[Feature, ...]:
-        """The features that Examples have, sorted by key: without the label's if no Example has a label."""
+        """Returns the features that Examples have, sorted by key.
+
+        The label's features are left out if no Example has a label.
+        """
         names = {name for split in self.splits.values() for name in split.classes}
         features = (entry.feature(key) for key, entry in self.features.items())
         return tuple(each for each in features if names != {""} or each.field not in LABEL_FIELDS)
@@ -472,7 +488,10 @@ class Marker:
 
     @property
     def class_counts(self) -> Counter[str]:
-        """Counts by class of the label map, and under the empty name for records without a class."""
+        """Returns the counts of all splits by class of the label map.
+
+        Records without a class are counted under the empty name.
+        """
         counts = Counter(dict.fromkeys(self.labels, 0))
         for split in self.splits.values():
             counts.update(split.class_counts)

@@ -1,5 +1,6 @@
-"""The layouts of `records.index`, the places of all records, and of `records.versions`, what they were made from.
+"""The layouts of `records.index` and `records.versions`.
 
+`records.index` has the places of all records, and `records.versions` what they were made from.
 docs/format.md describes both.
 """
 

@@ -1,4 +1,4 @@
-"""What is in the files next to the shards: sidecars, `rejected.jsonl`, `duplicates.jsonl` and `report.json`.
+"""The files next to the shards: sidecars, `rejected.jsonl`, `duplicates.jsonl`, `report.json`.
 
 A sidecar, `sidecars/<shard>.jsonl`, has a row per record, in the shard's order, and one per other
 reference. Rows are not frozen: a frozen row takes twice as long to read (6.0 instead of 3.1 us; the
@@ -96,7 +96,9 @@ Row = SidecarRow | RejectedRow
 
 
 def row_from_json(row: Mapping[str, Any]) -> Row:
-    """The row that a line describes. Of its values, only key and digest are checked: there are millions of rows.
+    """Returns the row that a line describes.
+
+    Of its values, only the key and the digest are checked, since there are millions of rows.
 
     Raises:
         AttributeError, TypeError: it is not an object.
@@ -182,7 +184,9 @@ class Duplicate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DuplicateGroup:
-    """A line of `duplicates.jsonl`: images of the same bytes, a pair that looks alike, or the closest pair left.
+    """A line of `duplicates.jsonl`.
+
+    It describes images of the same bytes, a pair that looks alike, or the closest pair left.
 
     Attributes:
         kind: `same_bytes`, `look_alike`, or `closest_apart`: the pair in different splits whose

@@ -1,4 +1,7 @@
-"""Counts of rows, images and annotations, which are merged in any order, and the reports of shards that hold them."""
+"""Counts of rows, images and annotations, and the reports of shards that contain them.
+
+Counts are merged in any order.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -154,7 +157,10 @@ class RowTotals(Totals):
 
 @dataclass(frozen=True, slots=True, order=True)
 class BoxExample:
-    """A box for messages: its image's key, its place there, and a description. Ordered by key and place."""
+    """A box for messages: its image's key, its place in the image, and a description.
+
+    Boxes are ordered by key and place.
+    """
 
     key: str
     place: int
@@ -324,7 +330,10 @@ class FinishedShards(Totals):
         return RowTotals.sum_of(self.splits.values())
 
     def find_problem(self) -> str:
-        """Why the files must not be used, in a sentence; empty if they hold all Examples that were built."""
+        """Returns a sentence that says why the files must not be used.
+
+        It is empty if the files contain all Examples that were built.
+        """
         problems = [report.problem for report in self.reports if report.problem]
         problems += [
             example.text for reason, example in self.rejected_examples.items() if not reason
@@ -403,9 +412,10 @@ class ImagesWithoutBoxes:
 
 
 def show_dropped(dropped: Mapping[str, Mapping[str, int]], counted: bool = False) -> str:
-    """Reasons with the classes of their boxes, most frequent first: `unknown_class: 7, 12; empty: cat`.
+    """Returns reasons with the classes of their boxes, most frequent first.
 
-    If `counted`, the number of boxes is before each reason: `3 unknown_class: 7, 12; 1 empty: cat`.
+    An example is `unknown_class: 7, 12; empty: cat`. If `counted`, the number of boxes is before
+    each reason: `3 unknown_class: 7, 12; 1 empty: cat`.
     """
     sums = {reason: sum(counts.values()) for reason, counts in dropped.items()}
     said = (

@@ -88,7 +88,9 @@ class Contract:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeepSettings:
-    """Which images are kept, decided while they are converted. An image is left out unless it meets all conditions.
+    """The conditions for images to be kept, which are checked while they are converted.
+
+    An image is left out unless it meets all conditions.
 
     Attributes:
         min_side: minimum length of the shorter side of the source image, in pixels.
@@ -228,7 +230,10 @@ class SplitSettings:
 
     @property
     def given(self) -> Mapping[str, str]:
-        """The mapping from folders' or the source's words to split names, if splits are given; otherwise empty."""
+        """Returns the mapping from folders' or the source's words to split names.
+
+        It is empty if splits are not given.
+        """
         return self.from_folders or self.from_source
 
     @property
@@ -256,7 +261,9 @@ class BoxSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossLimits:
-    """When faulty boxes, or labels, fail the run: the YAML keys under `max_rejected.boxes:` and `max_rejected.labels:`.
+    """The limits above which faulty boxes, or labels, fail the run.
+
+    These are the YAML keys under `max_rejected.boxes:` and `max_rejected.labels:`.
 
     Attributes:
         share: share of them that may be lost; the run fails if both this and `count` are exceeded.
@@ -400,7 +407,7 @@ class DatasetSettings:
 
     @property
     def user_functions(self) -> dict[str, str]:
-        """The user's own functions that are called during conversion, by the settings that name them."""
+        """Returns the user's functions that conversion calls, by the settings that name them."""
         own = {
             f"features.{name}": each.function
             for name, each in self.features.items()
@@ -472,7 +479,10 @@ class DatasetSettings:
 def as_yaml_dict(
     settings: DatasetSettings, as_plain: Callable[[Any], dict[str, Any]] = asdict
 ) -> dict[str, Any]:
-    """The settings as plain values by `as_plain`, in the shape of their YAML, without those that have no effect."""
+    """Returns the settings as plain values by `as_plain`, in the shape of their YAML.
+
+    Settings that have no effect are left out.
+    """
     plain = as_plain(settings)
     plain["source"] = {"kind": settings.source.kind, **plain["source"]}
     if settings.splits.given:
@@ -517,7 +527,10 @@ class ExampleLayout:
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
-        """The features of an Example: the convention's, the source's own, then what functions compute."""
+        """Returns the features of an Example.
+
+        The convention's come first, then the source's own, then those that functions compute.
+        """
         filled = self.convention.fields
         computed = (
             each.as_feature(name)
@@ -541,7 +554,10 @@ class ExampleLayout:
 
     @cached_property
     def optional_fields(self) -> tuple[tuple[str, str], ...]:
-        """Key and field of each single-valued feature that an Example may lack; constants are in all of them."""
+        """Returns the key and field of each single-valued feature that an Example may lack.
+
+        Constants are not among them, since all Examples have them.
+        """
         features = (each for each in self.features if each.constant is None)
         return tuple(
             (each.key, each.field)
@@ -566,7 +582,10 @@ class ExampleLayout:
         return self.settings.shards.name or self.convention.shard_name
 
     def file_name(self, split: str, index: int, count: int, records: int) -> str:
-        """The name of a published shard, one of `count` in its split, with this number of records."""
+        """Returns the name of a published shard with this number of records.
+
+        It is one of `count` shards in its split.
+        """
         word = split if self.settings.shards.name else self.convention.split_words.get(split, split)
         own = (
             self.settings.name or "dataset"

@@ -1,4 +1,7 @@
-"""The inputs, the settings that select files, and the interface of sources, as settings and steps use it."""
+"""The inputs, the settings that select files, and the interface of sources.
+
+Settings and steps use sources through this interface.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -43,7 +46,9 @@ class ListingSettings:
 
 @runtime_checkable
 class SourceSettings(Protocol):
-    """A source's settings: its fields are its YAML keys. `transforms.inputs.sources` has the sources themselves.
+    """A source's settings: its fields are its YAML keys.
+
+    `transforms.inputs.sources` has the sources themselves.
 
     Attributes:
         kind: the name that users write, which is that of the source's module.
@@ -84,7 +89,9 @@ class SourceSettings(Protocol):
         cls.kind = cls.__module__.rpartition(".")[2]
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields a reference for each image of one file; without Beam, and if possible without reading the file.
+        """Yields a reference for each image of one file.
+
+        It works without Beam, and if possible without reading the file.
 
         Args:
             path: the file's path below the input, without the folder that gave its split;
@@ -108,13 +115,17 @@ class SourceSettings(Protocol):
         return {}
 
     def features(self) -> tuple[Feature, ...]:
-        """Features that this source adds to a convention's own; their `field` is a name in `ImageRef.features`."""
+        """Returns the features that this source adds to a convention's own.
+
+        Their `field` is a name in `ImageRef.features`.
+        """
         return ()
 
     def annotations(self) -> Mapping[str, str]:
-        """What images may have besides one class: `boxes`, `labels` (several classes). By default, nothing.
+        """Returns what images may have besides one class: `boxes`, `labels` (several classes).
 
-        Each has the YAML key that asks for it, or the empty string if the files decide.
+        By default, they have nothing else. Each entry has the YAML key that asks for it, or the
+        empty string if the files decide.
         """
         return {"boxes": ""} if self.is_about_boxes else {}
 
@@ -125,7 +136,10 @@ class SourceSettings(Protocol):
 
     @property
     def late_labels(self) -> bool:
-        """Whether labels are read with the images: splits cannot be stratified then, nor records copied unread."""
+        """Returns whether labels are read with the images.
+
+        If so, splits cannot be stratified, and records cannot be copied unread.
+        """
         return False
 
     @property
@@ -134,10 +148,10 @@ class SourceSettings(Protocol):
         return self.gives_pixels
 
     def idle_settings(self) -> Mapping[str, str]:
-        """The source's own settings that have no effect because of others, by name, with the reason in a few words.
+        """Returns the source's own settings that have no effect because of others.
 
-        A value other than the default is refused at launch: "source.NAME has no effect, since
-        REASON: remove it".
+        Each name has the reason in a few words. A value other than the default is refused at
+        launch: "source.NAME has no effect, since REASON: remove it".
         """
         return {}
 
@@ -161,7 +175,9 @@ class SourceSettings(Protocol):
         return {}
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
-        """The files that one reference was made from; those that were ignored when they were listed are used after all.
+        """Returns the files that one reference was made from.
+
+        Those that were ignored when they were listed are used after all.
 
         Args:
             ref: one of the references that `list_references` gave, rejected ones too.

@@ -1,1 +1,1 @@
-"""The steps of the pipeline, one per file: pure functions first, then a thin PTransform around them."""
+"""The steps of the pipeline, one per file: pure functions first, then a thin PTransform."""

@@ -1,4 +1,7 @@
-"""ClaimOutput: decides from the contents of the output what a plan does there; a run that converts claims it."""
+"""ClaimOutput: decides what a plan does in the output, and claims the output if the plan converts.
+
+The decision depends on what the output contains.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,9 +95,9 @@ class OutputState:
 
 
 def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> OutputState:
-    """Reads an output folder, again if it changes meanwhile: another run may be halfway through publishing.
+    """Reads an output folder, and reads it again if it changes meanwhile.
 
-    `file_names` is as in `OutputState`.
+    Another run may be halfway through publishing. `file_names` is as in `OutputState`.
     """
     while True:
         names = storage.folder_names(output)
@@ -207,7 +210,10 @@ def decide_action(
 
 
 def clear_leftovers(state: OutputState) -> list[str]:
-    """Deletes the leftovers that no run will resume from; returns a note on each leftover, deleted or not.
+    """Deletes the leftovers that no run will resume from.
+
+    Returns:
+        A note on each leftover, deleted or not.
 
     Raises:
         OSError: a leftover cannot be deleted.
@@ -231,7 +237,12 @@ def clear_leftovers(state: OutputState) -> list[str]:
 
 
 def decide_to_convert(state: OutputState) -> tuple[Action, str]:
-    """`convert`, unless the output holds a file that publishing might replace or readers would take for a shard."""
+    """Returns `convert`, or `refuse` and the reason.
+
+    Converting is refused if the output contains a file that publishing might replace, or that
+    readers would take for a shard. It is also refused if the output has versions, or a marker that
+    cannot be read.
+    """
     if state.marker is None and any(map(dataset_files.split_version, state.names)):
         return "refuse", f"{state.output} has versions: add --versions, or choose another output"
     if state.marker is None and MARKER in state.names:
@@ -246,9 +257,11 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
 
 
 def _find_strangers(state: OutputState) -> list[str]:
-    """Names there that this plan's files may get, except for those of a dataset there; without one, any shard's, too.
+    """Returns the names in the output that are in the way of this plan's files.
 
-    Shards and records are not counted yet, so each number in a name stands for any number.
+    Those are names that the plan's files may get, except for the files of a dataset there. Without
+    a dataset there, the names of any shards count, too. Shards and records are not counted yet, so
+    each number in a name stands for any number.
     """
     shards = "|".join(
         re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names
@@ -318,10 +331,11 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
 
 
 def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
-    """Returns the plan with the folder of its version: the last complete one, or a new one to convert it again.
+    """Returns the plan with the folder of its version.
 
-    A complete version is never changed, so the same plan may have several. Leftovers of other plans
-    in their versions are finished or deleted.
+    That is the last complete version, or a new one to convert the plan again. A complete version is
+    never changed, so the same plan may have several. Leftovers of other plans in their versions are
+    finished or deleted.
     """
     complete = [(0, "")]
     for name in dataset_files.version_names(run.output):
@@ -338,7 +352,10 @@ def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
 
 
 def _tidy(folder: str) -> Iterator[str]:
-    """Finishes a version whose publishing was cut, and deletes work that no run will resume; yields notes on them."""
+    """Finishes a version whose publishing was cut, and deletes work that no run will resume.
+
+    Yields notes on both.
+    """
     try:
         if not (state := read_output(folder, "")).busy:
             yield from _finish_cut(state)
@@ -403,7 +420,10 @@ def _decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str
 
 
 def _may_be_stale(marker: Marker, plan: Plan) -> bool:
-    """Whether a file may have changed since the dataset of the same plan was made, with the same modification time."""
+    """Tells whether a file may have changed unnoticed since the dataset of the same plan was made.
+
+    Such a file has the same modification time as before.
+    """
     if marker.run.started is None:
         return False
     started = datetime.fromisoformat(marker.run.started).timestamp()
@@ -411,7 +431,10 @@ def _may_be_stale(marker: Marker, plan: Plan) -> bool:
 
 
 def is_outdated(marker: Marker, plan: Plan) -> bool:
-    """Whether files could not be read when the dataset of the same plan was made, or something has changed since."""
+    """Tells whether the dataset of the same plan should be made again.
+
+    It should if files could not be read when it was made, or if something has changed since.
+    """
     if not TRANSIENT.isdisjoint(marker.ledger.rejected):
         return True
     # Version 0.1.0 also counted files that images use as ignored.
@@ -421,7 +444,10 @@ def is_outdated(marker: Marker, plan: Plan) -> bool:
 
 
 def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator[str]:
-    """Notes if classes get other ids than in the replaced dataset, on which models may have been trained."""
+    """Yields a note if classes get other ids than in the replaced dataset.
+
+    Models may have been trained on that dataset.
+    """
     moved = [
         f"{name} {old[name]} -> {new[name]}"
         for name in sorted(old.keys() & new.keys())
@@ -437,7 +463,9 @@ def _note_renumbered(old: Mapping[str, int], new: Mapping[str, int]) -> Iterator
 
 @dataclass
 class ClaimOutput(beam.PTransform):
-    """Settles what each plan of a PCollection (of one element) does in the output; claims it if the plan converts.
+    """Decides what each plan does in the output, and claims the output if the plan converts.
+
+    The PCollection of plans has one element.
 
     Attributes:
         run: where and how this run works.

@@ -1,8 +1,8 @@
-"""The steps of `--writer=beam`, and of pipelines of your own: read and prepare images, build Examples, write them.
+"""The steps of `--writer=beam`, and of pipelines of your own.
 
-The main job does the same work in the step that writes shards, so pixels are never shuffled. Here,
-each image is an element of its own. A rejected image carries the reason, so all images reach the
-end, where they are counted.
+They read and prepare images, build Examples, and write them. The main job does the same work in the
+step that writes shards, so pixels are never shuffled. Here, each image is an element of its own. A
+rejected image carries the reason, so all images reach the end, where they are counted.
 """
 
 from collections.abc import Iterable, Iterator
@@ -114,12 +114,19 @@ class ReadImages(_ImageStep):
 
 
 class ReencodeImages(_ImageStep):
-    """PCollection[PendingImage] -> the same with `image` and `features`, checked and, if needed, re-encoded."""
+    """PCollection[PendingImage] -> the same with `image` and `features`.
+
+    Images are checked and, if needed, re-encoded.
+    """
 
     work = _reencode
 
     def expand(self, images: beam.PCollection[Any]) -> beam.PCollection[Any]:
-        """Raises ValueError if a value in `settings.images`, which may be made in Python, is not allowed."""
+        """Checks `settings.images`, which may be made in Python, and adds the step.
+
+        Raises:
+            ValueError: a value in it is not allowed.
+        """
         TypeAdapter(ImageSettings).validate_python(asdict(self.settings.images))
         return super().expand(images)
 
@@ -199,7 +206,7 @@ def convert_with_beam(
     plan: Any,
     own: Any = None,
 ) -> beam.PCollection[Any]:
-    """Chains the steps, writes each split's Examples with Beam's `WriteToTFRecord`, and counts images and files.
+    """Chains the steps, writes splits with Beam's `WriteToTFRecord`, and counts images and files.
 
     Args:
         batches: PCollection[ReferenceBatch].

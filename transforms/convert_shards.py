@@ -67,7 +67,10 @@ def count_shard(report: ShardReport) -> None:
 
 
 class _ConvertShard(beam.DoFn):
-    """Writes each shard, and reads it back while the next one is written; reports when the bundle ends."""
+    """Writes each shard, and reads it back while the next one is written.
+
+    It reports when the bundle ends.
+    """
 
     def __init__(self, settings: DatasetSettings, run: RunSettings) -> None:
         self._settings = settings
@@ -118,7 +121,7 @@ class _ConvertShard(beam.DoFn):
         return plan.shard_count < self._run.processes and not unpacks
 
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
-        """Makes the writer of this process; starts workers if they save more time than they take."""
+        """Makes this process's writer; starts workers if they save more time than they take."""
         run, references = self._run, plan.summary.references
         with_workers = (
             run.processes > 1
@@ -142,14 +145,19 @@ class _ConvertShard(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, self._reports)
 
     def _collect(self, wait: bool) -> None:
-        """Collects the finished reports, or waits for all; counts them in this thread, as Beam's metrics require."""
+        """Collects the finished reports, or waits for all, and counts them.
+
+        It counts them in this thread, as Beam's metrics require.
+        """
         while self._under_way and (wait or self._under_way[0].done()):
             self._reports.append(self._under_way.popleft().result())
             count_shard(self._reports[-1])
 
 
 def gather_reports(parts: Iterable[Any]) -> FinishedShards:
-    """Adds up reports (`ShardReport`) and sums of reports (`FinishedShards`); the parts do not change.
+    """Adds up reports (`ShardReport`) and sums of reports (`FinishedShards`).
+
+    The parts do not change.
 
     The parts have no more exact type here, because from the union of both Beam would try to derive
     a schema, and fail.

@@ -31,7 +31,13 @@ _Ranked = tuple[list[int], dict[int, str]]
 
 
 class _Group(NamedTuple):
-    """Images kept in one split: the hash that decides it, how many are in the main class, and whether any are not."""
+    """Images that are kept in one split.
+
+    Attributes:
+        hash: the hash that decides the split.
+        images: how many of them are in the main class.
+        is_mixed: whether any are in another class.
+    """
 
     hash: int
     images: int
@@ -114,7 +120,7 @@ class FindSplitCutoffs(beam.PTransform):
             yield f"{hashes.split:016x}", ref.label
 
     def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, _Ranked]:
-        """A class's bounds, and the split of each of its groups that also contains other classes."""
+        """Returns a class's bounds, and the split of each group that also has other classes."""
         listed = list(groups)
         bounds = bounds_by_rank(
             [group.hash for group in listed for _ in range(group.images)], self.settings.splits
@@ -129,7 +135,10 @@ class FindSplitCutoffs(beam.PTransform):
 
 
 def _find_cutoff(lowest: list[int], limit: int) -> int:
-    """The hash after the `limit` lowest; 2**64 if there are no more. `lowest` are negated hashes, the lowest first."""
+    """Returns the hash after the `limit` lowest, or 2**64 if there are no more hashes.
+
+    `lowest` are negated hashes, the lowest first.
+    """
     return -lowest[limit] if len(lowest) > limit else HASH_RANGE
 
 

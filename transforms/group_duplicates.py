@@ -1,9 +1,10 @@
-"""GroupDuplicates: keeps images with the same bytes, or that look alike, in one split, or drops all but one.
+"""GroupDuplicates: keeps duplicates in one split, or drops all but one.
 
-For this, every image is read once more before anything is planned, unless its source or an earlier
-dataset provides digests. To find images that look alike, each is also decoded. Difference hashes
-are cut into six bands: if two of them differ in at most five bits, they share a band, so only
-hashes that share one are compared.
+Duplicates are images with the same bytes, or images that look alike. To find them, every image is
+read once more before anything is planned, unless its source or an earlier dataset provides digests.
+To find images that look alike, each is also decoded. Difference hashes are cut into six bands: if
+two of them differ in at most five bits, they share a band, so only hashes that share one are
+compared.
 """
 
 import hashlib
@@ -129,7 +130,9 @@ def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[L
 
 
 def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str, str]:
-    """Why the run fails if look-alikes would join too many images, by the key of the image that reports it.
+    """Returns why the run fails, if look-alikes would join too many images.
+
+    The result is empty, or has one sentence, by the key of the image that reports it.
 
     Args:
         links: pairs of hashes that are near each other.
@@ -159,7 +162,7 @@ def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str
 
 @dataclass
 class GroupDuplicates(beam.PTransform):
-    """Keeps duplicates in a PCollection of batches from ending up in two splits, or in the dataset twice.
+    """Keeps duplicates from ending up in two splits, or in the dataset twice.
 
     Attributes:
         settings: what the dataset is; `duplicates` says what to do with images with the same bytes,
@@ -173,7 +176,7 @@ class GroupDuplicates(beam.PTransform):
     reuse: tuple[ReusableDataset, ...] = ()
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
-        """PCollection[ReferenceBatch] -> PCollection[ReferenceBatch]; dropped references become notices."""
+        """Puts duplicates into groups; references that are dropped become notices."""
         together = self.settings.kept_together
         if self.settings.duplicates == "drop":
             digested = batches | "DigestImages" >> beam.ParDo(_NameContents(self.name_content))
@@ -210,7 +213,7 @@ class GroupDuplicates(beam.PTransform):
     def name_content(
         self, ref: ImageRef, decoding: AbstractContextManager[Any] | None = None
     ) -> str:
-        """Identifies an image's content; the empty string if it is excluded, or unreadable, which is reported later.
+        """Identifies an image's content.
 
         Args:
             ref: the image.
@@ -218,7 +221,8 @@ class GroupDuplicates(beam.PTransform):
 
         Returns:
             The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar
-            row will have.
+            row will have. The empty string if the image is excluded, or unreadable, which is
+            reported later.
         """
         settings, exclusions = self.settings, self.exclusions
         digest = ref.sha256.lower()
@@ -258,7 +262,10 @@ class GroupDuplicates(beam.PTransform):
 
 
 def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
-    """Keeps the first by key and leaves out the others; gives a warning if one of them is of another class."""
+    """Keeps the first reference by key, and leaves out the others.
+
+    Yields a warning if one of them is of another class.
+    """
     if not digest:
         yield from batches
         return
@@ -322,10 +329,10 @@ def _set_group(
 
 
 class _NameContents(beam.DoFn):
-    """Pairs each reference with the name of its content, and all else with the empty string, which groups nothing.
+    """Pairs each reference with the name of its content.
 
-    Images that `exclude` names are not grouped: conversion leaves them out, and they must not
-    affect other images.
+    All else is paired with the empty string, which groups nothing. Images that `exclude` names are
+    not grouped: conversion leaves them out, and they must not affect other images.
     """
 
     def __init__(self, name: Callable[..., str], by_look: bool = False) -> None:

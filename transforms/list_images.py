@@ -1,4 +1,4 @@
-"""ListReferences: turns the inputs into references, one per image, and into notices of everything else found there.
+"""ListReferences: turns the inputs into references, one per image, and notices of all else there.
 
 Listing happens in the pipeline, not in the launcher, so the job's graph contains no list of files.
 """
@@ -54,10 +54,10 @@ _CHUNK = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an input; by default, all of it. Parts are listed in parallel, and together are exactly the input.
+    """A part of an input; by default, all of it.
 
-    A part is a range of paths, cut where folders begin. An ignored folder is never cut, because it
-    counts as one entry.
+    Parts are listed in parallel, and together are exactly the input. A part is a range of paths,
+    cut where folders begin. An ignored folder is never cut, because it counts as one entry.
 
     Attributes:
         input: the input.
@@ -70,7 +70,10 @@ class Part:
     end: str = ""
 
     def contains(self, path: str) -> bool:
-        """Whether a path below the input, which ends with a slash for a folder, belongs to the part."""
+        """Tells whether a path belongs to the part.
+
+        The path is below the input, and ends with a slash for a folder.
+        """
         return self.start <= path and (not self.end or path < self.end)
 
     def meets(self, path: str, is_folder: bool) -> bool:
@@ -84,7 +87,7 @@ coders.registry.register_coder(Part, coders.PickleCoder)
 
 
 class NoReferenceError(Exception):
-    """A source yielded nothing for a file: a bug in the source, by which the ledger would lose the file."""
+    """A bug in a source: it yielded nothing for a file, which the ledger would lose."""
 
 
 def list_images(
@@ -164,7 +167,8 @@ def conclude(
     are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"
     if folders := _find_likely_splits(first_folders - {""}, settings, are_classes):
         what = f"the first folders are {', '.join(folders)}, which could be splits"
-        as_splits = f"splits.from_folders={{{', '.join(f'{name}: {split}' for name, split in folders.items())}}}"
+        mapping = ", ".join(f"{name}: {split}" for name, split in folders.items())
+        as_splits = f"splits.from_folders={{{mapping}}}"
         as_classes = f"labels.classes=[{', '.join(sorted(first_folders - {''}))}]"
         if source.labels_from_folders:
             detail = (
@@ -180,9 +184,10 @@ def conclude(
 def _find_likely_splits(
     first_folders: set[str], settings: ListingSettings, are_classes: bool
 ) -> dict[str, str]:
-    """The first folders and their splits, if they are named like splits and no setting says what they are.
+    """Returns the first folders and their splits, if they are named like splits.
 
-    If they name classes, only some of them need such names.
+    The result is empty if a setting says what they are. If they name classes, only some of them
+    need such names.
     """
     if settings.from_folders or settings.from_source or settings.classes_known:
         return {}
@@ -195,7 +200,10 @@ def _find_likely_splits(
 def _list_file(
     file: ImageRef, path: str, source: SourceSettings, settings: ListingSettings
 ) -> Generator[Listed, None, bool]:
-    """Yields the references of one file; returns whether the file names images rather than being one."""
+    """Yields the references of one file.
+
+    Returns whether the file names images instead of being one.
+    """
     if settings.from_folders:
         folder, _, below = path.partition("/")
         split = settings.from_folders.get(folder) if below else None
@@ -224,7 +232,10 @@ def _list_file(
 
 
 def _assign_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:
-    """Sets a reference's split and group; gives a notice if the split is unknown or there is no group."""
+    """Sets a reference's split and group.
+
+    Returns a notice if the split is unknown or there is no group.
+    """
     if settings.from_source:
         split = settings.from_source.get(ref.split)
         if split is None:
@@ -248,7 +259,10 @@ def _assign_split(ref: ImageRef, folders_split: str, settings: ListingSettings) 
 
 
 def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Iterable[ImageRef]]:
-    """The folder that paths are relative to, and its entries: everything in the part, or the one file named."""
+    """Returns the folder that paths are relative to, and its entries.
+
+    The entries are everything in the part, or the one file that the input names.
+    """
     root = part.input.path
     if storage.is_local(root):
         tally.exists = True  # if it is not, the walk gives a notice
@@ -293,7 +307,10 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
 
 
 def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
-    """The outermost ignored folder above a path, or the path itself, and why it is ignored; empty if it is not."""
+    """Returns the outermost ignored folder above a path, or the path itself, and why it is ignored.
+
+    The reason is empty if the path is not ignored.
+    """
     at = 0
     while (at := path.find("/", at + 1)) > 0:
         if reason := why_ignored(settings, path[:at], True):
@@ -302,7 +319,7 @@ def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
 
 
 def walk_folder(part: Part, ignore: Ignore) -> Iterator[ImageRef]:
-    """Yields every file in a part of a folder, and a notice of everything that is not a plain, readable file.
+    """Yields every plain, readable file in a part of a folder, and a notice of everything else.
 
     The key of each is its path below the input, `/`-separated, as the file system spells it; its
     URI is not set.
@@ -404,7 +421,10 @@ def cut_input(source_input: Input, settings: ListingSettings) -> list[Part]:
 
 
 def normalize_cuts(cuts: Iterable[str], settings: ListingSettings) -> list[str]:
-    """Sorts cuts, moves those inside an ignored folder to its beginning, and keeps at most `MOST_PARTS` - 1."""
+    """Sorts cuts, and moves those inside an ignored folder to its beginning.
+
+    Keeps at most `MOST_PARTS` - 1 of them.
+    """
     moved = set()
     for cut in cuts:
         at, reason = _ignored_at(cut, settings)
@@ -441,7 +461,7 @@ def _names_in(folder: str) -> list[str]:
 
 
 def merge_listings(listings: Iterable[Iterator[ImageRef]]) -> Iterator[ImageRef]:
-    """Reads up to `LISTINGS` listings at a time, and yields what they yield in the order of arrival.
+    """Reads up to `LISTINGS` listings at a time, and yields their items in the order of arrival.
 
     They are read in chunks of up to 1,000 items. Of a listing that fails, the chunk in which it
     does is not yielded.
@@ -505,7 +525,10 @@ class ListReferences(beam.PTransform):
         return _batch(list_images(source_input, self.source, self.settings))
 
     def _list_part(self, part: Part) -> Iterator[Any]:
-        """Yields the batches of a part of an input, and on the output `tallies` its tally by the input's name."""
+        """Yields the batches of a part of an input, and its tally.
+
+        The tally is on the output `tallies`, by the input's name.
+        """
         tally = Tally()
         yield from _batch(list_part(part, self.source, self.settings, tally))
         yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))

@@ -1,4 +1,4 @@
-"""PlanShards and ShuffleReferences: the summary becomes a plan, and every reference goes to its shard.
+"""PlanShards and ShuffleReferences: a summary becomes a plan, and each reference goes to its shard.
 
 A few images are converted to predict what the whole run will take: bytes, processor time and
 memory.
@@ -81,7 +81,10 @@ _REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
 
 
 def _is_stored_the_same(earlier: EarlierRecord) -> bool:
-    """Whether version 0.1, in which JPEGs lost their subsampling, would also have stored an earlier image as it is."""
+    """Tells whether version 0.1 would also have stored an earlier image as it is.
+
+    In that version, JPEGs lost their subsampling.
+    """
     if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
         return True
     return read_jpeg_header(encoded).subsampling == "4:2:0"
@@ -128,9 +131,10 @@ def convert_sample(
     reuse: Sequence[ReusableDataset] = (),
     as_0_1: bool = False,
 ) -> Sample:
-    """Converts the summary's sample, which is chosen by hash, so the same images give the same sizes.
+    """Converts the summary's sample.
 
-    The functions of `images.function` and `keep` are called twice for each image.
+    The sample is chosen by hash, so the same images give the same sizes. The functions of
+    `images.function` and `keep` are called twice for each image.
 
     Args:
         summary: what was listed.
@@ -198,7 +202,10 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
 
 
 def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
-    """CPU seconds to write an image to a shard and read it back, and bytes of the shard per byte of its records."""
+    """Measures what it takes to write an image to a shard and read it back.
+
+    Returns the CPU seconds for that, and the bytes of the shard per byte of its records.
+    """
     some, size = list[tuple[ImageRef, ConvertedImage]](), 0
     for ref, image in sample:
         if size < _WRITTEN_BYTES:
@@ -223,7 +230,9 @@ def estimate_growth(
     shown: bool = False,
     reuse: Sequence[ReusableDataset] = (),
 ) -> tuple[float, Sample | None]:
-    """Estimates bytes of records per byte of their sources, from the summary's sample; returns the sample, too, if any.
+    """Estimates bytes of records per byte of their sources, from the summary's sample.
+
+    Also returns the sample, if it was converted.
 
     Without functions in `images.function` and `keep`, it is 1.0 if bytes are stored untouched, or
     if nothing uses the estimate. It is also 1.0 if no image of the sample can be converted. JPEGs
@@ -321,7 +330,7 @@ class ShuffleReferences(beam.PTransform):
     plan: Any
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Any]:
-        """PCollection[ReferenceBatch] -> PCollection[((split, index), batches)]; empty unless the plan converts."""
+        """Returns a PCollection[((split, index), batches)], empty unless the plan converts."""
         return (
             batches
             | "AssignShards" >> beam.ParDo(_AssignShards(self.settings), self.plan)

@@ -1,4 +1,7 @@
-"""PublishDataset: checks finished shards as a whole and publishes them; an interrupted publication can be completed."""
+"""PublishDataset: checks finished shards as a whole and publishes them.
+
+An interrupted publication can be completed.
+"""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -87,7 +90,10 @@ def publish(
 
 
 def _add_report(outcome: Outcome, folder: str, write_report: WriteReport) -> Outcome:
-    """Makes the report of the dataset in place if that is new or has none; a failure becomes a note."""
+    """Makes the report of the dataset in place if that is new or has none.
+
+    A failure becomes a note.
+    """
     try:
         if outcome.status == "published" or not dataset_files.holds_report(folder):
             write_report(folder)
@@ -130,7 +136,10 @@ class _Publication:
     run: runs.RunSettings
 
     def carry_out(self) -> Outcome:
-        """Carries out the plan, and cleans up; problems that users can fix, and a wrong ledger, fail the outcome."""
+        """Carries out the plan, and cleans up.
+
+        Problems that users can fix, and a wrong ledger, fail the outcome.
+        """
         plan, run = self.plan, self.run
         try:
             self._claim_version()
@@ -177,7 +186,10 @@ class _Publication:
         return self._end("failed", sentence, FAILED)
 
     def _claim_version(self) -> None:
-        """Claims the version that will become the current one: until then, only this keeps others from deleting it."""
+        """Claims the version that will become the current one.
+
+        Until then, only this claim keeps others from deleting it.
+        """
         plan, run = self.plan, self.run
         if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
             return
@@ -188,7 +200,10 @@ class _Publication:
             )
 
     def _publish_staged(self) -> Marker:
-        """Publishes what is complete in staging; a claim on a version stays until that is the current one."""
+        """Publishes what is complete in staging.
+
+        A claim on a version stays until that is the current one.
+        """
         claim = "" if self.plan.version else self.run.run_id
         return staged_dataset.publish_staged(self.plan.output, self.plan.plan_id, claim)
 
@@ -276,7 +291,10 @@ class _Publication:
         return self._end("published", sentence, DONE, published.numbers())
 
     def _compare_with_limits(self, ledger: Ledger) -> Outcome | None:
-        """The outcome if the run has rejected or dropped too much; else None. Writes the list of rejected things."""
+        """Returns the outcome if the run has rejected or dropped too much, or else None.
+
+        It also writes the list of rejected things.
+        """
         finished, plan, settings = self.finished, self.plan, self.settings
         examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
         examples |= staged_dataset.list_rejected(finished.reports, plan.staging, self.run.inputs)
@@ -312,7 +330,10 @@ class _Publication:
         )
 
     def _keep_same_version(self) -> Outcome | None:
-        """Keeps the previous version of the same plan if the staged dataset is the same; None if they differ."""
+        """Keeps the previous version of the same plan if the staged dataset is the same.
+
+        Returns None if they differ, or if there is no previous version.
+        """
         plan, run = self.plan, self.run
         plan_id, number = dataset_files.split_version(plan.version) or ("", 1)
         if number == 1:
@@ -337,7 +358,9 @@ class _Publication:
         return self._end("kept", sentence, DONE, {**old.numbers(), "version": name})
 
     def _join_others(self) -> Outcome | None:
-        """Keeps the dataset if another run of the plan has published it meanwhile, or is publishing it; else None.
+        """Keeps the dataset if another run of the plan has published it meanwhile, or is doing so.
+
+        Otherwise, returns None.
 
         A dataset that is complete in staging is put in place together with that run: either may do
         any step. The output is read last, because files that are gone from staging are in place by
@@ -354,7 +377,9 @@ class _Publication:
         return self._keep(f"in the meantime, another run has put this dataset in {plan.output}")
 
     def _keep(self, sentence: str) -> Outcome:
-        """Keeps the dataset in the output; deletes what an interrupted clean-up or a second run has left in staging.
+        """Keeps the dataset in the output.
+
+        It deletes what an interrupted clean-up or a second run has left in staging.
 
         The limits apply as if it had been converted now: they may have changed, and an earlier
         version may be chosen again.
@@ -377,7 +402,7 @@ class _Publication:
 def _move_written(
     finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings
 ) -> dict[str, Any]:
-    """Moves the files that Beam wrote into the output, all of them or none; returns the run's numbers."""
+    """Moves the files that Beam wrote into the output, all or none; returns the run's numbers."""
     shards = staged_dataset.name_shards(finished.reports, settings)
     marker = staged_dataset.build_marker(
         plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None)
@@ -385,10 +410,11 @@ def _move_written(
     staged_dataset.check_names(marker)
     labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
     storage.write_file(storage.join(plan.staging, LABELS), labels.encode())
-    files = {
-        f"{each.report.split}-{each.report.index:05d}-of-{settings.shards.count:05d}.tfrecord": each.entry.name
-        for each in shards
-    } | {LABELS: LABELS}
+    files = {}
+    for each in shards:
+        number = f"{each.report.index:05d}-of-{settings.shards.count:05d}"
+        files[f"{each.report.split}-{number}.tfrecord"] = each.entry.name
+    files[LABELS] = LABELS
     moves = {
         storage.join(plan.staging, name): storage.join(plan.output, to)
         for name, to in files.items()
@@ -426,7 +452,10 @@ def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
 
 
 def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
-    """Yields a note if `cuts: fixed` renames shards, because there are more ranges of hashes, or others are empty."""
+    """Yields a note if `cuts: fixed` renames shards.
+
+    The reason is that there are more ranges of hashes, or that others are empty.
+    """
     recipes = [each.plan.recipe for each in (old, new) if each is not None]
     is_fixed = all(recipe["shards"].get("cuts") == "fixed" for recipe in recipes)
     if is_fixed and len({recipe["cuts"] for recipe in recipes}) > 1:
@@ -437,7 +466,10 @@ def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
 
 
 def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
-    """Yields notes on listed splits that are now empty, on labels in no Example, and on a class with the id 0."""
+    """Yields notes on losses, and on a class with the id 0.
+
+    Losses are listed splits that are now empty, and labels in no Example.
+    """
     fate = "rejected or left out" if finished.rows.left_out else "rejected"
     for name in verdicts.lost_splits(plan.summary, finished):
         yield f"split {name} is empty: its {settings.unit}s were {fate}"
@@ -456,7 +488,7 @@ def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings)
 
 @dataclass
 class PublishDataset(beam.PTransform):
-    """Publishes the shards of a PCollection of reports, or the files that `--writer=beam` has written.
+    """Publishes the shards of a PCollection of reports, or the files that `--writer=beam` wrote.
 
     Attributes:
         settings: what the dataset is.
@@ -471,7 +503,7 @@ class PublishDataset(beam.PTransform):
     write_report: WriteReport
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
-        """PCollection[ShardReport or FinishedShards] -> PCollection[Outcome] of exactly one element in any case."""
+        """Turns ShardReports or FinishedShards into exactly one Outcome, in any case."""
         copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.plan))
         gathered = reports | "GatherReports" >> beam.CombineGlobally(gather_reports)
         return gathered | "Publish" >> beam.Map(

@@ -47,10 +47,11 @@ Digests = tuple[str, bytes]
 
 
 def find_used(bucket: Iterable[Digests]) -> Summary:
-    """Corrections to a summary's counts of ignored files, for the files of a bucket that references name.
+    """Returns corrections to a summary's counts of ignored files.
 
-    A named file counts only as its references. Of the others, images that should have been named
-    get a reason of their own. A file that was listed twice counts twice.
+    They are for the files of a bucket that references name. A named file counts only as its
+    references. Of the others, images that should have been named get a reason of their own. A file
+    that was listed twice counts twice.
     """
     parts = list(bucket)
     named = {

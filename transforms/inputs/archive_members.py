@@ -109,7 +109,7 @@ def check_names(members: Iterable[Member]) -> Iterator[Member]:
 
 
 class BoundedStream:
-    """A stream that reads at most `MAX_RECORD_BYTES` at once, whatever an archive's header claims."""
+    """A stream that reads at most `MAX_RECORD_BYTES` at once, whatever the archive claims."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -250,7 +250,10 @@ def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
 
 
 def _data_start(info: zipfile.ZipInfo, stream: Any) -> int:
-    """Where a member's data begin, after its own header; -1 if the header contradicts the directory."""
+    """Returns where a member's data begin, or -1 if its header contradicts the directory.
+
+    The data follow the member's own header.
+    """
     stream.seek(info.header_offset)
     header = stream.read(_LOCAL_HEADER.size)
     if len(header) == _LOCAL_HEADER.size:

@@ -98,7 +98,10 @@ def parse_header(data: bytes) -> ArrayHeader:
 
 
 def _parse_npy_header(data: bytes) -> ArrayHeader:
-    """Parses the header of a .npy file; rejects pickled objects, and arrays that are not in row-major order."""
+    """Parses the header of a .npy file.
+
+    It rejects pickled objects, and arrays that are not in row-major order.
+    """
     stream = io.BytesIO(data)
     try:
         shape, fortran_order, dtype = _NPY_READERS[npy.read_magic(stream)](stream)
@@ -189,7 +192,9 @@ def place_of(file: ImageRef) -> Place:
 
 
 def find_labels(file: DataFile, name: str) -> Place | None:
-    """Finds a label file in the folder of a file of images, plain or gzipped; None if there is none.
+    """Finds a label file, plain or gzipped, in the folder of a file of images.
+
+    Returns None if there is none.
 
     Args:
         file: the file of images.
@@ -214,9 +219,10 @@ def find_labels(file: DataFile, name: str) -> Place | None:
 
 
 def find_members(file: ImageRef) -> dict[str, Place]:
-    """Finds the place of each array in a .npz file, by its name without the `.npy` that it has in the archive.
+    """Returns the place of each array in a .npz file, by its name without `.npy`.
 
-    An array that is not compressed is in the archive itself.
+    The names in the archive end in `.npy`. An array that is not compressed is in the archive
+    itself.
 
     Raises:
         Rejected: `bad_packing`: it, or one of its arrays, cannot be read.

@@ -32,7 +32,9 @@ ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
 @dataclass(frozen=True)
 class Names:
-    """The contents of one folder, sorted: up to ten thousand names, so answers about them are cached.
+    """The contents of one folder, sorted.
+
+    There are up to ten thousand names, so answers about them are cached.
 
     Attributes:
         files: names of files.
@@ -133,7 +135,10 @@ class FolderSketch:
         return folders if folders and all(name.lower() in SPLIT_NAMES for name in folders) else ()
 
     def splits_by_folder(self, folders: Collection[str]) -> dict[str, Any]:
-        """The settings that take splits from these folders; empty unless all are named after splits."""
+        """Returns the settings that take splits from these folders.
+
+        The result is empty unless all folders are named after splits.
+        """
         return (
             given_splits("from_folders", folders) if set(folders) <= set(self.split_folders) else {}
         )
@@ -158,14 +163,21 @@ class FolderSketch:
 
     @property
     def archive_splits(self) -> dict[str, Any]:
-        """The settings that take splits from the first split word in the name of each archive, if all have one."""
+        """Returns the settings that take splits from the names of archives.
+
+        The first split word in each name counts. The result is empty unless all archives have one.
+        """
         found = [
             re.search(_WORDS, name, re.IGNORECASE) for name in self.all_ending(*ARCHIVE_ENDINGS)
         ]
         return given_splits("from_source", {match[0] if match else "" for match in found})
 
     def first_head(self, folder: str, *endings: str, sign: bytes = b"") -> bytes:
-        """The first bytes of the first file in a folder with one of these extensions and with `sign` in these bytes."""
+        """Returns the first bytes of the first matching file in a folder.
+
+        A matching file has one of these extensions, and `sign` in its first bytes. The result is
+        empty if there is none.
+        """
         named = {
             path: head
             for path, head in self.heads.items()
@@ -209,7 +221,10 @@ class Recognised:
 
 
 def split_of(word: str) -> str:
-    """The split that a word stands for, with or without a year (`val2017`); empty if it is not a split word."""
+    """Returns the split that a word stands for, or an empty string if it is not a split word.
+
+    The word may have a year after it (`val2017`).
+    """
     return SPLIT_NAMES.get(word.lower().rstrip("0123456789"), "")
 
 
@@ -232,9 +247,10 @@ def begins_with_split(name: str) -> bool:
 
 
 def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
-    """A pattern for names that differ only in a split word, and their words; empty if they differ otherwise.
+    """Returns a pattern for names that differ only in a split word, and their words.
 
-    The pattern has a group `split`, and matches any numbers after the word.
+    The pattern is empty if the names differ in another way. Otherwise, it has a group `split`, and
+    matches any numbers after the word.
     """
     parts = [re.fullmatch(rf"(.*?)((?i:{_WORDS}))(?![a-z])(.*)", name) for name in names]
     around = {(part[1], re.sub("[0-9]+", "[0-9]+", re.escape(part[3]))) for part in parts if part}

@@ -52,7 +52,10 @@ class DataFile:
 
     @property
     def spelled(self) -> str:
-        """The path below the root as the store spells it, perhaps in NFD; paths of other files are built from it."""
+        """Returns the path below the root as the store writes it, perhaps in NFD.
+
+        The paths of other files are built from it.
+        """
         return self.ref.uri[len(self.root) + 1 :]
 
     @property
@@ -142,7 +145,9 @@ def locate(root: str, path: str) -> tuple[str, int, str]:
 
 
 def size_and_version(uri: str) -> tuple[int, str]:
-    """A file's size and modification time, as in references; (-1, "") on a store, where asking costs a request.
+    """Returns a file's size and modification time, as in references.
+
+    For a file on a store, returns (-1, ""), because asking costs a request.
 
     Raises:
         Rejected: `vanished`: there is no such file, or its status cannot be read; `not_a_file`.
@@ -159,7 +164,7 @@ def size_and_version(uri: str) -> tuple[int, str]:
 
 
 def key_of(key: str, path: str, other: str) -> str:
-    """The key for the path `other` in the same input, in which the file at `path` has the key `key`."""
+    """Returns the key for the path `other` in the input in which `path` has the key `key`."""
     return key[: len(key) - len(path)] + unicodedata.normalize("NFC", posixpath.normpath(other))
 
 

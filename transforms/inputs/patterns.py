@@ -1,6 +1,7 @@
-"""Users' patterns, in gitignore's syntax or as regular expressions, and the paths of an input that they select.
+"""Users' patterns, and the paths of an input that they select.
 
-Regular expressions run on an engine that never backtracks: no pattern or name can hang a worker.
+Patterns are in gitignore's syntax, or regular expressions. Regular expressions run on an engine
+that never backtracks: no pattern or name can hang a worker.
 """
 
 import unicodedata
@@ -54,7 +55,10 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
 
 
 def find_split_word(pattern: str, *texts: str) -> str:
-    """The group `split` of `source.split` in the first string that the pattern matches; empty if it matches none."""
+    """Returns the group `split` of `source.split` in the first string that the pattern matches.
+
+    Returns an empty string if it does not match any.
+    """
     matches = map(compile_pattern(pattern, "source.split", "split").search, texts)
     match = next(filter(None, matches), None)
     return (match["split"] or "") if match else ""
@@ -83,7 +87,10 @@ SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
 
 
 def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
-    """The reason for ignoring a path: `system_file`, `hidden`, `ignored` or `settings.not_included`; empty if none."""
+    """Returns the reason for ignoring a path, or an empty string if it is not ignored.
+
+    The reason is `system_file`, `hidden`, `ignored` or `settings.not_included`.
+    """
     # Patterns are in NFC too, and can only be compared with text.
     path = normal_path(path) or escape_path(path)
     name = path.rpartition("/")[2]

@@ -1,1 +1,1 @@
-"""Decisions made before any image is converted: splits, order, shards, and how to treat the output's contents."""
+"""Decisions before conversion: splits, order, shards, and how to treat the output's contents."""

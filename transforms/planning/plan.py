@@ -30,7 +30,10 @@ from recordmill.transforms.planning.summary import HashHistogram, SplitSummary, 
 
 
 def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
-    """Makes the notes, which are the same for the same images, because they become part of the marker."""
+    """Returns the notes on classes and splits, which become part of the marker.
+
+    Therefore, they are the same for the same images.
+    """
     return [
         *_note_raised(label_map, settings),
         *_note_folders(summary, settings),
@@ -54,7 +57,7 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str
 
 
 def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes that the images of a class are all in folders of their own, which may be the classes."""
+    """Notes that all images of a class are in folders of their own, which may be the classes."""
     source = settings.source
     if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
         return
@@ -196,7 +199,10 @@ class Plan:
         return sum(map(len, self.starts.values()))
 
     def at(self, output: str, version: str) -> Self:
-        """The same for the folder of a version below an output; for the output itself if the version is empty."""
+        """Returns the same plan for the folder of a version below an output.
+
+        If the version is empty, the plan is for the output itself.
+        """
         return replace(
             self, output=storage.join(output, version) if version else output, version=version
         )
@@ -334,7 +340,10 @@ def describe_settings(
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes boxes and images that will be in no Example: they have no feature, no annotation or no split."""
+    """Notes boxes and images that will be in no Example.
+
+    They have no feature, no annotation or no split.
+    """
     layout = ExampleLayout(settings)
     if summary.boxes and not layout.stores_boxes:
         what = f"{say_count(summary.boxes, 'box', 'is')} in no Example"
@@ -424,7 +433,10 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
 
 
 def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes that a stratified split misses a class's share by more than two images, because groups are kept whole."""
+    """Notes that a stratified split misses a class's share by more than two images.
+
+    The reason is that groups are kept whole.
+    """
     fractions = settings.splits.fractions
     whole = {label: count / sum(fractions.values()) for label, count in summary.classes.items()}
     off = [

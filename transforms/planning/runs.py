@@ -71,7 +71,9 @@ class RunSettings:
 def claim_output(
     output: str, plan_id: str, run_id: str, shards: int = 0, references: int = 0
 ) -> None:
-    """Writes a run's claim to its plan's staging folder, and removes the outcome of the plan's last failed run.
+    """Writes a run's claim to its plan's staging folder.
+
+    It also removes the outcome of the plan's last failed run.
 
     A run writes its claim before it looks for others: of two plans that start at once, at least one
     sees the other. The claim says how many shards and references there are, for commands that
@@ -133,7 +135,9 @@ def release_claims(output: str, run_id: str) -> None:
 
 
 def remove_staging(output: str, plan_id: str, run_id: str) -> None:
-    """Deletes a run's claim, and the staging folder unless another run on this machine is at work there.
+    """Deletes a run's claim and the staging folder.
+
+    The folder stays if another run on this machine is at work there.
 
     Of two runs that end at once, at least one finds no other and deletes the folder.
 
@@ -147,7 +151,7 @@ def remove_staging(output: str, plan_id: str, run_id: str) -> None:
 
 
 def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> str:
-    """A sentence on a run that is at work in one of an output's staging folders; empty if none is found.
+    """Returns a sentence on a run at work in an output's staging folders, or an empty string.
 
     A run deletes its claim when it ends. For processes of this machine, it is also checked whether
     they still exist.
@@ -206,7 +210,10 @@ def _is_at_work(claim: dict[str, Any]) -> bool:
 
 
 def _start_time_of(process: int) -> str:
-    """When a process started, in ticks of this machine's clock; the empty string if the system does not say."""
+    """Returns when a process started, in ticks of this machine's clock.
+
+    Returns an empty string if the system does not say.
+    """
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
             return (

@@ -1,4 +1,4 @@
-"""Splits: assigns images to train, test, ... by hash, by rank within the class, or as the source says."""
+"""Splits: assigns images to train, test, ... by hash, by rank in the class, or by the source."""
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,10 @@ from recordmill.schemas.settings.dataset import SplitSettings
 
 
 def split_bounds(settings: SplitSettings) -> list[int]:
-    """The exclusive upper ends of the splits' ranges of hashes, in the order of `settings.names`."""
+    """Returns the exclusive upper ends of the splits' ranges of hashes.
+
+    They are in the order of `settings.names`.
+    """
     return [
         min(HASH_RANGE, round(share * HASH_RANGE))
         for share in accumulate(settings.fractions.values())
@@ -20,7 +23,7 @@ def split_bounds(settings: SplitSettings) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class SplitCutoffs:
-    """Hashes at which to cut, found from all images; empty for plain splits by hash and given splits.
+    """Hashes at which to cut, from all images; empty for plain splits by hash and given splits.
 
     Attributes:
         cutoff: images whose `take` hash is at least this are left out by `limit`.
@@ -38,7 +41,7 @@ class SplitCutoffs:
     class_cutoffs: Mapping[str, int] = field(default_factory=dict)
 
     def find_limit(self, label: str, take: int) -> str:
-        """The limit that leaves out an image with this label and hash; the empty string if none does."""
+        """Returns the limit that leaves out an image of this label and hash, or an empty string."""
         if take >= self.class_cutoffs.get(label, HASH_RANGE):
             return "limit_per_class"
         return "limit" if take >= self.cutoff else ""
@@ -67,7 +70,10 @@ class ImageSplitter:
         self.middles = list(zip(settings.names, middles, strict=True)) if by_hash else []
 
     def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
-        """The hashes of an image, its split, and, if it is left out, the reason, one of `LEFT_OUT`."""
+        """Returns the hashes of an image, its split, and why it is left out.
+
+        The reason is one of `LEFT_OUT`, or an empty string if the image is not left out.
+        """
         hashes = hash_key(self.seed, ref.key, ref.group)
         if limit := self.selection.find_limit(ref.label, hashes.take):
             return hashes, "", limit

@@ -85,7 +85,9 @@ class HashHistogram(Totals):
         return starts
 
     def cut_equally(self, parts: int) -> list[int]:
-        """Cuts the hashes into ranges of equal width, whatever their weight; empty ones are joined to others.
+        """Cuts the hashes into ranges of equal width, whatever their weight.
+
+        Empty ranges are joined to others.
 
         Args:
             parts: how many ranges are wanted; a power of two.
@@ -203,7 +205,10 @@ class Summary(Totals):
             self._announce(classes)
 
     def _count(self, refs: Sequence[ImageRef]) -> list[int]:
-        """Counts things that are not ignored, many at once because every image is counted; returns their digests."""
+        """Counts things that are not ignored, and returns their digests.
+
+        It counts many at once, because every image is counted.
+        """
         digests = [digest_of(ref) for ref in refs]
         self.listed += len(digests)
         self.digest = add_digests(self.digest, *digests)
@@ -248,7 +253,10 @@ class Summary(Totals):
                 )
 
     def _announce(self, classes: ClassNames) -> None:
-        """Adds classes that a source names; a class with two numbers, or a number with two classes, is a problem."""
+        """Adds classes that a source names.
+
+        A class with two numbers, or a number with two classes, is a problem.
+        """
         self.labels.update(classes.names)
         names = {number: name for name, number in self.numbers.items()}
         for name, number in zip(
@@ -299,7 +307,10 @@ class Summary(Totals):
                 _keep_lowest(near, (distance, number), most=most)
 
     def merge(self, other: Self) -> None:
-        """Adds another summary of the same listing; in any order, so every runner gets the same result."""
+        """Adds another summary of the same listing.
+
+        The order does not matter, so every runner gets the same result.
+        """
         for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for name in ("digest", "planned_digest", "versions"):

@@ -1,1 +1,1 @@
-"""From finished shards to a dataset: the ledger, the marker, publication, and facts computed from sidecars."""
+"""From finished shards to a dataset: ledger, marker, publication, and facts from sidecars."""

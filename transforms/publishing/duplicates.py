@@ -1,4 +1,6 @@
-"""Duplicates within a dataset, images of the same bytes and pairs that look alike; and images that changed their split.
+"""Duplicates within a dataset, and images that changed their split.
+
+Duplicates are images of the same bytes, and pairs that look alike.
 
 No image is read to find them. Images of the same bytes have the same digest: workers group the
 digests of all shards, and fetch the rows of digests that occur several times. Pairs that look alike
@@ -56,9 +58,10 @@ Pairs = NDArray[np.int64]
 
 
 def are_distinctive(hashes: Hashes) -> NDArray[np.bool_]:
-    """Whether hashes say what a picture looks like: all but those of a blank page or a plain gradient.
+    """Tells which hashes say what a picture looks like.
 
-    The latter are all zeros or all ones, except for a few bits.
+    All do, except for those of a blank page or a plain gradient. The latter are all zeros or all
+    ones, except for a few bits.
     """
     ones = np.bitwise_count(hashes)
     return (ones > MOST_BITS) & (ones < 64 - MOST_BITS)
@@ -67,9 +70,10 @@ def are_distinctive(hashes: Hashes) -> NDArray[np.bool_]:
 def find_near_pairs(
     hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: int = _MOST_COMPARISONS
 ) -> tuple[Pairs, bool]:
-    """Finds pairs of hashes that differ in at most `MOST_BITS` bits, and says whether none are missing.
+    """Finds pairs of hashes that differ in at most `MOST_BITS` bits.
 
-    In each pair, the lower place comes first; pairs are sorted by distance, then by place.
+    Also returns whether the pairs are complete. In each pair, the lower place comes first; pairs
+    are sorted by distance, then by place.
 
     Equal hashes are paired only with the first of them, which represents them in other pairs: n
     pictures of one colour give n - 1 pairs.
@@ -128,7 +132,9 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[Pairs, bool]:
 
 
 def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: int = 10**9) -> Pairs:
-    """Finds the closest two hashes in different parts: their places, of shape (1, 2); (0, 2) if there is one part.
+    """Finds the places of the closest two hashes in different parts.
+
+    Returns an array of shape (1, 2), or (0, 2) if there is one part.
 
     Args:
         hashes: one for each picture.
@@ -202,7 +208,7 @@ def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies
 def distribute_digests(
     report: ShardReport, plan: Plan
 ) -> Iterator[tuple[int, tuple[Place, bytes]]]:
-    """Distributes a shard's digests over groups of bounded size; equal ones are in the same group."""
+    """Distributes a shard's digests over groups of bounded size, equal ones to the same group."""
     contents = as_numbers(report.contents)
     groups = 1 + plan.summary.references // GROUP_IMAGES
     numbers = contents % np.uint64(groups)
@@ -224,7 +230,9 @@ def find_repeated(parts: Iterable[tuple[Place, bytes]]) -> Iterator[tuple[Place,
 def list_duplicates(
     staging: str, reports: Sequence[ShardReport], copies: Iterable[Copies], finds_closest: bool
 ) -> DuplicateCounts:
-    """Writes `duplicates.jsonl` in staging: one line per group, sorted by SHA-256, then one per pair, closest first.
+    """Writes `duplicates.jsonl` in staging: one line per group, then one per pair.
+
+    Groups are sorted by SHA-256, and pairs with the closest first.
 
     Args:
         staging: the folder of the shards.
@@ -256,7 +264,10 @@ def list_duplicates(
 
 
 def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[DuplicateGroup]:
-    """Yields groups of at least two images with the same SHA-256, sorted by it; images are in the shards' order."""
+    """Yields groups of at least two images with the same SHA-256, sorted by it.
+
+    The images of a group are in the shards' order.
+    """
     rows = SortedRows()
     for (split, index), own in copies:
         if own is None:
@@ -340,7 +351,10 @@ def find_look_alikes(
 
 
 def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
-    """Yields the rows of a sidecar's records, 20,000 at a time, and the first 64 bits of each image's SHA-256."""
+    """Yields the rows of a sidecar's records, 20,000 at a time, and the images' digests.
+
+    These are the first 64 bits of each image's SHA-256.
+    """
     rows = (row for row in read_rows(sidecar) if isinstance(row, SidecarRow))
     while chunk := list(islice(rows, 20_000)):
         digests = bytes.fromhex("".join([row.sha256[:16] for row in chunk]))
@@ -348,7 +362,10 @@ def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
 
 
 def _get_rows(sidecar: str, wanted: Digests) -> Iterator[tuple[int, SidecarRow]]:
-    """Yields rows whose digests begin with one of the ascending `wanted`: the place in `wanted`, and the row."""
+    """Yields the rows whose digests begin with one of the ascending `wanted`.
+
+    Each comes with its place in `wanted`, which is first.
+    """
     for rows, digests in read_digests(sidecar):
         places = np.minimum(np.searchsorted(wanted, digests), len(wanted) - 1)
         for at in np.flatnonzero(wanted[places] == digests).tolist():

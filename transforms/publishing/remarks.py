@@ -1,6 +1,7 @@
-"""Worth a look: what to know about a dataset before training on it; found once for terminal, card and report.
+"""Worth a look: what to know about a dataset before training on it.
 
-Also notes settings that acted on no image.
+It is found once for the terminal, the card and the report. The module also notes settings that
+acted on no image.
 """
 
 from collections import Counter
@@ -29,7 +30,10 @@ files."""
 
 
 def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings) -> list[Remark]:
-    """Makes the remarks, the worst first; the same for the same dataset. They do not include the marker's notes."""
+    """Makes the remarks, the worst first, which are the same for the same dataset.
+
+    They do not include the marker's notes.
+    """
     return [
         *_find_duplicates(marker),
         *_find_classes(marker),
@@ -150,7 +154,9 @@ def _find_rejected(marker: Marker) -> Iterator[Remark]:
 
 
 def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
-    """Adds a note to a finished dataset's outcome on each setting that differs from its default and acted on no image.
+    """Adds a note on each setting that acted on no image to a finished dataset's outcome.
+
+    Only settings that differ from their defaults count.
 
     Args:
         outcome: how the run ended.

@@ -111,7 +111,10 @@ def check_names(marker: Marker) -> None:
 
 
 def name_sidecars_without_records(reports: Iterable[ShardReport]) -> dict[str, ShardReport]:
-    """Names the sidecars of shards without records, whose references were all rejected or left out."""
+    """Names the sidecars of shards without records.
+
+    All of their references were rejected or left out.
+    """
     empty = sorted((report for report in reports if not report.records), key=attrgetter("place"))
     return {
         f"{SIDECARS}/rejected-{number:05d}.jsonl": report for number, report in enumerate(empty)
@@ -126,7 +129,10 @@ def build_marker(
     finished: FinishedShards,
     duplicates: DuplicateCounts,
 ) -> Marker:
-    """Builds the marker without its `run` part: the same for the same dataset, wherever and however it was made."""
+    """Builds the marker without its `run` part.
+
+    It is the same for the same dataset, wherever and however that was made.
+    """
     rows, layout = finished.rows, ExampleLayout(settings)
     splits = {}
     for name in plan.starts:
@@ -242,7 +248,9 @@ class StagedDataset:
 def list_rejected(
     reports: list[ShardReport], staging: str, inputs: Mapping[str, str]
 ) -> dict[str, str]:
-    """Writes `rejected.jsonl` in staging from the sidecars: one line per rejected thing, in the order of the shards.
+    """Writes `rejected.jsonl` in staging from the sidecars.
+
+    It has one line per rejected thing, in the order of the shards.
 
     Args:
         reports: of all shards.
@@ -250,7 +258,7 @@ def list_rejected(
         inputs: folders by input name.
 
     Returns:
-        The first of each reason, in words: its key and, in brackets, what is wrong with it.
+        The first of each reason: its key and, in brackets, what is wrong with it.
     """
     first: dict[str, str] = {}
 
@@ -294,10 +302,10 @@ def stage_dataset(
     run: RunSettings,
     notes: tuple[str, ...],
 ) -> None:
-    """Completes the new dataset in staging; its marker, with the moves that publish it, is written last.
+    """Completes the new dataset in staging.
 
-    Files that may differ between runs of one plan have this run's id in their names: another may
-    work at the same time.
+    Its marker, with the moves that publish it, is written last. Files that may differ between runs
+    of one plan have this run's id in their names: another may work at the same time.
 
     Args:
         dataset: the new dataset.
@@ -387,7 +395,7 @@ def _old_files(output: str) -> tuple[str, ...]:
 
 
 def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
-    """Replaces the contents of the output with the dataset that is complete in staging; returns its marker.
+    """Replaces the output's contents with the complete dataset in staging; returns its marker.
 
     Can be interrupted and repeated at any point, and done by two runs at once: a file that is no
     longer in staging is already in place, and an old file is not deleted if a new one will replace
@@ -474,12 +482,13 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
 
 
 def roll_back(output: str, plan_id: str) -> None:
-    """Takes back the dataset that was being published, and deletes the rest of the one that it was replacing.
+    """Takes back the dataset that was being published.
 
-    Afterwards, the finished shards are in staging, without a marker: a run of the same plan resumes
-    from them. Nothing is done if the output has a marker: either the switch has not touched it, or
-    another run has finished the switch. Can be interrupted at any point: until the end the dataset
-    is complete in both places together, and the next run finishes it.
+    It also deletes the rest of the one that it was replacing. Afterwards, the finished shards are
+    in staging, without a marker: a run of the same plan resumes from them. Nothing is done if the
+    output has a marker: either the switch has not touched it, or another run has finished the
+    switch. Can be interrupted at any point: until the end the dataset is complete in both places
+    together, and the next run finishes it.
 
     Raises:
         OSError: the files cannot be renamed either.

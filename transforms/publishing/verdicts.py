@@ -38,7 +38,10 @@ _REMEDIES = {
 
 
 class LedgerError(Exception):
-    """The ledger does not add up: something was lost or written twice, by a bug or an outage, never by a bad image."""
+    """The ledger does not add up: something was lost or written twice.
+
+    A bug or an outage causes that, never a bad image.
+    """
 
 
 def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
@@ -74,9 +77,10 @@ def _ledger(
 
 
 def predict_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[str, str]]:
-    """The ledger of a run that has not begun, as far as it is known, and an example for each reason.
+    """Returns the ledger of a run that has not begun, as far as it is known.
 
-    Rejections by the listing, and labels without a class, are known by then.
+    Also returns an example for each reason. Rejections by the listing, and labels without a class,
+    are known by then.
     """
     rejected, examples = dict(summary.rejected), dict(summary.rejected_examples)
     unknown = {label for label in summary.classes if label and label_map.name_for(label) is None}
@@ -107,7 +111,10 @@ def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
 
 
 def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap) -> list[str]:
-    """The classes with listed images and without written ones, sorted; `written` are those that have some."""
+    """Returns the classes with listed images and without written ones, sorted.
+
+    `written` are the classes that have written images.
+    """
     labels = (label for label in summary.classes if label)  # images without a label have no class
     listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
     return sorted(listed.difference(written))
@@ -122,7 +129,9 @@ def lost_splits(summary: Summary, finished: FinishedShards) -> list[str]:
 
 
 def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[str]) -> int:
-    """The number of labels in no Example, because their images have several and the convention stores one.
+    """Returns the number of labels in no Example.
+
+    Their images have several labels, and the convention stores one.
 
     Args:
         finished: the outcomes of the images.
@@ -229,7 +238,7 @@ def _sort(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int
 
 
 def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
-    """Predicts a run's losses of boxes, as far as possible: it will drop those of unknown classes."""
+    """Predicts a run's losses of boxes, as far as possible: those of unknown classes."""
     written, faulty = Counter[str](), Counter[str]()
     for label, count in summary.box_labels.items():
         name = label_map.name_for(label)
@@ -286,12 +295,12 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
 
 
 def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: str = "") -> str:
-    """Why too many labels of images that may have several were lost; the empty string if they were not.
+    """Returns why too many labels of images that may have several were lost, or an empty string.
 
     Args:
         totals: of all shards.
         settings: what the dataset is.
-        example: an image that was rejected for that, in words.
+        example: an image that was rejected for that, as text for the sentence.
     """
     if not _stores(MANY_LABELS_FIELDS, settings):
         return ""

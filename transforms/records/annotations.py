@@ -153,7 +153,7 @@ def _find_drawn_size(
 
 
 def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[float]:
-    """Divides the sides of a box by the width and the height of its image; a missing side becomes NaN."""
+    """Divides the sides of a box by its image's width and height; a missing side becomes NaN."""
     sides = (math.nan if side is None else side for side in box)
     return [side / length for side, length in zip(sides, (*size, *size), strict=True)]
 
@@ -172,7 +172,10 @@ def _find_fault(box: Sequence[float]) -> str:
 
 
 def _clip(box: Sequence[float]) -> tuple[Box, bool]:
-    """The part of a box that is on the image, and whether more than a rounding error was cut off."""
+    """Returns the part of a box that is on the image.
+
+    Also returns whether more than a rounding error was cut off.
+    """
     left, top, right, bottom = (min(1.0, max(0.0, side)) for side in box)
     cut = any(
         abs(new - old) > TOLERANCE for new, old in zip((left, top, right, bottom), box, strict=True)

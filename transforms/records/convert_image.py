@@ -30,7 +30,9 @@ from recordmill.transforms.records.image_functions import check_kept, compute_fe
 
 
 def image_record(image: PreparedImage, convention: Convention, sha256: str) -> dict[str, Any]:
-    """The fields of an image that a convention's features are filled from; `sha256` is the stored image's, in hex.
+    """Returns the fields of an image that a convention's features are filled from.
+
+    `sha256` is the stored image's, in hex.
 
     Returns:
         `encoded` (bytes), `format` (as the convention names it), `height`, `width`, `channels` (of
@@ -53,7 +55,9 @@ def image_record(image: PreparedImage, convention: Convention, sha256: str) -> d
 def reference_record(
     ref: ImageRef, class_name: str | None, class_id: int | None, split: str = ""
 ) -> dict[str, Any]:
-    """The fields that need no image: `schemas.features.REFERENCE_FIELDS` and the reference's own features.
+    """Returns the fields that need no image.
+
+    They are `schemas.features.REFERENCE_FIELDS` and the reference's own features.
 
     Returns:
         `label` (id) and `label_text` (name; both None without a label), `filename` (base name),
@@ -226,7 +230,10 @@ def convert_image(
 def copy_earlier(
     ref: ImageRef, earlier: EarlierRecord, label_map: LabelMap, source: int
 ) -> ConvertedImage:
-    """The outcome for an image whose source, reference and settings have not changed; `source` is its new digest."""
+    """Returns the outcome for an image whose source, reference and settings have not changed.
+
+    `source` is the new digest of its source.
+    """
     row, counts = earlier.row, earlier.origin.counts or {}
     if isinstance(row, RejectedRow):
         why = (
@@ -254,7 +261,10 @@ def copy_earlier(
 def reject_image(
     ref: ImageRef, rejected: Rejected, label_map: LabelMap, loaded: LoadedImage | None = None
 ) -> ConvertedImage:
-    """The outcome for an image that is rejected or left out; `loaded` is the image, if it was read."""
+    """Returns the outcome for an image that is rejected or left out.
+
+    `loaded` is the image, if it was read.
+    """
     size = ref.image_bytes
     if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
         size = UNKNOWN_SIZE
@@ -282,7 +292,10 @@ def reject_image(
 def exclude_image(
     ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap
 ) -> ConvertedImage:
-    """Leaves an image out, written or rejected, if `exclude` names it; its row then has neither key nor digest."""
+    """Leaves an image out, written or rejected, if `exclude` names it.
+
+    Its row then has neither key nor digest.
+    """
     lines = exclusions.find(ref.key, image.row.sha256)
     if not lines:
         return image
@@ -340,7 +353,9 @@ def load_image(
 def prepare_loaded(
     loaded: LoadedImage, layout: ExampleLayout, twice: bool = False
 ) -> tuple[PreparedImage | None, dict[str, Any]]:
-    """Checks and re-encodes an image, and computes features from it; `twice` is as for `convert_image`.
+    """Checks and re-encodes an image, and computes features from it.
+
+    `twice` is as for `convert_image`.
 
     Returns:
         The image, None if none is stored; and the computed features by name.

@@ -1,4 +1,6 @@
-"""Reuses earlier datasets instead of converting: copies records with their rows, or stores their images in new records.
+"""Reuses earlier datasets instead of converting.
+
+It copies records with their rows, or stores their images in new records.
 
 Earlier datasets and new shards are in the order of the same hashes of keys. Of an earlier dataset,
 only shards with overlapping hashes are read, and their records in the order of the file.
@@ -134,7 +136,10 @@ class EarlierRecord(NamedTuple):
         return self.row.sha256 != other.row.sha256 or (self.is_same and one != two)
 
     def replaces_source(self, ref: ImageRef) -> bool:
-        """Whether a record can be made without the source; boxes of a changed image need its original size."""
+        """Tells whether a record can be made without the source.
+
+        Boxes of a changed image need its original size.
+        """
         if not self.is_current or self.is_same:
             return self.is_current
         return not self.written.changes or '"boxes"' not in ref.features
@@ -166,7 +171,9 @@ class EarlierRecord(NamedTuple):
 def find_reusable(
     folders: Iterable[str], recipe: Mapping[str, Any]
 ) -> tuple[tuple[ReusableDataset, ...], list[str]]:
-    """Finds the datasets whose records or images can be reused; also returns a note on each that cannot.
+    """Finds the datasets whose records or images can be reused.
+
+    Also returns a note on each of the others.
 
     Args:
         folders: datasets, or outputs without one so far.
@@ -269,9 +276,10 @@ def join_earlier(
 def find_untouched(
     dataset: ReusableDataset, refs: Sequence[ImageRef], seed: int, digest: Callable[[ImageRef], int]
 ) -> tuple[ShardEntry, list[EarlierRecord]] | None:
-    """Finds the shard of a dataset that a conversion would write again unchanged, and the rows of all its references.
+    """Finds the shard of a dataset that a conversion would write again unchanged.
 
-    It was made from the same versions of exactly these references.
+    Also returns the rows of all its references. The shard was made from the same versions of
+    exactly these references.
 
     Args:
         dataset: one from `find_reusable`.
@@ -311,10 +319,10 @@ def _read_known_digests(
 
 
 def find_known_digest(ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed: int) -> str:
-    """The SHA-256 of a reference's source, in hex, if it is known to be unchanged; otherwise the empty string.
+    """Returns the SHA-256 of a reference's source, in hex, if it is known to be unchanged.
 
-    The digests in the rows of earlier datasets with this seed are read once for all threads of a
-    process.
+    Otherwise, returns an empty string. The digests in the rows of earlier datasets with this seed
+    are read once for all threads of a process.
     """
     with _reading:
         known = _read_known_digests(datasets, seed)
@@ -351,7 +359,10 @@ class _EarlierShard(NamedTuple):
 
 @contextmanager
 def _noting_damage(damaged: list[str], folder: str, name: str) -> Iterator[str]:
-    """Yields the path of a file; if the block finds that file missing or damaged, notes it and ends the block."""
+    """Yields the path of a file, and notes it if the block finds that file missing or damaged.
+
+    In that case, the block ends.
+    """
     path = storage.join(folder, name)
     try:
         yield path
@@ -361,7 +372,10 @@ def _noting_damage(damaged: list[str], folder: str, name: str) -> Iterator[str]:
 
 @lru_cache(4)
 def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], tuple[str, ...]]:
-    """A dataset's shards, and its damaged files; no shards if another run has replaced it, or its index is damaged."""
+    """Returns a dataset's shards, and its damaged files.
+
+    There are no shards if another run has replaced the dataset, or its index is damaged.
+    """
     folder, shards, damaged = dataset.folder, list[_EarlierShard](), list[str]()
     with _noting_damage(damaged, folder, MARKER):
         marker = read_marker(folder)
@@ -404,7 +418,9 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
 
 @lru_cache(4)
 def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
-    """The lines of a sidecar, or of a section of the versions; cached, as parts of a shard are converted one by one.
+    """Returns the lines of a sidecar, or of a section of the versions.
+
+    They are cached, as parts of a shard are converted one by one.
 
     Raises:
         OSError: they cannot be read.
@@ -417,7 +433,10 @@ def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
 
 
 def _find_line(lines: Sequence[bytes], first: int, seed: int) -> int:
-    """The number of the first row whose key has at least this hash; rows are in the order of their hashes."""
+    """Returns the number of the first row whose key has at least this hash.
+
+    Rows are in the order of their hashes.
+    """
 
     def order(number: int) -> int:
         keys = (orjson.loads(lines[place])["key"] for place in range(number, len(lines)))
@@ -438,7 +457,10 @@ class _OpenShard:
         self._block, self._start = memoryview(b""), 0
 
     def rows(self, first: int, last: int, seed: int) -> Iterator[tuple[Row, RowOrigin]]:
-        """Yields the rows of a range of hashes, with their origins; none if the sidecar is damaged."""
+        """Yields the rows of a range of hashes, with their origins.
+
+        Yields nothing if the sidecar is damaged.
+        """
         entry, lines = self._shard.entry, list[bytes]()
         with self._noting_damage(entry.sidecar) as path:
             lines = _read_lines(path, entry.sidecar_sha256)

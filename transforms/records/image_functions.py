@@ -29,7 +29,10 @@ BINS = 8
 
 
 def mean_std(image: Pixels) -> list[float]:
-    """Means of red, green and blue, then their standard deviations, 0 to 255; gray counts as three equal channels."""
+    """Returns the means of red, green and blue, then their standard deviations, 0 to 255.
+
+    Gray counts as three equal channels.
+    """
     taken = np.array(moments(np.ascontiguousarray(image)), dtype=np.float64) / (
         image.shape[0] * image.shape[1]
     )
@@ -38,7 +41,10 @@ def mean_std(image: Pixels) -> list[float]:
 
 
 def color_histogram(image: Pixels) -> list[float]:
-    """Shares of pixels by red, then green, then blue, in eight bins each: 24 numbers; each group of eight sums to 1."""
+    """Returns the shares of pixels by red, then green, then blue, in eight bins each.
+
+    These are 24 numbers; each group of eight sums to 1.
+    """
     counts = count_values(np.ascontiguousarray(image)).reshape(-1, BINS, 256 // BINS).sum(2)
     shares = np.broadcast_to(counts / counts.sum(1, keepdims=True), (3, BINS))
     return [float(value) for value in shares.ravel()]
@@ -72,9 +78,10 @@ MOST_OF_DETAIL = 500
 
 
 class FunctionError(Exception):
-    """A function failed, or returned something that cannot be used: only its author can fix that, so the run fails.
+    """A function failed, or returned something that cannot be used.
 
-    The message names the setting, the function, the file and what went wrong.
+    Only its author can fix that, so the run fails. The message names the setting, the function, the
+    file and what went wrong.
     """
 
 
@@ -241,7 +248,10 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
 
 
 def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: bool) -> Any:
-    """Calls a function that decides what is stored; if `twice`, it must give the same answer again."""
+    """Calls a function that decides what is stored.
+
+    If `twice`, it must give the same answer again.
+    """
     answer = call_function(
         setting, name, key, pixels.copy() if twice else pixels
     )  # which it may change
@@ -303,7 +313,10 @@ def check_kept(raster: Raster, keep: KeepSettings, key: str, twice: bool = False
 
 
 def measure_sharpness(gray: Raster) -> float:
-    """The variance of the Laplacian of gray values, without the outermost pixels; 0 for images of less than 3 x 3."""
+    """Returns the variance of the Laplacian of gray values, without the outermost pixels.
+
+    It is 0 for images of less than 3 x 3.
+    """
     values = gray.astype(np.int16)
     inner = values[1:-1, 1:-1]
     edges = values[:-2, 1:-1] + values[2:, 1:-1] + values[1:-1, :-2] + values[1:-1, 2:] - 4 * inner

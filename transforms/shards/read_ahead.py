@@ -37,7 +37,9 @@ def take_first(results: Iterable[Result], size_of: Callable[[Result], int]) -> l
 
 
 class ReadAhead:
-    """A pool of threads that maps a function over items ahead of the consumer; several consumers may share it.
+    """A pool of threads that maps a function over items ahead of the consumer.
+
+    Several consumers may share it.
 
     Reading and decoding release the interpreter's lock, so threads use all processors: two of them
     decoded and encoded 1.14 times as fast as two processes of plain Pillow.
@@ -72,7 +74,9 @@ class ReadAhead:
         size_of: Callable[[Item], int],
         size_of_result: Callable[[Result], int],
     ) -> Generator[Result, None, None]:
-        """Yields the results in the order of the items. Of a batch of items, each call handles the first one or more.
+        """Yields the results in the order of the items.
+
+        Of a batch of items, each call handles the first one or more.
 
         New items are begun while those in progress and the waiting results together are within
         `WINDOW_BYTES`. The size of a result is known only when it exists, so results may exceed
@@ -124,13 +128,19 @@ def decoding_limit(threads: int) -> threading.BoundedSemaphore:
 
 @cache
 def pool_for(threads: int, is_local: bool) -> ReadAhead:
-    """The threads that read files, more of them if they wait for a network; shared by all bundles of a process."""
+    """Returns the threads that read files, more of them if they wait for a network.
+
+    All bundles of a process share them.
+    """
     return ReadAhead(threads) if is_local else ReadAhead(REMOTE_READERS, batch_items=1)
 
 
 @dataclass(slots=True, eq=False)
 class _Batch(Generic[Item, Result]):
-    """Some items; `size` is the number of their bytes or, when they are done, of the bytes of the results."""
+    """A batch of items.
+
+    `size` is the number of their bytes or, when they are done, of the bytes of the results.
+    """
 
     items: list[Item] = field(default_factory=list)
     size: int = 0
@@ -140,7 +150,10 @@ class _Batch(Generic[Item, Result]):
 def _batches(
     items: Iterable[Item], size_of: Callable[[Item], int], most_items: int, most_bytes: int
 ) -> Iterator[_Batch[Item, Any]]:
-    """Batches small items: handing one over to a thread costs about as much as decoding a thumbnail."""
+    """Batches small items.
+
+    Handing one item over to a thread costs about as much as decoding a thumbnail.
+    """
     batch = _Batch[Item, Any]()
     for item in items:
         batch.items.append(item)

@@ -1,4 +1,4 @@
-"""What this process may use, also in a container, and what it has used: processors, memory, progress.
+"""What this process may use, also in a container, and has used: processors, memory, progress.
 
 Progress is for the bar of a launcher that runs the work itself; the ledger's counts come out of the
 pipeline.
@@ -34,7 +34,10 @@ cached files.)"""
 
 
 def available_processors() -> int:
-    """The number of processors that this process may run on, or the quota of its control group if that is lower."""
+    """Returns the number of processors that this process may run on.
+
+    If the quota of its control group is lower, returns that.
+    """
     most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quotas = [quota / period for quota, period in _limits("cpu") if quota > 0 and period > 0]
     return max(1, math.ceil(min([most, *quotas])))
@@ -50,12 +53,18 @@ def default_processes() -> int:
 
 
 def fewest_for_processes(settings: DatasetSettings) -> int:
-    """The number of references below which further processes would take as long to start as they save."""
+    """Returns the number of references below which further processes do not pay off.
+
+    They would take as long to start as they save.
+    """
     return 4_000 if settings.decodes_nothing else 1_000
 
 
 def _limits(controller: str) -> Iterator[list[int]]:
-    """Yields the numbers of each limit that a controller sets for this process's group or a parent of it."""
+    """Yields the numbers of each limit that a controller sets for this process.
+
+    It sets a limit for the process's group, or for a parent of it.
+    """
     with suppress(OSError):
         for line in (SYSTEM / "self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)
@@ -99,7 +108,10 @@ class Progress:
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
     def reset(self, unit: str = "image", alone: bool = False) -> None:
-        """Starts again, as a process may run several pipelines; if `alone`, its processor time so far is this run's."""
+        """Starts again, as a process may run several pipelines.
+
+        If `alone`, the process's processor time so far is this run's.
+        """
         with self._lock:
             self.cpu_before = 0.0 if alone else _cpu_seconds()
             self.listed = self.planned = self.done = 0
@@ -115,7 +127,10 @@ class Progress:
                 self.entered[stage] = time.monotonic()
 
     def seconds(self) -> dict[str, float]:
-        """How long each stage took, the last one until now; empty if this process did not do all of them."""
+        """Returns how long each stage took, the last one until now.
+
+        The result is empty if this process did not do all of them.
+        """
         with self._lock:
             ends = [*list(self.entered.values())[1:], time.monotonic()]
             return {
@@ -140,7 +155,10 @@ class Progress:
         )
 
     def add_done(self, things: int, cpu_seconds: float = 0.0) -> None:
-        """Counts things that are done, and the processor time of a worker process since its last report."""
+        """Counts things that are done, and processor time.
+
+        `cpu_seconds` is that of a worker process since its last report.
+        """
         with self._lock:
             self.done += things
             self.cpu_of_workers += cpu_seconds

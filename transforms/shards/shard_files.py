@@ -1,4 +1,6 @@
-"""A shard's files: the TFRecord file, the sidecar that describes its records, and a note that both are finished.
+"""A shard's files: the TFRecord file, the sidecar that describes its records, and a note.
+
+The note says that the other two are finished.
 
 They are written in the staging folder under temporary names and renamed when complete; the note
 comes last. A shard whose note matches its references was finished by an earlier run and is not
@@ -108,10 +110,10 @@ def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
 
 
 def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
-    """The report of a shard that an earlier run finished from the same references; None if there is none.
+    """Returns the report of a shard that an earlier run finished from the same references.
 
-    A shard does not count as finished if an image could not be read for a reason that may be gone
-    by now.
+    Returns None if there is none. A shard does not count as finished if an image could not be read
+    for a reason that may be gone by now.
     """
     try:
         done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
@@ -185,7 +187,9 @@ class WrittenShard:
             rows.writelines(self._count(_write_records(images, sink)))
 
     def keep(self, images: Iterable[ConvertedImage], path: str, file: ShardEntry) -> bool:
-        """Uses an earlier shard's file and writes the sidecar; returns False if the file is damaged or cannot be used.
+        """Uses an earlier shard's file, and writes the sidecar.
+
+        Returns False if the file is damaged or cannot be used.
 
         Args:
             images: the images in the file, whose rows give their places.
@@ -202,7 +206,10 @@ class WrittenShard:
         return self._kept is not None
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[bytes]:
-        """Counts images and yields their sidecar lines, many at a time: one by one takes twice as long."""
+        """Counts images and yields their sidecar lines, many at a time.
+
+        One by one takes twice as long.
+        """
         rest = iter(images)
         while some := list(islice(rest, _ROWS_AT_ONCE)):
             yield self._count_some(some)
@@ -240,7 +247,9 @@ class WrittenShard:
         return lines
 
     def finish(self, previous: Mapping[str, str]) -> ShardReport:
-        """Reads the file back, forces both files to disk, renames them, and writes the note; returns the report.
+        """Reads the file back, forces both files to disk, renames them, and writes the note.
+
+        Returns the report.
 
         Args:
             previous: paths of the shards of the dataset that will be replaced, by digest, if links

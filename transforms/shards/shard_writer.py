@@ -1,4 +1,4 @@
-"""Writes the shards of a plan: orders the references of each, converts them, and finishes its files."""
+"""Writes a plan's shards: orders the references of each, converts them, and finishes its files."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
@@ -38,12 +38,18 @@ from recordmill.transforms.shards.shard_files import WrittenShard, failed_report
 
 
 def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
-    """A shard's references in their final order: by hash, so classes are mixed and listing order does not matter."""
+    """Returns a shard's references in their final order, which is by hash.
+
+    So classes are mixed, and the order of listing does not matter.
+    """
     return sorted(refs, key=lambda ref: (order_of(seed, ref.key), ref.key, ref.offset))
 
 
 def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
-    """One sentence on two references with the same key, if there are any; `refs` are in their final order."""
+    """Returns a sentence on two references with the same key, or an empty string.
+
+    `refs` are in their final order.
+    """
     for one, other in pairwise(refs):
         if one.key == other.key and one.uri == other.uri:
             by = "by two rows, files or inputs: remove one, or give each row a key of its own"
@@ -119,7 +125,10 @@ class ShardWriter:
 
     @cached_property
     def _previous_shards(self) -> dict[str, str]:
-        """Paths of the previous dataset's shards by digest; empty in a store, where copying them would save nothing."""
+        """Returns the paths of the previous dataset's shards by digest.
+
+        The result is empty in a store, where copying them would save nothing.
+        """
         previous = self.plan.previous
         marker = find_marker(previous) if storage.is_local(previous) else None
         return (
@@ -131,7 +140,9 @@ class ShardWriter:
     def write(
         self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
     ) -> WrittenShard | ShardReport:
-        """Writes one shard; returns its report at once if it was finished before or cannot be written.
+        """Writes one shard.
+
+        Returns its report at once if it was finished before or cannot be written.
 
         Args:
             split: the shard's split.
@@ -165,7 +176,10 @@ class ShardWriter:
         return failed_report(split, index, len(refs), problem)
 
     def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
-        """Keeps a shard's file in the previous dataset if the same would be written again; returns whether it did."""
+        """Keeps a shard's file in the previous dataset if the same would be written again.
+
+        Returns whether it did.
+        """
         previous, reuse, digest = (
             self.plan.previous,
             self.plan.reuse,
@@ -236,7 +250,10 @@ class ShardWriter:
     def _find_origins(
         self, refs: Iterable[ImageRef], split: str
     ) -> Iterator[tuple[ImageRef, RowOrigin]]:
-        """Yields references with digests, many at a time: one by one, between images, takes three times as long."""
+        """Yields references with digests, many at a time.
+
+        One by one, between images, takes three times as long.
+        """
         if self.settings.source.late_labels:  # then no record is copied, see `convert_image`
             yield from ((ref, UNKNOWN) for ref in refs)
             return

@@ -109,7 +109,7 @@ def _start_worker(fork: bool) -> Connection:
 
 
 def serve(end: int) -> NoReturn:
-    """Runs in a worker: does one task after another, until the launcher's end of the connection is closed."""
+    """Does one task after another in a worker until the launcher's end of the connection closes."""
     try:
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what an interrupt means
@@ -122,7 +122,7 @@ def serve(end: int) -> NoReturn:
 
 
 def _end_with_launcher(end: int) -> NoReturn:
-    """Ends this process as soon as the other end of a connection is closed, also in the middle of a task."""
+    """Ends this process as soon as the other end of a connection is closed, even during a task."""
     poll = select.poll()
     poll.register(end, 0)  # only for a hang-up
     poll.poll()
@@ -207,7 +207,9 @@ class WorkerProcesses:
         self._ahead = ReadAhead(count + 1, RUN_ITEMS, RUN_BYTES)
 
     def submit(self, split: str, index: int, refs: list[ImageRef]) -> Future[ShardReport] | None:
-        """Gives a shard to a worker; None if this process should write it with the workers' help, so all end together.
+        """Gives a shard to a worker, or returns None if this process should write it.
+
+        In that case, this process writes it with the workers' help, so that all end together.
 
         The future raises what the worker raises.
         """
@@ -223,7 +225,10 @@ class WorkerProcesses:
     def convert(
         self, refs: Sequence[ImageRef], split: str
     ) -> Generator[ConvertedImage, None, None]:
-        """Converts references in order, in this process, and in workers as soon as one has no shard to write."""
+        """Converts references in order, in this process and in workers.
+
+        A worker helps as soon as it has no shard to write.
+        """
 
         def run(some: Sequence[ImageRef]) -> list[ConvertedImage]:
             with self._borrow(for_shard=False) as worker:
@@ -260,7 +265,10 @@ class WorkerProcesses:
 
     @contextmanager
     def _borrow(self, for_shard: bool) -> Iterator[Connection | None]:
-        """Waits for an idle worker or, for images, until this process (None) is free; shards come first."""
+        """Waits for an idle worker or, for images, for this process, which is None.
+
+        Shards come first.
+        """
 
         def is_ready() -> bool:
             return (bool(self._idle) and (for_shard or not self._waiting)) or (

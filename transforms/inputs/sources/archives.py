@@ -1,4 +1,6 @@
-"""Images in tar, tar.gz and zip archives, which stay packed; classes come from folders or from files next to images.
+"""Images in tar, tar.gz and zip archives; classes come from folders or from files next to images.
+
+The archives stay packed.
 
 Samples are those of WebDataset: consecutive members that differ only in their extension, which
 follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of `000/07`
@@ -57,7 +59,10 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
 def _as_folders(
     sketch: FolderSketch, names: list[str], inside: FolderSketch, is_wrapped: bool
 ) -> Recognised:
-    """Recognises archives by the folders in the first of them, without a folder around everything."""
+    """Recognizes archives by the folders in the first of them.
+
+    A folder around everything does not count.
+    """
     source: dict[str, Any] = {"kind": "archives"}
     where = f"in {', '.join(names)}"
     if inside.split_folders and not inside.image_folders:
@@ -91,7 +96,10 @@ def _as_folders(
 
 
 def _any_of(splits: Mapping[str, Any]) -> str:
-    """A pattern for the words that settings map to splits; a word and a longer one that it begins are of one split."""
+    """Returns a pattern for the words that settings map to splits.
+
+    If a word is the beginning of another, both are of one split.
+    """
     return f"(?P<split>{'|'.join(splits['splits']['from_source'])})"
 
 
@@ -121,7 +129,9 @@ bad_sample = partial(Rejected, "list", "bad_sample")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartFeature(FeatureFrom):
-    """An additional feature from a member next to an image: the YAML keys below its name, with those of `FeatureFrom`.
+    """An additional feature from a member next to an image.
+
+    The YAML keys below its name are these attributes and those of `FeatureFrom`.
 
     Attributes:
         part: the extension of a text file, such as `txt`; or `json.KEY` for the value of a key in
@@ -149,7 +159,10 @@ class PartFeature(FeatureFrom):
 
 
 def _convert(value: Any, kind: Kind, part: str) -> Any:
-    """A value as stored in references, by the rules for cells of manifests; but captions may hold any character."""
+    """Converts a value to the form in references, by the rules for cells of manifests.
+
+    But captions may contain any character.
+    """
     if kind == "bytes" and isinstance(value, str):
         return value
     try:
@@ -161,7 +174,9 @@ def _convert(value: Any, kind: Kind, part: str) -> Any:
 
 
 def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
-    """The value of a part: a file's text without surrounding white space, or a value in `.json`; None if missing.
+    """Returns the value of a part, or None if it is missing.
+
+    The value is a file's text without surrounding white space, or a value in `.json`.
 
     Args:
         part: as in `PartFeature.part`.
@@ -213,7 +228,7 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
 
 
 def group_samples(members: Iterable[Member]) -> Iterator[dict[str, Member]]:
-    """Groups the members of an archive into samples: consecutive members with one name, by extension."""
+    """Yields the samples of an archive: consecutive members with one name, by extension."""
     for _, together in groupby(members, key=lambda member: _split(member.name)[0]):
         yield {_split(member.name)[1]: member for member in together}
 

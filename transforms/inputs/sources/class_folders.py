@@ -137,7 +137,10 @@ def likely_classes(sketch: FolderSketch) -> set[str]:
 
 
 def _find_unread_annotations(sketch: FolderSketch) -> str:
-    """What to do where a file among images may hold their annotations, which no source understands; else empty."""
+    """Returns what to do if a file among images may contain their annotations.
+
+    No source understands such a file. If there is none, returns an empty string.
+    """
     stems = {stem for names in sketch.names.values() for stem in stems_of(names.images)}
     for path in sketch.all_ending(".xml", ".json", ".manifest", ".txt"):
         words = (
@@ -173,7 +176,10 @@ def _find_masks(sketch: FolderSketch) -> str:
 
 
 def _find_mask(images: Sequence[str]) -> tuple[str, str, str] | None:
-    """A mask in a folder, what it is, and a pattern for masks, if most images have one: `1_mask.png`, or `1.png`."""
+    """Finds a mask in a folder, if most images have one: `1_mask.png`, or `1.png`.
+
+    Returns the mask, what it is, and a pattern for masks.
+    """
     names = {posixpath.splitext(name)[0]: name for name in images}
     masks = [found for stem in names if (found := _MASK.fullmatch(stem)) and found[1] in names]
     if masks and 2 * len({mask[1] for mask in masks}) >= len(names) - len(masks):
@@ -206,7 +212,10 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> 
 
 
 def folder_label(path: str, class_from: str) -> str:
-    """The class of a path below the input; empty outside any folder, or if folders do not name classes."""
+    """Returns the class of a path below the input.
+
+    It is empty outside any folder, or if folders do not name classes.
+    """
     folders = "" if class_from == "none" else path.rpartition("/")[0]
     if class_from == "first_folder":
         return folders.partition("/")[0]

@@ -58,7 +58,7 @@ class Coco(AnnotationSource):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises JSON files of annotations, in one folder or next to the images of each split."""
+        """Recognizes annotations in JSON, in one folder or next to the images of each split."""
         found = {
             folder: files for folder in sketch.names if (files := _annotation_files(sketch, folder))
         }
@@ -272,7 +272,10 @@ def _looks_like_coco(head: bytes) -> bool:
 
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
-    """The `source.split` that matches the files, and the files' words; empty if their names contain none."""
+    """Returns the `source.split` that matches the files, and the files' words.
+
+    The words are empty if the names do not contain any.
+    """
     matches = [match for name in files if (match := re.fullmatch(usual, name))]
     if len(matches) == len(files):
         return usual, [match["split"] for match in matches]

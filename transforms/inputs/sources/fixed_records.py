@@ -1,4 +1,4 @@
-"""Binary files of fixed-length records, label bytes and then pixels: CIFAR-10, CIFAR-100 and similar datasets."""
+"""Binary files of fixed-length records: label bytes, then pixels, as in CIFAR-10 and CIFAR-100."""
 
 import posixpath
 from collections.abc import Callable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""IDX files, the format of MNIST and Fashion-MNIST: one of images and one of labels, plain or gzipped."""
+"""IDX files, as in MNIST and Fashion-MNIST: one of images and one of labels, plain or gzipped."""
 
 import posixpath
 import re

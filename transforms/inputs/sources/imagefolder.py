@@ -1,4 +1,4 @@
-"""Hugging Face's imagefolder: `metadata.csv`, `metadata.jsonl` or `metadata.parquet` next to the images it names."""
+"""Hugging Face's imagefolder: images, and `metadata.csv`, `.jsonl` or `.parquet` next to them."""
 
 import posixpath
 from collections.abc import Iterator, Mapping

@@ -75,7 +75,9 @@ class Contents(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelMe(AnnotationSource):
-    """The source `labelme`, for files written by LabelMe 3 to 7 (labelme/_label_file.py, examples/utils.py).
+    """The source `labelme`, for files written by LabelMe 3 to 7.
+
+    The format is that of labelme/_label_file.py and examples/utils.py.
 
     Each JSON file describes one image: the one at its `imagePath`, relative to the file, with
     slashes or backslashes. If there is none, as after renaming, it is an image next to the file
@@ -129,7 +131,9 @@ class LabelMe(AnnotationSource):
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
 
     def read_annotation(self, contents: Contents) -> tuple[dict[str, Any], int]:
-        """The boxes of a file as `boxes_of` returns them, and the number of other shapes that these enclose.
+        """Returns the boxes of a file, and the number of other shapes that these enclose.
+
+        The boxes are as `boxes_of` returns them.
 
         Raises:
             Rejected: `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it;
@@ -159,7 +163,9 @@ class LabelMe(AnnotationSource):
 
 
 def find_image(file: DataFile, name: str) -> str:
-    """The path below the input of a JSON file's image; if there is no image, the path where it should be.
+    """Returns the path below the input of a JSON file's image.
+
+    If there is no image, returns the path where it should be.
 
     Args:
         file: the JSON file.

@@ -80,9 +80,10 @@ class RowReader:
     def list_references(
         self, rows: Iterable[Row], read: Callable[[Any], Entry]
     ) -> Iterator[ImageRef | ClassNames]:
-        """Yields a reference for each row, or for rows that are joined, after the classes that it announces.
+        """Yields a reference for each row, or for rows that are joined.
 
-        The last item may be a note about the whole manifest.
+        The classes that a reference announces come before it. The last item may be a note about the
+        whole manifest.
 
         Args:
             rows: of the manifest.
@@ -273,7 +274,11 @@ class Manifest(TableFormat, Source):
         return bool(self.preset or self.columns.of_classes)
 
     def idle_settings(self) -> dict[str, str]:
-        """Settings for text if tables are not text, and for boxes, classes or lists if no column has any."""
+        """Returns the settings that have no effect, with the reasons.
+
+        Those are the settings for text if tables are not text, and for boxes, classes or lists if
+        no column has any.
+        """
         idle = TableFormat.idle_settings(self._table_format())
         if self.preset:
             return idle | dict.fromkeys(

@@ -78,7 +78,10 @@ class ArraySource(Source, Protocol):
 
 
 def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[Listed]:
-    """Yields what `source.list_references` yields; if it rejects the file, or the rest of it, a notice at the end."""
+    """Yields what `source.list_references` yields.
+
+    If the source rejects the file, or the rest of it, a notice comes at the end.
+    """
     try:
         yield from source.list_references(path, file)
     except Rejected as rejected:

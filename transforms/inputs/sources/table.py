@@ -1,4 +1,4 @@
-"""Tables without images: each row of CSV, JSON lines or Parquet becomes an Example of typed columns."""
+"""Tables without images: rows of CSV, JSON lines or Parquet become Examples of typed columns."""
 
 import unicodedata
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""TFRecords as input: existing datasets of a known or declared convention, to re-key, re-split, relabel or merge."""
+"""Existing TFRecords of a known or declared convention, to re-key, re-split, relabel or merge."""
 
 import base64
 import binascii
@@ -79,9 +79,10 @@ def value_of(entries: Mapping[str, Any], feature: Feature) -> Any:
 
 
 def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str, Any]:
-    """The values of an Example by the convention's fields: one value, or a list if the feature is `many`.
+    """Returns the values of an Example by the convention's fields.
 
-    Fields that the Example lacks are left out, and so are scalars without a value.
+    A field has one value, or a list if the feature is `many`. Fields that the Example lacks are
+    left out, and so are scalars without a value.
 
     Raises:
         Rejected: a feature is of another kind, a scalar has several values, or there is no image;
@@ -109,7 +110,10 @@ def holds_images(convention: Convention) -> bool:
 
 
 def own_features(convention: Convention) -> tuple[Feature, ...]:
-    """The features, such as a vector, that distinguish a convention without images; empty if it has images."""
+    """Returns the features, such as a vector, that distinguish a convention without images.
+
+    The result is empty if the convention has images.
+    """
     if holds_images(convention):
         return ()
     return tuple(
@@ -446,7 +450,10 @@ class Tfrecords(Source):
         return {"boxes": ""} if self.contents == "images" else {}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields a reference for each record, to the byte range of its data; a rejected one for each damaged place."""
+        """Yields a reference for each record, to the byte range of its data.
+
+        Yields a rejected one for each damaged place.
+        """
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         word = find_split_word(self.split, path.rpartition("/")[2], path)
         examples = _ExamplesOfFile(self, word, labels)

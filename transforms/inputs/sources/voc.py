@@ -60,7 +60,7 @@ class Voc(AnnotationSource):
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises XML files of annotations next to images, or in a folder next to that of the images."""
+        """Recognizes XML files of annotations next to images, or in a folder next to theirs."""
         heads = {
             folder: sketch.first_head(folder, ".xml", sign=b"<annotation")
             for folder in sketch.names
@@ -113,7 +113,7 @@ class Voc(AnnotationSource):
         return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields the image that one file describes, with its boxes; or what is wrong with a split list."""
+        """Yields the image that one file describes, with its boxes; or notices on a split list."""
         if path.endswith(".txt"):
             yield from _check_set(
                 file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}")
@@ -172,7 +172,10 @@ class Voc(AnnotationSource):
 
 
 def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, list[str]]:
-    """Folders of XML files, grouped by their `source.images`; folders whose images were not seen are left out."""
+    """Groups folders of XML files by their `source.images`.
+
+    Folders whose images were not seen are left out.
+    """
     groups: dict[str, list[str]] = {}
     for folder in annotated:
         above, _, own = folder.rpartition("/")
@@ -201,7 +204,9 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
 
 
 def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
-    """A file whose split is the name of the first list that has its image; ignored if no list has it.
+    """Returns the file; its split is the name of the first list that has its image.
+
+    If no list has the image, the file is ignored.
 
     Raises:
         Rejected: a list cannot be read.
@@ -242,9 +247,10 @@ def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
 
 
 def _read_set(uri: str) -> Mapping[str, str]:
-    """The names on a list, by the stems that their XML files may have; empty if there is no such list.
+    """Returns the names on a list, by the stems that their XML files may have.
 
-    It is read once, and again only if it changes.
+    The result is empty if there is no such list. The list is read once, and again only if it
+    changes.
 
     Raises:
         Rejected: it cannot be read.
@@ -258,7 +264,11 @@ def _read_set(uri: str) -> Mapping[str, str]:
 
 @lru_cache(maxsize=64)
 def _parse_set(uri: str, size: int, version: str) -> Mapping[str, str]:
-    """The names, one per line, as they are, without a class's -1, 0 or 1 after them, and as images' stems."""
+    """Returns the lines of a list by the names that they may mean.
+
+    The names are the line as it is, the line without a class's -1, 0 or 1 after it, and each of
+    these without an image's extension.
+    """
     stems: dict[str, str] = {}
     try:
         lines = read_sibling(uri).decode("utf-8-sig").splitlines()

@@ -1,4 +1,7 @@
-"""YOLO: one text file per image, one box per line: class number, centre, width and height as fractions of the image."""
+"""YOLO: one text file per image, one box per line: class number, center and size as fractions.
+
+The center and the size, width and height, are fractions of the image's width and height.
+"""
 
 import math
 import posixpath
@@ -260,7 +263,10 @@ def _may_name_classes(path: str) -> bool:
 
 
 def _find_kpt_shape(text: str) -> list[int]:
-    """The key points per box, and the numbers per key point, that a data.yaml announces; empty if it does not."""
+    """Returns the key points per box, and the numbers per key point, that a data.yaml announces.
+
+    The list is empty if it does not announce any.
+    """
     found = _KEY_POINTS.search(text)
     return [int(found[1]), int(found[2])] if found else []
 
@@ -299,7 +305,10 @@ def _recognise_places(
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
-    """Whether any text file that was looked into holds a box; if all are blank, whether there are some."""
+    """Tells whether any text file that was looked into contains a box.
+
+    If all are blank, tells whether there are some.
+    """
     texts = {path: head for path, head in sketch.heads.items() if path.endswith(".txt")}
     heads = [head for path, head in texts.items() if posixpath.dirname(path) in folders]
     lines = [head.strip().splitlines()[0] for head in heads if head.strip()]
@@ -307,7 +316,9 @@ def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
 
 
 def _begins_with_box(values: list[float], kpt_shape: tuple[int, ...], number: int) -> bool:
-    """Whether the first four numbers of a line are a box; otherwise all of them are the points of a polygon.
+    """Tells whether the first four numbers of a line are a box.
+
+    Otherwise, all of them are the points of a polygon.
 
     Raises:
         Rejected: the numbers fit neither.
@@ -335,7 +346,9 @@ def _begins_with_box(values: list[float], kpt_shape: tuple[int, ...], number: in
 
 
 def read_names(path: str, text: str) -> dict[str, int]:
-    """Class numbers by name, from YAML (`names:` as a list, or by number) or lines of text; empty if there are none.
+    """Returns class numbers by name, from YAML or lines of text; empty if there are none.
+
+    In YAML, `names:` is a list, or a mapping by number.
 
     Raises:
         ValueError: it is not YAML, a name is invalid, or two are the same.

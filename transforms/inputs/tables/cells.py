@@ -1,8 +1,8 @@
-"""Rows and typed columns of tables: converts cells to values of their column's type, and these to JSON and back.
+"""Rows and typed columns of tables: converts cells to values, and values to JSON and back.
 
-Nothing is rounded or guessed: a cell either has its column's type or raises. Cells of CSV are text,
-which is parsed as the column's type; cells of JSON lines and Parquet have their own types, which
-must be the column's.
+Values are of their column's type. Nothing is rounded or guessed: a cell either has its column's
+type or raises. Cells of CSV are text, which is parsed as the column's type; cells of JSON lines and
+Parquet have their own types, which must be the column's.
 """
 
 import base64
@@ -258,7 +258,10 @@ def infer_type(text: str) -> str:
 
 
 def is_rounded(value: Any) -> bool:
-    """Whether a value is a whole number that a 32-bit float cannot hold: probably an identifier, not a measurement."""
+    """Tells whether a value is a whole number that a 32-bit float cannot represent.
+
+    Such a number is probably an identifier, not a measurement.
+    """
     return isinstance(value, float) and value.is_integer() and float(np.float32(value)) != value
 
 

@@ -1,4 +1,7 @@
-"""Tables that are known: those of Google's services, and any whose columns are recognised by names and first row."""
+"""Known tables: those of Google's services, and any whose columns are recognized.
+
+Columns are recognized by their names and the first row.
+"""
 
 import csv
 import posixpath
@@ -276,7 +279,10 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
 
 
 def _endings_of(path: str, uri: str, sketch: FolderSketch) -> list[str]:
-    """The extensions of the images that a template in a table may mean; empty if `uri` is a column."""
+    """Returns the extensions of the images that a template in a table may mean.
+
+    The list is empty if `uri` is a column.
+    """
     folder = posixpath.normpath(
         posixpath.join(posixpath.dirname(path), posixpath.dirname(uri))
     ).removeprefix(".")
@@ -288,7 +294,10 @@ def _endings_of(path: str, uri: str, sketch: FolderSketch) -> list[str]:
 
 
 def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:
-    """Tables that were not looked into, next to those that were found; lists only if named after a split."""
+    """Returns the tables that were not looked into, next to those that were found.
+
+    Lists (`.txt`) count only if they are named after a split.
+    """
     places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
     tables = (
         path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads
@@ -306,7 +315,9 @@ def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]
 
 
 def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
-    """Recognises a table's columns; None if no column names images that were seen or contains images.
+    """Recognizes a table's columns.
+
+    Returns None if no column names images that were seen, or contains images.
 
     Args:
         path: the table's path below the input.
@@ -394,7 +405,10 @@ _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",\t "}
 def _find_image(
     row: Mapping[str, str], path: str, sketch: FolderSketch
 ) -> tuple[str, dict[str, str], str] | None:
-    """The column that names the image or contains it, the setting `columns` for it, and the folder of the images."""
+    """Finds the column that names the image or contains it.
+
+    Returns the column, the setting `columns` for it, and the folder of the images.
+    """
     by_name = {name.strip().lower(): name for name in row}
     usual = [by_name[name] for name in _IMAGE if name in by_name]
     named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
@@ -435,8 +449,9 @@ def _find_meanings(
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:
-    """The root of a cell's image, relative to the table's folder, and the extension that the cell lacks.
+    """Finds the image that a cell names.
 
+    Returns its root, relative to the table's folder, and the extension that the cell lacks. Returns
     None if the image was not seen.
     """
     own, name = posixpath.dirname(path), posixpath.basename(value)

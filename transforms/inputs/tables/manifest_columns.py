@@ -32,7 +32,10 @@ def refuse(column: str, value: Any, wanted: str) -> Rejected:
 
 
 def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
-    """A value as text: an integer in decimal, or as the class that it numbers in `names`; no value is an empty text."""
+    """Converts a value to text; no value becomes an empty string.
+
+    An integer is written in decimal, or as the class that it numbers in `names`.
+    """
     if value is None:
         return ""
     if names and isinstance(value, str) and _INTEGER.fullmatch(value):
@@ -63,7 +66,10 @@ def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: boo
 
 
 def list_of(value: Any, column: str, separator: str) -> list[Any]:
-    """A value as a list: text is JSON if it begins with `[`, else split at the separator; no value is an empty list."""
+    """Converts a value to a list; no value becomes an empty list.
+
+    A string is JSON if it begins with `[`; otherwise, it is split at the separator.
+    """
     if isinstance(value, str):
         if not value.lstrip().startswith("["):
             return [word.strip() for word in value.split(separator) if word.strip()]
@@ -293,7 +299,10 @@ class Columns:
 
     @property
     def row_boxes(self) -> tuple[str, ...]:
-        """The columns of a row's only box: four sides and a class; empty if rows do not have one box each."""
+        """Returns the columns of a row's only box: four sides and a class.
+
+        The result is empty if rows do not have one box each.
+        """
         columns = (self.xmin, self.ymin, self.xmax, self.ymax, self.box_label)
         return columns if any(columns) else ()
 
@@ -372,7 +381,10 @@ class FeatureFrom:
             ) from None
 
     def default_value(self) -> Any:
-        """The default as stored in references, e.g. 1.0 for 1 if `type` is `float`; None if there is none."""
+        """Returns the default as stored in references, e.g. 1.0 for 1 if `type` is `float`.
+
+        Returns None if there is no default.
+        """
         return (
             None
             if self.default is None
@@ -389,7 +401,9 @@ class FeatureFrom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureColumn(FeatureFrom):
-    """An additional feature from a column: the YAML keys below its name, with those of `FeatureFrom`.
+    """An additional feature from a column.
+
+    The YAML keys below its name are this attribute and those of `FeatureFrom`.
 
     Attributes:
         column: the column.

@@ -91,9 +91,10 @@ def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterat
 
 
 def class_names(schema: pa.Schema, column: str) -> list[str]:
-    """The names of a column's classes, numbered 0, 1, ..., from Hugging Face's `ClassLabel`; empty if there are none.
+    """Returns the names of a column's classes, from Hugging Face's `ClassLabel`.
 
-    A `ClassLabel` in a list or struct counts too.
+    The classes are numbered 0, 1, and so on. The list is empty if there are none. A `ClassLabel` in
+    a list or struct counts too.
     """
     try:
         metadata: Any = orjson.loads((schema.metadata or {}).get(b"huggingface", b"{}"))
@@ -117,7 +118,9 @@ def _names_in(feature: Any) -> list[Any]:
 
 
 def bytes_type_fault(schema: pa.Schema | None, column: str) -> str:
-    """Why a column cannot hold files; empty if it can: if it is binary, or a struct with binary `bytes`.
+    """Returns why a column cannot contain files, or an empty string if it can.
+
+    It can if it is binary, or a struct with binary `bytes`.
 
     Args:
         schema: of the table; None if it is not Parquet.

@@ -46,9 +46,10 @@ codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: 
 
 
 class TextLines:
-    """An iterator over a file's lines, each with its line end; a byte order mark is not part of the first.
+    """An iterator over a file's lines, each with its line end.
 
-    A line that is not in the encoding raises ValueError; the next call returns the line after it.
+    A byte order mark is not part of the first line. A line that is not in the encoding raises
+    ValueError; the next call returns the line after it.
 
     Attributes:
         number: the number of the last line, from 1.
@@ -284,7 +285,7 @@ class TableFormat:
         )
 
     def idle_settings(self) -> dict[str, str]:
-        """The settings for text that have no effect, with the reason; see `Source.idle_settings`."""
+        """Returns the text settings without effect, with the reason; see `Source.idle_settings`."""
         of_csv = ("names", "delimiter", "quote", "blanks")
         idle = {"jsonl": of_csv, "parquet": (*of_csv, "encoding")}
         return dict.fromkeys(idle.get(self.format, ()), f"source.format is {self.format}")

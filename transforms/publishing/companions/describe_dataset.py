@@ -1,4 +1,4 @@
-"""Files that describe a dataset to people and other tools: the data card, schema, Croissant, indexes.
+"""Files that describe a dataset to people and other tools: data card, schema, Croissant, indexes.
 
 The files for TensorFlow Datasets are in `tfds_files.py`.
 """
@@ -99,7 +99,9 @@ def _literal(value: bytes | str | float) -> str:
 
 
 def describe_label_map(dataset: StagedDataset) -> Iterator[Description]:
-    """Makes the label map of TensorFlow's Object Detection API, if the convention has a file for it: `label_map.pbtxt`.
+    """Makes `label_map.pbtxt`, the label map of TensorFlow's Object Detection API.
+
+    It makes none if the convention has no file for it.
 
     Its readers reserve the id 0 for the background and refuse a file in which a class has it
     (object_detection/utils/ label_map_util.py, `_validate_label_map`). COCO files from other tools
@@ -137,11 +139,11 @@ def note_background(
 
 
 def describe_schema(dataset: StagedDataset) -> Iterator[Description]:
-    """Makes `schema.pbtxt`, for any dataset: a `tensorflow_metadata.proto.v0.Schema`, for TFX and TFT.
+    """Makes `schema.pbtxt`, a `tensorflow_metadata.proto.v0.Schema` for TFX and TFT.
 
-    `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec` turns it into features
-    for `tf.io.parse_example`: an empty shape gives `FixedLenFeature([])`, no shape `VarLenFeature`.
-    Written as text, it needs no import.
+    Any dataset has one. `tensorflow_transform.tf_metadata.schema_utils.schema_as_feature_spec`
+    turns it into features for `tf.io.parse_example`: an empty shape gives `FixedLenFeature([])`, no
+    shape `VarLenFeature`. Written as text, it needs no import.
     """
     text = load_template(__package__, "schema.pbtxt.jinja", quoted=quoted).render(
         features=dataset.layout.features, sure=dataset.sure_features, labels=dataset.marker.labels

@@ -1,8 +1,9 @@
-"""Files for TensorFlow Datasets: `dataset_info.json`, `features.json` and one list of class names per label feature.
+"""Files for TensorFlow Datasets: `dataset_info.json`, `features.json` and lists of class names.
 
-With them `tfds.builder_from_directory(folder)` loads the dataset. They are the JSON form of TFDS's
-protocol buffers (tensorflow_datasets/core/proto/{dataset_info,feature}.proto), in which 64-bit
-integers are strings.
+There is one list of class names per label feature. With these files,
+`tfds.builder_from_directory(folder)` loads the dataset. They are the JSON form of TFDS's protocol
+buffers (tensorflow_datasets/core/proto/{dataset_info,feature}.proto), in which 64-bit integers are
+strings.
 
 TFDS finds a split's files by a template of literal text, `{SPLIT}`, `{SHARD_INDEX}`, `{NUM_SHARDS}`
 and `{SHARD_X_OF_Y}`; shards are counted from 0, with at least five digits
@@ -60,7 +61,10 @@ def _literal(text: str) -> str:
 
 
 def why_not_tfds(dataset: StagedDataset) -> str:
-    """Why TFDS cannot read the dataset, as the rest of a sentence after `because`; empty if it can."""
+    """Returns why TFDS cannot read the dataset, or an empty string if it can.
+
+    The reason is the rest of a sentence after `because`.
+    """
     nothing_is_sure = "each feature is missing somewhere, and it has no optional ones"
     return find_template(dataset.settings)[1] or ("" if dataset.sure_features else nothing_is_sure)
 

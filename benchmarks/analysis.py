@@ -16,11 +16,12 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks import measure
-from recordmill.schemas.dataset.file_names import MARKER, sidecar_name
+from recordmill.schemas.dataset.file_names import INDEX, MARKER, sidecar_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import (
     PLAN_VERSION,
     DuplicateCounts,
+    Fingerprint,
     Ledger,
     Marker,
     PlanEntry,
@@ -66,6 +67,8 @@ def write_dataset(folder: Path, count: int) -> None:
         input_bytes=0,
         output_bytes=0,
         files=(),
+        index=INDEX,
+        fingerprint=Fingerprint("0", {}, {}),
         notes=(),
     )
     (folder / MARKER).write_bytes(as_json(to_json(marker)))

@@ -56,7 +56,8 @@ from recordmill.schemas.errors import (
     UsageError,
 )
 from recordmill.schemas.formatting import format_count, last_line
-from recordmill.schemas.settings.dataset import DatasetSettings, Recipe
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import (
@@ -230,7 +231,7 @@ def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) 
     for flag, path in named:
         folder, marker = _find_earlier(flag, path, options)
         folders.append(folder)
-        theirs, ours = (marker.unit, marker.plan.recipe.get("seed")), (settings.unit, settings.seed)
+        theirs, ours = (marker.unit, marker.plan.for_readers.seed), (settings.unit, settings.seed)
         if theirs != ours:
             raise UsageError(
                 f"{flag}: unit and seed of {folder} are {theirs}, not {ours}: set seed, or remove "

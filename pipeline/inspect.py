@@ -217,7 +217,7 @@ def summary_view(summary: inspect_dataset.Summary) -> Iterator[RenderableType]:
     yield Text.assemble(
         (printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(convention)}"
     )
-    if dataset.marker and dataset.marker.fingerprint:
+    if dataset.marker:
         yield Text.assemble("fingerprint ", (printable(dataset.marker.fingerprint.dataset), "dim"))
     yield _splits(summary)
     yield _features(summary)

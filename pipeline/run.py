@@ -30,7 +30,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.group_duplicates import GroupDuplicates
     from recordmill.transforms.list_images import ListReferences
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
-    from recordmill.transforms.planning.plan import describe_settings
+    from recordmill.transforms.planning.plan import describe_before_listing
     from recordmill.transforms.publish_dataset import PublishDataset
     from recordmill.transforms.records.earlier_datasets import find_reusable
     from recordmill.transforms.summarize_images import SummarizeImages
@@ -44,7 +44,9 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     )  # in-process runners have one worker
     listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
     reuse, _ = (
-        find_reusable(run.reuse, describe_settings(settings, job.recipe)) if run.reuse else ((), [])
+        find_reusable(run.reuse, describe_before_listing(settings, job.recipe))
+        if run.reuse
+        else ((), [])
     )
     refs = listed | GroupDuplicates(
         settings, run.exclusions, reuse

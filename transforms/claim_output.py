@@ -8,11 +8,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 import apache_beam as beam
 
 from recordmill import storage
+from recordmill.schemas.dataset.compare_plans import (
+    DERIVED,
+    explain_version,
+    is_superseded,
+    list_differences,
+)
 from recordmill.schemas.dataset.file_names import (
     COMPANIONS,
     MARKER,
@@ -21,8 +26,7 @@ from recordmill.schemas.dataset.file_names import (
     STAGING_PREFIX,
     staging_names,
 )
-from recordmill.schemas.dataset.json_values import differences
-from recordmill.schemas.dataset.marker import About, Marker
+from recordmill.schemas.dataset.marker import PLAN_VERSION, About, Marker, PlanEntry
 from recordmill.schemas.errors import NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import TRANSIENT
@@ -33,18 +37,6 @@ from recordmill.transforms.planning.plan import Action, Plan
 from recordmill.transforms.publishing.staged_dataset import publish_staged
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
-
-_DERIVED = (
-    "cuts",
-    "feature_schema",
-    "file_names",
-    "format_names",
-    "label_ids",
-    "label_offset",
-    "split_order",
-)
-"""Parts of a recipe that follow from others: they are listed as differences only if nothing else
-differs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,22 +124,20 @@ def _read_state(
 def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
     staging = storage.join(output, name)
     names = storage.folder_names(staging)
-    if marker and staging == dataset_files.staging_folder(
-        output, marker.plan.id
-    ):  # its dataset was already in place
-        return Leftover(name)
+    if marker and staging == dataset_files.staging_folder(output, marker.plan.id):
+        return Leftover(name)  # its dataset was already in place
     if MARKER in names:
         return Leftover(name, complete=True)
-    if runs.read_object(storage.join(staging, OUTCOME)).get("exit_code") in (
-        TOO_MANY_REJECTED,
-        NOT_AS_EXPECTED,
-    ):
+    outcome = runs.read_object(storage.join(staging, OUTCOME))
+    if outcome.get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
         return Leftover(name)
-    done = [
+    notes = (
         runs.read_object(storage.join(staging, each))
         for each in names
         if each.endswith(".done.json")
-    ]
+    )
+    # No run of this version of Recordmill has the plan of another version.
+    done = [each for each in notes if each.get("plan_version") == PLAN_VERSION]
     has_records = any(each.get("report", {}).get("records") for each in done)
     return Leftover(name, shards=len(done) if has_records else 0)
 
@@ -170,13 +160,11 @@ def check_versions(output: str) -> None:
         )
 
 
-def decide_action(
-    state: OutputState, plan_id: str, recipe: dict[str, Any], overwrite: bool
-) -> tuple[Action, str]:
+def decide_action(state: OutputState, plan: PlanEntry, overwrite: bool) -> tuple[Action, str]:
     """Decides what a run may do, and says why in a sentence unless that is `convert`.
 
     A dataset of the same plan is kept. A dataset of another plan is refused, with the differences,
-    unless `overwrite` is set. While a run of another plan is at work, everything is refused.
+    unless `overwrite` is set, or only the plan version makes it another plan. While a run of another plan is at work, everything is refused.
     Leftovers of ended runs do not matter, except for a complete dataset: that is put in place
     first, and then counts as a dataset of another plan.
     """
@@ -191,11 +179,13 @@ def decide_action(
             "finish",
             "an earlier run was interrupted while publishing: its dataset is now in place",
         )
-    if (marker := state.marker) is None or (overwrite and marker.plan.id != plan_id):
+    if (marker := state.marker) is None:
         return decide_to_convert(state)
-    if marker.plan.id != plan_id:
-        changed = differences(marker.plan.recipe, recipe)
-        changed = [each for each in changed if not each.startswith(_DERIVED)] or changed
+    if marker.plan.id != plan.id:
+        if overwrite or is_superseded(marker.plan, plan):
+            return decide_to_convert(state)
+        changed = list_differences(marker.plan, plan, DERIVED)
+        changed = changed or list_differences(marker.plan, plan)
         advice = "choose another output, or replace it with --overwrite"
         return "refuse", f"{output} holds another dataset ({', '.join(changed)}): {advice}"
     fault = dataset_files.find_fault(output, marker)
@@ -316,6 +306,10 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
         plan.notes.append(f"this dataset may be outdated ({why}): --overwrite rebuilds it")
     if previous is not None:
         plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
+        # For `--update` and `--reuse` there is a note already.
+        if plan.previous not in run.reuse and is_superseded(previous.plan, plan.entry):
+            why = explain_version(previous.plan, plan.entry)
+            plan.run_notes.append(f"{plan.previous} is made anew: {why}")
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = (
@@ -411,7 +405,7 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
 def _decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
     """Reads the output and decides what to do there."""
     state = read_output(plan.output, plan.plan_id, plan.recipe["file_names"])
-    action, sentence = decide_action(state, plan.plan_id, plan.recipe, run.overwrite)
+    action, sentence = decide_action(state, plan.entry, run.overwrite)
     if action == "keep" and (marker := state.marker):
         outdated = run.overwrite and is_outdated(marker, plan)
         if outdated or (run.reuse and _may_be_stale(marker, plan)):
@@ -437,9 +431,7 @@ def is_outdated(marker: Marker, plan: Plan) -> bool:
     """
     if not TRANSIENT.isdisjoint(marker.ledger.rejected):
         return True
-    # Version 0.1.0 also counted files that images use as ignored.
-    ignored = marker.ledger.ignored if marker.format > 1 else plan.summary.ignored
-    found = (marker.run.versions, ignored, marker.about or About())
+    found = (marker.run.versions, marker.ledger.ignored, marker.about or About())
     return found != (f"{plan.summary.versions:064x}", plan.summary.ignored, plan.about)
 
 

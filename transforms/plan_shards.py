@@ -18,10 +18,8 @@ import numpy as np
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.schemas.dataset.record_index import RowOrigin
-from recordmill.schemas.dataset.side_files import RejectedRow, SidecarRow
+from recordmill.schemas.dataset.side_files import RejectedRow
 from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.errors import Price
 from recordmill.schemas.formatting import format_count
@@ -31,15 +29,15 @@ from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCod
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,
     ExampleLayout,
-    Recipe,
     explain_unstored_boxes,
 )
+from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
 from recordmill.transforms.planning.plan import (
     Plan,
     ReusableDataset,
     class_numbers,
-    describe_settings,
+    describe_before_listing,
     make_plan,
 )
 from recordmill.transforms.planning.runs import RunSettings
@@ -47,7 +45,6 @@ from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary, range_of
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.earlier_datasets import (
-    EarlierRecord,
     JoinedReference,
     find_reusable,
     join_earlier,
@@ -80,16 +77,6 @@ _REFERENCE_BYTES, _IN_PROGRESS_BYTES = 870, 100 * 2**20
 """Memory of DirectRunner per reference (docs/scale.md), and of images in progress."""
 
 
-def _is_stored_the_same(earlier: EarlierRecord) -> bool:
-    """Tells whether version 0.1 would also have stored an earlier image as it is.
-
-    In that version, JPEGs lost their subsampling.
-    """
-    if not earlier.written.changes or sniff(encoded := earlier.encoded) != "JPEG":
-        return True
-    return read_jpeg_header(encoded).subsampling == "4:2:0"
-
-
 Sample = Sequence[tuple[ImageRef, ConvertedImage]]
 """Some images and their conversions, whose `seconds` are the CPU time to read and convert them."""
 
@@ -109,13 +96,6 @@ def growth_of(sample: Sample) -> float:
     return _bytes_of_records(kept) / before if before else 1.0
 
 
-def has_reencoded(sample: Sample) -> bool:
-    """Whether any image was encoded again."""
-    return any(
-        "reencoded" in image.row.changes for _, image in sample if isinstance(image.row, SidecarRow)
-    )
-
-
 def predict_seconds(sample: Sample, summary: Summary) -> float:
     """CPU seconds to convert all images, by regression on the file sizes of the sample."""
     found, sizes = np.array([(image.seconds, ref.expected_bytes) for ref, image in sample]).T
@@ -126,10 +106,7 @@ def predict_seconds(sample: Sample, summary: Summary) -> float:
 
 
 def convert_sample(
-    summary: Summary,
-    settings: DatasetSettings,
-    reuse: Sequence[ReusableDataset] = (),
-    as_0_1: bool = False,
+    summary: Summary, settings: DatasetSettings, reuse: Sequence[ReusableDataset] = ()
 ) -> Sample:
     """Converts the summary's sample.
 
@@ -140,11 +117,7 @@ def convert_sample(
         summary: what was listed.
         settings: what the dataset is.
         reuse: earlier datasets whose images may be stored again.
-        as_0_1: whether JPEGs lose their subsampling, as they did in version 0.1.
     """
-    asked = settings
-    if as_0_1 and settings.images.subsampling == "auto":
-        settings = replace(settings, images=replace(settings.images, subsampling="by_format"))
     numbers = class_numbers(summary, settings)
     labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
     label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
@@ -152,8 +125,6 @@ def convert_sample(
 
     def convert(joined: JoinedReference) -> tuple[ImageRef, ConvertedImage]:
         ref, earlier = joined.ref, joined.earlier
-        if earlier and settings != asked and not _is_stored_the_same(earlier):
-            earlier = None
         began = time.thread_time()
         converted = convert_image(ref, layout, label_map, decoding, earlier=earlier, twice=True)
         converted.seconds = time.thread_time() - began
@@ -163,12 +134,10 @@ def convert_sample(
         (ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key)
     )
     references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
-    joined = join_earlier(
-        reuse, references, settings.seed
-    )  # the sample has the lowest hashes: few sidecars are read
-    with closing(
-        ReadAhead(SAMPLE_SIZE, batch_items=1)
-    ) as pool:  # many threads, since they wait for stores
+    # The sample has the lowest hashes, so few sidecars are read.
+    joined = join_earlier(reuse, references, settings.seed)
+    # Many threads, because they wait for stores.
+    with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:
         return list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0))
 
 
@@ -232,20 +201,19 @@ def estimate_growth(
 ) -> tuple[float, Sample | None]:
     """Estimates bytes of records per byte of their sources, from the summary's sample.
 
-    Also returns the sample, if it was converted.
-
-    Without functions in `images.function` and `keep`, it is 1.0 if bytes are stored untouched, or
-    if nothing uses the estimate. It is also 1.0 if no image of the sample can be converted. JPEGs
-    that keep their subsampling count with the smaller size that version 0.1 gave them: the estimate
-    decides the number of shards, and so the plan's id.
-
     The sample is converted even if only the price of the run depends on it.
+
+    Returns:
+        - the estimate. Without functions in `images.function` and `keep`, it is 1.0 if bytes are
+          stored untouched, or if nothing uses it. It is also 1.0 if no image of the sample can be
+          converted;
+        - the sample, or None if it was not converted.
     """
     cuts_by_size = settings.shards.count is None and settings.shards.cuts == "even"
     decides = settings.hooks or (settings.images.reencode != "never" and (shown or cuts_by_size))
     if not decides and not shown and summary.references < PRICED_FROM:
         return 1.0, None
-    sample = convert_sample(summary, settings, reuse, as_0_1=True)
+    sample = convert_sample(summary, settings, reuse)
     return growth_of(sample) if decides else 1.0, sample
 
 
@@ -261,7 +229,7 @@ def plan_dataset(
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
-    reuse, notes = find_reusable(run.reuse, describe_settings(settings, recipe))
+    reuse, notes = find_reusable(run.reuse, describe_before_listing(settings, recipe))
     if not summary.problems:
         try:
             growth, sample = estimate_growth(summary, settings, run.preview, reuse)
@@ -270,8 +238,6 @@ def plan_dataset(
     plan = make_plan(summary, selection, settings, recipe, growth)
     if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
         processes = run.processes if summary.references >= run.fewest_for_processes else 1
-        if has_reencoded(sample) and settings.images.subsampling == "auto":
-            sample = convert_sample(summary, settings, reuse)
         with suppress(OSError):  # of the temporary folder
             price = price_run(sample, summary, settings, processes)
     return replace(plan, reuse=reuse, run_notes=notes, price=price)

@@ -456,9 +456,9 @@ def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
 
     The reason is that there are more ranges of hashes, or that others are empty.
     """
-    recipes = [each.plan.recipe for each in (old, new) if each is not None]
-    is_fixed = all(recipe["shards"].get("cuts") == "fixed" for recipe in recipes)
-    if is_fixed and len({recipe["cuts"] for recipe in recipes}) > 1:
+    plans = [each.plan for each in (old, new) if each is not None]
+    is_fixed = all(plan.settings_in_use["shards"].get("cuts") == "fixed" for plan in plans)
+    if is_fixed and len({plan.recipe["cuts"] for plan in plans}) > 1:
         yield (
             "shards have other names than before: there are more ranges of hashes, or others are "
             "empty"

@@ -6,7 +6,7 @@ It also refuses contradictions and idle settings. Each error begins with the YAM
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import yaml
 
@@ -25,15 +25,13 @@ from recordmill.schemas.features import (
 )
 from recordmill.schemas.image_ref import CARRIED, ImageRef
 from recordmill.schemas.rejection import Exclusions
-from recordmill.schemas.setting_fields import leave_out_added
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,
     ExampleLayout,
-    Recipe,
-    as_yaml_dict,
     explain_unstored_boxes,
 )
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.recipe import Recipe, list_changed_settings, list_settings
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.storage.dataset_files import find_marker, version_names
 from recordmill.transforms.inputs.patterns import compile_pattern
@@ -249,23 +247,21 @@ def resolve_settings(
 def make_recipe(
     settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None
 ) -> Recipe:
-    """Returns the values that decide the dataset's bytes, and the text of `config.yaml`.
+    """Makes the recipe of a dataset; `config.yaml` begins with the comment.
 
     The text begins with the comment. Functions have a digest of their code, so changed code makes
     another dataset. The file of `exclude` is replaced by a digest of what it names.
     """
-    functions = {
-        name: {**asdict(each), "code": digest_code(each.function)}
-        for name, each in settings.features.items()
-    }
+    values = list_changed_settings(settings)
+    functions = {name: digest_code(each.function) for name, each in settings.features.items()}
     hooks = {key: digest_code(name) for key, name in settings.hooks.items()}
-    codes = {key: values for key, values in (("functions", functions), ("hooks", hooks)) if values}
-    values = as_yaml_dict(settings, leave_out_added) | codes
+    values |= {key: codes for key, codes in (("functions", functions), ("hooks", hooks)) if codes}
     values.pop("exclude", None)
     if exclusions:
         values["exclude"] = exclusions.digest
-    written = yaml.safe_dump(to_json(as_yaml_dict(settings)), sort_keys=False, allow_unicode=True)
-    return Recipe(values, comment + written)
+    in_use = to_json(list_settings(settings))
+    written = yaml.safe_dump(in_use, sort_keys=False, allow_unicode=True)
+    return Recipe(values, in_use, comment + written)
 
 
 def _check_class_limit(settings: DatasetSettings) -> None:

@@ -204,8 +204,6 @@ def encode_raster(
 def _choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Subsampling:
     if settings.subsampling == "auto":
         return header.upright_subsampling if header else "4:4:4"
-    if settings.subsampling == "by_format":
-        return "4:2:0" if header else "4:4:4"
     return settings.subsampling
 
 

@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.schemas.dataset.file_names import MARKER
-from recordmill.schemas.dataset.marker import PLAN_VERSION
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage import dataset_files
@@ -47,14 +46,14 @@ def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
         LoadError: the split has no images, or the sidecars have no moments or do not match the
             marker.
     """
-    recipe, folder = dataset.require_marker().plan.settings, dataset.folder
+    recipe, folder = dataset.require_marker().plan.for_readers, dataset.folder
     if split not in dataset.splits or not dataset.count(split):
         names = ", ".join(dataset.splits)
         raise LoadError(
             f"{folder} has no images in a split {split}: name one of {names} with --split"
         )
     is_decoded = recipe.images.check != "header" and not recipe.is_raw
-    if not (recipe.images.moments and is_decoded and recipe.plan_version >= PLAN_VERSION):
+    if not (recipe.images.moments and is_decoded and recipe.plan_version >= _MOMENTS_SINCE):
         raise LoadError(
             f"the sidecars of {folder} have no moments of the pixels that a model decodes: "
             "convert it again with --set analyze=true --overwrite"
@@ -99,6 +98,9 @@ RANK_ERROR = 0.001
 images."""
 
 BUCKETS = 100
+_MOMENTS_SINCE = 2
+"""The first plan version whose moments are those of the pixels that a model decodes."""
+
 _ROWS_PER_BATCH = 10_000
 _LOW = (
     2**31
@@ -386,7 +388,7 @@ def analyze_dataset(
     with tempfile.TemporaryDirectory(prefix="recordmill-") as folder:
         built = Path(folder) / "model"
         save_image_model(
-            built, statistics, size, marker.labels, marker.plan.settings.labels.get("catch_all")
+            built, statistics, size, marker.labels, marker.plan.for_readers.labels.get("catch_all")
         )
         dataset_files.publish_transform_fn(built, note, path)
     return Analysis(

@@ -1,7 +1,7 @@
 """Compares two datasets, or a dataset and a folder, by markers and sidecars in bounded memory; shards are not read."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import merge
 from itertools import chain, groupby, islice
@@ -12,6 +12,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, Dataset, Shard
+from recordmill.schemas.dataset.compare_plans import DERIVED, list_differences
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.digests import order_of
@@ -192,20 +193,6 @@ def _compare_alone(
         found.add("added" if side else "removed", key)
 
 
-_DERIVED = frozenset(
-    (
-        "cuts",
-        "feature_schema",
-        "file_names",
-        "format_names",
-        "label_ids",
-        "label_offset",
-        "listing",
-        "split_order",
-    )
-)
-"""Parts of a recipe that follow from the input or from other parts."""
-
 _SELECTION = frozenset(
     (
         "compression",
@@ -239,25 +226,22 @@ def compare_datasets(before: Dataset, after: Dataset) -> Comparison:
 
 def seed_of(marker: Marker) -> int:
     """The seed of the hashes by which a dataset is ordered."""
-    return int(marker.plan.recipe.get("seed", 0))
+    return marker.plan.for_readers.seed
 
 
 def judge_of(old: Marker, new: Marker) -> RowJudge:
     """Makes the judge for the rows of two datasets."""
-    alike = _without(_DERIVED | _SELECTION, old) == _without(_DERIVED | _SELECTION, new)
+    left_out = DERIVED | _SELECTION | {"listing"}
+    alike = not list_differences(old.plan, new.plan, left_out)
     same_ids = all(new.labels.get(name, number) == number for name, number in old.labels.items())
     stores_split = any(entry.field == "split" for entry in new.features.values())
     return RowJudge(alike and same_ids, stores_split)
 
 
-def _without(keys: Set[str], marker: Marker) -> dict[str, Any]:
-    return {key: each for key, each in marker.plan.recipe.items() if key not in keys}
-
-
 def compare_settings(old: Marker, new: Marker) -> list[str]:
     """Differences between settings, versions and class ids, as `key: old -> new`."""
-    one, other = _without(_DERIVED, old), _without(_DERIVED, new)
-    return [*differences(one, other), *differences(dict(old.labels), dict(new.labels), "labels")]
+    changed = list_differences(old.plan, new.plan, DERIVED | {"listing"})
+    return [*changed, *differences(dict(old.labels), dict(new.labels), "labels")]
 
 
 def read_entries(dataset: Dataset, seed: int) -> Iterator[Entry]:

@@ -297,7 +297,7 @@ class Dataset:
     @property
     def notes(self) -> tuple[str, ...]:
         """The conversion's notes and remarks; empty without a marker."""
-        return (*self.marker.notes, *(self.marker.remarks or ())) if self.marker else ()
+        return (*self.marker.notes, *self.marker.remarks) if self.marker else ()
 
     def require_marker(self) -> Marker:
         """The marker.
@@ -604,7 +604,7 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
 def describe_dataset(dataset: Dataset, split: str | Sequence[str]) -> SplitInfo:
     """Like `describe_split`, for a dataset that is already open."""
     marker, names = dataset.require_marker(), dataset.split_names(split)
-    recipe = marker.plan.settings
+    recipe = marker.plan.for_readers
     counts = sum((Counter(marker.splits[name].class_counts) for name in names), Counter[str]())
     return SplitInfo(
         folder=dataset.folder,

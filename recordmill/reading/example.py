@@ -169,7 +169,7 @@ def expect(dataset: Dataset) -> Expectations:
     images = [key for key, feature in features.items() if feature.field == "encoded"]
     keys = {feature.field: key for key, feature in features.items()}
     usual = tuple(key for key in _LABELS if not features or key in features)
-    settings = dataset.marker.plan.settings.images if dataset.marker else ImageRecipe()
+    settings = dataset.marker.plan.for_readers.images if dataset.marker else ImageRecipe()
     return Expectations(
         features=features,
         label_ids=frozenset(dataset.labels.values()),

@@ -138,13 +138,13 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
 def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     """Keys whose hashes are in an index; the seed of the hashes is in its marker."""
     try:
-        recipe = orjson.loads(storage.read_range(storage.join(path.rpartition("/")[0], MARKER)))[
-            "plan"
-        ]["recipe"]
+        marker = storage.read_range(storage.join(path.rpartition("/")[0], MARKER))
+        plan = orjson.loads(marker)["plan"]
+        seed = plan.get("settings", plan["recipe"])["seed"]  # plan version 2 has no settings
         content = storage.read_range(path)
         shards = int.from_bytes(content[8:16], "little")
         hashes = np.frombuffer(content[24 + 40 * shards :], "<u8").reshape(-1, 3)[:, 2]
-        wanted = {order_of(recipe["seed"], key): key for key in exclusions.keys}
+        wanted = {order_of(seed, key): key for key in exclusions.keys}
     except (FileNotFoundError, *FORGED):
         return
     for number in np.intersect1d(hashes, np.array([*wanted], np.uint64)).tolist():

@@ -89,12 +89,12 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        fingerprint = self.dataset.marker.fingerprint if self.dataset.marker else None
+        marker = self.dataset.marker
         return {
             "path": self.dataset.folder,
             "kind": self.dataset.kind,
-            "convention": self.dataset.marker.convention if self.dataset.marker else "",
-            "fingerprint": fingerprint.dataset if fingerprint else "",
+            "convention": marker.convention if marker else "",
+            "fingerprint": marker.fingerprint.dataset if marker else "",
             "scanned": self.scanned,
             "splits": {name: asdict(split) for name, split in self.splits.items()},
             "features": {key: asdict(feature) for key, feature in self.features.items()},

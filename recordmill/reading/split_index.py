@@ -87,10 +87,10 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
         OSError: a file cannot be read.
     """
     marker = dataset.marker
-    if marker and marker.plan.settings.compression != "none":
+    if marker and marker.plan.for_readers.compression != "none":
         raise _compressed(dataset.folder)
-    seed = int(marker.plan.recipe.get("seed", 0)) if marker else None
-    path = storage.join(dataset.folder, marker.index) if marker and marker.index else ""
+    seed = marker.plan.for_readers.seed if marker else None
+    path = storage.join(dataset.folder, marker.index) if marker else ""
     if marker and path and storage.size_of(path) is not None:
         parts = _read_companion(path, marker, shards)
     else:

@@ -75,14 +75,15 @@ def check_marker(
 
 def _contradictions(marker: Marker) -> Iterator[str]:
     """Contradictions between the parts of a marker."""
-    recipe, ledger, settings = marker.plan.recipe, marker.ledger, marker.plan.settings
-    convention = recipe.get("convention")
+    recipe, ledger, settings = marker.plan.recipe, marker.ledger, marker.plan.for_readers
+    in_use = marker.plan.settings_in_use
+    convention = in_use.get("convention")
     stored = to_json(marker)
     for key, here, implied in (
         ("plan.id", marker.plan.id, plan_id_of(recipe)),
         ("features", stored["features"], recipe.get("feature_schema")),
         ("labels", hash_json(marker.labels), recipe.get("label_ids")),
-        ("name", marker.name, recipe.get("name")),
+        ("name", marker.name, in_use.get("name")),
         ("convention", marker.convention, "own" if isinstance(convention, dict) else convention),
     ):
         if implied is not None and here != implied:
@@ -99,11 +100,11 @@ def _contradictions(marker: Marker) -> Iterator[str]:
     labels = Counter(marker.labels_of_images)
     if labels["listed"] * 2 != labels.total():
         yield "labels_of_images does not add up to the number listed"
-    digests = marker.run.digests or {}
-    needed = (*SIDE_FILES, *filter(None, (marker.index, marker.run.file_versions)))
+    digests = marker.run.digests
+    needed = (*SIDE_FILES, marker.index, marker.run.file_versions)
     for name in sorted({*needed, *digests} - {*marker.files}):
         yield f"files lacks {name}"
-    for name in sorted({*marker.files} - {*digests}) if digests else ():
+    for name in sorted({*marker.files} - {*digests}):
         yield f"run.digests lacks {name}"
 
 
@@ -141,7 +142,7 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
     return replace(
         marker,
         splits=splits,
-        fingerprint=marker.fingerprint and Fingerprint.of(by_split),
+        fingerprint=Fingerprint.of(by_split),
         named=marker.named and replace(marker.named, images=named),
         ledger=replace(
             marker.ledger, written=totals.records, rejected=dict(totals.rejected), left_out=left_out
@@ -180,7 +181,7 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
             totals[line["kind"]].add(line.get("count", 2), line["splits"], line["classes"])
     except (OSError, *FORGED):
         return None
-    if not marker.plan.settings.images.near_duplicates:
+    if not marker.plan.for_readers.images.near_duplicates:
         return DuplicateCounts(totals["same_bytes"], None)
     found = marker.duplicates.look_alike
     bits, complete = (found.bits, found.complete) if found else (0, False)
@@ -213,8 +214,8 @@ def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
     """The problems with the marker's companion files, in its order.
 
-    Lists of classes must agree with the marker's labels. Other files are checked by their digests,
-    if the marker has them (`run.digests`).
+    Lists of classes must agree with the marker's labels. Other files are checked by their digests
+    (`run.digests`).
     """
     return filter(
         None, in_parallel(lambda name: _check_side_file(dataset, marker, name), marker.files)
@@ -223,7 +224,7 @@ def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
 
 def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
     path = storage.join(dataset.folder, name)
-    digest = (marker.run.digests or {}).get(name)
+    digest = marker.run.digests.get(name)
     if storage.size_of(path) is None:
         return Finding("missing", "the file is missing", name)
     try:

@@ -261,7 +261,7 @@ class _Reader:
         rows = self.rows if self._check.level != "frames" else []
         number = self._by_offset.get(offset) if rows else None
         row = None if number is None else rows[number]
-        if row is None or row.record is None:
+        if row is None:
             return ""
         with suppress(DecodeError, ValueError):
             if digest_record(bytes(record), self._images if row.rest else {}) == row.record:

@@ -94,7 +94,7 @@ def find_fault(output: str, marker: Marker) -> str:
     """
     expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
     expected |= {shard.sidecar: shard.sidecar_sha256 or None for shard in marker.shards}
-    digests = marker.run.digests or {}
+    digests = marker.run.digests
     expected |= {name: None if name in FOR_PEOPLE else digests.get(name) for name in marker.files}
 
     def check(name: str) -> str:
@@ -258,7 +258,7 @@ def contents_digest(marker: Marker, split: str) -> str:
 
     The plan id is not enough: it stays the same if an image is edited in place.
     """
-    labels = marker.plan.settings.labels.get("catch_all"), marker.labels
+    labels = marker.plan.for_readers.labels.get("catch_all"), marker.labels
     shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
     return hash_json([labels, shards])
 

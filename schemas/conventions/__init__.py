@@ -13,7 +13,7 @@ from typing import ClassVar, Literal
 
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
 from recordmill.schemas.features import Feature, FeatureValueError, Kind, coerce_setting
-from recordmill.schemas.setting_fields import ClassId, Shape, added_setting
+from recordmill.schemas.setting_fields import ClassId, Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,14 +98,14 @@ class Convention:
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
 
     features: Mapping[str, ConventionFeature]
-    title: str = added_setting("the user's own")
+    title: str = "the user's own"
     shard_name: str = SHARD_NAME
-    split_words: Mapping[str, str] = added_setting(default_factory=dict)
+    split_words: Mapping[str, str] = field(default_factory=dict)
     label_offset: ClassId = 0
     label_lines: Literal["id:name", "name"] = "id:name"
-    label_map_file: Literal["", "label_map.pbtxt"] = added_setting("")
-    compression: Literal["none", "gzip"] = added_setting("none")
-    stores: Literal["jpeg", "raw"] = added_setting("jpeg")
+    label_map_file: Literal["", "label_map.pbtxt"] = ""
+    compression: Literal["none", "gzip"] = "none"
+    stores: Literal["jpeg", "raw"] = "jpeg"
     format_names: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

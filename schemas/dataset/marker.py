@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from recordmill.schemas.dataset.file_names import SIDECARS
+from recordmill.schemas.dataset.file_names import SIDECARS, VERSIONS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals, add_hex
 from recordmill.schemas.digests import find_images
@@ -19,11 +19,7 @@ from recordmill.schemas.rejection import Fate
 MARKER_FORMAT = 2
 """Increased when readers of the previous format would misunderstand the file."""
 
-READ_FORMATS = (1, MARKER_FORMAT)
-"""The formats that can be read. Format 1 has no index, and its sidecars have no digests of
-records."""
-
-PLAN_VERSION = 2
+PLAN_VERSION = 3
 """Increased when the same settings and images would give other bytes than before."""
 
 LABEL_FIELDS = frozenset(("label", "label_text"))
@@ -47,8 +43,8 @@ class ImageRecipe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """The settings that readers need; all are in `PlanEntry.recipe`."""
+class ReaderSettings:
+    """The part of a plan that readers need; see `PlanEntry`."""
 
     compression: str
     images: ImageRecipe = field(default_factory=ImageRecipe)
@@ -56,6 +52,7 @@ class Recipe:
     split_order: tuple[str, ...] | None = None
     listing: Mapping[str, Any] = field(default_factory=dict)
     plan_version: int = 0
+    seed: int = 0
 
     @property
     def is_raw(self) -> bool:
@@ -70,17 +67,34 @@ class PlanEntry:
     Attributes:
         id: the first 16 hex digits of the SHA-256 of `recipe` as JSON with sorted keys and no
             spaces.
-        recipe: all settings, the versions of what decodes and encodes images, and a digest of what
-            was listed.
+        recipe: the settings that differ from their defaults, what follows from settings and
+            listing, a digest of what was listed, and the versions of the image libraries.
+        settings: all settings in use, for readers; absent in datasets of plan version 2, whose
+            recipes list them.
     """
 
     id: str
     recipe: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def settings(self) -> Recipe:
-        """The part of the recipe that readers need."""
-        return from_json(Recipe, self.recipe)
+    def settings_in_use(self) -> Mapping[str, Any]:
+        """All settings that the dataset was made with, by their YAML keys."""
+        return self.settings or self.recipe
+
+    @property
+    def version(self) -> int:
+        """The plan version: plans of different versions are never equal."""
+        return int(self.recipe.get("plan_version", 0))
+
+    @property
+    def for_readers(self) -> ReaderSettings:
+        """The part that readers need.
+
+        Raises:
+            MisfitError: it is not as Recordmill writes it.
+        """
+        return from_json(ReaderSettings, {**self.recipe, **self.settings}, "plan.recipe")
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +326,8 @@ class RunEntry:
     images_reused: int = 0
     images_disputed: int | None = None
     notes: tuple[str, ...] | None = None
-    file_versions: str | None = None
-    digests: Mapping[str, str] | None = None
+    file_versions: str = VERSIONS
+    digests: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +388,7 @@ class Marker:
     """`recordmill.json`.
 
     Attributes:
-        format: the format's version, 1 or 2. The key is `recordmill`.
+        format: the format's version. The key is `recordmill`.
         name: the setting `name`; empty if it is not set.
         plan: what decides the dataset's bytes.
         convention: the convention's name; `own` for one that the settings declare.
@@ -382,7 +396,7 @@ class Marker:
         features: the features of records, by their keys in the Example.
         labels: class ids by class name.
         splits: by name, in the order of the settings.
-        fingerprint: identifies the records; absent in datasets of format 1.
+        fingerprint: identifies the records.
         ledger: what happened to everything that was listed.
         named: absent if no file names images.
         boxes: boxes by outcome; absent if there are none.
@@ -396,9 +410,9 @@ class Marker:
         input_bytes: bytes of the sources of all records.
         output_bytes: bytes of all shards.
         files: paths of all files besides shards, their sidecars and the marker.
-        index: path of the index; absent in datasets of format 1.
+        index: path of the index.
         notes: notes of the conversion, for people.
-        remarks: observations that are worth a look; absent in datasets of older versions.
+        remarks: observations that are worth a look.
         about: what people want to know of the dataset; absent if the settings say nothing.
         run: the run that published the dataset.
     """
@@ -411,7 +425,7 @@ class Marker:
     features: Mapping[str, FeatureEntry]
     labels: Mapping[str, int]
     splits: Mapping[str, SplitEntry]
-    fingerprint: Fingerprint | None = None
+    fingerprint: Fingerprint
     ledger: Ledger
     named: NamedImages | None = None
     boxes: Mapping[str, int] | None = None
@@ -424,9 +438,9 @@ class Marker:
     input_bytes: int
     output_bytes: int
     files: tuple[str, ...]
-    index: str | None = None
+    index: str
     notes: tuple[str, ...]
-    remarks: tuple[str, ...] | None = None
+    remarks: tuple[str, ...] = ()
     about: About | None = None
     run: RunEntry = field(default_factory=RunEntry)
 
@@ -438,13 +452,13 @@ class Marker:
             MisfitError: it is not a marker, or one of another format; the message says why.
         """
         form = value.get("recordmill") if isinstance(value, dict) else None
-        if type(form) is int and form not in READ_FORMATS:
+        if type(form) is int and form != MARKER_FORMAT:
             raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
         marker = from_json(cls, value)
         for key in ("recordmill", "run"):
             if key not in value:
                 raise MisfitError(key, "is missing")
-        from_json(Recipe, marker.plan.recipe, "plan.recipe")
+        _ = marker.plan.for_readers  # raises if it cannot be read
         return marker
 
     @property

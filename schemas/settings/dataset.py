@@ -4,11 +4,11 @@
 """
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from operator import attrgetter
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 
@@ -23,7 +23,6 @@ from recordmill.schemas.setting_fields import (
     Percent,
     PositiveShare,
     Share,
-    added_setting,
 )
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings
@@ -141,7 +140,7 @@ class ShardSettings:
     size: int | str = "128MiB"
     count: AtLeastOne | None = None
     name: str | None = None
-    cuts: Literal["even", "fixed"] = added_setting("even")
+    cuts: Literal["even", "fixed"] = "even"
 
     def __post_init__(self) -> None:
         """Raises ValueError if a setting is impossible."""
@@ -357,7 +356,7 @@ class DatasetSettings:
     source: SourceSettings
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    exclude: str = added_setting("")
+    exclude: str = ""
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
@@ -371,16 +370,16 @@ class DatasetSettings:
     index_files: bool = False
     seed: int = 0
     limit: AtLeastOne | None = None
-    limit_per_class: AtLeastOne | None = added_setting(None)
-    keep: KeepSettings = added_setting(default_factory=KeepSettings)
+    limit_per_class: AtLeastOne | None = None
+    keep: KeepSettings = field(default_factory=KeepSettings)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
-    expect: Contract = added_setting(default_factory=Contract)
+    expect: Contract = field(default_factory=Contract)
     analyze: bool = False
     report: bool = True
-    licence: str = added_setting("")
-    creator: str = added_setting("")
-    version: str = added_setting("")
-    citation: str = added_setting("")
+    licence: str = ""
+    creator: str = ""
+    version: str = ""
+    citation: str = ""
 
     def __post_init__(self) -> None:
         """Raises ValueError if a setting is impossible, whatever the others are."""
@@ -474,33 +473,6 @@ class DatasetSettings:
             else attrgetter(key)(DatasetSettings(source=type(self.source)()))
         )
         return bool(attrgetter(key)(self) != default)
-
-
-def as_yaml_dict(
-    settings: DatasetSettings, as_plain: Callable[[Any], dict[str, Any]] = asdict
-) -> dict[str, Any]:
-    """Returns the settings as plain values by `as_plain`, in the shape of their YAML.
-
-    Settings that have no effect are left out.
-    """
-    plain = as_plain(settings)
-    plain["source"] = {"kind": settings.source.kind, **plain["source"]}
-    if settings.splits.given:
-        del plain["splits"]["fractions"]
-    return plain
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """A dataset's settings as text and plain values.
-
-    Attributes:
-        values: what decides the dataset's bytes.
-        config_text: all of them as YAML: the content of `config.yaml`.
-    """
-
-    values: Mapping[str, Any]
-    config_text: str = ""
 
 
 @dataclass(frozen=True)

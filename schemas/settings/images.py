@@ -6,8 +6,6 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
-from recordmill.schemas.setting_fields import added_setting
-
 Format = Literal["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIC"]
 
 FORMATS: tuple[Format, ...] = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
@@ -44,7 +42,7 @@ class Resize:
     """
 
     longest: _Side | None = None
-    shortest: _Side | None = added_setting(None)
+    shortest: _Side | None = None
     exact: tuple[_Side, _Side] | None = None
     fit: Literal["crop", "pad"] = "crop"
 
@@ -89,8 +87,7 @@ class ImageSettings:
         subsampling: chroma subsampling of re-encoded JPEGs: 4:4:4 keeps all colours, 4:2:0 takes
             the least space. `auto` keeps the subsampling of a JPEG, and uses 4:4:4 for other
             formats, where 4:2:0 would change the mean colour of drawings and small images by up to
-            47 of 255. `by_format` is the `auto` of version 0.1: 4:2:0 for JPEGs and 4:4:4 for other
-            formats.
+            47 of 255.
         grayscale: `keep` stores grayscale images with one channel; `expand` repeats it three times.
         background: red, green, blue (0 to 255) that replace transparency and surround padded
             images.
@@ -120,14 +117,14 @@ class ImageSettings:
     store: Literal["auto", "jpeg", "png", "raw"] = "auto"
     reencode: Literal["auto", "when_needed", "always", "never"] = "auto"
     quality: Annotated[int, Interval(ge=1, le=100)] = 95
-    subsampling: Literal["auto", "by_format", "4:4:4", "4:2:2", "4:2:0"] = "auto"
+    subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"] = "auto"
     grayscale: Literal["keep", "expand"] = "keep"
     background: tuple[_Channel, _Channel, _Channel] = (255, 255, 255)
     resize: Resize | None = None
     moments: bool = False
     near_duplicates: bool | Literal["together"] = False
-    function: str | None = added_setting(None)
-    metadata: Literal["keep", "strip", "orientation"] = added_setting("keep")
+    function: str | None = None
+    metadata: Literal["keep", "strip", "orientation"] = "keep"
 
     def __post_init__(self) -> None:
         """Raises ValueError if settings contradict each other."""

@@ -140,11 +140,6 @@ def _images() -> list[Case]:
         case("images_subsampling_420", of.formats, "images.subsampling='4:2:0'"),
         case("images_subsampling_422", of.formats, "images.subsampling='4:2:2'"),
         case("images_subsampling_444", of.formats, "images.subsampling='4:4:4'"),
-        case(
-            "images_subsampling_by_format",
-            of.formats,
-            "images={subsampling: by_format, reencode: when_needed, quality: 60}",
-        ),
         case("images_store_png", of.formats, "images.store=png"),
         case("images_store_raw", of.formats, "images={store: raw, grayscale: expand}"),
         case("images_resize_longest", of.formats, "images.resize={longest: 20}"),

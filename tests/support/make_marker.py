@@ -25,6 +25,7 @@ def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[st
         "plan": {
             "id": changed.pop("plan_id", "p"),
             "recipe": {"compression": "none", **(recipe or {})},
+            "settings": {},
         },
         "convention": "default",
         "unit": "image",
@@ -37,7 +38,10 @@ def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[st
         "input_bytes": 0,
         "output_bytes": 0,
         "files": [],
+        "index": "records.index",
+        "fingerprint": {"dataset": "0", "splits": {}, "classes": {}},
         "notes": [],
+        "remarks": [],
         "run": {},
         **changed,
     }

@@ -8,7 +8,7 @@ import pytest
 from make_marker import marker_json
 
 from recordmill import storage
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.marker import PLAN_VERSION, Marker, PlanEntry
 from recordmill.storage.dataset_files import find_fault, find_marker
 from recordmill.transforms.claim_output import (
     Leftover,
@@ -45,7 +45,7 @@ RECIPE = {"seed": 1, "images": {"quality": 95}, "compression": "none"}
 
 
 def decide(state, plan_id="aaa", overwrite=False):
-    return decide_action(state, plan_id, RECIPE, overwrite)
+    return decide_action(state, PlanEntry(plan_id, RECIPE), overwrite)
 
 
 @pytest.fixture
@@ -145,9 +145,8 @@ def leave(output, plan, records=(), **files):
     staging = output / f".staging-{plan}"
     staging.mkdir(parents=True)
     for number, count in enumerate(records):
-        (staging / f"train-{number:05d}.done.json").write_text(
-            json.dumps({"report": {"records": count}})
-        )
+        note = {"plan_version": PLAN_VERSION, "report": {"records": count}}
+        (staging / f"train-{number:05d}.done.json").write_text(json.dumps(note))
     for name, content in files.items():
         (staging / name.replace("_", ".")).write_text(content)
 
@@ -166,8 +165,9 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
         **{"x.done.json": "{"},
         **{"y.done.json": '{"report": {}}'},
     )
+    leave(dataset, "version", **{"x.done.json": '{"plan_version": 2, "report": {"records": 5}}'})
     state = read_output(str(dataset), "zzz")
-    names = ("aaa", "empty", "finished", "nothing", "one", "rejected", "torn")
+    names = ("aaa", "empty", "finished", "nothing", "one", "rejected", "torn", "version")
     shards = {"finished": 3, "one": 1}
     assert state.leftovers == tuple(
         Leftover(f".staging-{name}", shards=shards.get(name, 0)) for name in names
@@ -186,6 +186,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
         f"{dataset}/.staging-one stays, with 1 finished shard {stays}",
         gone.format("rejected"),
         gone.format("torn"),
+        gone.format("version"),
     ]
     assert [path.name for path in sorted(dataset.glob(".staging-*"))] == [
         ".staging-finished",
@@ -392,7 +393,7 @@ NEWER = [
 @pytest.mark.parametrize("content", ["{}", "[]", '"a"', "{", *NEWER])
 def test_a_marker_that_cannot_be_understood_is_refused_in_a_sentence(tmp_path, content):
     (tmp_path / "recordmill.json").write_text(content)
-    action, sentence = decide_action(read_output(str(tmp_path), "aaa"), "aaa", {}, overwrite=True)
+    action, sentence = decide(read_output(str(tmp_path), "aaa"), overwrite=True)
     advice = "choose another output, or delete that folder"
     assert (action, sentence) == ("refuse", f"{tmp_path}/recordmill.json cannot be read: {advice}")
 

@@ -7,11 +7,9 @@ from make_settings import make_settings
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
-from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.plan_shards import (
     convert_sample,
     growth_of,
-    has_reencoded,
     predict_seconds,
     price_run,
 )
@@ -79,10 +77,3 @@ def test_gzip_is_part_of_the_price(pictures):
         for each in (SETTINGS, packed)
     )
     assert gzip < plain
-
-
-def test_jpegs_lose_their_sampling_only_where_sizes_are_estimated_as_in_version_0_1(pictures):
-    summary = summary_of(pictures(6))
-    always = make_settings(splits=SETTINGS.splits, images=ImageSettings(reencode="always"))
-    assert has_reencoded(convert_sample(summary, always))
-    assert not has_reencoded(convert_sample(summary, SETTINGS))

@@ -6,7 +6,7 @@ Notes on classes that are probably not the intended ones are made before anythin
 import math
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, Self
 
@@ -15,12 +15,13 @@ import orjson
 from recordmill import storage
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json, to_json
-from recordmill.schemas.dataset.marker import PLAN_VERSION, About, plan_id_of
+from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
 from recordmill.schemas.errors import Price
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
-from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, Recipe
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
@@ -155,6 +156,7 @@ class Plan:
         summary: what was listed, without its histograms.
         notes: messages for the user: what was lowered, moved or guessed.
         recipe: everything that the plan id stands for.
+        settings: all settings in use.
         config_text: the settings as YAML: the content of `config.yaml`.
         about: a description of the dataset for people.
         estimated_bytes: expected size of the files, by split.
@@ -177,6 +179,7 @@ class Plan:
     summary: Summary = field(default_factory=Summary)
     notes: list[str] = field(default_factory=list)
     recipe: dict[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
     config_text: str = ""
     about: About = field(default_factory=About)
     estimated_bytes: dict[str, int] = field(default_factory=dict)
@@ -187,6 +190,11 @@ class Plan:
     reuse: tuple[ReusableDataset, ...] = ()
     run_notes: list[str] = field(default_factory=list)
     price: Price | None = field(default=None, compare=False)
+
+    @property
+    def entry(self) -> PlanEntry:
+        """The plan as the marker describes it."""
+        return PlanEntry(self.plan_id, self.recipe, self.settings)
 
     @property
     def staging(self) -> str:
@@ -253,6 +261,7 @@ def make_plan(
     )
     references = summary.references + summary.rejected.total() + summary.left_out.total()
     plan.recipe["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
+    plan.settings = recipe.settings
     plan.plan_id, plan.summary = plan_id_of(plan.recipe), _without_histograms(summary)
     return replace(plan, action="fail", sentence=problem) if problem else plan
 
@@ -310,17 +319,15 @@ def describe_settings(
 
     Args:
         settings: what the dataset is.
-        recipe: the settings as plain values.
+        recipe: the settings that differ from their defaults.
         label_ids: the digest of the class ids, once they are known.
         cuts: the digest of the first hashes of all shards, once they are known.
     """
     kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE_PLAN_ID}
-    plain: dict[str, Any] = orjson.loads(
-        orjson.dumps(kept)
-    )  # lists for tuples, as in the marker to compare
-    plain.get("source", {}).pop(
-        "root", None
-    )  # only a location: the same images are the same dataset anywhere
+    # Lists instead of tuples, as in a marker, to compare with one.
+    plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))
+    # Only a location: the same images are the same dataset anywhere.
+    plain["source"].pop("root", None)
     versions = imaging_versions(settings.images.formats)
     if settings.compression == "gzip":
         versions["zlib"] = zlib.ZLIB_RUNTIME_VERSION
@@ -337,6 +344,11 @@ def describe_settings(
         "plan_version": PLAN_VERSION,
         "versions": versions,
     }
+
+
+def describe_before_listing(settings: DatasetSettings, recipe: Recipe) -> PlanEntry:
+    """Describes a plan as far as it is known before anything is listed; it has no id yet."""
+    return PlanEntry("", describe_settings(settings, recipe), recipe.settings)
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:

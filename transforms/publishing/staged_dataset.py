@@ -47,7 +47,6 @@ from recordmill.schemas.dataset.marker import (
     Ledger,
     Marker,
     NamedImages,
-    PlanEntry,
     RunEntry,
     ShardEntry,
     SplitEntry,
@@ -143,7 +142,7 @@ def build_marker(
     boxes = balance_boxes(plan.summary, finished)
     return Marker(
         name=settings.name,
-        plan=PlanEntry(plan.plan_id, plan.recipe),
+        plan=plan.entry,
         convention=settings.convention if isinstance(settings.convention, str) else "own",
         unit=settings.unit,
         features=feature_schema(layout.features),

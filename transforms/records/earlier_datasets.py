@@ -11,6 +11,7 @@ import struct
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import repeat
 from threading import Lock
@@ -24,9 +25,10 @@ from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.prepare import holds_position
 from recordmill.schemas.dataset import record_index
+from recordmill.schemas.dataset.compare_plans import explain_version, list_differences
 from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
-from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
-from recordmill.schemas.dataset.marker import Marker, ShardEntry
+from recordmill.schemas.dataset.json_values import hash_json, to_json
+from recordmill.schemas.dataset.marker import Marker, PlanEntry, ShardEntry
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import digest_parts, order_of, source_digest_of, take_image
@@ -45,7 +47,7 @@ _PLACING = frozenset({
 })  # fmt: skip
 """Parts of a recipe that decide which images there are and where they go, but not their records."""
 
-_DECISIVE = ("images", "decode", "keep", "features", "versions", "plan_version")
+_DECISIVE = ("images", "decode", "keep", "versions")
 """Parts of a recipe that decide whether and how an image is stored, and what its row says about its
 pixels."""
 
@@ -169,7 +171,7 @@ class EarlierRecord(NamedTuple):
 
 
 def find_reusable(
-    folders: Iterable[str], recipe: Mapping[str, Any]
+    folders: Iterable[str], plan: PlanEntry
 ) -> tuple[tuple[ReusableDataset, ...], list[str]]:
     """Finds the datasets whose records or images can be reused.
 
@@ -177,20 +179,20 @@ def find_reusable(
 
     Args:
         folders: datasets, or outputs without one so far.
-        recipe: see `describe_settings`.
+        plan: the plan of the new dataset, as far as it is known before listing.
     """
-    new, usable, notes = to_json(find_decisive(recipe)), [], []
+    new, usable, notes = to_json(find_decisive(plan.recipe)), [], []
     for folder in folders:
         marker = find_marker(folder)
         if marker is None:
             continue
         old = find_decisive(marker.plan.recipe)
-        obstacle = _find_obstacle(marker, old, new)
-        if marker.index is None or (obstacle and differences(old, new)):
+        obstacle = _find_obstacle(marker, plan)
+        if obstacle and old != new:
             notes.append(f"no image of {folder} could be reused: {obstacle}")
         else:
             same_files = all(
-                marker.plan.recipe.get(key) == recipe.get(key)
+                marker.plan.recipe.get(key) == plan.recipe.get(key)
                 for key in ("compression", "versions")
             )
             same_source = old.get("source") == new["source"]
@@ -200,17 +202,15 @@ def find_reusable(
     return tuple(usable), notes
 
 
-def _find_obstacle(marker: Marker, old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
-    """Why the images of a dataset cannot be stored in new records; the empty string if they can."""
-    if marker.index is None:
-        return "it has format 1; the dataset that this run makes can be reused"
-    if new["features"] or new.get("functions") or new.get("hooks"):
+def _find_obstacle(marker: Marker, plan: PlanEntry) -> str:
+    """Returns why a dataset's images cannot be stored in new records; an empty string if they can."""
+    if marker.plan.version != plan.version:
+        return explain_version(marker.plan, plan)
+    if any(map(plan.recipe.get, ("features", "functions", "hooks"))):
         return "the settings call functions"
-    changed = [
-        each
-        for key in _DECISIVE
-        for each in differences(old.get(key) or {}, new.get(key) or {}, key)
-    ]
+    old, new = (replace(each, recipe=find_decisive(each.recipe)) for each in (marker.plan, plan))
+    left_out = {*old.recipe, *new.recipe} - {*_DECISIVE}
+    changed = list_differences(old, new, left_out)
     return ", ".join(changed) or ("" if marker.images else "its records have no images")
 
 
@@ -383,10 +383,10 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
             return (), ()
         entries, compression, images = (
             record_index.list_shards(marker),
-            marker.plan.settings.compression,
+            marker.plan.for_readers.compression,
             marker.images,
         )
-        head, index = record_index.pack_head(entries), marker.index or ""
+        head, index = record_index.pack_head(entries), marker.index
         with _noting_damage(damaged, folder, index) as path, storage.open_to_read(path) as file:
             is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
             for entry in entries:  # all places of a large dataset at once would take gigabytes
@@ -394,12 +394,8 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
                 edges.append(
                     (int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little"))
                 )
-            found = digest.hexdigest()  # which the markers of older datasets lack
-            if (
-                not is_whole
-                or file.read(1)
-                or (marker.run.digests or {}).get(index, found) != found
-            ):
+            is_listed = marker.run.digests.get(index) == digest.hexdigest()
+            if not is_whole or file.read(1) or not is_listed:
                 raise ValueError(index)
             borders = {
                 entries.index(split.shards[0]) for split in marker.splits.values() if split.shards

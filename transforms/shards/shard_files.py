@@ -33,7 +33,7 @@ from recordmill import storage
 from recordmill.imaging import prepare_image
 from recordmill.imaging.before_and_after import draw_before_and_after
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
-from recordmill.schemas.dataset.marker import MARKER_FORMAT, ShardEntry
+from recordmill.schemas.dataset.marker import MARKER_FORMAT, PLAN_VERSION, ShardEntry
 from recordmill.schemas.dataset.side_files import ChangeExample, SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import add_digests, digest_of, order_of, version_digest_of
@@ -290,7 +290,12 @@ class WrittenShard:
             report.damaged = tuple(sorted(self._damaged))
             kept = to_json(report)
             del kept["contents"]  # they are a column
-            note = {"format": MARKER_FORMAT, "fingerprint": list(self._mark), "report": kept}
+            note = {
+                "format": MARKER_FORMAT,
+                "plan_version": PLAN_VERSION,
+                "fingerprint": list(self._mark),
+                "report": kept,
+            }
             storage.write_file(self._path("done.json"), orjson.dumps(note))
         report.contents, report.milliseconds = (
             bytes(self._columns["contents"]),

@@ -352,7 +352,7 @@ def make_thumbnails(dataset: Dataset, places: Sequence[Place], side: int = SIDE)
     keys = {feature.field: feature.key for feature in dataset.features}
     if "encoded" not in keys:
         return [""] * len(places)
-    is_packed = dataset.marker is not None and dataset.marker.plan.settings.compression != "none"
+    is_packed = dataset.marker is not None and dataset.marker.plan.for_readers.compression != "none"
 
     def make(place: Place) -> str:
         shard, row = place

@@ -165,7 +165,7 @@ def _read_data(folder: str, marker: Marker) -> ReportData:
         return from_json(
             ReportData, orjson.loads(storage.read_range(storage.join(folder, REPORT_DATA)))
         )
-    return ReportData(tuple(map(Remark, marker.remarks or ())))
+    return ReportData(tuple(map(Remark, marker.remarks)))
 
 
 def _worst_groups(dataset: Dataset) -> list[DuplicateGroup]:

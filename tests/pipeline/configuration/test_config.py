@@ -10,7 +10,7 @@ from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import BOX_FIELDS
-from recordmill.schemas.settings.dataset import as_yaml_dict
+from recordmill.schemas.settings.recipe import list_settings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.source import load_source
 
@@ -299,7 +299,7 @@ def test_an_override_below_a_value(tmp_path):
 
 def test_settings_are_plain_values_in_the_shape_of_the_yaml():
     source = FilenameLabels(features_from={})
-    plain = as_yaml_dict(make_settings(source=source))
+    plain = list_settings(make_settings(source=source))
     assert plain["source"] == {
         "kind": "filename_labels",
         "pattern": source.pattern,
@@ -356,7 +356,7 @@ GIVEN = "splits.from_folders={train: train, val: validation}"
 def test_given_splits_need_no_fractions(config, tmp_path):
     settings = load_settings(config, [GIVEN]).settings
     assert settings.splits.names == ("train", "validation")
-    assert "fractions" not in as_yaml_dict(settings)["splits"]
+    assert "fractions" not in list_settings(settings)["splits"]
     (tmp_path / "stored.yaml").write_text(make_recipe(settings).config_text)
     assert load_settings(str(tmp_path / "stored.yaml"), []).settings == settings
 

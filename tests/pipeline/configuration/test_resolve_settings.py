@@ -340,17 +340,17 @@ def test_the_recipe_and_the_text_hold_the_settings_as_they_are_written():
     recipe = make_recipe(make_settings(seed=3, include=("*.jpg",)), "# why\n")
     assert recipe.config_text.startswith("# why\nname: ''\nsource:\n  kind: class_folders\n")
     assert yaml.safe_load(recipe.config_text)["include"] == ["*.jpg"]
-    assert (recipe.values["seed"], recipe.values["images"]["reencode"]) == (3, "when_needed")
+    assert recipe.values == {
+        "source": {"kind": "class_folders"},
+        "include": ("*.jpg",),
+        "seed": 3,
+    }
+    assert yaml.safe_load(recipe.config_text) == recipe.settings
+    assert recipe.settings["images"]["quality"] == 95
 
 
 def test_a_function_has_the_digest_of_its_code_in_the_recipe():
     settings = make_settings(features={"colour": FeatureFunction(function="mean_std")})
-    function = {
-        "function": "mean_std",
-        "type": None,
-        "shape": None,
-        "of": None,
-        "meaning": "",
-        "code": "",
-    }
-    assert make_recipe(settings).values["functions"] == {"colour": function}
+    recipe = make_recipe(settings)
+    assert recipe.values["features"] == {"colour": {"function": "mean_std"}}
+    assert recipe.values["functions"] == {"colour": ""}

@@ -103,6 +103,8 @@ def test_a_marker_is_written_as_it_was_read():
         "finished": "",
         "shards_reused": 0,
         "images_reused": 0,
+        "file_versions": "records.versions",
+        "digests": {},
     }
     del stored["something"]
     assert to_json(Marker.from_json(stored)) == stored

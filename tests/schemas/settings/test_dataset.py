@@ -5,9 +5,10 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelSettings
-from recordmill.schemas.settings.dataset import DatasetSettings, SplitSettings, as_yaml_dict
+from recordmill.schemas.settings.dataset import DatasetSettings, SplitSettings
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageSettings, Resize
+from recordmill.schemas.settings.recipe import list_settings
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.table import Table
@@ -70,9 +71,9 @@ def test_settings_as_yaml_name_their_source_and_leave_out_what_has_no_say():
     given = DatasetSettings(
         source=ClassFolders(), splits=SplitSettings(from_folders={"a": "train"})
     )
-    assert as_yaml_dict(given)["source"] == {"kind": "class_folders", "class_from": "first_folder"}
-    assert "fractions" not in as_yaml_dict(given)["splits"]
-    assert as_yaml_dict(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {
+    assert list_settings(given)["source"] == {"kind": "class_folders", "class_from": "first_folder"}
+    assert "fractions" not in list_settings(given)["splits"]
+    assert list_settings(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {
         "train": 0.9,
         "test": 0.1,
     }

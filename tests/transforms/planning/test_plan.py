@@ -22,9 +22,9 @@ from recordmill.schemas.settings.dataset import (
     RejectionLimits,
     ShardSettings,
     SplitSettings,
-    as_yaml_dict,
 )
 from recordmill.schemas.settings.feature_function import FeatureFunction
+from recordmill.schemas.settings.recipe import list_settings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.planning import plan as plan_module
@@ -297,7 +297,7 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 def test_every_other_setting_is_among_those():
     # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
     # In place of `exclude` it has a digest of what the file names.
-    assert {*CHANGED, "decode", "exclude", *OUTSIDE_PLAN_ID} == set(as_yaml_dict(BASE))
+    assert {*CHANGED, "decode", "exclude", *OUTSIDE_PLAN_ID} == set(list_settings(BASE))
 
 
 def test_the_plan_id_does_not_change_with_limits_on_rejects():

@@ -38,6 +38,8 @@ EMPTY_RUN = {
     "finished": "",
     "shards_reused": 0,
     "images_reused": 0,
+    "file_versions": "records.versions",
+    "digests": {},
 }
 ZERO = "0" * 64
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
@@ -133,7 +135,7 @@ def test_the_marker_is_exact():
     assert built == {
         "recordmill": 2,
         "name": "pets",
-        "plan": {"id": "id", "recipe": {"seed": 0}},
+        "plan": {"id": "id", "recipe": {"seed": 0}, "settings": {}},
         "convention": "default",
         "unit": "image",
         "features": to_json(feature_schema(ExampleLayout(SETTINGS).features)),
@@ -153,6 +155,7 @@ def test_the_marker_is_exact():
         "fingerprint": {"dataset": ZERO, "splits": {"train": ZERO, "test": ZERO}, "classes": {}},
         "index": "records.index",
         "notes": ["a note"],
+        "remarks": [],
         "run": EMPTY_RUN,
     }
 
@@ -236,6 +239,7 @@ def test_an_outcome_repeats_the_numbers():
         "duplicates": DUPLICATES_STORED,
         "input_bytes": 200,
         "output_bytes": 600,
+        "remarks": [],
     }
 
 

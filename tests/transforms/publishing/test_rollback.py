@@ -5,6 +5,7 @@ import pytest
 from make_marker import marker_json
 
 from recordmill import storage
+from recordmill.schemas.dataset.marker import PlanEntry
 from recordmill.transforms.claim_output import decide_action, read_output
 from recordmill.transforms.publishing.staged_dataset import publish_staged, roll_back
 
@@ -21,6 +22,8 @@ RUN = {
     "finished": "",
     "shards_reused": 0,
     "images_reused": 0,
+    "file_versions": "records.versions",
+    "digests": {},
 }
 MARKER = marker_json(splits={"train": {}}, run=RUN)
 
@@ -52,7 +55,9 @@ def test_what_was_published_goes_back_and_is_unfinished_work(tmp_path, tree):
     roll_back(str(tmp_path), "p")
     assert tree(tmp_path) == {"NOTES.txt": b"mine", **PARTS}
     assert not (tmp_path / "sidecars").exists()
-    assert decide_action(read_output(str(tmp_path), "p"), "p", {}, False) == ("convert", "")
+    assert decide_action(
+        read_output(str(tmp_path), "p"), PlanEntry("p", {"compression": "none"}), False
+    ) == ("convert", "")
 
 
 def test_files_and_folders_of_others_stay(tmp_path, tree):

@@ -9,7 +9,7 @@ from make_marker import marker_json
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.marker import Marker, PlanEntry
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import contents_digest
 from recordmill.transforms.claim_output import decide_action, read_output
@@ -25,7 +25,15 @@ NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new sa
 PLANS = ["", "old", "new"]
 """Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of
 unread files."""
-RUN = {"inputs": {}, "versions": "", "finished": "", "shards_reused": 0, "images_reused": 0}
+RUN = {
+    "inputs": {},
+    "versions": "",
+    "finished": "",
+    "shards_reused": 0,
+    "images_reused": 0,
+    "file_versions": "records.versions",
+    "digests": {},
+}
 SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 
@@ -96,7 +104,7 @@ def test_a_cut_at_any_step_is_repaired_by_the_next_run(tmp_path, tree, cut_after
             seen.add("old")
             assert after == before
         state = read_output(str(output), "new")
-        action, _ = decide_action(state, "new", {}, False)
+        action, _ = decide_action(state, PlanEntry("new", {"compression": "none"}), False)
         if action == "finish":
             assert to_json(publish_staged(str(output), "new")) == described("new", NEW)
         else:  # cut while the last of staging was deleted
@@ -253,7 +261,10 @@ def test_a_move_that_fails_leaves_nothing_of_a_dataset(tmp_path, tree, monkeypat
         assert os.listdir(output) == [".staging-new"]
         assert staged(output) == whole
         state = read_output(str(output), "new")
-        assert decide_action(state, "new", {}, False) == ("convert", "")
+        assert decide_action(state, PlanEntry("new", {"compression": "none"}), False) == (
+            "convert",
+            "",
+        )
     assert len(calls) < fails
     assert fails == len(whole) + 3  # the marker is written and moved too
 
@@ -269,7 +280,9 @@ def test_a_switch_that_nothing_can_be_taken_back_from_is_finished_by_the_next_ru
             failing_from(patch, fails, 1000)
             with pytest.raises(OSError, match="Input/output error"):
                 publish_staged(str(output), "new")
-        action, _ = decide_action(read_output(str(output), "new"), "new", {}, False)
+        action, _ = decide_action(
+            read_output(str(output), "new"), PlanEntry("new", {"compression": "none"}), False
+        )
         assert action == ("finish" if fails > 1 else "convert")
         if action == "finish":
             publish_staged(str(output), "new")

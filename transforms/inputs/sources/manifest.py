@@ -21,7 +21,6 @@ from recordmill.schemas.image_ref import (
     boxes_of,
 )
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
 from recordmill.transforms.inputs.named_files import key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
@@ -218,7 +217,7 @@ class Manifest(TableFormat, Source):
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
     unlabelled: Literal["reject", "keep"] = "reject"
-    split: str = added_setting("")
+    split: str = ""
 
     other_files: ClassVar[str] = "taken_only_by_name"
     split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)

@@ -17,7 +17,6 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
@@ -56,7 +55,7 @@ class Voc(AnnotationSource):
     """
 
     images: str = "JPEGImages"
-    sets: str = added_setting("")
+    sets: str = ""
 
     @classmethod
     def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:

@@ -17,7 +17,6 @@ import yaml
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_PATTERNS,
@@ -76,10 +75,10 @@ class Yolo(AnnotationSource):
     """
 
     names: tuple[str, ...] = ()
-    other_shapes: Literal["enclose", "drop", "reject"] = added_setting("enclose")
-    lines: Literal["auto", "boxes"] = added_setting("auto")
-    kpt_shape: tuple[int, ...] = added_setting(())
-    text_files: Literal["labels", "beside"] = added_setting("labels")
+    other_shapes: Literal["enclose", "drop", "reject"] = "enclose"
+    lines: Literal["auto", "boxes"] = "auto"
+    kpt_shape: tuple[int, ...] = ()
+    text_files: Literal["labels", "beside"] = "labels"
 
     gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "read_only_with_images"

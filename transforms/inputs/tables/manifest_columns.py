@@ -15,7 +15,6 @@ import orjson
 
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.setting_fields import added_setting
 from recordmill.transforms.inputs.class_names import LONGEST_NAME
 from recordmill.transforms.inputs.tables.cells import bad_row
 
@@ -282,13 +281,13 @@ class Columns:
     boxes: str = ""
     box_labels: str = ""
     objects: str = ""
-    xmin: str = added_setting("")
-    ymin: str = added_setting("")
-    xmax: str = added_setting("")
-    ymax: str = added_setting("")
-    box_label: str = added_setting("")
-    width: str = added_setting("")
-    height: str = added_setting("")
+    xmin: str = ""
+    ymin: str = ""
+    xmax: str = ""
+    ymax: str = ""
+    box_label: str = ""
+    width: str = ""
+    height: str = ""
 
     def named(self) -> Iterator[tuple[str, str]]:
         """(YAML key, column) of each named column."""

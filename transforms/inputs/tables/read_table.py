@@ -18,7 +18,6 @@ import pyarrow as pa
 from recordmill import storage
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ImageRef, Notice
-from recordmill.schemas.setting_fields import added_setting
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.storage.tfrecord_file import StoredFile
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
@@ -252,7 +251,7 @@ class TableFormat:
     delimiter: str = ""
     quote: str = '"'
     encoding: str = "utf-8"
-    blanks: Literal["auto", "keep", "skip"] = added_setting("auto")
+    blanks: Literal["auto", "keep", "skip"] = "auto"
 
     def check_format(self) -> None:
         """Raises ValueError if the format is invalid."""

@@ -80,7 +80,7 @@ def reading_snippet(marker: Marker) -> str:
     label = keys.get("label") or keys.get("labels") or keys.get("label_text")
     filled = [name for name, split in marker.splits.items() if split.records]
     return load_template(__package__, "reading.py.jinja", literal=_literal).render(
-        settings=marker.plan.settings,
+        settings=marker.plan.for_readers,
         split="train" if "train" in filled or not filled else filled[0],
         features=marker.example_features,
         keys=keys,

@@ -3,6 +3,7 @@ from dataclasses import replace
 
 from make_settings import make_settings
 
+from recordmill.schemas.dataset.marker import PlanEntry
 from recordmill.transforms.claim_output import OutputState, decide_action
 from recordmill.transforms.publishing.companions.describe_dataset import describe_dataset
 
@@ -35,5 +36,7 @@ def test_publishing_would_overwrite_no_file_of_others(stage, say):
     }
     assert len(names) >= 7
     for name in names:  # alone in an output, somebody else made them
-        action, sentence = decide_action(OutputState("/out", [name]), "plan", {}, overwrite=False)
+        action, sentence = decide_action(
+            OutputState("/out", [name]), PlanEntry("plan", {"compression": "none"}), overwrite=False
+        )
         assert (action, name in sentence) == ("refuse", True)

@@ -1,0 +1,76 @@
+"""Settings as plain values: all in use, and those that differ from their defaults."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
+from typing import Any
+
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """A dataset's settings as plain values and as text.
+
+    Attributes:
+        values: what decides the dataset's bytes: the settings that differ from their defaults, and
+            digests of functions and of excluded images.
+        settings: all settings in use.
+        config_text: the same as YAML: the content of `config.yaml`.
+    """
+
+    values: Mapping[str, Any]
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    config_text: str = ""
+
+
+def list_settings(settings: DatasetSettings) -> dict[str, Any]:
+    """Lists all settings in use, in the shape of their YAML; without those that have no effect."""
+    return _as_in_yaml(asdict(settings), settings)
+
+
+def list_changed_settings(settings: DatasetSettings) -> dict[str, Any]:
+    """Lists the settings that differ from their defaults, in the shape of their YAML.
+
+    A setting that is added later, with a default that changes no bytes, changes none of these lists.
+    The kind of the source has no default, so it is always listed. Where `auto` stands for the value
+    in use, the setting counts as `auto`.
+    """
+    return _as_in_yaml(_list_changed(_with_auto(settings)), settings)
+
+
+def _as_in_yaml(plain: dict[str, Any], settings: DatasetSettings) -> dict[str, Any]:
+    plain["source"] = {"kind": settings.source.kind, **plain["source"]}
+    if settings.splits.given:
+        splits = plain.get("splits", {})
+        splits.pop("fractions", None)
+    return plain
+
+
+def _with_auto(settings: DatasetSettings) -> DatasetSettings:
+    """Sets to `auto` what `auto` would complete to its present value."""
+    images, convention = settings.images, ExampleLayout(settings).convention
+    if images.store == convention.stores:
+        images = replace(images, store="auto")
+    if images.reencode != "never":
+        automatic = replace(images, reencode="auto")
+        if automatic.reencoding == images.reencode:
+            images = automatic
+    if settings.compression == convention.compression:
+        settings = replace(settings, compression="auto")
+    return replace(settings, images=images)
+
+
+def _list_changed(value: Any) -> Any:
+    """Returns a settings dataclass, or a value in one, as plain values without defaults."""
+    if is_dataclass(value):
+        parts = ((each, getattr(value, each.name)) for each in fields(value))
+        return {each.name: _list_changed(part) for each, part in parts if part != _default_of(each)}
+    if isinstance(value, Mapping):
+        return {key: _list_changed(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return tuple(map(_list_changed, value))
+    return value
+
+
+def _default_of(each: Any) -> Any:
+    return each.default if each.default_factory is MISSING else each.default_factory()

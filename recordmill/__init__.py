@@ -1,4 +1,4 @@
-"""Recordmill's public names: pipeline steps as PTransforms, their functions and record types, and dataset readers.
+"""Recordmill's public names: PTransforms, their functions and record types, and dataset readers.
 
 `__init__.pyi` lists them. A name is imported when it is first used, so `import recordmill` loads
 neither Beam nor TensorFlow. `pipeline`, `transforms`, `schemas` and `configs` are links to the

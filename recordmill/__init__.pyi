@@ -1,4 +1,4 @@
-"""The public names, for type checkers and for `__init__.py`, which imports a name when it is first used."""
+"""The public names, for type checkers and for `__init__.py`, which imports them at first use."""
 
 from .imaging import ImageSettings, PreparedImage, prepare_image
 from .pipeline.convert import convert

@@ -1,4 +1,4 @@
-"""Counts the product's code: `python -m scripts.count_code` prints a row for each folder, and the sum.
+"""Counts the product's code: `python -m scripts.count_code` prints a row per folder, and the sum.
 
 A line counts if a token of code is on it: comments, docstrings and blank lines do not.
 """

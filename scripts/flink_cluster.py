@@ -1,12 +1,13 @@
-"""A standalone Flink cluster on this machine: job manager, task managers, Beam's job server, a pool of Python workers.
+"""A standalone Flink cluster on this machine.
 
     scripts/flink up        # one task manager of two slots
     scripts/flink status    # the running processes
     scripts/flink jar       # the path of the job server's jar, for --flink_job_server_jar
     scripts/flink down
 
-`up` starts what is not running, so it can be repeated, and restarts a task manager that was killed.
-`down` ends only what `up` started. Downloads and the cluster's logs are in
+The cluster consists of a job manager, task managers, Beam's job server and a pool of Python
+workers. `up` starts what is not running, so it can be repeated, and restarts a task manager that
+was killed. `down` ends only what `up` started. Downloads and the cluster's logs are in
 $XDG_CACHE_HOME/recordmill.
 """
 
@@ -84,13 +85,29 @@ appender.console.layout.type = PatternLayout
 appender.console.layout.pattern = %d{HH:mm:ss,SSS} %-5p %c{1} %m%n
 """
 
-OPENED = ("java.lang", "java.util", "java.net", "java.io", "java.nio", "java.lang.reflect", "java.text", "java.time",
-          "java.util.concurrent", "java.util.concurrent.atomic")  # fmt: skip
+OPENED = (
+    "java.lang",
+    "java.util",
+    "java.net",
+    "java.io",
+    "java.nio",
+    "java.lang.reflect",
+    "java.text",
+    "java.time",
+    "java.util.concurrent",
+    "java.util.concurrent.atomic",
+)
 """The packages that Flink's own start scripts open to it."""
 
 WORKER_POOL = """
 from apache_beam.runners.worker import worker_pool_main as pool
-pool.BeamFnExternalWorkerPoolServicer.StopWorker = lambda self, request, _: pool.beam_fn_api_pb2.StopWorkerResponse()
+
+
+def stop_worker(self, request, _):
+    return pool.beam_fn_api_pb2.StopWorkerResponse()
+
+
+pool.BeamFnExternalWorkerPoolServicer.StopWorker = stop_worker
 pool.main()
 """
 """A worker pool of Beam whose workers end when their task manager closes the connection.

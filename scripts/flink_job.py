@@ -1,4 +1,4 @@
-"""Reads from Flink's REST interface how much the steps of a finished job sent, and when they ended."""
+"""Reads from Flink's REST interface how much a finished job's steps sent, and when they ended."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -38,7 +38,9 @@ def shuffled_bytes(job: Job, grouping: str) -> int:
 
 
 def seconds_between(job: Job, one: str, other: str) -> float:
-    """Seconds from the end of one step to the end of another, each on whichever worker took longest.
+    """Returns the seconds from the end of one step to the end of another.
+
+    A step ends when the worker that took longest ends.
 
     Raises:
         ValueError: the job has no such step, or several.

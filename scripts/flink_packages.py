@@ -67,7 +67,10 @@ class MissingError(Exception):
 
 
 def job_server_jar() -> Path:
-    """A jar that `java -jar` runs, for `--flink_job_server_jar` too: its manifest names the jars next to it."""
+    """Returns a jar that `java -jar` runs, also for `--flink_job_server_jar`.
+
+    Its manifest names the jars next to it.
+    """
     folder = CACHE / f"beam-flink-job-server-{BEAM_JOB_SERVER}"
     if not folder.is_dir():
         _say("fetching Beam's job server from Maven Central: two minutes")
@@ -107,10 +110,10 @@ def flink_jars() -> Path:
 
 
 def worker_environment(run: Path) -> Path:
-    """Makes an environment with Recordmill as `--setup_file` ships it, and returns its `bin` folder.
+    """Makes an environment with Recordmill as `--setup_file` ships it; returns its `bin` folder.
 
-    Built each time from the current checkout. The lock file only constrains versions: the archive
-    decides what is installed.
+    It is built each time from the current checkout. The lock file only constrains versions: the
+    archive decides what is installed.
     """
     environment, shipped = run / "workers", run / "shipped"
     for folder in (environment, shipped):

@@ -1,4 +1,4 @@
-"""Fills the tables of README.md and docs/ from the code; `--check` only says whether they are current."""
+"""Fills the tables of README.md and docs/ from the code; `--check` says if they are current."""
 
 import re
 import sys

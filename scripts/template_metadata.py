@@ -1,4 +1,4 @@
-"""Writes deploy/dataflow/metadata.json, which describes the flex template's parameters, from our flags."""
+"""Writes deploy/dataflow/metadata.json, with the flex template's parameters, from our flags."""
 
 import argparse
 import json

@@ -49,8 +49,8 @@ BANNED = {
     r"\bas ever\b": "as usual",
     r"\bat hand\b": "available",
     r"\bbit for bit\b": "byte for byte, unchanged",
-    r"\ban? (\w+) an? "
-    r"(row|line|box|folder|file|night|date|split|shard|record|class|job|image)\b": "one ... per ...",
+    r"\ban? (\w+) an? (row|line|box|folder|file|night|date|split|"
+    r"shard|record|class|job|image)\b": "one ... per ...",
 }
 
 

@@ -1,4 +1,4 @@
-"""Airflow 3: makes a version of a dataset per date with Recordmill, and checks it before downstream tasks use it.
+"""Airflow 3: makes a dataset version per date, and checks it before downstream tasks use it.
 
 It needs apache-airflow-providers-apache-beam and -google (the former does not load without the
 latter). Recordmill has its own environment; set RECORDMILL_PYTHON to its Python. Parameters may
@@ -99,7 +99,10 @@ def choose(summary_path: str) -> str:
 
 @task(retries=0)
 def report_breach(summary_path: str) -> str:
-    """Returns why nothing was published; put your alert here. Tasks that depend on `check` are skipped."""
+    """Returns why nothing was published; put your alert here.
+
+    Tasks that depend on `check` are skipped.
+    """
     return _read(summary_path)["sentence"]
 
 

@@ -1,4 +1,7 @@
-"""Images without Beam: bytes in, checked and re-encoded bytes out. Light to import, for processes that do only this."""
+"""Images without Beam: bytes in, checked and re-encoded bytes out.
+
+It is light to import, for processes that do only this.
+"""
 
 from recordmill.imaging.pillow_decode import find_missing_decoder, imaging_versions
 from recordmill.imaging.pixels import PreparedImage

@@ -1,6 +1,6 @@
-"""What files are accepted: recognises the format, and limits size in bytes, size in pixels, and the work of decoding.
+"""Checks what files are accepted: recognizes formats, limits bytes, pixels and decoding work.
 
-The format is recognised by a file's first bytes, never by its name. Some structures make Pillow
+The format is recognized by a file's first bytes, never by its name. Some structures make Pillow
 take many small steps in Python: they are found before anything is decoded. `is_sound_png` says
 whether libpng, and so TensorFlow, accepts a PNG that Pillow decodes (PNG, third edition, 5 and
 11.2).
@@ -52,9 +52,9 @@ _UNNAMED = frozenset({*FORMATS, *OPTIONAL_FORMATS, "FLI"})
 
 
 def sniff(data: bytes) -> str | None:
-    """The format that the first bytes announce: one of `settings.FORMATS` or `OPTIONAL_FORMATS`, or None.
+    """Returns the format that the first bytes announce, or None.
 
-    The rest of the file may be anything.
+    It is one of `settings.FORMATS` or `OPTIONAL_FORMATS`. The rest of the file may be anything.
     """
     for name, pattern in _ACCEPTABLE:  # for every image: a generator would take twice as long
         if pattern.match(data):
@@ -161,7 +161,10 @@ _VALUE_BYTES = {
 
 
 class CountedReads(io.BytesIO):
-    """A file that may be read a limited number of times: further reads raise Rejected `too_much_work`."""
+    """A file that may be read a limited number of times.
+
+    Further reads raise Rejected `too_much_work`.
+    """
 
     def __init__(self, data: bytes, file_format: str) -> None:
         super().__init__(data)
@@ -180,7 +183,10 @@ class CountedReads(io.BytesIO):
 
 
 def check_structure(data: bytes, file_format: str) -> None:
-    """Rejects, as `too_much_work` and before Pillow opens them, files that cause much work with few reads."""
+    """Rejects files that cause much work with few reads, as `too_much_work`.
+
+    This is checked before Pillow opens them.
+    """
     if file_format == "TIFF":
         check_directories(data)
     elif (
@@ -192,7 +198,10 @@ def check_structure(data: bytes, file_format: str) -> None:
 
 
 def check_runs(width: int, height: int) -> None:
-    """Rejects a run-length encoded BMP that is too large to be filled pixel by pixel, as `too_much_work`."""
+    """Rejects a run-length encoded BMP that is too large, as `too_much_work`.
+
+    Such images are filled pixel by pixel.
+    """
     if width * height > _MAX_RUN_LENGTH_PIXELS:
         raise Rejected(
             "decode", "too_much_work", f"BMP: {width} x {height} pixels, run-length encoded"
@@ -200,7 +209,9 @@ def check_runs(width: int, height: int) -> None:
 
 
 def check_packed_pixels(data: bytes, width: int, height: int) -> None:
-    """Rejects a PNG whose compressed pixels are far larger than its pixels, because of empty blocks (RFC 1951).
+    """Rejects a PNG whose compressed pixels are far larger than its pixels.
+
+    Empty blocks (RFC 1951) make that possible.
 
     Raises:
         Rejected: `too_much_work`.
@@ -214,7 +225,9 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
 
 
 def check_directories(data: bytes) -> None:
-    """Rejects directories (TIFF 6.0, section 2) whose values share bytes, and so add up to far more than the file.
+    """Rejects directories (TIFF 6.0, section 2) whose values share bytes.
+
+    Such values can add up to far more than the file.
 
     Args:
         data: a TIFF, or Exif without its prefix.
@@ -300,7 +313,10 @@ def is_sound_png(data: bytes) -> bool:
 
 
 def _unpacked_size(parts: list[memoryview]) -> int:
-    """The number of bytes the parts unpack to, piece by piece to save memory; -1 if they are damaged or end early."""
+    """Returns the number of bytes that the parts unpack to; -1 if they are damaged or end early.
+
+    They are unpacked piece by piece to save memory.
+    """
     unpacking, size = zlib.decompressobj(), 0
     try:
         for part in (*parts, memoryview(b"")):
@@ -314,7 +330,10 @@ def _unpacked_size(parts: list[memoryview]) -> int:
 
 
 def find_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
-    """Yields the kind of each chunk, and where it begins and ends: the last one may end after the data."""
+    """Yields the kind of each chunk, and where it begins and ends.
+
+    The last one may end after the data.
+    """
     position = 8
     while position + _PNG_CHUNK.size <= len(data):
         length, kind = _PNG_CHUNK.unpack_from(data, position)

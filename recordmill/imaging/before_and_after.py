@@ -1,4 +1,4 @@
-"""Pictures for people: thumbnails of a changed image, as in its file and as stored, and boxes on an image."""
+"""Draws thumbnails of a changed image, as in its file and as stored, and boxes on an image."""
 
 import io
 from collections.abc import Iterable

@@ -100,7 +100,9 @@ def is_deep(mode: str) -> bool:
 
 
 def reduce_depth(image: Image.Image) -> Image.Image:
-    """Converts an image of 16-bit, 32-bit or float values to L, or to LA if one gray value is declared transparent.
+    """Converts an image of 16-bit, 32-bit or float values to L or LA.
+
+    The result is LA if one gray value is declared transparent.
 
     16-bit values keep their high byte, as in TensorFlow and libpng. 32-bit integers and floats have
     no agreed range: if all values are within 0..255 they are rounded, if within 0..65535 treated as
@@ -176,9 +178,10 @@ def lay_on(
     place: tuple[int, int] = (0, 0),
     alpha: Image.Image | None = None,
 ) -> Image.Image:
-    """Pastes an L or RGB image on a background of a given size, at `place` (left, top), where `alpha` shows it.
+    """Pastes an L or RGB image at `place` (left, top) on a background of a given size.
 
-    Gray stays gray on neutral backgrounds, and becomes RGB on coloured ones.
+    The image is pasted where `alpha` shows it. Gray stays gray on neutral backgrounds, and becomes
+    RGB on colored ones.
     """
     if image.mode == "L" and len(set(background)) > 1:
         image = image.convert("RGB")

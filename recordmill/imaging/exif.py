@@ -1,4 +1,4 @@
-"""Reads from Exif (Exif 2.3, 4.6) and XMP which way up an image is, and whether they say where it was taken."""
+"""Reads an image's orientation, and whether it has a location, from Exif (2.3, 4.6) and XMP."""
 
 import re
 import struct
@@ -56,7 +56,11 @@ def _values(exif: bytes, wanted: int) -> Iterator[int]:
 
 
 def _entries(exif: bytes, start: int) -> Iterator[tuple[int, int, int]]:
-    """Tag, type, and the place of the value, of each entry of a directory; raises struct.error outside the data."""
+    """Yields the tag, the type and the place of the value of each entry of a directory.
+
+    Raises:
+        struct.error: an entry is outside the data.
+    """
     order = _order(exif)
     (count,) = struct.unpack_from(order + "H", exif, start)
     for entry in range(start + 2, start + 2 + 12 * count, 12):
@@ -83,10 +87,10 @@ _XMP_ORIENTATION = re.compile(rb'tiff:Orientation(?:="|>)([0-9])')
 
 
 def find_orientation(exif: bytes, xmp: bytes) -> int:
-    """The orientation, 1 to 8, in Exif data (with or without their `Exif` prefix) or XMP; each may be empty.
+    """Returns the orientation, 1 to 8, in Exif data or XMP; each may be empty.
 
-    Exif takes precedence, as in Pillow's `exif_transpose`. If neither has a valid value, it is 1:
-    as stored.
+    Exif data may be with or without their `Exif` prefix. Exif takes precedence, as in Pillow's
+    `exif_transpose`. If neither has a valid value, the orientation is 1: as stored.
     """
     value = None
     with suppress(struct.error):  # the directory points outside the data

@@ -1,4 +1,4 @@
-"""Resizes images, maps points of the source image to the stored image, and computes difference hashes."""
+"""Resizes images, maps points of source images to stored ones, and computes difference hashes."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -38,7 +38,10 @@ def target_size(size: Size, resize: Resize | None) -> Size:
 
 
 def jpeg_reduction(size: Size, target: Size) -> int:
-    """The fraction 1/1, 1/2, 1/4 or 1/8 to decode a JPEG to: at least twice the target remains for a good filter."""
+    """Returns the fraction 1/n to decode a JPEG to, as n: 1, 2, 4 or 8.
+
+    At least twice the target remains for a good filter.
+    """
     spare = min(size[0] / target[0], size[1] / target[1]) / 2
     return next((reduction for reduction in (8, 4, 2) if spare >= reduction), 1)
 
@@ -66,7 +69,10 @@ def _resample(
 
 
 def centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
-    """The largest part of the image with the target's aspect ratio: left, top, right, bottom in pixels."""
+    """Returns the largest part of the image with the target's aspect ratio.
+
+    The part is given as left, top, right and bottom in pixels.
+    """
     width, height = size
     scale = min(width / target[0], height / target[1])
     box_width, box_height = min(width, target[0] * scale), min(height, target[1] * scale)
@@ -75,7 +81,10 @@ def centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
 
 
 def padded_box(size: Size, target: Size) -> tuple[int, int, int, int]:
-    """The part of the target that shows an image of `size`, whole and centred: left, top, right, bottom in pixels."""
+    """Returns the part of the target that shows an image of `size`, whole and centered.
+
+    The part is given as left, top, right and bottom in pixels.
+    """
     scale = min(target[0] / size[0], target[1] / size[1])
     width, height = (
         max(1, min(limit, round(side * scale))) for side, limit in zip(size, target, strict=True)
@@ -88,14 +97,20 @@ COLUMNS, ROWS = 9, 8
 
 
 def difference_hash(raster: Raster) -> int:
-    """The hash of a decoded image, 0 to 2**64 - 1; the first bit is the highest. The hash of a single colour is 0."""
+    """Returns the hash of a decoded image, 0 to 2**64 - 1; the first bit is the highest.
+
+    The hash of a single color is 0.
+    """
     cells = view_image(raster).resize((COLUMNS, ROWS), Image.Resampling.BOX)
     gray = np.asarray(cells if cells.mode == "L" else cells.convert("RGB").convert("L"))
     return int.from_bytes(np.packbits(gray[:, :-1] < gray[:, 1:]).tobytes())
 
 
 def hash_reduction(size: Size) -> int:
-    """The fraction 1/1, 1/2, 1/4 or 1/8 to which a JPEG of this width and height may be decoded for its hash."""
+    """Returns the fraction 1/n to which a JPEG may be decoded for its hash, as n: 1, 2, 4 or 8.
+
+    `size` is the width and height of the JPEG.
+    """
     return jpeg_reduction(size, (4 * COLUMNS, 4 * ROWS))
 
 

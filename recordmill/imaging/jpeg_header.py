@@ -1,4 +1,4 @@
-"""Reads the header of a JPEG, up to its first scan (ITU-T T.81, annex B), without decoding anything."""
+"""Reads the header of a JPEG, up to its first scan (ITU-T T.81, annex B), without decoding it."""
 
 import re
 import struct
@@ -109,7 +109,10 @@ class JpegHeader:
 
     @property
     def is_widely_readable(self) -> bool:
-        """Whether every JPEG reader in the field decodes it: 8-bit Huffman-coded DCT, gray or three components."""
+        """Returns whether every JPEG reader in the field decodes it.
+
+        Such a JPEG is an 8-bit Huffman-coded DCT, gray or of three components.
+        """
         return self.process in _HUFFMAN_DCT and self.precision == 8 and self.components in (1, 3)
 
     @property
@@ -161,7 +164,9 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
 def read_segments(
     data: bytes, kept: frozenset[int]
 ) -> tuple[list[tuple[int, bytes]], int, Soundness]:
-    """Markers and payloads of the segments to keep, the offset of the first scan's marker, and the soundness.
+    """Returns the segments to keep, the offset of the first scan's marker, and the soundness.
+
+    Each segment is a marker and a payload.
 
     Raises:
         Rejected: as `read_jpeg_header` does.
@@ -191,7 +196,10 @@ def read_segments(
 
 
 def _search_segment(data: bytes, position: int) -> tuple[int, int, int]:
-    """The next marker after any stray bytes, and the start and end of its payload, as lenient as libjpeg."""
+    """Returns the next marker after any stray bytes, and the start and end of its payload.
+
+    The search is as lenient as libjpeg.
+    """
     found = _MARKER.search(data, position)
     if found is None or found[0][1] == _EOI:
         raise Rejected("decode", "truncated", "JPEG: ends before its first scan")
@@ -211,9 +219,10 @@ def _search_segment(data: bytes, position: int) -> tuple[int, int, int]:
 
 
 def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
-    """Whether Pillow is sure to open a file: it reads more of some segments than libjpeg, and fails if they are cut.
+    """Returns whether Pillow is sure to open a file.
 
-    It reads Exif only for the resolution, if JFIF does not have it.
+    Pillow reads more of some segments than libjpeg, and fails if they are cut. It reads Exif only
+    for the resolution, if JFIF does not have it.
     """
     has_resolution = False
     for marker, payload in segments:
@@ -264,7 +273,10 @@ def _read_subsampling(components: int, factors: bytes) -> Subsampling:
 
 
 def _icc_profile(segments: list[tuple[int, bytes]]) -> bytes | None:
-    """The profile, joined from chunks of up to 64 KB, each with its number and their count (ICC.1, B.4)."""
+    """Returns the profile, joined from its chunks, or None if it is incomplete.
+
+    Chunks have up to 64 KB, and each has its number and their count (ICC.1, B.4).
+    """
     bodies = [
         payload[len(_ICC) :]
         for marker, payload in segments

@@ -1,4 +1,6 @@
-"""Opens and loads files with Pillow, with one plugin per accepted format; a warnings filter is the only global change.
+"""Opens and loads files with Pillow, with one plugin per accepted format.
+
+The only global change is a warnings filter.
 
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open`
 compares the size with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each
@@ -109,9 +111,10 @@ _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
 
 @cache
 def _find_plugin(file_format: str) -> Callable[[io.BytesIO], ImageFile.ImageFile]:
-    """The class that opens a format, imported when first used: `pillow_heif` may be missing on a worker.
+    """Returns the class that opens a format.
 
-    For JPEG, it opens the first picture of a multi-picture file.
+    It is imported when first used: `pillow_heif` may be missing on a worker. For JPEG, it opens the
+    first picture of a multi-picture file.
     """
     name = _PLUGINS.get(file_format, file_format.title())
     module, name = (
@@ -214,10 +217,10 @@ _STEPS_OF_A_COMMENT = 128  # removing one copies a part of the text
 
 
 def _read_samples(opened: ImageFile.ImageFile) -> None:
-    """Replaces the data of a PGM or PPM with the same samples in Pillow's own layout, if Pillow would loop over them.
+    """Replaces the data of a PGM or PPM with the same samples in Pillow's own layout.
 
-    Pillow takes a microsecond per sample. It loops over the numbers of plain files, too, which are
-    limited instead.
+    This is done if Pillow would loop over the samples, at a microsecond per sample. Pillow loops
+    over the numbers of plain files, too, which are limited instead.
 
     Args:
         opened: the file, in memory and not yet loaded.
@@ -272,7 +275,10 @@ def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
 
 @contextmanager
 def _reject_errors(file_format: str, code: str) -> Iterator[None]:
-    """Turns the plugins' errors into Rejected: on damaged files they raise a dozen kinds with nothing in common."""
+    """Turns the plugins' errors into Rejected.
+
+    On damaged files, plugins raise a dozen kinds with nothing in common.
+    """
     try:
         yield
     except Rejected:
@@ -289,7 +295,10 @@ def _reject_errors(file_format: str, code: str) -> Iterator[None]:
 
 
 def read_orientation(opened: ImageFile.ImageFile) -> int:
-    """The orientation still to be applied, 1 to 8; before a PNG is loaded, metadata after its pixels is not seen."""
+    """Returns the orientation still to be applied, 1 to 8.
+
+    Before a PNG is loaded, metadata after its pixels is not seen.
+    """
     return 1 if opened.format == "TIFF" else find_orientation(*embedded_metadata(opened))
 
 
@@ -329,7 +338,9 @@ def find_missing_decoder(formats: Collection[str]) -> str:
 
 
 def imaging_versions(formats: Collection[str] = ()) -> dict[str, str]:
-    """Versions of the libraries that decode, convert and encode pixels: same versions and same input, same bytes.
+    """Returns the versions of the libraries that decode, convert and encode pixels.
+
+    With the same versions, the same input gives the same bytes.
 
     Args:
         formats: the accepted formats; for those in `settings.OPTIONAL_FORMATS`, the decoders are

@@ -1,7 +1,8 @@
-"""Decoded pixels as arrays: their form, which libjpeg-turbo and Pillow share, their digest, and their sums.
+"""Decoded pixels as arrays: their form, their digest and their sums.
 
-JPEGs are decoded to such arrays. Arrays are encoded in the form that is stored: JPEG, PNG or the
-pixels themselves. `PreparedImage` is the result.
+libjpeg-turbo and Pillow share the form of the arrays. JPEGs are decoded to such arrays. Arrays are
+encoded in the form that is stored: JPEG, PNG or the pixels themselves. `PreparedImage` is the
+result.
 """
 
 import hashlib
@@ -83,14 +84,20 @@ def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
 
 
 def view_image(raster: Raster) -> Image.Image:
-    """An image of mode L, RGB or RGBX; in general without a copy. Pixels of three bytes are also accepted."""
+    """Returns an image of mode L, RGB or RGBX, in general without a copy.
+
+    Pixels of three bytes are also accepted.
+    """
     height, width, channels = raster.shape
     mode = _MODES[channels][1]
     return Image.frombuffer(mode, (width, height), raster, "raw", mode, 0, 1)
 
 
 def count_values(raster: Raster) -> NDArray[np.int64]:
-    """The number of pixels with each value 0 to 255, for each channel; pixels of three bytes are also accepted."""
+    """Returns the number of pixels with each value 0 to 255, for each channel.
+
+    Pixels of three bytes are also accepted.
+    """
     return np.array(view_image(raster).histogram(), np.int64).reshape(-1, 256)[:3]
 
 
@@ -156,7 +163,7 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
 
 
 def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
-    """Rejects JPEGs whose scans visit far more pixels than those of any real file, as `too_much_work`."""
+    """Rejects JPEGs whose scans visit far more pixels than any real file's, as `too_much_work`."""
     in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
     if in_first_scan == bytes([header.components]) and header.process not in _PROGRESSIVE:
         return  # the only scan that a decoder reads

@@ -297,7 +297,11 @@ class _Preparation:
     def _transform(
         self, image: Image.Image, orientation: int, target: Size
     ) -> tuple[Image.Image, set[str]]:
-        """Rotates, changes, resizes and expands an L or RGB image; returns it with the names of the changes."""
+        """Rotates, changes, resizes and expands an L or RGB image.
+
+        Returns:
+            The image, and the names of the changes.
+        """
         settings, changes = self.settings, set()
         if orientation != 1:
             image = turn(image, orientation)
@@ -336,7 +340,10 @@ class _Preparation:
     def _measure(
         self, image: PreparedImage, shown: Raster | None, read: Raster | None, digest: str | None
     ) -> PreparedImage:
-        """Adds the requested properties of the pixels that people see (`shown`), and readers (`read`)."""
+        """Adds the requested properties of the pixels.
+
+        `shown` are the pixels that people see, and `read` those that readers get.
+        """
         if self.settings.moments and read is not None:
             image.moments = pixels.moments(read)
         if self.settings.near_duplicates and shown is not None:
@@ -346,7 +353,10 @@ class _Preparation:
 
 
 def _pillow_opens_copy(data: bytes, header: JpegHeader, copied: PreparedImage) -> bool:
-    """Whether Pillow opens a copy of an unusual JPEG; without its metadata, the copy may be a plain one."""
+    """Returns whether Pillow opens a copy of an unusual JPEG.
+
+    Without its metadata, the copy may be a plain one.
+    """
     if copied.encoded is not data:
         header = read_jpeg_header(copied.encoded)
     return header.soundness is Soundness.PLAIN or pillow_decode.pillow_opens(copied.encoded, header)
@@ -391,7 +401,10 @@ def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) ->
 
 
 def _decodes_alike(loaded: pillow_decode.Loaded, file_format: str) -> bool:
-    """Whether any reader gets the loaded values: `tf.io.decode_jpeg` reads JPEG and PNG, and converts CMYK its way."""
+    """Returns whether any reader gets the loaded values.
+
+    `tf.io.decode_jpeg` reads JPEG and PNG, and converts CMYK in its own way.
+    """
     return (
         file_format in ("JPEG", "PNG") and loaded.image.mode in ("L", "RGB") and not loaded.changes
     )

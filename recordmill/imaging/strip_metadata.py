@@ -1,4 +1,7 @@
-"""Finds and removes metadata without decoding pixels: JPEG (T.81, annex B), PNG (third edition, 5), WebP (RFC 9649).
+"""Finds and removes metadata without decoding pixels, in JPEG, PNG and WebP.
+
+The formats are described in T.81, annex B (JPEG), in PNG, third edition, section 5, and in
+RFC 9649 (WebP).
 
 Anything not known to matter to a decoder is removed: only segments and chunks on the lists below
 stay.
@@ -60,7 +63,10 @@ _WEBP_EXIF, _WEBP_XMP = 0x08, 0x04  # flags of VP8X
 
 
 class UnstrippableError(ValueError):
-    """The file's structure cannot be followed to its end, so metadata might remain; the message says where."""
+    """The file's structure cannot be followed to its end, so metadata might remain.
+
+    The message says where.
+    """
 
 
 Parts = Iterator[tuple[str, bytes, bytes | memoryview]]
@@ -93,7 +99,9 @@ def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes
 
 
 def find_metadata(data: bytes, file_format: str) -> list[str]:
-    """The names of the metadata that `strip_metadata` would remove, sorted, except for orientation-only Exif.
+    """Returns the names of the metadata that `strip_metadata` would remove, sorted.
+
+    Exif with nothing but an orientation is left out.
 
     Raises:
         UnstrippableError: the file's structure is damaged or unusual.

@@ -102,11 +102,9 @@ _MOMENTS_SINCE = 2
 """The first plan version whose moments are those of the pixels that a model decodes."""
 
 _ROWS_PER_BATCH = 10_000
-_LOW = (
-    2**31
-    # Squares are summed in halves of 31 bits: one sum over 1.6 million images of 90 megapixels would
-    # overflow.
-)
+# Squares are summed in halves of 31 bits: one sum over 1.6 million images of 90 megapixels would
+# overflow.
+_LOW = 2**31
 
 
 @dataclass(frozen=True, slots=True)

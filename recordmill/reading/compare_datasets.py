@@ -1,4 +1,7 @@
-"""Compares two datasets, or a dataset and a folder, by markers and sidecars in bounded memory; shards are not read."""
+"""Compares two datasets, or a dataset and a folder, by their markers and sidecars.
+
+Memory is bounded, and shards are not read.
+"""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,7 +58,10 @@ class RowJudge:
     def find_kinds(
         self, one: Row, other: Row, splits: tuple[str | None, str | None], renamed: bool
     ) -> Iterator[str]:
-        """Yields those of `KINDS` that apply to two rows; a renamed file may have its name in its Example."""
+        """Yields those of `KINDS` that apply to two rows.
+
+        Examples of a renamed file are not compared as a whole, since they may contain its name.
+        """
         same_source, same_class = one["sha256"] == other["sha256"], one["class"] == other["class"]
         moved = splits[0] != splits[1] and None not in splits
         if not same_source:
@@ -85,7 +91,10 @@ def _annotations(row: Row) -> tuple[Any, Any]:
 
 
 def _differ(one: Row, other: Row) -> bool:
-    """Whether Examples differ apart from their images, as far as both datasets have digests of them."""
+    """Returns whether Examples differ apart from their images.
+
+    The answer is False unless both datasets have digests of them.
+    """
     rests = [row.get("rest", row.get("record")) for row in (one, other)]
     return None not in rests and rests[0] != rests[1]
 
@@ -141,7 +150,7 @@ entry."""
 def _compare_partners(
     found: Comparison, judge: RowJudge, tagged: Iterator[Tagged]
 ) -> Iterator[tuple[str, bytes]]:
-    """Compares entries of the same key; yields those without a partner, each with the digest of its source."""
+    """Compares entries of the same key; yields the others, each with the digest of its source."""
     for _, group in groupby(tagged, itemgetter(0)):
         entries = list(group)
         for _, side, _ in entries:
@@ -183,7 +192,10 @@ def _compare_pair(
 def _compare_alone(
     found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, Row]]
 ) -> None:
-    """Counts rows of one digest without a partner: if one was removed and one was added, the file was renamed."""
+    """Counts rows of one digest without a partner.
+
+    If one row was removed and one was added, the file was renamed.
+    """
     first = sorted(islice(rows, 3), key=itemgetter(0))
     if [side for side, *_ in first] == [0, 1]:
         one, other = ((0, key, split, row) for _, key, split, row in first)

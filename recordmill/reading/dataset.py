@@ -64,7 +64,10 @@ class Shard:
     sidecar_sha256: str = ""
 
     def find_fault(self) -> str:
-        """Why the file cannot be read from its start to its end, in a sentence; the empty string if it can."""
+        """Returns why the file cannot be read from start to end, or an empty string if it can.
+
+        The reason is a sentence.
+        """
         try:
             size = storage.size_of(self.path)
             storage.read_range(self.path, 0, 1)
@@ -114,7 +117,9 @@ DATASET_INFO = "dataset_info.json"
 
 
 def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
-    """The shards that `dataset_info.json` lists, with their counts, and the class ids if it has one label feature.
+    """Reads the shards that `dataset_info.json` lists, with their counts, and the class ids.
+
+    There are class ids only if the dataset has one label feature.
 
     Raises:
         LoadError: the file is malformed, or describes a format other than TFRecord.
@@ -197,7 +202,10 @@ def find_shards(folder: str) -> tuple[Shard, ...]:
 
 
 def match_files(pattern: str) -> list[str]:
-    """The local files that match a pattern, whatever their content; object stores have no patterns."""
+    """Returns the local files that match a pattern, whatever their content.
+
+    Object stores have no patterns.
+    """
     return [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
 
 
@@ -216,7 +224,7 @@ def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
 
 
 def split_of(name: str) -> str:
-    """The split in a file's name (`train`, `test`, ...), otherwise the name without its shard number."""
+    """Returns the split in a file name, such as `train`, or the name without its shard number."""
     parts = name.split("/")
     for part in reversed(parts):
         words = [word for word in re.split(r"[-_.]", part) if _SPLIT.fullmatch(word)]
@@ -228,7 +236,9 @@ def split_of(name: str) -> str:
 
 
 def names_below(folder: str, hidden: bool = True) -> Iterator[str]:
-    """The paths of all files below a folder, at any depth, relative to it; without `hidden`, no hidden folder is read.
+    """Yields the paths of all files below a folder, at any depth, relative to it.
+
+    Without `hidden`, hidden folders on this machine are not read.
 
     Raises:
         OSError: a folder cannot be read.
@@ -256,7 +266,10 @@ def _holds_records(path: str, name: str) -> bool:
 
 
 def read_label_lines(path: str) -> dict[str, int]:
-    """Class ids by name from `0:daisy` lines, as slim and Recordmill write them; none if the lines have no numbers."""
+    """Reads class ids by name from `0:daisy` lines, as slim and Recordmill write them.
+
+    There are none if a line has no number.
+    """
     lines = storage.read_range(path).decode("utf-8", "replace").splitlines()
     numbered = [re.fullmatch(r"(-?\d{1,18}):(.*)", line) for line in lines]
     return {match[2]: int(match[1]) for match in numbered if match} if all(numbered) else {}
@@ -357,7 +370,9 @@ class Dataset:
         return tuple(shard for name in self.split_names(split) for shard in self.splits[name])
 
     def count(self, split: str | Sequence[str]) -> int | None:
-        """The number of records in a split, or in several, according to the metadata; None if unknown.
+        """Returns the number of records in one or several splits, or None if it is unknown.
+
+        The number is the one in the metadata.
 
         Raises:
             LoadError: there is no such split.
@@ -376,7 +391,10 @@ class Dataset:
             yield from map(orjson.loads, lines)
 
     def rows(self) -> Iterator[tuple[Shard, SidecarRow]]:
-        """The sidecar rows of all records, each with its shard, in the order of `shards`; see `Shard.rows`."""
+        """Yields the sidecar rows of all records, each with its shard, in the order of `shards`.
+
+        See `Shard.rows`.
+        """
         for shard in self.shards:
             for row in shard.rows():
                 yield shard, row
@@ -545,15 +563,18 @@ class SplitInfo:
 
     @property
     def label_depth(self) -> int:
-        """The largest id plus one: the length of a one-hot label, and the number of outputs that a classifier needs."""
+        """Returns the largest id plus one.
+
+        It is the length of a one-hot label, and the number of outputs that a classifier needs.
+        """
         return max(self.labels.values(), default=-1) + 1
 
     @property
     def class_weights(self) -> dict[int, float]:
-        """Weights by id that balance the classes, for Keras's `class_weight`; their mean over records is 1.
+        """Returns weights by id that balance the classes, for Keras's `class_weight`.
 
-        A class's weight is n / (k * n_class), for n labels in the k classes of the split; other
-        classes have none.
+        Their mean over records is 1. A class's weight is n / (k * n_class), for n labels in the k
+        classes of the split; other classes have none.
         """
         total = sum(self.class_counts.values())
         return {
@@ -569,12 +590,15 @@ class SplitInfo:
         return {feature.key: feature.meaning for feature in self.features}
 
     def key_of(self, field: str) -> str | None:
-        """The key of the feature that a field fills (`encoded`, `label`, ...); None if there is none."""
+        """Returns the key of the feature that a field fills (`encoded`, `label`, ...), or None."""
         return next((feature.key for feature in self.features if feature.field == field), None)
 
     @cached_property
     def image_size(self) -> tuple[int, int] | None:
-        """The height and width of all images, judging by the first rows of the first sidecar; None if they differ."""
+        """Returns the height and width of all images, or None if they differ or are unknown.
+
+        The first rows of the first sidecar decide.
+        """
         try:
             rows = list(islice(self.shards[0].rows(), 1_000)) if self.shards else []
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
@@ -588,10 +612,12 @@ class SplitInfo:
 
 
 def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo:
-    """Opens a dataset's folder and describes one of its splits, or several as one; needs no TensorFlow.
+    """Opens a dataset's folder and describes one of its splits, or several as one.
+
+    This needs no TensorFlow.
 
     Args:
-        path: the folder that holds `recordmill.json`, on any of Beam's file systems.
+        path: the folder that contains `recordmill.json`, on any of Beam's file systems.
         split: the split's name; several as a sequence, or joined by `+`.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The order in which ranks and workers read a split; training can resume in the middle of an epoch."""
+"""The order in which ranks and workers read a split; training can resume within an epoch."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -15,7 +15,7 @@ _FORMAT = 2
 
 @dataclass(slots=True, kw_only=True)
 class EpochOrder:
-    """Batches of record numbers for one rank, from an order of all records that changes with each epoch.
+    """Batches of record numbers for one rank, from an order of all records that changes each epoch.
 
     Each step takes the next `batch_size * ranks` records of the order, and each rank every
     `ranks`-th of them. What the ranks have read together is therefore always the beginning of the
@@ -92,7 +92,10 @@ class EpochOrder:
             self.epoch, self.start = epoch, 0
 
     def position(self, batches: int) -> dict[str, int]:
-        """The position after this rank has taken a number of batches since `start`; the same for all ranks."""
+        """Returns the position after this rank has taken a number of batches since `start`.
+
+        It is the same for all ranks.
+        """
         done = self.start + batches * self.batch_size * self.ranks
         over = done >= self.records or (
             self.drop_last and done + self.batch_size * self.ranks > self.records
@@ -109,7 +112,7 @@ class EpochOrder:
         }
 
     def resume(self, position: Mapping[str, int]) -> None:
-        """Resumes from a position that `position` returned, with any number of ranks and any `batch_size`.
+        """Resumes from a result of `position`, with any number of ranks and any `batch_size`.
 
         Raises:
             LoadError: it is a position in another split, or not a position; the order is unchanged.

@@ -1,4 +1,4 @@
-"""Parses serialised Examples, also into numpy arrays, and checks them against a dataset's metadata."""
+"""Parses serialized Examples, also as numpy arrays; checks them against a dataset's metadata."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,10 @@ class ParsedExample:
             raise DamagedExampleError("the data cannot be parsed as a tf.train.Example") from None
 
     def items(self) -> Iterator[tuple[str, Kind | None, Sequence[Any]]]:
-        """Key, kind and values of each feature, sorted by key; the kind is None if no list is set."""
+        """Yields the key, kind and values of each feature, sorted by key.
+
+        The kind is None if no list is set.
+        """
         for key, feature in sorted(self._features.items(), key=itemgetter(0)):
             yield key, *_read_list(feature)
 
@@ -129,7 +132,10 @@ class Expectations:
         return ""
 
     def judge_labels(self, example: ParsedExample) -> str:
-        """The problem with a record's first wrong label; empty if there is none, or no ids are known."""
+        """Returns the problem with a record's first wrong label, or an empty string.
+
+        It is also empty if no ids are known.
+        """
         ids = self.label_ids
         for key in self.label_keys if ids else ():
             wrong = [
@@ -143,13 +149,19 @@ class Expectations:
         return ""
 
     def judge_names(self, example: ParsedExample) -> Iterator[str]:
-        """Yields the problem with each feature of class names, or an empty string; nothing without the marker's ids."""
+        """Yields the problem with each feature of class names, or an empty string.
+
+        Without the marker's ids, it yields nothing.
+        """
         for text_key, id_key in self.name_keys if self.class_ids else ():
             if (texts := example.values(text_key)) is not None:
                 yield _judge_texts(texts, example.values(id_key), self.class_ids)
 
     def judge_row(self, row: SidecarRow) -> str:
-        """The problem with the classes in a sidecar's row; empty if there is none, or no ids are known."""
+        """Returns the problem with the classes in a sidecar's row, or an empty string.
+
+        It is also empty if no ids are known.
+        """
         ids = self.class_ids
         if not ids:
             return ""

@@ -48,7 +48,7 @@ _UNREADABLE = (FileNotFoundError, KeyError, TypeError, ValueError)
 
 
 def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]:
-    """Yields the progress of the run in an output whenever it changes, until the dataset is complete.
+    """Yields the progress of the run in an output on each change, until the dataset is complete.
 
     Args:
         output: the folder.
@@ -107,7 +107,7 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
 
 
 def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
-    """The path of the latest run's staging folder, the claims in it by run, and the names of its files."""
+    """Returns the latest run's staging folder, the claims in it by run, and its file names."""
     found: list[tuple[str, str, dict[str, dict[str, Any]], list[str]]] = [("", "", {}, [])]
     folders = work_folders(output)
     stagings = [

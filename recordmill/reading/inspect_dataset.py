@@ -1,4 +1,4 @@
-"""Summarises a dataset, and finds single records by their number in a split or by their source file.
+"""Summarizes a dataset, and finds records by their number in a split or by their source file.
 
 The summary (splits, features, labels, sizes) comes from the marker, or from reading every record
 once.
@@ -239,7 +239,9 @@ def _read_files(shards: Iterable[Shard]) -> Iterator[FoundRecord]:
 
 
 def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
-    """One record by its number in its split, or in a file: by its index, or in compressed files by reading up to it.
+    """Reads one record by its number in its split, or in a file.
+
+    The index says where it is. Compressed files have none: they are read up to the record.
 
     Raises:
         LoadError: there is no such split, or no such record in it, or it or its sidecar is damaged.
@@ -268,7 +270,9 @@ def read_record(dataset: Dataset, split: str, number: int) -> FoundRecord:
 
 
 def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
-    """Finds the record of a key, such as `cat/0001.jpg`, by the dataset's index, or without one like `find_source`.
+    """Finds the record of a key, such as `cat/0001.jpg`, by the dataset's index.
+
+    Without an index, it searches like `find_source`.
 
     Raises:
         LoadError: there is none; the message says why if it was rejected.

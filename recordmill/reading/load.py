@@ -1,4 +1,4 @@
-"""`load`: reads a split as a tf.data dataset that is ready for `fit`, and whose errors name the shard.
+"""`load`: reads a split as a tf.data dataset that is ready for `fit`; errors name the shard.
 
 Serialised Examples become the elements of a training loop. TensorFlow is imported at the first
 call.
@@ -30,7 +30,9 @@ def image_from(
     size: Size | None = None,
     stored: Size | None = None,
 ) -> "tf.Tensor":
-    """One record's image, of three channels, 0 to 255: uint8 as stored, or float32 if resized (bilinearly).
+    """Returns one record's image with three channels and values from 0 to 255.
+
+    It is uint8 as stored, or float32 if resized (bilinearly).
 
     Args:
         values: the record's parsed features.
@@ -52,7 +54,10 @@ def image_from(
 
 
 def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str) -> "tf.Tensor":
-    """Raw pixels as uint8, gray ones repeated; their shape is in the record, or the same for all."""
+    """Returns raw pixels as uint8 with three channels; gray ones are repeated.
+
+    Their shape is in the record, or the same for all records.
+    """
     import tensorflow as tf
 
     height, width = info.key_of("height"), info.key_of("width")
@@ -136,10 +141,10 @@ def choose_elements(
 def parse_function(
     info: SplitInfo, layout: ElementLayout
 ) -> "Callable[[tf.Tensor], dict[str, Any]]":
-    """Makes the function that parses a batch of serialised Examples into tensors by key; class names become ids.
+    """Makes the function that parses a batch of serialized Examples into tensors by key.
 
-    Features with several values become ragged tensors. Features that the elements do not need are
-    not parsed.
+    Class names become ids. Features with several values become ragged tensors. Features that the
+    elements do not need are not parsed.
     """
     import tensorflow as tf
 
@@ -172,7 +177,10 @@ def parse_function(
 def finish_function(
     info: SplitInfo, layout: ElementLayout, size: Size | None = None, stored: Size | None = None
 ) -> "Callable[[Mapping[str, Any]], Any]":
-    """Makes the function that turns parsed values (one record's if it decodes an image) into an element."""
+    """Makes the function that turns parsed values into an element.
+
+    If it decodes an image, the values are those of one record.
+    """
     import tensorflow as tf
 
     def finish(values: Mapping[str, Any]) -> Any:
@@ -326,7 +334,9 @@ def load(
     num_replicas: int = 1,
     index: int = 0,
 ) -> "tf.data.Dataset":
-    """Reads a split, or several as one: shards in parallel, records parsed in batches, images decoded on all cores.
+    """Reads a split, or several as one.
+
+    Shards are read in parallel, records parsed in batches, and images decoded on all cores.
 
     Args:
         path: the dataset's folder.
@@ -388,7 +398,10 @@ def _check_arguments(
 
 
 def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
-    """Describes the splits to read; an empty one raises, since training on nothing would go unnoticed."""
+    """Describes the splits to read, and raises if they are empty.
+
+    Otherwise, training on nothing would go unnoticed.
+    """
     info = describe_split(path, split)
     if not info.num_examples:
         raise LoadError(
@@ -435,7 +448,7 @@ def _make_elements(
     order: ReadingOrder,
     size: int | None,
 ) -> "tf.data.Dataset":
-    """Parses records in batches, which are split only to decode images or to yield single elements."""
+    """Parses records in batches; splits them only to decode images or to yield single elements."""
     import tensorflow as tf
 
     parallel: dict[str, Any] = {

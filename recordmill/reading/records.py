@@ -1,4 +1,4 @@
-"""`recordmill.open`: random access to a dataset's records, as `load` yields them or as numpy arrays by key."""
+"""`recordmill.open`: random access to records, as `load` yields them or as numpy arrays by key."""
 
 import os
 from bisect import bisect_right
@@ -41,7 +41,10 @@ Form = Literal["image", "numpy", "raw"]
 
 @dataclass(frozen=True, slots=True)
 class ImageForm:
-    """Turns a record of a Recordmill dataset into what `load` yields without batching, as numpy arrays and scalars."""
+    """Turns a record of a Recordmill dataset into what `load` yields without batching.
+
+    The values are numpy arrays and scalars.
+    """
 
     info: SplitInfo
     layout: ElementLayout
@@ -80,7 +83,10 @@ class ImageForm:
 
 
 def _decode_guessed(expected: Expectations, record: bytes) -> dict[str, NDArray[Any]]:
-    """A record without metadata as arrays by key; its image has the shape (height, width, channels)."""
+    """Returns a record of a dataset without metadata as arrays by key.
+
+    Its image has the shape (height, width, channels).
+    """
     key, image = find_image(ParsedExample(record), expected)
     arrays = example_as_numpy(record)
     return {**arrays, key: decode(image)} if key else arrays
@@ -89,7 +95,9 @@ def _decode_guessed(expected: Expectations, record: bytes) -> dict[str, NDArray[
 def choose_form(
     dataset: Dataset, split: str, form: Form, features: Literal["all"] | Sequence[str] | None
 ) -> Callable[[bytes], Any] | None:
-    """The function that turns a split's records into elements; None leaves them as serialised Examples.
+    """Returns the function that turns a split's records into elements.
+
+    It is None if they are left as serialized Examples.
 
     Raises:
         LoadError: there is no such form, or the records cannot have it.
@@ -113,7 +121,9 @@ def choose_form(
 
 
 def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
-    """Decodes an image to three channels like `tf.io.decode_image`, without rotation, colour profile or transparency.
+    """Decodes an image to three channels like `tf.io.decode_image`.
+
+    Rotation, color profile and transparency are not applied.
 
     Args:
         data: the file.
@@ -202,7 +212,9 @@ class Records:
         return self._finish(place, record)
 
     def __getitems__(self, numbers: Iterable[int], buffers: Iterable[Any] = ()) -> list[Any]:
-        """The elements of several records; neighbours are read together, and ranges of a store concurrently.
+        """Returns the elements of several records.
+
+        Neighboring records are read together, and ranges of a store concurrently.
 
         Args:
             numbers: of the records.
@@ -228,7 +240,10 @@ class Records:
 
     @property
     def takes_buffers(self) -> bool:
-        """Whether elements are pairs of image and label whose images can be decoded into the caller's arrays."""
+        """Returns whether images can be decoded into the caller's arrays.
+
+        For that, elements must be pairs of image and label.
+        """
         form = self._form if self._transform is None else None
         return isinstance(form, ImageForm) and form.layout.shape == "pair" and not form.info.raw
 
@@ -324,7 +339,10 @@ class Records:
 
 
 class _OpenFile:
-    """An open shard without a file position, so any number of threads and forked processes can read it concurrently."""
+    """An open shard without a file position.
+
+    Any number of threads and forked processes can therefore read it concurrently.
+    """
 
     __slots__ = ("_file", "_path")
 
@@ -348,7 +366,7 @@ class _OpenFile:
 
 
 def _unframe(frame: bytes, length: int) -> bytes | None:
-    """The record in a frame; None if the frame is not of this length, or a checksum does not match."""
+    """Returns the record in a frame, or None if its length or a checksum does not match."""
     record, checksum = frame[12:-4], int.from_bytes(frame[-4:], "little")
     is_whole = len(record) == length and frame[:12] == _header(length)
     return record if is_whole and masked(crc32c(record)) == checksum else None

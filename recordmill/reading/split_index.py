@@ -130,7 +130,10 @@ def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[
 
 
 def _read_frames(path: str) -> Places:
-    """The index of any uncompressed TFRecord file, from the cache or by one pass; each damaged part has a row."""
+    """Returns the index of any uncompressed TFRecord file, from the cache or by one pass.
+
+    Each damaged part has a row.
+    """
     if storage.is_local(path):
         place, version = os.path.abspath(path), str(os.stat(path).st_mtime_ns)
     else:
@@ -159,9 +162,10 @@ def _cache_folder() -> str:
 
 
 def write_indexes(dataset: Dataset, folder: str) -> list[str]:
-    """Writes an index per shard, with lines of `<offset> <length of the frame>`, and returns the paths.
+    """Writes an index per shard, and returns the paths.
 
-    The files are as `index_files: true` makes them, but outside the dataset, which is unchanged.
+    The lines are `<offset> <length of the frame>`. The files are as `index_files: true` makes them,
+    but outside the dataset, which is unchanged.
 
     Args:
         dataset: of any kind, not compressed.

@@ -1,4 +1,4 @@
-"""`TorchStream`: batches for PyTorch's `DataLoader` in an order that does not depend on its workers."""
+"""`TorchStream`: batches for PyTorch's `DataLoader`, in an order independent of its workers."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -65,7 +65,10 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
 
     @property
     def skipped(self) -> int:
-        """The number of damaged records that the workers have left out; see `damaged` of `recordmill.open`."""
+        """Returns the number of damaged records that the workers have left out.
+
+        See `damaged` of `recordmill.open`.
+        """
         return int(self._skip_counts.sum())
 
     def __len__(self) -> int:
@@ -123,7 +126,9 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
 
 
 class _SharedImages(Tensor):  # type: ignore[misc]
-    """Images in a worker's shared memory, which the worker reuses once the main process has released them.
+    """Images in a worker's shared memory.
+
+    The worker reuses the memory once the main process has released the images.
 
     Attributes:
         buffer: the memory: the images, then a byte that is 1 until the main process has released
@@ -140,7 +145,9 @@ class _SharedImages(Tensor):  # type: ignore[misc]
 
 
 def _take_buffer(buffers: list[Any], shape: tuple[int, ...], shared: bool) -> Any:
-    """A free tensor of bytes to decode images into; in a worker, `_SharedImages` over one of the buffers or a new one.
+    """Returns a free tensor of bytes to decode images into.
+
+    In a worker, it is `_SharedImages` over one of the buffers or a new one.
 
     Decoding each image into its own array, and copying it, would cost a third of the decoding time.
     New memory for each batch would cost as much, since the kernel has to clear it.

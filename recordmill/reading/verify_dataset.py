@@ -1,4 +1,6 @@
-"""Verifies a dataset, or any folder of TFRecord files: first each shard, concurrently, then all of them as a whole.
+"""Verifies a dataset, or any folder of TFRecord files.
+
+Each shard is verified first, concurrently, and then all of them as a whole.
 
 The marker must not contradict its files, its sidecars or itself. Sidecars have a row for every
 reference that was converted or rejected, so the marker's counts can be recomputed. The plan id is a
@@ -109,7 +111,10 @@ def _contradictions(marker: Marker) -> Iterator[str]:
 
 
 def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> RowTotals | None:
-    """The totals of all sidecars; None if one does not match the marker, which is reported elsewhere."""
+    """Returns the totals of all sidecars, or None if one does not match the marker.
+
+    The mismatch is reported elsewhere.
+    """
     if any(check.totals is None for check in checks):
         return None
     totals = _totals_of(checks)
@@ -159,7 +164,10 @@ def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals:
 
 
 def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
-    """Compares only sums: the rows count dropped boxes and images without boxes, but do not have all details."""
+    """Compares sums of dropped boxes and of images without boxes with the marker's.
+
+    Only sums are compared, since the rows do not have all details.
+    """
     without = marker.images_without_boxes
     if without is None:
         return
@@ -191,7 +199,10 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
 
 
 def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
-    """Sources with the same bytes in several splits; none if their list cannot be read, which is reported elsewhere."""
+    """Yields findings for sources with the same bytes in several splits.
+
+    There are none if the list of duplicates cannot be read, which is reported elsewhere.
+    """
     crossing = 0
     with suppress(OSError, *FORGED):
         for line in dataset.lines(DUPLICATES):

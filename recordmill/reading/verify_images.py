@@ -1,4 +1,4 @@
-"""Checks the images of records: whether they can be decoded as their records say, and whether they have metadata."""
+"""Checks whether images can be decoded as their records say, and whether they have metadata."""
 
 import hashlib
 import re
@@ -57,7 +57,10 @@ def check_pixels(example: ParsedExample, expected: Expectations) -> Problem:
 
 
 def check_metadata(example: ParsedExample, expected: Expectations) -> Iterator[Problem]:
-    """Yields a problem, or an empty text, for each image: declared, or a value that begins like one."""
+    """Yields a problem, or an empty string, for each image.
+
+    An image is a value that is declared as one, or that begins like one.
+    """
     declared = expected.image_keys if expected.images_are_declared else ()
     for key, kind, values in example.items():
         for data in values if kind == "bytes" else ():

@@ -89,7 +89,10 @@ class ShardWorkers:
         no_metadata: bool,
         progress: Callable[[int], None],
     ) -> ShardCheck:
-        """Like `verify_shard`; a process that crashes is replaced, and its file is reported as `unreadable`."""
+        """Verifies a shard like `verify_shard`, in a child process.
+
+        If the process crashes, it is replaced, and the file is reported as `unreadable`.
+        """
         check, child = ShardCheck(shard, level), self._idle.get()
         try:
             for answer in child.ask(shard, expected, level, no_metadata):

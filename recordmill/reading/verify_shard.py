@@ -99,7 +99,10 @@ class ShardCheck:
     totals: RowTotals | None = None
 
     def add(self, kind: str, detail: str, *place: Any) -> None:
-        """Adds one finding; the place is a record's number, offset and source, as far as they are known."""
+        """Adds one finding.
+
+        The place is a record's number, offset and source, as far as they are known.
+        """
         if len(self.findings) < MOST_FINDINGS:
             self.findings.append(Finding(kind, detail, self.shard.name, *place))
         else:
@@ -127,7 +130,10 @@ class _Reader:
 
     @cached_property
     def rows(self) -> list[SidecarRow]:
-        """The records' rows, in order; if the sidecar cannot be read, there are none, and a finding is added."""
+        """Returns the records' rows, in order.
+
+        If the sidecar cannot be read, there are none, and a finding is added.
+        """
         if not (sidecar := self._check.shard.sidecar):
             return []
         try:
@@ -147,7 +153,7 @@ class _Reader:
         return rows
 
     def is_as_written(self) -> bool:
-        """Whether the file and its sidecar are, byte for byte, those that were read back after writing.
+        """Returns whether the file and its sidecar are byte for byte as read back after writing.
 
         The number of records, the classes and their ids are in the marker, not in the shard; the
         sidecar's rows must match them, too.
@@ -245,19 +251,28 @@ class _Reader:
                 self._check.kinds.setdefault((key, kind), (number, offset))
 
     def _report_name(self, problem: str, number: int, offset: int) -> None:
-        """Reports a problem once: if two names were swapped, every record of both classes is wrong."""
+        """Reports a problem with a name once.
+
+        If two names were swapped, every record of both classes is wrong.
+        """
         if problem not in self._reported:
             self._reported.add(problem)
             self._report([("names", problem)], number, offset)
 
     def _place(self, offset: int, counted: int) -> tuple[int, int, str]:
-        """The number of the record at an offset (`counted` if no row has it), the offset, and its source's key."""
+        """Returns the number of the record at an offset, the offset, and its source's key.
+
+        The number is `counted` if no row has the offset.
+        """
         rows = self.rows
         number = self._by_offset.get(offset)
         return (counted, offset, "") if number is None else (number, offset, str(rows[number].key))
 
     def _compare_with_row(self, offset: int, record: memoryview) -> str:
-        """The problem if a record does not match its row, above level `frames`; else the empty string."""
+        """Returns the problem if a record does not match its row, or an empty string.
+
+        At level `frames`, records are not compared.
+        """
         rows = self.rows if self._check.level != "frames" else []
         number = self._by_offset.get(offset) if rows else None
         row = None if number is None else rows[number]
@@ -287,7 +302,10 @@ class _Reader:
             check.add("members", f"{members} concatenated gzip streams, all read")
 
     def _compare_count(self, end: int) -> None:
-        """Compares the counts; a file truncated after a record ends where the first missing one began."""
+        """Compares the number of records with the expected one.
+
+        A file truncated after a record ends where the first missing one began.
+        """
         check = self._check
         expected, there = check.shard.records, check.records
         if expected is not None and expected not in (there, there + check.damages):
@@ -295,7 +313,10 @@ class _Reader:
             check.add("count", f"expected {expected:,} records, found {there:,}", *place)
 
     def _compare_with_marker(self, offsets: list[int]) -> None:
-        """Compares the sizes and digests of the file and its sidecar; damage is not reported twice."""
+        """Compares the sizes and digests of the file and its sidecar with the marker's.
+
+        Damage is not reported twice.
+        """
         check, shard = self._check, self._check.shard
         if not check.damages:
             if shard.bytes is not None and shard.bytes != self._stored.size:
@@ -317,7 +338,10 @@ class _Reader:
             )
 
     def _compare_names(self) -> None:
-        """Compares the classes of the sidecar's rows with the marker's, unless the records have the same problem."""
+        """Compares the classes of the sidecar's rows with the marker's.
+
+        If the records already have such a problem, the rows are not compared.
+        """
         if not any(finding.kind in ("label", "names") for finding in self._check.findings):
             for number, row in enumerate(self.rows):
                 self._report_name(self._expected.judge_row(row), number, row.offset)

@@ -38,7 +38,10 @@ _URL = re.compile(r"[a-zA-Z][-a-zA-Z0-9+.]*://.*")  # as Beam's FileSystems.get_
 
 
 def _find_store(path: str) -> "Store":
-    """The store of a URL, imported when first used: Beam takes seconds, and local files do not need it."""
+    """Returns the store of a URL.
+
+    It is imported when first used: Beam takes seconds, and local files do not need it.
+    """
     from recordmill.storage.stores.find_store import find_store
 
     return find_store(path)
@@ -107,7 +110,10 @@ def open_to_read(path: str) -> BinaryIO:
 
 
 def open_to_write(path: str) -> BinaryIO:
-    """Opens a file for writing as a stream, and makes its folder; on object stores it exists only once it is closed."""
+    """Opens a file for writing as a stream, and makes its folder.
+
+    On object stores, the file exists only once it is closed.
+    """
     if not is_local(path):
         return _find_store(path).open_to_write(path)
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
@@ -126,9 +132,10 @@ def make_folder(path: str) -> None:
 
 
 def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "") -> None:
-    """Writes a whole file, replacing any other; under a temporary name first if it could be seen half written.
+    """Writes a whole file, replacing any other.
 
-    After a power cut there is either the complete file or the earlier one.
+    It is written under a temporary name first if it could be seen half written. After a power cut
+    there is either the complete file or the earlier one.
 
     Args:
         path: the file.
@@ -186,7 +193,10 @@ def remove_files(paths: Iterable[str]) -> None:
 
 
 def remove_folder(path: str) -> None:
-    """Deletes a folder and everything below it, if it exists; also files added meanwhile, unless more keep coming."""
+    """Deletes a folder and everything below it, if it exists.
+
+    Files that are added meanwhile are deleted, too, unless more keep coming.
+    """
     if not is_local(path):
         remove_files([file.path for file in list_below(path)])
         return
@@ -204,7 +214,7 @@ def _tolerate_others(_: object, path: str, failure: tuple[Any, BaseException, An
 
 
 def list_below(folder: str, start: str = "") -> "Iterator[FileMetadata]":
-    """Yields every file below a folder of an object store or another of Beam's file systems, at any depth.
+    """Yields every file below a folder of a store or another Beam file system, at any depth.
 
     The listing of a store without folders is read page by page. Paths below the folder that come
     before `start` may be left out.
@@ -235,12 +245,17 @@ def describe(path: str) -> "FileMetadata | None":
 
 
 def folder_names(folder: str) -> list[str]:
-    """The names of the files and folders directly in a folder, sorted; none if the folder does not exist."""
+    """Returns the names of the files and folders directly in a folder, sorted.
+
+    There are none if the folder does not exist.
+    """
     return sorted({name.rstrip("/") for name in folder_entries(folder)})
 
 
 def folder_entries(folder: str, most: int | None = None, start: str = "") -> list[str]:
-    """The names directly in a folder, with a trailing slash for folders; none if the folder does not exist.
+    """Returns the names directly in a folder, with a trailing slash for folders.
+
+    There are none if the folder does not exist.
 
     Args:
         folder: on any file system.
@@ -271,11 +286,11 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def keep_file(path: str, sha256: str, target: str) -> bool:
-    """Adds a second name for a file with this digest: a hard link on this machine, elsewhere the store's copy.
+    """Adds a second name for a file with this digest.
 
-    On this machine, a file of that name is replaced in one step, or stays. On a store, there is
-    none if this fails. The digest is computed under the new name, since the original may change
-    meanwhile.
+    On this machine, the second name is a hard link, and a file of that name is replaced in one
+    step, or stays. On a store, it is the store's copy, and there is none if this fails. The digest
+    is computed under the new name, since the original may change meanwhile.
 
     Returns:
         False if the file is missing or damaged, or if the file system or store does not support
@@ -299,10 +314,10 @@ def keep_file(path: str, sha256: str, target: str) -> bool:
 
 
 def force_to_disk(paths: Iterable[str]) -> None:
-    """Waits until files, and the names in folders, are on this machine's disk; object stores need no such call.
+    """Waits until files, and the names in folders, are on this machine's disk.
 
-    A renamed file survives a power cut if it was forced before it was renamed, and its folder after
-    that (fsync(2)).
+    Object stores need no such call. A renamed file survives a power cut if it was forced before it
+    was renamed, and its folder after that (fsync(2)).
 
     Raises:
         OSError: one does not exist, or could not be written: only now do some full or broken disks
@@ -320,7 +335,9 @@ def force_to_disk(paths: Iterable[str]) -> None:
 
 
 def check_targets(paths: Iterable[str]) -> None:
-    """Checks that files can be renamed to these paths; stores, which have no folders, are not checked.
+    """Checks that files can be renamed to these paths.
+
+    Paths on stores are not checked: stores have no folders.
 
     Raises:
         OSError: the path is a folder, its parent folder is missing or cannot be written, or the
@@ -350,7 +367,7 @@ def digest_of(path: str) -> str:
 
 
 def map_each(function: Callable[[str], R], paths: Iterable[str]) -> list[R]:
-    """Calls a function for each path: one by one for files on this machine, concurrently on a store."""
+    """Calls a function for each path: one by one on this machine, concurrently on a store."""
     ordered = list(paths)
     if all(map(is_local, ordered)):
         return list(map(function, ordered))

@@ -1,4 +1,4 @@
-"""A dataset's own files: its marker, the rows of its sidecars, the staging folder, its versions, and its analysis.
+"""A dataset's own files: marker, rows of sidecars, staging folder, versions and analysis.
 
 Versions are complete datasets, each in its own folder below an output; `recordmill.json` there
 points to the current one.
@@ -79,7 +79,10 @@ def find_marker(output: str) -> Marker | None:
 
 
 def holds_report(output: str) -> bool:
-    """Whether an output has a `report.html` that Recordmill made: the user's own page must not be touched."""
+    """Returns whether an output has a `report.html` that Recordmill made.
+
+    The user's own page must not be touched.
+    """
     try:
         start = storage.read_range(storage.join(output, REPORT), 0, 1_000)
     except OSError:
@@ -88,9 +91,10 @@ def holds_report(output: str) -> bool:
 
 
 def find_fault(output: str, marker: Marker) -> str:
-    """What is wrong with the files that a marker lists, in a few words; the empty string if nothing is.
+    """Returns what is wrong with the files that a marker lists, or an empty string.
 
-    Shards are checked by size, and other files by SHA-256 unless people may edit them.
+    The answer is a few words. Shards are checked by size, and other files by SHA-256 unless users
+    may edit them.
     """
     expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
     expected |= {shard.sidecar: shard.sidecar_sha256 or None for shard in marker.shards}
@@ -111,7 +115,7 @@ def find_fault(output: str, marker: Marker) -> str:
 
 
 def staging_folder(output: str, plan_id: str) -> str:
-    """The hidden folder in the output to which a plan's shards are written until they are published."""
+    """Returns the hidden folder in the output for a plan's shards until they are published."""
     return storage.join(output, f"{STAGING_PREFIX}{plan_id}")
 
 
@@ -137,7 +141,10 @@ _MOST_POINTER_BYTES = 1_000
 
 
 def version_name(plan_id: str, number: int) -> str:
-    """The folder name of a plan's first, second, ... version: the plan's id, followed by the number from 2 on."""
+    """Returns the folder name of a plan's first, second, ... version.
+
+    It is the plan's id, followed by the number from 2 on.
+    """
     return plan_id if number == 1 else f"{plan_id}-{number}"
 
 
@@ -148,7 +155,9 @@ def split_version(name: str) -> tuple[str, int] | None:
 
 
 def version_names(output: str) -> list[str]:
-    """The folder names of an output's versions, complete or not; those of one plan in the order of their numbers.
+    """Returns the folder names of an output's versions, complete or not.
+
+    Those of one plan are in the order of their numbers.
 
     Raises:
         OSError: the output cannot be listed.
@@ -169,7 +178,9 @@ def work_folders(output: str) -> list[str]:
 
 
 def read_versions(output: str) -> dict[str, Marker | None]:
-    """The markers of an output's versions, the oldest first; unfinished versions have none and come last.
+    """Reads the markers of an output's versions, the oldest first.
+
+    Unfinished versions have none and come last.
 
     Raises:
         OSError: one of them cannot be read.
@@ -179,7 +190,10 @@ def read_versions(output: str) -> dict[str, Marker | None]:
 
 
 def explain_choice(output: str, otherwise: str = "convert the dataset again") -> str:
-    """Says what to do if the current version is not known; `otherwise` if there is none to choose."""
+    """Says what to do if the current version is not known.
+
+    If there is no version to choose, it says `otherwise`.
+    """
     if complete := [name for name, marker in read_versions(output).items() if marker]:
         return f"choose the latest version with recordmill versions {output} --use {complete[-1]}"
     return f"no version is complete, so {otherwise}"
@@ -210,7 +224,9 @@ def _parse_pointer(content: bytes) -> Pointer | None:
 
 
 def current_folder(folder: str) -> str:
-    """The folder of the dataset that a user names: that of the current version if there are versions.
+    """Returns the folder of the dataset that a user names.
+
+    If there are versions, it is that of the current version.
 
     Raises:
         LoadError: there are versions, and `recordmill.json` does not name a complete one; the
@@ -254,9 +270,10 @@ _MODEL = "saved_model.pb"
 
 
 def contents_digest(marker: Marker, split: str) -> str:
-    """The hex digest of what an analysis of one split depends on: the rows of its sidecars and the label map.
+    """Returns the hex digest of what an analysis of one split depends on.
 
-    The plan id is not enough: it stays the same if an image is edited in place.
+    That is the rows of its sidecars and the label map. The plan id is not enough: it stays the same
+    if an image is edited in place.
     """
     labels = marker.plan.for_readers.labels.get("catch_all"), marker.labels
     shards = [shard.sidecar_sha256 for shard in marker.splits[split].shards]
@@ -276,14 +293,17 @@ def read_analysis(output: str) -> dict[str, Any] | None:
 
 
 def analysis_fits(note: Mapping[str, Any] | None, marker: Marker) -> bool:
-    """Whether a note's analysis, from `read_analysis`, belongs to the dataset that a marker describes."""
+    """Returns whether a note's analysis, from `read_analysis`, belongs to a marker's dataset."""
     if note is None or note["split"] not in marker.splits:
         return False
     return bool(note["contents"] == contents_digest(marker, note["split"]))
 
 
 def remove_stale_analysis(output: str, marker: Marker) -> None:
-    """Removes a `transform_fn/` that does not belong to the marker's dataset; other programs' folders stay."""
+    """Removes a `transform_fn/` that does not belong to the marker's dataset.
+
+    Other programs' folders stay.
+    """
     folder = storage.join(output, TRANSFORM_FN)
     if storage.exists(storage.join(folder, _ANALYSIS)) and not analysis_fits(
         read_analysis(output), marker

@@ -1,4 +1,6 @@
-"""Reads the bytes that a reference points to, also inside compressed files: ranges are of the unpacked content.
+"""Reads the bytes that a reference points to, also inside compressed files.
+
+Ranges are of the unpacked content.
 
 A compressed file without random access is unpacked once in each process that reads from it, to a
 temporary file, so memory does not grow with its size. The temporary file is deleted when the

@@ -12,7 +12,10 @@ class TemporaryFileError(ValueError):
 
 @contextmanager
 def _explain_errors() -> Iterator[None]:
-    """Raises `TemporaryFileError` if the block cannot write its temporary file, for lack of room or permission."""
+    """Raises `TemporaryFileError` if the block cannot write its temporary file.
+
+    The cause is a lack of room or permission.
+    """
     try:
         yield
     except sqlite3.Error as error:
@@ -21,7 +24,10 @@ def _explain_errors() -> Iterator[None]:
 
 
 class SortedRows:
-    """Any number of rows, sorted by key: SQLite moves them to a file beyond its cache of two megabytes."""
+    """Any number of rows, sorted by key.
+
+    SQLite moves them to a file beyond its cache of two megabytes.
+    """
 
     def __init__(self) -> None:
         self._database = sqlite3.connect("")

@@ -38,7 +38,9 @@ _PACKED_BYTES = 2**16
 
 
 class StoredFile:
-    """A stored file, open for random access; if it is not compressed, also the reader of its unpacked bytes.
+    """A stored file, open for random access.
+
+    If it is not compressed, it is also the reader of its unpacked bytes.
 
     Attributes:
         size: in bytes.
@@ -83,7 +85,10 @@ class StoredFile:
         return data
 
     def read(self, offset: int, count: int) -> memoryview:
-        """The bytes from `offset`: at least `count`, fewer only at the end; the view stays valid."""
+        """Returns the bytes from `offset`: at least `count`, and fewer only at the end.
+
+        The view stays valid.
+        """
         return memoryview(self.read_at(offset, max(count, BLOCK_BYTES)))
 
     def max_remaining(self, offset: int) -> int:
@@ -186,7 +191,10 @@ class GzipBytes:
 
 
 def _unpack_before_damage(inflate: Any, tail: bytes) -> bytes:
-    """The bytes before the damage; the input is unpacked byte by byte, since a failing call returns nothing."""
+    """Returns the bytes before the damage.
+
+    The input is unpacked byte by byte, since a failing call returns nothing.
+    """
     unpacked = bytearray()
     with suppress(zlib.error):
         for at in range(len(tail)):
@@ -243,11 +251,11 @@ class RecordFile:
         return self._bytes.members
 
     def __iter__(self) -> Iterator[tuple[int, memoryview | Damage]]:
-        """Yields `(offset, record)`: where the frame begins in the unpacked file, and its data or a `Damage`.
+        """Yields `(offset, record)`: where the frame begins, and its data or a `Damage`.
 
-        The view stays valid. After damage, reading continues with the next frame whose length,
-        below 4 GiB, matches its checksum. Records in between are lost, so later records cannot be
-        numbered by counting.
+        The offset is one in the unpacked file. The view stays valid. After damage, reading
+        continues with the next frame whose length, below 4 GiB, matches its checksum. Records in
+        between are lost, so later records cannot be numbered by counting.
         """
         source, offset, damaged = self._bytes, 0, False
         block, at = source.read(0, BLOCK_BYTES), 0
@@ -308,14 +316,20 @@ class RecordFile:
 
 
 def _is_gzip(start: bytes) -> bool:
-    """Decides by the first bytes; a plain file may begin with them by chance, but then they match their checksum."""
+    """Returns whether a file is compressed, judging by its first bytes.
+
+    A plain file may begin with those of gzip by chance, but then they match their checksum.
+    """
     if len(start) == _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack(start)[1]:
         return False
     return start.startswith(b"\x1f\x8b")
 
 
 def _frame_starts(block: memoryview) -> Iterator[int]:
-    """Positions in a block at which 8 bytes, the last four of them 0, are followed by their checksum."""
+    """Yields the positions in a block at which 8 bytes are followed by their checksum.
+
+    The last four of the 8 bytes are 0.
+    """
     text = block.tobytes()
     place = text.find(_HIGH_BYTES, 4)
     while 0 <= place <= len(text) - 8:
@@ -363,9 +377,10 @@ def looks_like_records(path: str) -> bool:
 
 
 def is_not_tfrecord(path: str) -> bool:
-    """Whether a file is not a TFRecord file: it does not begin with a frame and contains no intact record.
+    """Returns whether a file is not a TFRecord file.
 
-    An empty file, a file of zeros and a damaged gzip stream may have been TFRecord files.
+    Such a file does not begin with a frame and contains no intact record. An empty file, a file of
+    zeros and a damaged gzip stream may have been TFRecord files.
 
     Raises:
         OSError: it cannot be read.
@@ -385,9 +400,10 @@ def looks_like_shard(name: str) -> bool:
 
 
 class RecordSink:
-    """One TFRecord file, written through `WriteToTFRecord`'s sink; the caller assigns records to files.
+    """One TFRecord file, written through `WriteToTFRecord`'s sink.
 
-    `offset` is the start of the next record in the uncompressed file, in bytes.
+    The caller assigns records to files. `offset` is the start of the next record in the
+    uncompressed file, in bytes.
     """
 
     def __init__(self, path: str, compression: str) -> None:
@@ -416,7 +432,7 @@ class RecordSink:
 
 @dataclass(frozen=True, slots=True)
 class FileContents:
-    """The size in bytes, the hex digest and the number of records of a finished file, as read back."""
+    """The size in bytes, hex digest and number of records of a finished file, as read back."""
 
     bytes: int
     sha256: str
@@ -428,7 +444,9 @@ class DamagedFileError(Exception):
 
 
 def read_back(path: str, compression: str) -> FileContents:
-    """Reads a whole file: checks every frame and both checksums, and computes the digest of the stored bytes.
+    """Reads a whole file, and computes the digest of the stored bytes.
+
+    Every frame and both of its checksums are checked.
 
     Args:
         path: the file.

@@ -43,9 +43,14 @@ def test_only_what_all_runs_have_is_predicted():
 
 
 COSTS = Costs(
-    listing=1e-5, shuffling=2e-6, converting=1e-3, publishing=3e-6, output_bytes=1.1e5, shuffled_bytes=200,
+    listing=1e-5,
+    shuffling=2e-6,
+    converting=1e-3,
+    publishing=3e-6,
+    output_bytes=1.1e5,
+    shuffled_bytes=200,
     shard_memory=2_000,
-)  # fmt: skip
+)
 CLUSTER = Cluster(
     workers=5, vcpus=4, memory_gb=16, slowness=2, start=100, page=0.2, request=0.05, reads=64
 )  # fmt: skip

@@ -225,8 +225,12 @@ def test_names_on_vocs_lists_are_those_of_images(tmp_path, picture, convert):
     }
     assert names == {"train": [b"a.jpg", b"b.jpg"], "validation": [b"c.jpg"]}
     assert marker["ledger"] == {
-        "listed": 7, "written": 3, "rejected": {}, "ignored": {"in_no_set": 2, "without_annotation": 2}, "left_out": {}
-    }  # fmt: skip
+        "listed": 7,
+        "written": 3,
+        "rejected": {},
+        "ignored": {"in_no_set": 2, "without_annotation": 2},
+        "left_out": {},
+    }
     assert [note for note in marker["notes"] if "match" in note or "ignored" in note] == [
         "ImageSets/Main/val.txt: no XML file matches 2 names in it, such as 'x.jpg': "
         "correct the list, or add it to ignore",

@@ -56,11 +56,15 @@ def check(marker, examples, picture):
     assert marker["ledger"]["written"] == len(ROWS)
     assert marker["ledger"]["rejected"] == {}
     found = {
-        (split, each["image/filename"][0].decode(), each["image/class/text"][0].decode(), each["image/age"][0]):
-            (each["image/class/label"], each["image/encoded"])
+        (
+            split,
+            each["image/filename"][0].decode(),
+            each["image/class/text"][0].decode(),
+            each["image/age"][0],
+        ): (each["image/class/label"], each["image/encoded"])
         for split, records in examples.items()
         for each in records
-    }  # fmt: skip
+    }
     assert found == {
         (split, path.rpartition("/")[2], label, -1 if age is None else age): (
             [IDS[label]],
@@ -428,8 +432,12 @@ def test_imagefolder(write, tmp_path, picture, convert):
     captions = "source.features_from={image/caption: {column: text, default: none}}"
     marker, examples = convert("imagefolder.yaml", tmp_path / "folder", "--set", captions)
     assert marker["ledger"] == {
-        "listed": 7, "written": 4, "rejected": {}, "ignored": {"without_annotation": 3}, "left_out": {}
-    }  # fmt: skip
+        "listed": 7,
+        "written": 4,
+        "rejected": {},
+        "ignored": {"without_annotation": 3},
+        "left_out": {},
+    }
     assert marker["named"] == {"images": 4, "files": 3}
     assert "3 images have no usable annotation, and are ignored" in marker["notes"]
     assert {

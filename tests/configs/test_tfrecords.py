@@ -226,9 +226,14 @@ def test_datasets_that_number_classes_differently_are_merged_by_their_names(
     more = (f"--input=two={tmp_path / 'two'}", "--set", "source.keep_ids=false", *WHOLE)
     marker, found = convert("tfrecords.yaml", f"one={tmp_path / 'one'}", *more)
     assert marker["labels"] == {"cat": 0, "dog": 1, "emu": 2}
-    assert {(each["image/encoded"][0], each["image/class/label"][0]) for each in found["train"]} == {
-        (picture(("one", 0)), 0), (picture(("one", 1)), 1), (picture(("two", 0)), 1), (picture(("two", 1)), 2)
-    }  # fmt: skip
+    assert {
+        (each["image/encoded"][0], each["image/class/label"][0]) for each in found["train"]
+    } == {
+        (picture(("one", 0)), 0),
+        (picture(("one", 1)), 1),
+        (picture(("two", 0)), 1),
+        (picture(("two", 1)), 2),
+    }
 
 
 def write_vectors(path, vectors):

@@ -104,13 +104,21 @@ CLASSES = {"cat": 0, "dog": 1}
 MADE = {
     "class folders": (images("cat/1.jpg", "cat/2.jpg", "dog/3.jpg"), None, CLASSES),
     "split folders around class folders (ImageNet, torchvision)": (
-        images("train/cat/1.jpg", "train/dog/1.jpg", "val/cat/2.jpg"), {"train": 2, "validation": 1}, CLASSES,
+        images("train/cat/1.jpg", "train/dog/1.jpg", "val/cat/2.jpg"),
+        {"train": 2, "validation": 1},
+        CLASSES,
     ),
     "images without labels": (images("a.jpg", "b.jpg", "c.jpg"), None, {}),
-    "labels in names": (images("img_001_3.jpg", "img_002_3.jpg", "img_003_7.jpg"), None, {"3": 3, "7": 7}),
+    "labels in names": (
+        images("img_001_3.jpg", "img_002_3.jpg", "img_003_7.jpg"),
+        None,
+        {"3": 3, "7": 7},
+    ),
     "a CSV of paths and classes": (
-        {**images("images/1.jpg", "images/2.jpg"), "list.csv": "path,class\nimages/1.jpg,cat\n"
-                                                               "images/2.jpg,dog\n"},
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            "list.csv": "path,class\nimages/1.jpg,cat\nimages/2.jpg,dog\n",
+        },
         None,
         CLASSES,
     ),
@@ -154,14 +162,19 @@ MADE = {
     "Hugging Face: Parquet": (
         {
             "train.parquet": parquet(
-                [{"image": {"bytes": encode_picture(label), "path": None}, "label": label} for label in CLASSES]
+                [
+                    {"image": {"bytes": encode_picture(label), "path": None}, "label": label}
+                    for label in CLASSES
+                ]
             )
         },
         None,
         CLASSES,
     ),
     "an archive of class folders": (
-        {"photos.zip": packed(images("photos/cat/1.jpg", "photos/dog/2.jpg"), "zip")}, None, CLASSES,
+        {"photos.zip": packed(images("photos/cat/1.jpg", "photos/dog/2.jpg"), "zip")},
+        None,
+        CLASSES,
     ),
     "WebDataset": (
         {
@@ -182,7 +195,9 @@ MADE = {
     ),
     "CIFAR-10, binary version": (
         {
-            "data_batch_1.bin": b"".join(bytes([label]) + bytes([9 + label]) * 3072 for label in (0, 1)),
+            "data_batch_1.bin": b"".join(
+                bytes([label]) + bytes([9 + label]) * 3072 for label in (0, 1)
+            ),
             "test_batch.bin": bytes([1]) + bytes(3072),
             "batches.meta.txt": "cat\ndog\n",
         },
@@ -225,7 +240,10 @@ MADE = {
     "Roboflow: TensorFlow CSV": (
         {
             **images(*(f"{word}/{word}.jpg" for word in SPLITS)),
-            **{f"{word}/_annotations.csv": f"{SIDES}{word}.jpg,24,16,cat,6,4,18,12\n" for word in SPLITS},
+            **{
+                f"{word}/_annotations.csv": f"{SIDES}{word}.jpg,24,16,cat,6,4,18,12\n"
+                for word in SPLITS
+            },
         },
         {"train": 1, "validation": 1, "test": 1},
         {"cat": 1},
@@ -240,13 +258,17 @@ MADE = {
         {"cat": 1},
     ),
     "YOLO next to images (LabelImg, Darknet)": (
-        {**images("1.jpg", "2.jpg"), "1.txt": BOX, "2.txt": BOX, "classes.txt": "cat\n"}, None, {"cat": 1},
+        {**images("1.jpg", "2.jpg"), "1.txt": BOX, "2.txt": BOX, "classes.txt": "cat\n"},
+        None,
+        {"cat": 1},
     ),
     "Label Studio: YOLO": (
         {
             **images("images/1.jpg", "images/2.jpg"),
             **{"labels/1.txt": BOX, "labels/2.txt": BOX, "classes.txt": "cat\n"},
-            "notes.json": json.dumps({"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024}}, indent=2),
+            "notes.json": json.dumps(
+                {"categories": [{"id": 0, "name": "cat"}], "info": {"year": 2024}}, indent=2
+            ),
         },
         None,
         {"cat": 1},
@@ -255,8 +277,10 @@ MADE = {
         {
             **images("obj_train_data/1.jpg", "obj_train_data/2.jpg"),
             **{"obj_train_data/1.txt": BOX, "obj_train_data/2.txt": BOX, "obj.names": "cat\n"},
-            **{"obj.data": "classes = 1\n", "train.txt": "data/obj_train_data/1.jpg\n"
-                                                         "data/obj_train_data/2.jpg\n"},
+            **{
+                "obj.data": "classes = 1\n",
+                "train.txt": "data/obj_train_data/1.jpg\ndata/obj_train_data/2.jpg\n",
+            },
         },
         None,
         {"cat": 1},
@@ -291,7 +315,9 @@ MADE = {
         {"cat": 1},
     ),
     "LabelImg: Pascal VOC": (
-        {**images("1.jpg", "2.jpg"), "1.xml": VOC.format("1.jpg"), "2.xml": VOC.format("2.jpg")}, None, {"cat": 1},
+        {**images("1.jpg", "2.jpg"), "1.xml": VOC.format("1.jpg"), "2.xml": VOC.format("2.jpg")},
+        None,
+        {"cat": 1},
     ),
     "VOC under other names": (
         {
@@ -304,22 +330,28 @@ MADE = {
     "LabelMe": (
         {
             **images("1.jpg", "2.jpg"),
-            **{f"{number}.json": json.dumps({**LABELME, "imagePath": f"{number}.jpg"}) for number in (1, 2)},
+            **{
+                f"{number}.json": json.dumps({**LABELME, "imagePath": f"{number}.jpg"})
+                for number in (1, 2)
+            },
         },
         None,
         {"cat": 1},
     ),
     "a CSV with one box per row (TensorFlow's tutorial)": (
-        {**images("1.jpg", "2.jpg"), "boxes.csv": f"{SIDES}1.jpg,24,16,cat,6,4,18,12\n"
-                                                  "2.jpg,24,16,cat,6,4,18,12\n"},
+        {
+            **images("1.jpg", "2.jpg"),
+            "boxes.csv": f"{SIDES}1.jpg,24,16,cat,6,4,18,12\n2.jpg,24,16,cat,6,4,18,12\n",
+        },
         None,
         {"cat": 1},
     ),
     "RetinaNet's CSV": (
-        {**images("1.jpg", "2.jpg"), "boxes.csv": "1.jpg,6,4,18,12,cat\n"
-                                                  "2.jpg,6,4,18,12,cat\n"}, None, {"cat": 1},
+        {**images("1.jpg", "2.jpg"), "boxes.csv": "1.jpg,6,4,18,12,cat\n2.jpg,6,4,18,12,cat\n"},
+        None,
+        {"cat": 1},
     ),
-}  # fmt: skip
+}
 """The files of each row, the images of each split (None: of fractions), and the class ids."""
 
 

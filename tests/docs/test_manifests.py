@@ -70,8 +70,13 @@ def write_imports(folder):
         rows.append(f'{split.upper()},{path},"{label}"')
     # The shipped configurations ask for a validation split too.
     Image.new("RGB", (16, 12)).save(folder / "4.jpg")
-    lines.append({"imageGcsUri": "4.jpg", "classificationAnnotation": {"displayName": "daisy"},
-                  "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": "validation"}})  # fmt: skip
+    lines.append(
+        {
+            "imageGcsUri": "4.jpg",
+            "classificationAnnotation": {"displayName": "daisy"},
+            "dataItemResourceLabels": {"aiplatform.googleapis.com/ml_use": "validation"},
+        }
+    )
     rows.append("VALIDATION,4.jpg,daisy")
     (folder / "import.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
     (folder / "import.csv").write_text("\n".join(rows), encoding="utf-8")

@@ -64,7 +64,8 @@ def write_voc(folder):
     for number, boxes in enumerate(BOXES):
         draw(folder / f"JPEGImages/{number}.jpg", number)
         objects = "".join(
-            f"<object><name>{name.replace('&', '&amp;')}</name><bndbox><xmin>{left}</xmin><ymin>{top}</ymin>"
+            f"<object><name>{name.replace('&', '&amp;')}</name><bndbox>"
+            f"<xmin>{left}</xmin><ymin>{top}</ymin>"
             f"<xmax>{right}</xmax><ymax>{bottom}</ymax></bndbox></object>"
             for name, left, top, right, bottom in boxes
         )

@@ -71,15 +71,28 @@ def test_a_file_that_vanishes_or_changes_after_listing(convert, photos, monkeypa
     monkeypatch.setattr("recordmill.transforms.list_images.list_images", list_then_change)
     done = convert(photos, settings=ALL)
     assert (done.code, done.marker["ledger"]["rejected"]) == (0, {"changed": 2, "vanished": 1})
-    assert sorted((row["key"], row["stage"], row["reason"], row["bytes"], row["detail"]) for row in done.rejected) == [
-        ("cat/00.jpg", "read", "vanished", sizes["cat/00.jpg"], "the file was listed, and was gone "
-                                                                "when it was read"),
+    assert sorted(
+        (row["key"], row["stage"], row["reason"], row["bytes"], row["detail"])
+        for row in done.rejected
+    ) == [
+        (
+            "cat/00.jpg",
+            "read",
+            "vanished",
+            sizes["cat/00.jpg"],
+            "the file was listed, and was gone when it was read",
+        ),
         *(
-            ("cat/" + name, "read", "changed", sizes["cat/" + name],
-             f"{sizes['cat/' + name]} bytes when it was listed, {more} when it was read")
+            (
+                "cat/" + name,
+                "read",
+                "changed",
+                sizes["cat/" + name],
+                f"{sizes['cat/' + name]} bytes when it was listed, {more} when it was read",
+            )
             for name, more in (("01.jpg", "more"), ("02.jpg", "less"))
         ),
-    ]  # fmt: skip
+    ]
     assert done.marker["ledger"]["written"] == 7
 
 

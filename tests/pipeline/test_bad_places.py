@@ -83,7 +83,8 @@ AS_ANYONE = """
 import ctypes, os, runpy
 
 libc = ctypes.CDLL(None, use_errno=True)
-header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()  # effective and permitted come first
+# Of the sets, effective and permitted come first.
+header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)()
 assert libc.capget(header, sets) == 0, os.strerror(ctypes.get_errno())
 for number in (0, 1):
     sets[number] &= ~(1 << 1 | 1 << 2)  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH

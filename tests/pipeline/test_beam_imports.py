@@ -19,7 +19,8 @@ except SystemExit as end:
     code = end.code
 loaded = sorted(sys.modules)
 from apache_beam.io.gcp.gcsfilesystem import GCSFileSystem
-print(json.dumps([code, loaded, GCSFileSystem.scheme(), os.environ["OPENBLAS_NUM_THREADS"]]), file=sys.stderr)
+answer = [code, loaded, GCSFileSystem.scheme(), os.environ["OPENBLAS_NUM_THREADS"]]
+print(json.dumps(answer), file=sys.stderr)
 """
 
 

@@ -137,7 +137,10 @@ import sys, threading, time
 import recordmill
 
 threading.Thread(target=time.sleep, args=(600,), daemon=True).start()
-print(recordmill.convert(sys.argv[1], sys.argv[2], quiet=True, processes=2, shards={"count": 4}).counts)
+made = recordmill.convert(
+    sys.argv[1], sys.argv[2], quiet=True, processes=2, shards={"count": 4}
+)
+print(made.counts)
 """
 
 

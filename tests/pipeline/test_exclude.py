@@ -147,8 +147,12 @@ def test_digests_of_images_with_bad_boxes_are_left_out(convert, tmp_path):
         root, "--update", settings={**settings, "exclude": str(tmp_path / "removed.txt")}
     )
     assert done.marker["ledger"] == {
-        "listed": 5, "written": 3, "rejected": {}, "ignored": {"class_names": 1}, "left_out": {"excluded": 1}
-    }  # fmt: skip
+        "listed": 5,
+        "written": 3,
+        "rejected": {},
+        "ignored": {"class_names": 1},
+        "left_out": {"excluded": 1},
+    }
     assert verify([str(done.output), f"--absent={tmp_path / 'removed.txt'}"]) == 0
 
 
@@ -159,8 +163,12 @@ def test_labels_of_images_that_are_left_out_are_counted(exclude, tmp_path):
         (root / f"{name}.jpg").write_bytes(encode_picture(name))
     (root / "list.csv").write_text("path,tags\na.jpg,x|y\nb.jpg,x|y|z\nc.jpg,z\n")
     source = {"kind": "manifest", "columns": {"uri": "path", "labels": "tags"}}
-    convention = {"features": {"encoded": {"field": "encoded", "type": "bytes"},
-                               "labels": {"field": "labels", "type": "int64", "shape": [None]}}}  # fmt: skip
+    convention = {
+        "features": {
+            "encoded": {"field": "encoded", "type": "bytes"},
+            "labels": {"field": "labels", "type": "int64", "shape": [None]},
+        }
+    }
     done = exclude(
         root,
         [f"sha256:{sha256_of(root / 'b.jpg')}"],

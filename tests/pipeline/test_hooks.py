@@ -381,8 +381,12 @@ def test_images_that_are_not_kept_are_counted_with_their_boxes(convert, ships, c
     done = convert(ships, settings={**SHIPS, "keep": "own_hooks:wanted"})
     marker = done.marker
     assert marker["ledger"] == {
-        "listed": 4, "written": 2, "rejected": {}, "left_out": {"unwanted": 1}, "ignored": {"class_names": 1}
-    }  # fmt: skip
+        "listed": 4,
+        "written": 2,
+        "rejected": {},
+        "left_out": {"unwanted": 1},
+        "ignored": {"class_names": 1},
+    }
     assert marker["boxes"] == {"listed": 3, "written": 2, "with_left_out_images": 1}
     assert done.rejected == []
     assert left_out(done) == {"images/b.jpg": ("unwanted", "own_hooks:wanted")}
@@ -590,8 +594,10 @@ def test_a_failed_run_resumes_with_the_shards_that_were_finished(convert, photos
 @pytest.mark.parametrize(
     ("settings", "why"),
     [
-        ({"images.function": "invert"}, "images.function is 'invert': write "
-                                        "package.module:function"),
+        (
+            {"images.function": "invert"},
+            "images.function is 'invert': write package.module:function",
+        ),
         ({"keep": "blur"}, "keep.function is 'blur': write package.module:function"),
         ({"keep": {"min_side": 0}}, "keep.min_side"),
         ({"keep": {"max_aspect": 0.5}}, "keep.max_aspect"),
@@ -611,17 +617,25 @@ def test_a_failed_run_resumes_with_the_shards_that_were_finished(convert, photos
             "of them",
         ),
         (
-            {"images.function": "own_hooks:invert", "decode": "none", "convention": "feature_vector",
-             "features.feature": {"function": "own_hooks:fail", "of": "file"}},
+            {
+                "images.function": "own_hooks:invert",
+                "decode": "none",
+                "convention": "feature_vector",
+                "features.feature": {"function": "own_hooks:fail", "of": "file"},
+            },
             "images.function has no effect, since no image is decoded",
         ),
         (
-            {"keep.min_side": 3, "decode": "none", "convention": "feature_vector",
-             "features.feature": {"function": "own_hooks:fail", "of": "file"}},
+            {
+                "keep.min_side": 3,
+                "decode": "none",
+                "convention": "feature_vector",
+                "features.feature": {"function": "own_hooks:fail", "of": "file"},
+            },
             "keep has no effect, since no image is decoded",
         ),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_act_is_refused(convert, photos, settings, why):
     done = convert(photos, settings=settings)
     assert done.code == 2

@@ -181,16 +181,36 @@ def test_every_value_that_is_accepted_makes_a_run_that_knows_how_it_ended(two_im
 
 
 def test_all_settings_are_tried():
-    assert {"seed", "images.resize.exact", "labels.offset", "convention.features.x.type", "features.x.function",
-            "max_rejected.share"} <= {*PATHS[""]}  # fmt: skip
+    assert {
+        "seed",
+        "images.resize.exact",
+        "labels.offset",
+        "convention.features.x.type",
+        "features.x.function",
+        "max_rejected.share",
+    } <= {*PATHS[""]}
     assert "source.columns.x.enum.x" in PATHS["table"]
     assert load([]) == ""
 
 
-HIGH = {"seed": 2**63 - 1, "limit": 2**63 - 1, "images.max_bytes": 2**62, "images.max_pixels": 2**62,
-        "labels.offset": 2**62, "shards.count": 2**63 - 1, "max_rejected.count": 2**63 - 1}  # fmt: skip
-LOW = {"seed": 1 - 2**63, "limit": 1, "labels.offset": -(2**62), "shards.size": "1B", "images.resize.exact": [1, 65500],
-       "max_rejected.share": 0.0, "max_rejected.count": 0}  # fmt: skip
+HIGH = {
+    "seed": 2**63 - 1,
+    "limit": 2**63 - 1,
+    "images.max_bytes": 2**62,
+    "images.max_pixels": 2**62,
+    "labels.offset": 2**62,
+    "shards.count": 2**63 - 1,
+    "max_rejected.count": 2**63 - 1,
+}
+LOW = {
+    "seed": 1 - 2**63,
+    "limit": 1,
+    "labels.offset": -(2**62),
+    "shards.size": "1B",
+    "images.resize.exact": [1, 65500],
+    "max_rejected.share": 0.0,
+    "max_rejected.count": 0,
+}
 
 
 @pytest.mark.parametrize(("bounds", "images", "first"), [(HIGH, 10, 2**62), (LOW, 1, -(2**62))])

@@ -221,7 +221,9 @@ left, output = int(sys.argv[1]), sys.argv[2]
 
 def count(event, arguments):
     global left
-    if event.startswith(("open", "os.")) and any(isinstance(each, str) and output in each for each in arguments):
+    if not event.startswith(("open", "os.")):
+        return
+    if any(isinstance(each, str) and output in each for each in arguments):
         left -= 1
         if left < 0:
             os.kill(os.getpid(), signal.SIGKILL)

@@ -54,8 +54,9 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(
     assert done.stdout.endswith("}\n")
     assert len(done.stdout) < 4096
     assert set(done.line) == {
-        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes", "changes", "duplicates",
-        "unit", "input_bytes", "output_bytes", "report", "remarks", "notes", "seconds", "recognised",
+        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes",
+        "changes", "duplicates", "unit", "input_bytes", "output_bytes", "report", "remarks",
+        "notes", "seconds", "recognised",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == (
         "published",
@@ -127,8 +128,11 @@ def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, s
     (root / "loose.jpg").touch()
     (root / ".hidden").touch()
     settings = {
-        "shards.count": 3, "splits.fractions": {"train": 0.5, "test": 0.3}, "limit": 50, "images.reencode": "always"
-    }  # fmt: skip
+        "shards.count": 3,
+        "splits.fractions": {"train": 0.5, "test": 0.3},
+        "limit": 50,
+        "images.reencode": "always",
+    }
     before = state_of(tmp_path)
     planned = convert(root, "--plan", settings=settings)
     assert state_of(tmp_path) == before
@@ -213,11 +217,10 @@ def test_without_places_the_sample_is_converted(tmp_path, monkeypatch, capsys):
         "left_out": {},
     }
     assert sorted(os.listdir("out/quickstart")) == [
-        "README.md", "config.yaml", "croissant.json", "dataset_info.json", "duplicates.jsonl", "features.json",
-        "image.class.label.labels.txt", "labels.txt", "recordmill.json", "records.index",
-        "records.versions", "rejected.jsonl",
-        "report.html", "report.json", "schema.pbtxt", "sidecars",
-        "test-00000-of-00001.tfrecord", "train-00000-of-00001.tfrecord",
+        "README.md", "config.yaml", "croissant.json", "dataset_info.json", "duplicates.jsonl",
+        "features.json", "image.class.label.labels.txt", "labels.txt", "recordmill.json",
+        "records.index", "records.versions", "rejected.jsonl", "report.html", "report.json",
+        "schema.pbtxt", "sidecars", "test-00000-of-00001.tfrecord", "train-00000-of-00001.tfrecord",
     ]  # fmt: skip
 
 

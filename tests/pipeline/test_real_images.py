@@ -17,11 +17,17 @@ answer = {}
 for folder in sys.argv[1:]:
     files = sorted(tf.io.gfile.glob(folder + "/*.tfrecord"))
     rows = []
-    for batch in tf.data.TFRecordDataset(files).batch(64).map(lambda b: tf.io.parse_example(b, description)):
+    batches = tf.data.TFRecordDataset(files).batch(64)
+    for batch in batches.map(lambda examples: tf.io.parse_example(examples, description)):
         for i, encoded in enumerate(batch["image/encoded"]):
             height, width, channels = tf.io.decode_jpeg(encoded).shape
-            rows.append([batch["image/class/text"][i].numpy().decode(), int(batch["image/class/label"][i]),
-                         batch["image/filename"][i].numpy().decode(), height, width])
+            rows.append([
+                batch["image/class/text"][i].numpy().decode(),
+                int(batch["image/class/label"][i]),
+                batch["image/filename"][i].numpy().decode(),
+                height,
+                width,
+            ])
             assert (height, width) == (int(batch["image/height"][i]), int(batch["image/width"][i]))
     answer[folder] = sorted(rows)
 print(json.dumps(answer))

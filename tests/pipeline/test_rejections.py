@@ -87,8 +87,12 @@ def test_too_many_rejected_publish_nothing_and_name_what_is_kept(convert, class_
         f"{staging}/rejected.jsonl lists what was rejected"
     ]
     assert done.line["ledger"] == {
-        "listed": 16, "written": 12, "rejected": {"unknown_format": 4}, "ignored": {}, "left_out": {}
-    }  # fmt: skip
+        "listed": 16,
+        "written": 12,
+        "rejected": {"unknown_format": 4},
+        "ignored": {},
+        "left_out": {},
+    }
     assert os.listdir(done.output) == [staging.name]
     rows = [json.loads(line) for line in (staging / "rejected.jsonl").read_text().splitlines()]
     assert sorted(row["key"] for row in rows) == [f"cat/bad{number:02}.jpg" for number in range(4)]

@@ -177,8 +177,12 @@ def test_a_sidecar_row_says_all_of_an_image(dataset, photos):
 
 def test_the_ledger_is_exact(dataset):
     ledger = {
-        "listed": 12, "written": 10, "rejected": {"unknown_format": 1}, "ignored": {"system_file": 1}, "left_out": {}
-    }  # fmt: skip
+        "listed": 12,
+        "written": 10,
+        "rejected": {"unknown_format": 1},
+        "ignored": {"system_file": 1},
+        "left_out": {},
+    }
     assert dataset.marker["ledger"] == dataset.line["ledger"] == ledger
 
 
@@ -325,8 +329,12 @@ def test_given_splits(convert, class_folders, picture, tmp_path):
     (root / "elsewhere/1.jpg").write_bytes(picture(1))
     done = convert(root, settings={"splits.from_folders": {"train": "train", "val": "validation"}})
     assert done.keys("train") == [
-        "train/cat/00.jpg", "train/cat/01.jpg", "train/cat/02.jpg", "train/dog/00.jpg", "train/dog/01.jpg"
-    ]  # fmt: skip
+        "train/cat/00.jpg",
+        "train/cat/01.jpg",
+        "train/cat/02.jpg",
+        "train/dog/00.jpg",
+        "train/dog/01.jpg",
+    ]
     assert done.keys("validation") == ["val/cat/00.jpg", "val/dog/00.jpg"]
     assert list(done.marker["splits"]) == ["train", "validation"]
     assert done.marker["labels"] == {"cat": 0, "dog": 1}
@@ -397,8 +405,12 @@ def test_include_and_ignore_choose_what_is_read(convert, photos, picture):
     (photos / "dog/list.txt").write_text("no image")
     done = convert(photos, settings={"include": ["*.jpg"], "ignore": ["raw/"]})
     assert done.marker["ledger"] == {
-        "listed": 12, "written": 10, "rejected": {}, "ignored": {"ignored": 1, "not_included": 1}, "left_out": {}
-    }  # fmt: skip
+        "listed": 12,
+        "written": 10,
+        "rejected": {},
+        "ignored": {"ignored": 1, "not_included": 1},
+        "left_out": {},
+    }
 
 
 def test_labels_from_file_names(convert, picture, tmp_path):
@@ -427,9 +439,13 @@ def test_an_explicit_label_list_with_offset_and_catch_all(convert, class_folders
     assert done.marker["labels"] == {"other": 1, "dog": 2, "bird": 3}
     assert (done.output / "labels.txt").read_text() == "1:other\n2:dog\n3:bird\n"
     assert sorted((row["key"], row["label"], row["class"]) for row in done.rows()) == [
-        ("cat/00.jpg", 1, "other"), ("cat/01.jpg", 1, "other"), ("dog/00.jpg", 2, "dog"), ("dog/01.jpg", 2, "dog"),
-        ("emu/00.jpg", 1, "other"), ("emu/01.jpg", 1, "other"),
-    ]  # fmt: skip
+        ("cat/00.jpg", 1, "other"),
+        ("cat/01.jpg", 1, "other"),
+        ("dog/00.jpg", 2, "dog"),
+        ("dog/01.jpg", 2, "dog"),
+        ("emu/00.jpg", 1, "other"),
+        ("emu/01.jpg", 1, "other"),
+    ]
 
 
 def test_labels_that_the_list_lacks_are_rejected_without_a_catch_all(

@@ -52,8 +52,14 @@ def opened(path: Path) -> Image.Image:
 
 def test_counts(folder):
     assert Counter(path.split("/")[0] for path in contents(folder)) == {
-        "circle": 45, "hexagon": 42, "octagon": 42, "pentagon": 41, "square": 42, "triangle": 42, ".DS_Store": 1
-    }  # fmt: skip
+        "circle": 45,
+        "hexagon": 42,
+        "octagon": 42,
+        "pentagon": 41,
+        "square": 42,
+        "triangle": 42,
+        ".DS_Store": 1,
+    }
     assert Counter(ODDITIES.values()) + Counter(written=240) == {
         "written": 250,
         "rejected": 3,

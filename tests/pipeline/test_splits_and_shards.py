@@ -128,8 +128,12 @@ def test_a_limit_per_class(convert, class_folders, tmp_path):
         root, settings={"limit_per_class": 4, "splits.fractions": FRACTIONS, "labels.offset": 3}
     )
     assert done.marker["ledger"] == {
-        "listed": 19, "written": 10, "rejected": {}, "ignored": {}, "left_out": {"limit_per_class": 9}
-    }  # fmt: skip
+        "listed": 19,
+        "written": 10,
+        "rejected": {},
+        "ignored": {},
+        "left_out": {"limit_per_class": 9},
+    }
     assert Counter(row["class"] for row in done.rows()) == {"cat": 4, "dog": 4, "emu": 2}
     taken = done.keys()
     more = convert(

@@ -73,10 +73,11 @@ def test_its_size_is_guessed_without_encoding():
 def test_another_process_gets_the_class_back(tmp_path):
     ref = ImageRef("a.jpg", "/a.jpg", size=7)
     coder = coders.coders.serialize_coder(coders.registry.get_coder(ImageRef))
+    encoded = coders.registry.get_coder(ImageRef).encode(ref)
     script = (
         "import sys\n"
         "from apache_beam.coders.coders import deserialize_coder\n"
-        f"ref = deserialize_coder({coder!r}).decode({coders.registry.get_coder(ImageRef).encode(ref)!r})\n"
+        f"ref = deserialize_coder({coder!r}).decode({encoded!r})\n"
         "sys.stdout.write(f'{type(ref).__module__}.{type(ref).__name__} {ref.image_bytes}')\n"
     )
     done = subprocess.run(

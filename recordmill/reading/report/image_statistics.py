@@ -1,9 +1,9 @@
-"""Gathers statistics and small pictures for a dataset's report from its sidecars and records, in bounded memory.
+"""Gathers statistics and small pictures for a dataset's report, in bounded memory.
 
-One pass over the sidecars gives sizes, shapes and samples. Only the records have the sizes of boxes
-and the values of columns. In a large dataset, a sample of records is read: the first of evenly
-spaced shards. Since records are in hash order, these are as good as any others, and the same each
-time.
+They come from the dataset's sidecars and records. One pass over the sidecars gives sizes, shapes
+and samples. Only the records have the sizes of boxes and the values of columns. In a large dataset,
+a sample of records is read: the first of evenly spaced shards. Since records are in hash order,
+these are as good as any others, and the same each time.
 """
 
 import base64
@@ -154,7 +154,10 @@ def _count_sizes(found: ImageStatistics, rows: list[SidecarRow]) -> None:
 
 
 def count_by_size(values: NDArray[Any], bins: int, per_doubling: int = BINS_PER_DOUBLING) -> Counts:
-    """Counts values by bin; bin `n` begins at 2 ** (n / per_doubling), and the first includes all smaller values."""
+    """Counts values by bin; bin `n` begins at 2 ** (n / per_doubling).
+
+    The first bin includes all smaller values.
+    """
     # Powers of two must not fall below their bin by a rounding error; sides of boxes have 24 bits.
     places = np.floor(np.log2(np.maximum(values, 1)) * per_doubling + 1e-6)
     return np.bincount(np.clip(places, 0, bins - 1).astype(np.int64), minlength=bins)
@@ -280,7 +283,9 @@ def choose_evenly(things: Sequence[T], most: int) -> Sequence[T]:
 
 
 def read_boxes(example: ParsedExample, keys: Mapping[str, str]) -> NDArray[np.float64]:
-    """The boxes of an Example, of shape (boxes, 4): left, top, right and bottom as fractions of the image.
+    """Returns the boxes of an Example as an array of shape (boxes, 4).
+
+    The columns are left, top, right and bottom, as fractions of the image.
 
     Args:
         example: the Example.

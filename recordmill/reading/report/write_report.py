@@ -1,4 +1,4 @@
-"""`report.html`: one page for people, complete in itself, that shows what a dataset holds and how it was made.
+"""`report.html`: a self-contained page that shows what a dataset contains and how it was made.
 
 It is made from the published dataset, and can be made again at any time. It needs no script, font
 or other file: it opens offline, and its own policy forbids it to run or load anything. Every name
@@ -49,14 +49,20 @@ MOST_COLUMNS = 24
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """The counts of columns of equal width, and labels: places, from 0 at the left to 100, with their texts."""
+    """The counts of columns of equal width, and labels.
+
+    A label is a place, from 0 at the left to 100, and its text.
+    """
 
     counts: list[int]
     labels: list[tuple[float, str]]
 
 
 def draw_histogram(counts: image_statistics.Counts, label: Callable[[int], str]) -> Histogram:
-    """The columns from the first bin that is not empty to the last; `label` gives the text below a bin."""
+    """Draws a histogram from the first bin that is not empty to the last.
+
+    `label` returns the text below a bin.
+    """
     filled = np.flatnonzero(counts)
     first, end = int(filled[0]), int(filled[-1]) + 1
     shown = range(first, end, -(-(end - first) // MOST_LABELS))
@@ -65,12 +71,17 @@ def draw_histogram(counts: image_statistics.Counts, label: Callable[[int], str])
 
 
 def draw_sizes(counts: image_statistics.Counts, show: Callable[[float], str]) -> Histogram:
-    """A histogram of values that were counted by doublings; `show` gives the text for the lower end of a bin."""
+    """Draws a histogram of values that were counted by doublings.
+
+    `show` returns the text for the lower end of a bin.
+    """
     return draw_histogram(counts, lambda at: show(2 ** (at / image_statistics.BINS_PER_DOUBLING)))
 
 
 def draw_numbers(numbers: Sequence[float], counts: Sequence[int] | None = None) -> Histogram | None:
-    """A histogram of finite numbers: a column for each integer if they are few, otherwise for equal ranges.
+    """Draws a histogram of finite numbers.
+
+    It has a column for each integer if they are few, otherwise for equal ranges.
 
     Args:
         numbers: the numbers.
@@ -169,7 +180,10 @@ def _read_data(folder: str, marker: Marker) -> ReportData:
 
 
 def _worst_groups(dataset: Dataset) -> list[DuplicateGroup]:
-    """Some groups of the same bytes, then some pairs that look alike: those with several classes or splits first."""
+    """Returns some groups of the same bytes, then some pairs that look alike.
+
+    Those with several classes or splits come first.
+    """
     worst: list[dict[str, Any]] = []
     for _, group in groupby(dataset.lines(DUPLICATES), itemgetter("kind")):
         worst += nlargest(
@@ -240,7 +254,10 @@ def render_report(contents: Contents) -> bytes:
 
 
 def show_name(name: str | None) -> str:
-    """A name cut to fit, with control characters made visible: they cannot disturb the text around it."""
+    """Returns a name cut to fit, with control characters made visible.
+
+    They therefore cannot disturb the text around the name.
+    """
     text = "".join(
         chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or ""
     )
@@ -281,7 +298,10 @@ def build_view(contents: Contents) -> dict[str, Any]:
 
 
 def _show_pictures(contents: Contents) -> dict[str, Any]:
-    """The contact sheet, by class, and the groups of duplicates, with a picture for each image that can be shown."""
+    """Returns the contact sheet, by class, and the groups of duplicates.
+
+    Each image that can be shown has a picture.
+    """
     dataset, statistics = contents.dataset, contents.statistics
     side = image_statistics.SIDE_WITH_BOXES if contents.has_boxes else image_statistics.SIDE
     samples = [place for places in statistics.samples.values() for place in places]
@@ -318,9 +338,10 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
 
 
 def describe_classes(marker: Marker) -> dict[str, Any]:
-    """The balance of the classes: a bar for each, divided by split; if there are many, for the largest and smallest.
+    """Returns the balance of the classes: a bar for each, divided by split.
 
-    If Examples have boxes or several labels, these are counted. Empty classes are included.
+    If there are many classes, only the largest and smallest have bars. If Examples have boxes or
+    several labels, these are counted. Empty classes are included.
     """
     total = marker.class_counts
     names = most_frequent(total)

@@ -1,1 +1,4 @@
-"""Object stores through their own clients, since Beam's ask too often and read too much. One file per store."""
+"""Object stores through their own clients, one file per store.
+
+Beam's clients ask too often and read too much.
+"""

@@ -129,9 +129,10 @@ class AmazonStore(Store):
 
 
 class _Upload(io.RawIOBase):
-    """A temporary file, in memory up to a block, that is uploaded when it is closed: in blocks if it is larger.
+    """A temporary file that is uploaded when it is closed.
 
-    Beam's own stream cannot write an empty object.
+    Up to a block, it is in memory; a larger one is uploaded in blocks. Beam's own stream cannot
+    write an empty object.
     """
 
     mode = "wb"  # needed by Beam's compression

@@ -1,4 +1,6 @@
-"""Finds the store of a URL, and adapts Beam's file systems; the test names the Beam version whose internals are used.
+"""Finds the store of a URL, and adapts Beam's file systems.
+
+Its test names the Beam version whose internals are used.
 
 Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask
 for an object's size before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, a
@@ -44,7 +46,10 @@ _PLAIN = CompressionTypes.UNCOMPRESSED  # by default Beam unpacks by extension
 
 
 def record_sink(path: str) -> Any:
-    """The sink of `WriteToTFRecord`, with `write_encoded_record(file, record)` and `close(file)`."""
+    """Returns the sink of `WriteToTFRecord`.
+
+    It has `write_encoded_record(file, record)` and `close(file)`.
+    """
     return WriteToTFRecord(path)._sink
 
 
@@ -120,7 +125,10 @@ def find_store(uri: str) -> Store:
 
 
 def _forget_clients() -> None:
-    """Runs in each forked process: connections, and a lock that another thread held, belong to the parent."""
+    """Forgets the clients in each forked process.
+
+    Connections, and a lock that another thread held, belong to the parent.
+    """
     global _lock
     _lock = threading.Lock()
     _make_store.cache_clear()

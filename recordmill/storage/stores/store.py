@@ -37,7 +37,10 @@ class Store(Protocol):
     starts_anywhere: ClassVar[bool] = False
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
-        """Reads a range in one request; -1 reads to the end; returns nothing if it begins after the end."""
+        """Reads a range in one request; -1 reads to the end.
+
+        Returns nothing if the range begins after the end.
+        """
 
     def describe(self, uri: str) -> "FileMetadata | None":
         """Size and time of one object; None if it does not exist."""
@@ -51,7 +54,10 @@ class Store(Protocol):
         """
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL with this prefix, up to and including a slash; deeper names are not listed."""
+        """Yields the next part of each URL with this prefix, up to and including a slash.
+
+        Deeper names are not listed.
+        """
 
     def write(self, uri: str, content: bytes | Iterable[bytes]) -> None:
         """Writes an object, replacing any other."""

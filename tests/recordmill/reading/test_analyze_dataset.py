@@ -128,9 +128,13 @@ note = json.load(open(f"{dataset}/transform_fn/analysis.json"))
 sums, squares, pixels, wrong = np.zeros(3), np.zeros(3), 0, 0
 for record in tf.data.TFRecordDataset(files):
     example = tf.io.parse_single_example(record, features)
-    decoded = tf.io.decode_jpeg(example["image/encoded"], channels=3, dct_method="INTEGER_ACCURATE").numpy()
+    decoded = tf.io.decode_jpeg(
+        example["image/encoded"], channels=3, dct_method="INTEGER_ACCURATE"
+    ).numpy()
     decoded = decoded.reshape(-1, 3).astype(np.float64)
-    sums, squares, pixels = sums + decoded.sum(0), squares + (decoded ** 2).sum(0), pixels + len(decoded)
+    sums += decoded.sum(0)
+    squares += (decoded ** 2).sum(0)
+    pixels += len(decoded)
 
 def inputs(records):
     parsed = tf.io.parse_example(records, features)
@@ -139,8 +143,12 @@ def inputs(records):
 
 batches = tf.data.TFRecordDataset(files).batch(16).map(inputs)
 wrong = sum(int(tf.reduce_sum(tf.cast(label != stored, tf.int32))) for _, label, stored in batches)
-model = tf.keras.Sequential([tf.keras.Input([48, 64, 3]), tf.keras.layers.Conv2D(4, 3, strides=4, activation="relu"),
-    tf.keras.layers.GlobalAveragePooling2D(), tf.keras.layers.Dense(2)])
+model = tf.keras.Sequential([
+    tf.keras.Input([48, 64, 3]),
+    tf.keras.layers.Conv2D(4, 3, strides=4, activation="relu"),
+    tf.keras.layers.GlobalAveragePooling2D(),
+    tf.keras.layers.Dense(2),
+])
 model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
 history = model.fit(batches.map(lambda image, label, _: (image, label)), epochs=3, verbose=0)
 
@@ -149,17 +157,24 @@ class Served(tf.Module):
         self.loaded, self.model = loaded, model
     @tf.function(input_signature=[tf.TensorSpec([None], tf.string, "encoded")])
     def serve(self, encoded):
-        images = self.loaded.signatures["serving_default"](encoded=encoded, label_text=tf.zeros_like(encoded))["image"]
-        return {"logits": self.model(images)}
+        transform = self.loaded.signatures["serving_default"]
+        transformed = transform(encoded=encoded, label_text=tf.zeros_like(encoded))
+        return {"logits": self.model(transformed["image"])}
 
 served = Served()
 tf.saved_model.save(served, folder, signatures={"serving_default": served.serve})
-jpeg = tf.io.parse_single_example(next(iter(tf.data.TFRecordDataset(files))), features)["image/encoded"]
+first = next(iter(tf.data.TFRecordDataset(files)))
+jpeg = tf.io.parse_single_example(first, features)["image/encoded"]
 serve = tf.saved_model.load(folder).signatures["serving_default"]
 images, _, _ = next(iter(batches.unbatch().batch(1)))
-print(json.dumps({"mean": (sums / pixels).tolist(), "variance": (squares / pixels - (sums / pixels) ** 2).tolist(),
-    "wrong": wrong, "losses": history.history["loss"], "trained": model(images).numpy()[0].tolist(),
-    "served": serve(encoded=tf.reshape(jpeg, [1]))["logits"].numpy()[0].tolist()}))
+print(json.dumps({
+    "mean": (sums / pixels).tolist(),
+    "variance": (squares / pixels - (sums / pixels) ** 2).tolist(),
+    "wrong": wrong,
+    "losses": history.history["loss"],
+    "trained": model(images).numpy()[0].tolist(),
+    "served": serve(encoded=tf.reshape(jpeg, [1]))["logits"].numpy()[0].tolist(),
+}))
 """
 
 

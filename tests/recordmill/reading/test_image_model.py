@@ -140,7 +140,8 @@ both = layer({"encoded": encoded, "label_text": tf.constant(["cat"])})
 alone = layer({"encoded": encoded})
 assert set(alone) == {"image"}, alone.keys()
 assert (alone["image"].numpy() == both["image"].numpy()).all()
-print(both["label"].numpy().tolist(), both["image"].shape.as_list(), float(tf.reduce_sum(both["image"])))
+label, image = both["label"], both["image"]
+print(label.numpy().tolist(), image.shape.as_list(), float(tf.reduce_sum(image)))
 """
 
 

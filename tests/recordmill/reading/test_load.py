@@ -444,7 +444,8 @@ tf.config.set_logical_device_configuration(device, [tf.config.LogicalDeviceConfi
 strategy = tf.distribute.MirroredStrategy(["CPU:0", "CPU:1"])
 def read(context):
     share = {{"num_replicas": context.num_input_pipelines, "index": context.input_pipeline_id}}
-    return recordmill.load({str(animal_dataset)!r}, batch_size=context.get_per_replica_batch_size(8), **share)
+    batch_size = context.get_per_replica_batch_size(8)
+    return recordmill.load({str(animal_dataset)!r}, batch_size=batch_size, **share)
 seen = 0
 for images, labels in strategy.distribute_datasets_from_function(read):
     seen += sum(len(part) for part in strategy.experimental_local_results(labels))

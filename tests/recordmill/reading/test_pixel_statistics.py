@@ -16,7 +16,10 @@ import numpy as np
 from recordmill.reading.analyze_dataset import compute_statistics, run_analysis
 cases = np.load(sys.argv[1])
 with open(sys.argv[2], "w") as file:
-    found = {name: compute_statistics(len(cases[name]), run_analysis(cases[name])) for name in cases.files}
+    found = {
+        name: compute_statistics(len(cases[name]), run_analysis(cases[name]))
+        for name in cases.files
+    }
     json.dump({name: dataclasses.asdict(each) for name, each in found.items()}, file)
 gc.freeze()
 """

@@ -76,8 +76,12 @@ def test_folders_below_one_of_several_classes_get_a_warning():
 
 
 def test_splits_below_classes_are_not_taken_for_classes():
-    keys = [f"{animal}/{split}/{number}.jpg" for animal in ("cat", "dog") for split in ("train", "test")
-            for number in range(40)]  # fmt: skip
+    keys = [
+        f"{animal}/{split}/{number}.jpg"
+        for animal in ("cat", "dog")
+        for split in ("train", "test")
+        for number in range(40)
+    ]
     assert notes_of(keys) == [
         "the images of class cat are in folders of their own, test, train: "
         "if those are splits, put their folders around those of the classes, as in test/cat"

@@ -138,9 +138,13 @@ BOX = {
 }
 COCO = {"images": [{"id": 1, "file_name": "1.png", "width": 8, "height": 8}], "annotations": [BOX]}
 SHAPE = {"label": "cat", "shape_type": "rectangle", "points": [[1, 2], [3, 4]], "group_id": None}
-VOC = b"""<annotation><filename>1.png</filename><size><width>8</width><height>8</height><depth>3</depth></size>
-<object><name>cat</name><difficult>0</difficult><bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox>
-</object></annotation>"""
+VOC = (
+    b"<annotation><filename>1.png</filename>"
+    b"<size><width>8</width><height>8</height><depth>3</depth></size>\n"
+    b"<object><name>cat</name><difficult>0</difficult>"
+    b"<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>3</xmax><ymax>4</ymax></bndbox>\n"
+    b"</object></annotation>"
+)
 EXAMPLE = encode_example(
     load_convention("default").example_features, {"encoded": picture(), "label": 1, "text": b"cat"}
 )

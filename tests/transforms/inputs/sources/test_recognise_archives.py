@@ -26,7 +26,10 @@ SAMPLES = ["0.jpg", "0.cls", "1.jpg", "1.cls"]
 TRAIN_VAL = given(train="train", val="validation")
 RECOGNISED = {
     "class folders": (sketch({"a.zip": CLASSES}), source()),
-    "with one around": (sketch({"a.zip": ["a/cat/1.jpg", "a/dog/2.jpg"]}), source(class_from="last_folder")),
+    "with one around": (
+        sketch({"a.zip": ["a/cat/1.jpg", "a/dog/2.jpg"]}),
+        source(class_from="last_folder"),
+    ),
     "split folders": (
         sketch({"a.zip": ["a/train/cat/1.jpg", "a/val/cat/2.jpg"]}),
         {**source(class_from="last_folder", split="/(?P<split>train|val)/"), **TRAIN_VAL},
@@ -36,7 +39,9 @@ RECOGNISED = {
         {**source(split="^[^/]*?(?P<split>train|val)"), **TRAIN_VAL},
     ),
     "splits with one around": (
-        sketch({f"{name}.zip": [f"{name}/{each}" for each in CLASSES] for name in ("train", "val")}),
+        sketch(
+            {f"{name}.zip": [f"{name}/{each}" for each in CLASSES] for name in ("train", "val")}
+        ),
         {**source(split="^[^/]*?(?P<split>train|val)", class_from="last_folder"), **TRAIN_VAL},
     ),
     "flat": (sketch({"a.tar": ["1.jpg", "2.jpg"]}), source(class_from="none")),
@@ -56,14 +61,19 @@ RECOGNISED = {
     "captions": (
         sketch({"0.tar": ["0.jpg", "0.txt"]}),
         source(
-            labels="beside", label_part="", features_from={"image/caption": {"part": "txt", "default": ""}}
+            labels="beside",
+            label_part="",
+            features_from={"image/caption": {"part": "txt", "default": ""}},
         ),
     ),
     "samples in .tgz": (
         sketch({"train.tgz": SAMPLES}),
-        {**source(labels="beside", split=r"(?P<split>train)[^/]*\.t(?:ar|gz)"), **given(train="train")},
+        {
+            **source(labels="beside", split=r"(?P<split>train)[^/]*\.t(?:ar|gz)"),
+            **given(train="train"),
+        },
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", RECOGNISED)

@@ -198,8 +198,15 @@ def test_a_table_without_rows_is_rejected(refer):
 
 
 def test_other_forms_are_read(refer):
-    source, refs = refer("t.txt", "n;t\r\n1;'a;b'\r\n".encode("utf-16"), columns={"n": "int", "t": "string"},
-                         format="csv", encoding="utf-16", delimiter=";", quote="'")  # fmt: skip
+    source, refs = refer(
+        "t.txt",
+        "n;t\r\n1;'a;b'\r\n".encode("utf-16"),
+        columns={"n": "int", "t": "string"},
+        format="csv",
+        encoding="utf-16",
+        delimiter=";",
+        quote="'",
+    )
     assert values(source, refs) == [{"n": 1, "t": b"a;b"}]
     source, refs = refer("t.tsv", "1\tx\n", columns={"b": "string"}, names=("a", "b"))
     assert values(source, refs) == [{"b": b"x"}]

@@ -9,8 +9,10 @@ from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
 
 PATH = "old/Annotations/1.xml"
-OBJECT = """<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>
-<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30.5</xmax><ymax>20</ymax></bndbox></object>"""
+OBJECT = (
+    "<object><name>dog</name><pose>Left</pose><truncated>1</truncated><difficult>0</difficult>\n"
+    "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>30.5</xmax><ymax>20</ymax></bndbox></object>"
+)
 BARE = (
     "<object><name> cat "
     "</name><bndbox><xmax>4</xmax><xmin>3</xmin><ymin>5</ymin><ymax>6</ymax></bndbox></object>"

@@ -24,35 +24,64 @@ def found(columns, names=(), others=(), **more):
 
 SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
 FOUND = {
-    "no header": ("a.csv", "1.jpg, cat\n", found({"uri": "path", "label": "label"}, ("path", "label"))),
-    "a list": ("a.txt", "images/2.jpg "
-                        "3\n", found({"uri": "path", "label": "label"}, ("path", "label"))),
+    "no header": (
+        "a.csv",
+        "1.jpg, cat\n",
+        found({"uri": "path", "label": "label"}, ("path", "label")),
+    ),
+    "a list": (
+        "a.txt",
+        "images/2.jpg 3\n",
+        found({"uri": "path", "label": "label"}, ("path", "label")),
+    ),
     "a list with further columns": (
         "train.txt",
         "images/2.jpg, 9, 4\n",
-        found({"uri": "path", "label": "label"}, ("path", "label", "column_3"), others=("column_3",)),
+        found(
+            {"uri": "path", "label": "label"}, ("path", "label", "column_3"), others=("column_3",)
+        ),
     ),
     "blank lines first": (
-        "a.csv", "\n\n1.jpg, cat\n", found({"uri": "path", "label": "label"}, ("path", "label")),
+        "a.csv",
+        "\n\n1.jpg, cat\n",
+        found({"uri": "path", "label": "label"}, ("path", "label")),
     ),
-    "ids of one ending": ("b/a.csv", "id,breed\n5,cat\n", found({"uri": "{id}.jpg", "label": "breed"})),
-    "next to it": ("a.csv", "filename,label\n"
-                            "1.jpg,cat\n", found({"uri": "filename", "label": "label"})),
-    "in a folder": ("a.csv", "path,class\nimages/2.jpg,cat\n", found({"uri": "path", "label": "class"})),
+    "ids of one ending": (
+        "b/a.csv",
+        "id,breed\n5,cat\n",
+        found({"uri": "{id}.jpg", "label": "breed"}),
+    ),
+    "next to it": (
+        "a.csv",
+        "filename,label\n1.jpg,cat\n",
+        found({"uri": "filename", "label": "label"}),
+    ),
+    "in a folder": (
+        "a.csv",
+        "path,class\nimages/2.jpg,cat\n",
+        found({"uri": "path", "label": "class"}),
+    ),
     "in a folder that is not named": (
-        "a.csv", "Image,Species\n"
-                 "2.jpg,cat\n", found({"uri": "Image", "label": "Species"}, root="images"),
+        "a.csv",
+        "Image,Species\n2.jpg,cat\n",
+        found({"uri": "Image", "label": "Species"}, root="images"),
     ),
     "above it": (
-        "images/a.csv", "file,tag\n1.jpg,cat\n", found({"uri": "file", "label": "tag"}, root=".."),
+        "images/a.csv",
+        "file,tag\n1.jpg,cat\n",
+        found({"uri": "file", "label": "tag"}, root=".."),
     ),
     "ids": ("a.csv", "id,breed\n2,cat\n", found({"uri": "images/{id}.jpg", "label": "breed"})),
     "ids of files in capitals": (
-        "a.csv", "id_code,diagnosis\n"
-                 "3,0\n", found({"uri": "images/{id_code}.PNG", "label": "diagnosis"}),
+        "a.csv",
+        "id_code,diagnosis\n3,0\n",
+        found({"uri": "images/{id_code}.PNG", "label": "diagnosis"}),
     ),
-    "deeper than was "
-    "looked": ("a.csv", "path,tag\ndeep/x/y.jpg,a\n", found({"uri": "path", "label": "tag"})),
+    "deeper than was looked": (
+        "a.csv",
+        "path,tag\ndeep/x/y.jpg,a\n",
+        found({"uri": "path", "label": "tag"}),
+    ),
     "no class": ("a.csv", "path\n1.jpg\n", found({"uri": "path"})),
     "shapes are not a class": (
         "a.csv",
@@ -60,13 +89,19 @@ FOUND = {
         found({"uri": "image"}, others=("id", "label")),
     ),
     "runs of pixels are not a class": (
-        "a.csv", "ImageId,EncodedPixels\n1.jpg,1 3 10 "
-                 "5\n", found({"uri": "ImageId"}, others=("EncodedPixels",)),
+        "a.csv",
+        "ImageId,EncodedPixels\n1.jpg,1 3 10 5\n",
+        found({"uri": "ImageId"}, others=("EncodedPixels",)),
     ),
-    "the other column": ("a.csv", "path,cultivar\n"
-                                  "1.jpg,x\n", found({"uri": "path", "label": "cultivar"})),
+    "the other column": (
+        "a.csv",
+        "path,cultivar\n1.jpg,x\n",
+        found({"uri": "path", "label": "cultivar"}),
+    ),
     "other columns": (
-        "a.csv", "path,age,size\n1.jpg,3,4\n", found({"uri": "path"}, others=("age", "size")),
+        "a.csv",
+        "path,age,size\n1.jpg,3,4\n",
+        found({"uri": "path"}, others=("age", "size")),
     ),
     "splits": (
         "a.csv",
@@ -74,57 +109,83 @@ FOUND = {
         found(
             {"uri": "path", "split": "Set", "label": "label"},
             splits={
-                "TRAIN": "train", "VAL": "validation", "VALID": "validation", "VALIDATION": "validation",
+                "TRAIN": "train",
+                "VAL": "validation",
+                "VALID": "validation",
+                "VALIDATION": "validation",
                 "TEST": "test",
             },
         ),
     ),
     "a set that is no split": (
-        "a.csv", "path,label,set\n"
-                 "1.jpg,cat,7\n", found({"uri": "path", "label": "label"}, others=("set",)),
+        "a.csv",
+        "path,label,set\n1.jpg,cat,7\n",
+        found({"uri": "path", "label": "label"}, others=("set",)),
     ),
     "tabs": ("a.tsv", "path\tlabel\n1.jpg\tcat\n", found({"uri": "path", "label": "label"})),
     "semicolons": (
-        "a.csv", "path;class\n1.jpg;cat\n", found({"uri": "path", "label": "class"}, delimiter=";"),
+        "a.csv",
+        "path;class\n1.jpg;cat\n",
+        found({"uri": "path", "label": "class"}, delimiter=";"),
     ),
     "semicolons, without a header": (
-        "a.csv.gz", "1.jpg;cat\n", found({"uri": "path", "label": "label"}, ("path", "label"), delimiter=";"),
+        "a.csv.gz",
+        "1.jpg;cat\n",
+        found({"uri": "path", "label": "label"}, ("path", "label"), delimiter=";"),
     ),
     "tabs in a CSV": (
-        "a.csv", "path\tclass\n1.jpg\tcat, "
-                 "a\n", found({"uri": "path", "label": "class"}, delimiter="\t"),
+        "a.csv",
+        "path\tclass\n1.jpg\tcat, a\n",
+        found({"uri": "path", "label": "class"}, delimiter="\t"),
     ),
     "semicolons among commas": (
-        "a.csv", "1.jpg,cat;dog;mouse\n", found({"uri": "path", "label": "label"}, ("path", "label")),
+        "a.csv",
+        "1.jpg,cat;dog;mouse\n",
+        found({"uri": "path", "label": "label"}, ("path", "label")),
     ),
-    "whole paths": ("a.csv", "path,class\n/in/images/2.jpg,cat\n", found({"uri": "path", "label": "class"})),
+    "whole paths": (
+        "a.csv",
+        "path,class\n/in/images/2.jpg,cat\n",
+        found({"uri": "path", "label": "class"}),
+    ),
     "whole paths deeper than was looked": (
-        "b/a.csv", "path,tag\n/in/deep/x/y.jpg,a\n", found({"uri": "path", "label": "tag"}, root=".."),
+        "b/a.csv",
+        "path,tag\n/in/deep/x/y.jpg,a\n",
+        found({"uri": "path", "label": "tag"}, root=".."),
     ),
     "whole paths in JSON": (
-        "b/a.jsonl", '{"image": "/in/images/2.jpg", "label": 3}\n',
+        "b/a.jsonl",
+        '{"image": "/in/images/2.jpg", "label": 3}\n',
         found({"uri": "image", "label": "label"}, root=".."),
     ),
-    "JSON": ("a.jsonl", '{"image": "1.jpg", "label": '
-                        '3}\n', found({"uri": "image", "label": "label"})),
+    "JSON": (
+        "a.jsonl",
+        '{"image": "1.jpg", "label": 3}\n',
+        found({"uri": "image", "label": "label"}),
+    ),
     "a long line of JSON": (
-        "a.jsonl", '{"image": "1.jpg", "label": "cat", "text": "' + "x" * 999,
+        "a.jsonl",
+        '{"image": "1.jpg", "label": "cat", "text": "' + "x" * 999,
         found({"uri": "image", "label": "label"}),
     ),
     "images in the table": (
-        "a.parquet", "image,label\n<bytes>,\n", found({"bytes": "image", "label": "label"}),
+        "a.parquet",
+        "image,label\n<bytes>,\n",
+        found({"bytes": "image", "label": "label"}),
     ),
     "a row a box": (
         "a.csv",
         "filename,width,height,class,xmin,ymin,xmax,ymax\n1.jpg,4,4,cat,1,1,2,2\n",
-        found({"uri": "filename", **SIDES, "box_label": "class", "width": "width", "height": "height"}),
+        found(
+            {"uri": "filename", **SIDES, "box_label": "class", "width": "width", "height": "height"}
+        ),
     ),
     "a row a box, without a header": (
         "a.csv",
         "images/2.jpg,1,1,2.5,2,cat\n",
         found({"uri": "path", **SIDES, "box_label": "box_label"}, ("path", *SIDES, "box_label")),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", FOUND)

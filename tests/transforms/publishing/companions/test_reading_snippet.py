@@ -26,7 +26,8 @@ TAIL = """
 import numpy as np
 for element in tf.nest.flatten(list(dataset)):
     value = element.values if isinstance(element, tf.SparseTensor) else element
-    print("VALUE", value.shape.as_list(), np.asarray(value).tolist() if value.shape.rank < 2 else int(np.sum(value)))
+    numbers = np.asarray(value).tolist() if value.shape.rank < 2 else int(np.sum(value))
+    print("VALUE", value.shape.as_list(), numbers)
 """
 
 
@@ -199,7 +200,8 @@ def read(record):
     return image, example["label"]
 
 
-records = tf.data.TFRecordDataset(files, compression_type="GZIP", num_parallel_reads=tf.data.AUTOTUNE)
+records = tf.data.TFRecordDataset(\
+files, compression_type="GZIP", num_parallel_reads=tf.data.AUTOTUNE)
 dataset = records.map(read, num_parallel_calls=tf.data.AUTOTUNE)
 for image, label in dataset.take(1):
     print(image.shape, names.get(int(label)))

@@ -164,9 +164,10 @@ def decide_action(state: OutputState, plan: PlanEntry, overwrite: bool) -> tuple
     """Decides what a run may do, and says why in a sentence unless that is `convert`.
 
     A dataset of the same plan is kept. A dataset of another plan is refused, with the differences,
-    unless `overwrite` is set, or only the plan version makes it another plan. While a run of another plan is at work, everything is refused.
-    Leftovers of ended runs do not matter, except for a complete dataset: that is put in place
-    first, and then counts as a dataset of another plan.
+    unless `overwrite` is set, or only the plan version makes it another plan. While a run of
+    another plan is at work, everything is refused. Leftovers of ended runs do not matter, except
+    for a complete dataset: that is put in place first, and then counts as a dataset of another
+    plan.
     """
     output = state.output
     if state.busy:
@@ -309,7 +310,7 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
         # For `--update` and `--reuse` there is a note already.
         if plan.previous not in run.reuse and is_superseded(previous.plan, plan.entry):
             why = explain_version(previous.plan, plan.entry)
-            plan.run_notes.append(f"{plan.previous} is made anew: {why}")
+            plan.run_notes.append(f"all records of {plan.previous} are made anew: {why}")
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = (

@@ -1,4 +1,4 @@
-"""Compares the plans of two datasets: which settings differ, or whether only the plan version does."""
+"""Compares the plans of two datasets: which settings differ, or only the plan version."""
 
 from collections.abc import Collection, Mapping
 from copy import deepcopy

@@ -31,7 +31,7 @@ def list_settings(settings: DatasetSettings) -> dict[str, Any]:
 def list_changed_settings(settings: DatasetSettings) -> dict[str, Any]:
     """Lists the settings that differ from their defaults, in the shape of their YAML.
 
-    A setting that is added later, with a default that changes no bytes, changes none of these lists.
+    A setting that is added later, with a default that changes no bytes, changes no list.
     The kind of the source has no default, so it is always listed. Where `auto` stands for the value
     in use, the setting counts as `auto`.
     """

@@ -88,7 +88,7 @@ def test_a_night_without_changes_adds_a_version_once(place_output, convert, ask,
     done = convert(source, *flags, output=Path("nightly"), settings=settings)
     new = done.line["version"]
     assert (done.code, done.line["status"], new in (OLD, CURRENT)) == (0, "published", False)
-    assert len(notes_on_plan_version(done)) == ("--update" in flags)
+    assert len(notes_on_plan_version(done)) == 1
     marker = marker_of(f"nightly/{new}")
     assert (marker["run"]["images_reused"], marker["fingerprint"]["dataset"]) == (0, PHOTOS)
     assert pointer() == {"recordmill": 2, "current": new, "previous": CURRENT}

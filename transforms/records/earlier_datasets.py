@@ -41,10 +41,26 @@ from recordmill.storage.dataset_files import find_marker, parse_rows, read_marke
 from recordmill.storage.tfrecord_file import HEADER_BYTES, GzipBytes, StoredFile
 from recordmill.transforms.planning.plan import ReusableDataset
 
-_PLACING = frozenset({
-    *("compression", "cuts", "duplicates", "exclude", "file_names", "ignore", "include", "index_files", "label_ids"),
-    *("limit", "limit_per_class", "listing", "name", "shards", "split_order", "splits"),
-})  # fmt: skip
+_PLACING = frozenset(
+    (
+        "compression",
+        "cuts",
+        "duplicates",
+        "exclude",
+        "file_names",
+        "ignore",
+        "include",
+        "index_files",
+        "label_ids",
+        "limit",
+        "limit_per_class",
+        "listing",
+        "name",
+        "shards",
+        "split_order",
+        "splits",
+    )
+)
 """Parts of a recipe that decide which images there are and where they go, but not their records."""
 
 _DECISIVE = ("images", "decode", "keep", "versions")
@@ -91,16 +107,16 @@ class ReferenceDigests:
             own = find_class(ref.label, self._label_map)
         except Rejected:
             return 0
+        if isinstance(ref, Notice):
+            return 0
+        split = split if self._stores_split else ""
         classes = self._classes if '"label' in ref.features or '"boxes' in ref.features else ""
         text = (
-            f"{self._settings}\0{split if self._stores_split else ''}\0{own}\0{ref.key}\0{ref.label!r}\0{ref.features}"
-            f"\0{classes}\0{ref.spelling}\0{ref.sha256}\0{ref.offset}\0{ref.length}\0{ref.packing}\0{ref.lacks_file}"
+            f"{self._settings}\0{split}\0{own}\0{ref.key}\0{ref.label!r}\0{ref.features}"
+            f"\0{classes}\0{ref.spelling}\0{ref.sha256}\0{ref.offset}\0{ref.length}"
+            f"\0{ref.packing}\0{ref.lacks_file}"
         )
-        return (
-            0
-            if isinstance(ref, Notice)
-            else int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
-        )
+        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
 
 
 class EarlierRecord(NamedTuple):
@@ -203,7 +219,7 @@ def find_reusable(
 
 
 def _find_obstacle(marker: Marker, plan: PlanEntry) -> str:
-    """Returns why a dataset's images cannot be stored in new records; an empty string if they can."""
+    """Returns why a dataset's images cannot be in new records; an empty string if they can."""
     if marker.plan.version != plan.version:
         return explain_version(marker.plan, plan)
     if any(map(plan.recipe.get, ("features", "functions", "hooks"))):

@@ -18,7 +18,7 @@ from recordmill.schemas.formatting import printable
 from recordmill.schemas.version import VERSION
 
 HELP = """\
-usage: recordmill COMMAND [flags]
+usage: {prog} COMMAND [flags]
 
 Turns image and label collections into sharded TFRecords of tf.train.Example.
 
@@ -31,36 +31,37 @@ consistent?
   versions OUTPUT               list the versions of a dataset, go back to one, or delete some
   analyze PATH                  compute statistics and a preprocessing model for TensorFlow
 
-recordmill run --sample converts 250 generated pictures; each command has --help.
+{prog} run --sample converts 250 generated pictures; each command has --help.
 """
 
 _COMMANDS = ("run", "verify", "inspect", "diff", "versions", "analyze")
 
 
-def run_command(argv: Sequence[str], build: Callable[..., Any]) -> int:
+def run_command(argv: Sequence[str], build: Callable[..., Any], prog: str = "recordmill") -> int:
     """Runs a command line.
 
     Args:
-        argv: the words after `recordmill`.
+        argv: the words after `prog`.
         build: builds the pipeline of a conversion.
+        prog: what the user typed to start the command.
 
     Returns:
         The exit code. Without arguments it shows the help and returns the code for wrong usage.
     """
     if not argv:
-        sys.stderr.write(HELP)
+        sys.stderr.write(HELP.format(prog=prog))
         return WRONG_USAGE
     first, rest = argv[0], argv[1:]
     if first in ("--help", "-h", "help"):
-        sys.stdout.write(HELP)
+        sys.stdout.write(HELP.format(prog=prog))
         return DONE
     if first == "--version":
         sys.stdout.write(f"recordmill {VERSION}\n")
         return DONE
     if first == "run" or first.startswith("-"):
-        return launch(rest if first == "run" else argv, build, "recordmill run")
+        return launch(rest if first == "run" else argv, build, f"{prog} run")
     if first in _COMMANDS:
-        return int(import_module(f"recordmill.pipeline.{first}").main(rest, f"recordmill {first}"))
+        return int(import_module(f"recordmill.pipeline.{first}").main(rest, f"{prog} {first}"))
     sys.stderr.write(
         f"error: there is no command {printable(first)}: choose one of {', '.join(_COMMANDS)}\n"
     )

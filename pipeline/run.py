@@ -1,4 +1,4 @@
-"""The chain of steps, and its entry points: `python -m pipeline.run` and `recordmill`.
+"""The chain of steps, and its entry points: `recordmill`, and in a clone `python -m pipeline.run`.
 
 Beam and the steps are imported where they are used, so that `--help` does not wait a second or two
 for them.
@@ -66,12 +66,16 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     return finished | PublishDataset(settings, run, plan, write_report)  # one outcome
 
 
-def main() -> None:
-    """The command `recordmill`; exits with the code of its subcommand."""
+def main(prog: str = "recordmill") -> None:
+    """Runs the command `recordmill`, and exits with the code of its subcommand.
+
+    Args:
+        prog: what the user typed to start it.
+    """
     _use_one_thread_for_algebra()
     from recordmill.pipeline.command import run_command
 
-    sys.exit(run_command(sys.argv[1:], build))
+    sys.exit(run_command(sys.argv[1:], build, prog))
 
 
 def _use_one_thread_for_algebra() -> None:

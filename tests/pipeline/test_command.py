@@ -26,13 +26,13 @@ def run(capsys):
 
 def test_without_a_word_the_help_is_shown_and_nothing_done(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert run() == (2, "", HELP)
+    assert run() == (2, "", HELP.format(prog="recordmill"))
     assert os.listdir(tmp_path) == []
 
 
 @pytest.mark.parametrize("word", ["--help", "-h", "help"])
 def test_help(run, word):
-    assert run(word) == (0, HELP, "")
+    assert run(word) == (0, HELP.format(prog="recordmill"), "")
 
 
 def test_version(run):
@@ -109,6 +109,28 @@ def test_wrong_usage_is_one_sentence(run, words, sentence, photos, monkeypatch):
     monkeypatch.chdir(photos.parent)
     code, _, err = run(*words)
     assert (code, err) == (2, f"error: {sentence}\n")
+
+
+def test_the_package_runs_as_the_command_does(run_command, convert_folders, tmp_path):
+    convert_folders(tmp_path)
+
+    def run_package(words):
+        done = run_command(f"python -m recordmill {words}", tmp_path)
+        return done.returncode, done.stdout, done.stderr
+
+    shown = HELP.format(prog="python -m recordmill")
+    assert shown.startswith("usage: python -m recordmill COMMAND [flags]\n")
+    assert "\npython -m recordmill run --sample converts" in shown
+    assert run_package("") == (2, "", shown)
+    assert run_package("--help") == (0, shown, "")
+    assert run_package("--version") == (0, f"recordmill {VERSION}\n", "")
+    assert run_package("run")[0] == 2
+    assert run_package("run --help")[1].startswith("usage: python -m recordmill run [-h]")
+    assert run_package("verify --help")[1].startswith("usage: python -m recordmill verify [-h]")
+    code, out, _ = run_package("--input photos --output again")
+    assert (code, json.loads(out)["status"]) == (0, "published")
+    code, out, _ = run_package("verify dataset")
+    assert (code, json.loads(out)["records"]) == (0, 10)
 
 
 # The words of a command line, and the exit code; in one process, which none of them may make any

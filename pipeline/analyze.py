@@ -1,4 +1,4 @@
-"""`python -m pipeline.analyze`: prepares a finished dataset to train and serve with TensorFlow."""
+"""`recordmill analyze`: prepares a finished dataset for training and serving with TensorFlow."""
 
 import argparse
 import gc

@@ -1,4 +1,4 @@
-"""`python -m pipeline.diff PATH OTHER`: compares a dataset with another or a folder of images."""
+"""`recordmill diff PATH OTHER`: compares two datasets, or a dataset and a folder of images."""
 
 import argparse
 import hashlib

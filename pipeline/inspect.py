@@ -1,4 +1,4 @@
-"""`python -m pipeline.inspect PATH`: shows the content of a dataset, or of any TFRecord file."""
+"""`recordmill inspect PATH`: shows the content of a dataset, or of any TFRecord file."""
 
 import argparse
 import hashlib

@@ -1,4 +1,4 @@
-"""`python -m pipeline.verify PATH`: checks a dataset, or any TFRecord file.
+"""`recordmill verify PATH`: checks a dataset, or any TFRecord file.
 
 It checks that the data are complete and consistent.
 """

@@ -1,4 +1,4 @@
-"""`python -m pipeline.versions PATH`: lists the versions of a dataset.
+"""`recordmill versions PATH`: lists the versions of a dataset.
 
 It also goes back to one of them, and deletes others.
 """

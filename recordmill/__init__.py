@@ -2,8 +2,8 @@
 
 `__init__.pyi` lists them. A name is imported when it is first used, so `import recordmill` loads
 neither Beam nor TensorFlow. `pipeline`, `transforms`, `schemas` and `configs` are links to the
-repository's top-level folders: an installed Recordmill has them below `recordmill`, where a user's
-own `transforms.py` cannot shadow them.
+repository's top-level folders: an installed Recordmill has them below `recordmill` alone, where a
+user's `transforms.py` cannot shadow them.
 """
 
 import lazy_loader

@@ -17,6 +17,7 @@ import pytest
 import yaml
 from forked_python import ForkServer
 from hypothesis import settings
+from installed_wheel import build_wheel, install_wheel
 from run_python import run_python
 
 # The same examples on every run and every machine, and no failure because a machine is slow.
@@ -223,6 +224,18 @@ def run_page(run_command) -> Callable[[str, Path], list[subprocess.CompletedProc
         return results
 
     return run
+
+
+@pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of this checkout."""
+    return build_wheel(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder `bin` of an environment in which the wheel is installed."""
+    return install_wheel(wheel, tmp_path_factory.mktemp("installed") / "environment")
 
 
 @pytest.fixture(scope="session")

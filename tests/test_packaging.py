@@ -82,9 +82,5 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     assert {Path("recordmill") / path for path in sources | data} | reading | {
         Path("setup.py")
     } <= shipped
-    modules = ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
-    entries = {Path("pipeline", f"{name}.py") for name in modules}
-    assert {
-        path for path in shipped if path.parts[:1] and path.parts[0] in LINKED and path.suffix
-    } == entries
+    assert not [path for path in shipped if path.parts[:1] and path.parts[0] in LINKED]
     assert not [path for path in shipped if path.parts[:1] == ("tests",)]

@@ -1,66 +1,32 @@
 """The wheel in an environment of its own, used next to files that are called as our folders are."""
 
 import json
-import os
+import re
 import shutil
 import subprocess
-import sys
-import sysconfig
 import zipfile
 from pathlib import Path
 
 import pytest
+from installed_wheel import environment_without_the_checkout
 from PIL import Image
 
 REPO = Path(__file__).parents[1]
-pytestmark = pytest.mark.slow
 
 HOSTILE = "raise RuntimeError('this is the module of the user')\n"
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("wheel")
-    ignore = shutil.ignore_patterns(".*", "*.egg-info", "build", "dist", "out")
-    shutil.copytree(REPO, folder / "copy", symlinks=True, ignore=ignore)
-    build = [
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--outdir",
-        str(folder),
-        str(folder / "copy"),
-    ]
-    subprocess.run(build, check=True, capture_output=True)
-    return next(folder.glob("*.whl"))
-
-
-@pytest.fixture(scope="module")
-def run(wheel, tmp_path_factory):
-    """Runs `python` or `recordmill` of a fresh environment, which borrows the packages that we
-    depend on."""
-    root = tmp_path_factory.mktemp("fresh") / "environment"
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", root], check=True)
-    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--offline", "--no-deps"]
-    subprocess.run([*install, "--python", root / "bin/python", wheel], check=True)
-    (site,) = root.glob("lib/python*/site-packages")
-    # A line of a .pth adds the folder alone, not the .pth files in it, by one of which the clone is
-    # installed.
-    (site / "borrowed.pth").write_text(sysconfig.get_path("purelib") + "\n")
-    environment = {
-        name: value
-        for name, value in os.environ.items()
-        if name not in ("PYTHONPATH", "VIRTUAL_ENV")
-    }
+def run(installed):
+    """Runs `python` or `recordmill` of an environment with the wheel."""
 
     def run(folder, program, *words):
-        command = [root / "bin" / program, *map(str, words)]
+        command = [installed / program, *map(str, words)]
+        variables = environment_without_the_checkout()
         return subprocess.run(
             command,
             cwd=folder,
-            env=environment,
+            env=variables,
             capture_output=True,
             text=True,
             timeout=120,
@@ -109,15 +75,16 @@ def dataset(run, project):
 
 
 def test_the_wheel_installs_only_below_the_package(wheel):
-    names = zipfile.ZipFile(wheel).namelist()
-    entries = {
-        f"pipeline/{name}.py"
-        for name in ("__init__", "analyze", "diff", "inspect", "run", "verify", "versions")
-    }
+    archive = zipfile.ZipFile(wheel)
+    names = archive.namelist()
+    (information,) = {name.partition("/")[0] for name in names} - {"recordmill"}
+    assert re.fullmatch(r"recordmill-.+\.dist-info", information)
+    assert archive.read(f"{information}/top_level.txt") == b"recordmill\n"
+    recorded = archive.read(f"{information}/RECORD").decode().splitlines()
+    assert {line.partition("/")[0] for line in recorded} == {"recordmill", information}
     assert {
-        name for name in names if not name.startswith(("recordmill/", "recordmill-"))
-    } == entries
-    assert {
+        "recordmill/__main__.py",
+        "recordmill/pipeline/run.py",
         "recordmill/reading/dataset.py",
         "recordmill/configs/coco.yaml",
         "recordmill/schemas/conventions/slim.yaml",
@@ -188,6 +155,7 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
     assert done.stderr.startswith("error: the sidecars of dataset have no moments of the pixels")
 
 
+@pytest.mark.slow
 def test_the_examples_of_functions(run, project):
     shutil.copy(REPO / "examples/hooks.py", project / "hooks.py")
     (project / "own.py").write_text(
@@ -201,6 +169,7 @@ def test_the_examples_of_functions(run, project):
     assert sidecars.count('"height":30,"width":30') == 12
 
 
+@pytest.mark.slow
 def test_convert_from_python(run, project):
     (project / "convert.py").write_text(
         "import recordmill\nprint(recordmill.convert('photos', 'by-python').counts)\n"
@@ -210,14 +179,19 @@ def test_convert_from_python(run, project):
     assert sum(json.loads(done.stdout.replace("'", '"')).values()) == 12
 
 
-def test_the_module_runs_where_there_is_no_pipeline_of_the_users(run, tmp_path):
-    make_photos(tmp_path)
-    for name in ("transforms", "reading", "schemas"):
-        (tmp_path / f"{name}.py").write_text(HOSTILE)
-    done = run(tmp_path, "python", "-m", "pipeline.run", "--input=photos", "--output=dataset")
-    assert done.returncode == 0, done.stderr
-    for module in ("verify", "inspect"):
-        done = run(tmp_path, "python", "-m", f"pipeline.{module}", "dataset")
-        assert done.returncode == 0, done.stderr
-    for module, flag in (("analyze", "--size"), ("diff", "OTHER"), ("versions", "--rollback")):
-        assert flag in run(tmp_path, "python", "-m", f"pipeline.{module}", "--help").stdout
+@pytest.mark.slow
+def test_the_package_runs_next_to_the_users_own_modules(run, project, dataset):
+    assert run(project, "python", "-m", "recordmill", "--help").stdout.startswith(
+        "usage: python -m recordmill "
+    )
+    words = ["run", "--input=photos", "--output=by-package", "--processes=2"]
+    done = run(project, "python", "-m", "recordmill", *words)
+    assert (done.returncode, json.loads(done.stdout)["ledger"]["written"]) == (0, 12), done.stderr
+    done = run(project, "python", "-m", "recordmill", "diff", "dataset", "by-package")
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (0, "same"), done.stderr
+
+
+def test_a_users_own_pipeline_is_the_one_that_runs(run, tmp_path):
+    (tmp_path / "pipeline").mkdir()
+    (tmp_path / "pipeline" / "run.py").write_text("print('mine')\n")
+    assert run(tmp_path, "python", "-m", "pipeline.run").stdout == "mine\n"

@@ -56,7 +56,7 @@ PARAMS = {
 
 
 class ConvertImages(BeamRunPythonPipelineOperator):
-    """Runs `python -m pipeline.run`. On Dataflow, it waits for the job without a worker slot.
+    """Runs `python -m recordmill`. On Dataflow, it waits for the job without a worker slot.
 
     On other runners, this process does the work or waits for it, and writes the summary. On
     Dataflow, the operator stops reading output once it knows the job's id, so only the outcome file
@@ -121,7 +121,7 @@ def check(dataset: str, summary_path: str, params: dict | None = None) -> dict[s
 def drop_old(dataset: str, params: dict | None = None) -> None:
     """Deletes old versions, but never the current one."""
     subprocess.run(
-        [PYTHON, "-m", "pipeline.versions", dataset, "--keep", str(params["keep"])], check=True
+        [PYTHON, "-m", "recordmill", "versions", dataset, "--keep", str(params["keep"])], check=True
     )
 
 
@@ -148,7 +148,7 @@ with DAG(
         task_id="convert",
         py_interpreter=PYTHON,
         py_options=["-m"],
-        py_file="pipeline.run",
+        py_file="recordmill",  # `run` is the default command; the operator appends the flags
         runner="{{ params.runner }}",
         pipeline_options={
             "input": INPUT,

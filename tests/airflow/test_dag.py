@@ -25,8 +25,10 @@ def params(photos, tmp_path):
 
 @pytest.fixture
 def interpreter(tmp_path, airflow_home):
-    """Makes a Python that does something of its own before, or instead of, `-m pipeline.run`: $real
-    stands for it."""
+    """Makes a Python that does something of its own before, or instead of, `-m recordmill`.
+
+    $real stands for it.
+    """
 
     def make(script):
         path = tmp_path / "python"
@@ -241,7 +243,7 @@ def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(
     waits_for = {name: deferred["arguments"][name] for name in ("job_id", "project_id", "location")}
     assert waits_for == {"job_id": "2026-1", "project_id": "my-project", "location": "europe-west1"}
     arguments = (tmp_path / "arguments").read_text(encoding="utf-8").splitlines()
-    assert arguments[:3] == ["-m", "pipeline.run", "--runner=DataflowRunner"]
+    assert arguments[:3] == ["-m", "recordmill", "--runner=DataflowRunner"]
     assert {
         "--input=gs://b/raw",
         "--output=gs://b/d",

@@ -37,7 +37,7 @@ def converted(tmp_path_factory, run_command):
     (folder / "photos" / "cat" / "none.jpg").write_bytes(b"no picture")
     (folder / "photos" / "cat" / "Thumbs.db").write_bytes(b"")
     files = "--summary_json summary.json --outcome_file outcome.json"
-    done = run_command(f"python -m pipeline.run --input photos --output dataset {files}", folder)
+    done = run_command(f"recordmill run --input photos --output dataset {files}", folder)
     assert done.returncode == 0, done.stderr
     names = ("summary.json", "outcome.json", "dataset/recordmill.json")
     return [json.loads((folder / name).read_bytes()) for name in names]

@@ -1,10 +1,9 @@
-"""The crontab line, run as cron runs it: by sh, with next to no environment."""
+"""The crontab line, run from the wheel as cron runs it: by sh, with next to no environment."""
 
 import json
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ CONFIGURATION = REPO / "deploy" / "nightly.yaml"
 
 
 @pytest.fixture
-def night(tmp_path):
+def night(installed, tmp_path):
     """Runs the line with the folders below `tmp_path` for those below /srv; gives what cron would
     mail."""
     (line,) = [line for line in CRONTAB.read_text().splitlines() if re.match(r"[0-9*]", line)]
@@ -25,17 +24,16 @@ def night(tmp_path):
     assert not re.search(r"(?<!\\)%", command)  # cron would end the command there
     command = command.replace(r"\%", "%").replace("/srv", str(tmp_path))
     (tmp_path / "recordmill").mkdir()
-    (tmp_path / "recordmill" / ".venv").symlink_to(sys.prefix)
+    (tmp_path / "recordmill" / ".venv").symlink_to(installed.parent)
     (tmp_path / "nightly.yaml").write_bytes(CONFIGURATION.read_bytes())
     (tmp_path / "removed.txt").write_text("")
-    # What Debian's cron sets, and what an editable install of this checkout adds to the path.
+    # What Debian's cron sets.
     environment = {
         "HOME": str(tmp_path),
         "LOGNAME": "mill",
         "SHELL": "/bin/sh",
         "PATH": "/usr/bin:/bin",
     }
-    environment["PYTHONPATH"] = str(REPO)
 
     def run():
         shell = ["/bin/sh", "-c", command]

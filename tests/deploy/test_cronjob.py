@@ -1,7 +1,10 @@
-"""The CronJob for Kubernetes: what it says agrees with the program, whose container is run here as
-a process."""
+"""The CronJob for Kubernetes: what it says agrees with the program.
+
+Its container is run here as a process; the wheel is installed, as in the image.
+"""
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -12,6 +15,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from installed_wheel import environment_without_the_checkout
 from PIL import Image
 
 from recordmill.pipeline.configuration.options import build_parser
@@ -72,8 +76,9 @@ def test_what_would_fail_again_is_not_tried_again(job, pod, container):
 
 
 def test_the_arguments_are_known_flags(container):
-    flags, rest = build_parser().parse_known_args(container["args"])
-    assert rest == []
+    command, *arguments = container["args"]
+    flags, rest = build_parser().parse_known_args(arguments)
+    assert (command, rest) == ("run", [])
     assert (flags.output, flags.versions, flags.update) == ("/data/dataset", True, True)
     assert str(flags.threads) == container["resources"]["requests"]["cpu"]
 
@@ -90,24 +95,68 @@ def test_everything_is_written_to_a_volume(pod, container):
 
 
 @pytest.fixture
-def start(container, tmp_path):
-    """Starts the container's program: the image's entry point, with the manifest's arguments."""
-    entry = re.search(
-        r"^ENTRYPOINT (.*)$", (REPO / "deploy" / "Dockerfile").read_text(), re.MULTILINE
-    )[1]
-    program, *rest = json.loads(entry)
-    assert program == "python"
-    arguments = [text.replace("/data/", f"{tmp_path}/") for text in container["args"]]
+def run_image(installed, tmp_path):
+    """Starts the image's program in an empty folder, with `tmp_path` for the volume at /data."""
+    *_, image = re.split(
+        r"^FROM ", (REPO / "deploy" / "Dockerfile").read_text(), flags=re.MULTILINE
+    )
+    entry = json.loads(re.search(r"^ENTRYPOINT (.*)$", image, re.MULTILINE)[1])
+    assert re.search(r"^ENV PATH=/opt/recordmill/bin:\$PATH\b", image, re.MULTILINE)
+    variables = environment_without_the_checkout(
+        PATH=f"{installed}{os.pathsep}{os.environ['PATH']}"
+    )
+    (tmp_path / "work").mkdir()
     (tmp_path / "nightly.yaml").write_bytes((REPO / "deploy" / "nightly.yaml").read_bytes())
     (tmp_path / "removed.txt").write_text("")
 
-    def run(*more):
-        command = [sys.executable, *rest, *arguments, *more]
-        return subprocess.Popen(
-            command, cwd=REPO, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+    def run(*arguments):
+        words = [*entry, *(text.replace("/data/", f"{tmp_path}/") for text in arguments)]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(words, cwd=tmp_path / "work", env=variables, **pipes)
 
     return run
+
+
+@pytest.fixture
+def start(run_image, container):
+    """Starts the container's program: the image's, with the manifest's arguments and some more."""
+    return lambda *more: run_image(*container["args"], *more)
+
+
+def draw(folder, count):
+    for label in ("cat", "dog"):
+        (folder / label).mkdir(parents=True)
+        for number in range(count):
+            Image.new("RGB", (16, 12), (number, 9, ord(label[0]))).save(
+                folder / label / f"{number}.png"
+            )
+
+
+def test_the_container_makes_a_version_and_the_pages_command_keeps_it(start, run_image, tmp_path):
+    draw(tmp_path / "photos", 20)
+    with start() as process:
+        stdout, stderr = process.communicate(timeout=120)
+    assert (process.returncode, json.loads(stdout)["status"]) == (DONE, "published"), stderr
+    version = json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())["current"]
+    marker = json.loads((tmp_path / "dataset" / version / "recordmill.json").read_bytes())
+    assert marker["ledger"]["written"] == 40
+    (command,) = re.findall(
+        r"`recordmill (versions /data/\S+ --keep 7)`", (REPO / "docs" / "batch.md").read_text()
+    )
+    with run_image(*command.split()) as process:
+        stdout, stderr = process.communicate(timeout=120)
+    line = json.loads(stdout)
+    assert (process.returncode, [each["version"] for each in line["versions"]]) == (
+        DONE,
+        [version],
+    ), stderr
+
+
+def test_the_container_without_arguments_says_what_it_can_do(run_image):
+    with run_image() as process:
+        stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout) == (WRONG_USAGE, "")
+    assert stderr.startswith("usage: recordmill COMMAND")
 
 
 @pytest.mark.slow

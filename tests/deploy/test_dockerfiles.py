@@ -110,6 +110,4 @@ def test_worker_and_launcher_are_in_one_image():
 
 
 def test_signals_reach_the_process():
-    assert (
-        dict(instructions("deploy/Dockerfile"))["ENTRYPOINT"] == '["python", "-m", "pipeline.run"]'
-    )
+    assert dict(instructions("deploy/Dockerfile"))["ENTRYPOINT"] == '["recordmill"]'

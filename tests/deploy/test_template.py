@@ -2,7 +2,12 @@
 
 import json
 import re
+import shutil
+import subprocess
 from pathlib import Path
+
+from installed_wheel import environment_without_the_checkout
+from PIL import Image
 
 from recordmill.pipeline.configuration.options import build_parser
 from scripts import template_metadata
@@ -78,3 +83,22 @@ def test_the_entry_file_only_calls_ours():
     lines = (REPO / "deploy" / "dataflow" / "main.py").read_text(encoding="utf-8").splitlines()
     code = [line for line in lines if line and not line.startswith("#")]
     assert code == ["from recordmill.pipeline.run import main", "main()"]
+
+
+def test_the_entry_file_converts_where_the_wheel_is_installed(installed, tmp_path):
+    shutil.copy(REPO / "deploy" / "dataflow" / "main.py", tmp_path)
+    for label in ("cat", "dog"):
+        (tmp_path / "photos" / label).mkdir(parents=True)
+        Image.new("RGB", (16, 12)).save(tmp_path / "photos" / label / "0.png")
+    command = [
+        installed / "python",
+        "main.py",
+        "--input=photos",
+        "--output=dataset",
+        "--update=true",
+    ]
+    variables = environment_without_the_checkout()
+    done = subprocess.run(
+        command, cwd=tmp_path, env=variables, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, json.loads(done.stdout)["status"]) == (0, "published"), done.stderr

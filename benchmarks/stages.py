@@ -4,7 +4,7 @@ These are CPU, memory, and bytes read, written and passed on.
 
     python -m benchmarks.stages --input photos --output dataset
 
-It takes the flags of `python -m pipeline.run` and works on Beam's in-process runner. A thread looks
+It takes the flags of `recordmill run` and works on Beam's in-process runner. A thread looks
 at the pipeline's progress, and Beam itself counts what flows between its steps; for that alone
 batches are measured exactly, where the pipeline tells Beam a rough size. The last line of standard
 output is the costs as JSON, after the pipeline's own.

@@ -3,7 +3,7 @@
     python examples/compose.py --input photos --output composed
 
 The steps are read, re-encode, convert, split and write. Add a step of your own between them. Pixels
-pass through Beam's shuffle, and shards differ from run to run; `python -m pipeline.run` avoids
+pass through Beam's shuffle, and shards differ from run to run; `recordmill run` avoids
 both, and with `--writer=beam` runs these very steps on any input.
 """
 

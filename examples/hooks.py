@@ -1,6 +1,6 @@
 """Functions for `images.function` and `keep`. Copy this file, and change it.
 
-PYTHONPATH=examples python -m pipeline.run --input photos --output dataset --set
+PYTHONPATH=examples recordmill run --input photos --output dataset --set
 images.function=hooks:crop_square
 """
 

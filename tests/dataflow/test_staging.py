@@ -119,7 +119,7 @@ def test_what_is_staged_converts_in_a_fresh_environment(
 
     # The same bytes as from this checkout on this machine.
     here = run_command(
-        " ".join(["python -m pipeline.run --input photos --output here", *SETTINGS]), tmp_path
+        " ".join(["recordmill run --input photos --output here", *SETTINGS]), tmp_path
     )
     assert here.returncode == 0, here.stderr
     there = {

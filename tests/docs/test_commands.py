@@ -10,7 +10,7 @@ ROOT = Path(__file__).parents[2]
 PAGES = sorted((ROOT / "docs").glob("*.md"))
 BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(
-    r"^(\$ )?(python|pip|docker|kubectl|gcloud|airflow|make|scripts/)", re.MULTILINE
+    r"^(\$ )?(recordmill |python|pip|docker|kubectl|gcloud|airflow|make|scripts/)", re.MULTILINE
 )
 SAID = re.compile(r"\bnot run\b|\brun by the tests\b|what was measured", re.IGNORECASE)
 

@@ -34,9 +34,9 @@ def test_the_job_is_built(run_page, tmp_path):
 
 def test_the_commands_that_are_not_run_have_known_flags():
     (started,) = re.findall(
-        r"^```console\n(python -m pipeline.run --runner.*?)^```", TEXT, re.MULTILINE | re.DOTALL
+        r"^```console\n(recordmill run --runner.*?)^```", TEXT, re.MULTILINE | re.DOTALL
     )
-    words = started.replace("\\\n", " ").split()[3:]
+    words = started.replace("\\\n", " ").split()[2:]
     flags, rest = build_parser().parse_known_args(words)
     assert (flags.runner, flags.threads) == ("DataflowRunner", 1)
     known = {

@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/flink.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 COMMANDS = [line for block in BLOCKS for line in re.sub(r"\\\n\s*", "", block).strip().splitlines()]
-CONVERSIONS = [command for command in COMMANDS if "pipeline.run" in command]
+CONVERSIONS = [command for command in COMMANDS if "recordmill run" in command]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def somewhere(tmp_path_factory):
 
 
 def run(command, folder):
-    """As a user would, in a shell; this interpreter is `python`."""
+    """As a user would, in a shell; the environment of this interpreter is active."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     environment = {**os.environ, "PATH": path, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
@@ -61,7 +61,7 @@ def files(dataset):
 
 @pytest.mark.parametrize("command", CONVERSIONS)
 def test_there_are_such_flags(command):
-    words = shlex.split(command)[3:]
+    words = shlex.split(command)[2:]
     flags, beams = build_parser().parse_known_args(words)
     assert (flags.input, find_unknown_flag(beams)) == (["photos"], "")
 
@@ -97,11 +97,11 @@ def test_every_command_does_what_it_says(somewhere):
     try:
         for command in COMMANDS:
             done = run(command, somewhere)
-            if "pipeline.run" in command:
+            if "recordmill run" in command:
                 assert json.loads(done.stdout)["ledger"]["written"] == 40
     finally:
         run("scripts/flink down", somewhere)
-    run("python -m pipeline.run --input photos --output direct", somewhere)
+    run("recordmill run --input photos --output direct", somewhere)
     expected = files(somewhere / "direct")
     for dataset in ("dataset", "dataset-pool", "dataset-flink", "dataset-prism"):
         assert files(somewhere / dataset) == expected

@@ -21,10 +21,7 @@ def somewhere(tmp_path_factory, run_command):
             path = folder / "photos" / animal / f"{number:04d}.jpg"
             path.parent.mkdir(parents=True, exist_ok=True)
             Image.new("RGB", (40, 30), (8 * number, 90, 200 * (animal == "dog"))).save(path)
-    assert (
-        run_command("python -m pipeline.run --input photos --output dataset", folder).returncode
-        == 0
-    )
+    assert run_command("recordmill run --input photos --output dataset", folder).returncode == 0
     return folder
 
 
@@ -73,7 +70,7 @@ def test_damage_is_reported_as_the_page_shows(somewhere, run_command, tmp_path):
     content = shard.read_bytes()
     try:
         shard.write_bytes(content[:300] + bytes([content[300] ^ 1]) + content[301:])
-        done = run_command("python -m pipeline.verify dataset", somewhere)
+        done = run_command("recordmill verify dataset", somewhere)
     finally:
         shard.write_bytes(content)
     assert done.returncode == 1
@@ -95,7 +92,7 @@ def test_swapped_names_and_an_edited_page_are_reported_as_the_page_shows(somewhe
     }
 
     def verified():
-        done = run_command("python -m pipeline.verify dataset", somewhere)
+        done = run_command("recordmill verify dataset", somewhere)
         return done.returncode, [
             line for line in done.stderr.splitlines() if line.startswith(("damage: ", "note: "))
         ]
@@ -129,12 +126,12 @@ def test_a_folder_without_its_marker_is_not_a_dataset(somewhere, run_command):
     try:
         marker.rename(away)
         for command in ("verify", "inspect"):
-            done = run_command(f"python -m pipeline.{command} dataset", somewhere)
+            done = run_command(f"recordmill {command} dataset", somewhere)
             assert done.returncode == 1
             assert done.stderr.startswith(
                 "error: dataset holds no recordmill.json but sidecars/ and rejected.jsonl, "
             )
-        assert run_command("python -m pipeline.verify 'dataset/train-*'", somewhere).returncode == 0
+        assert run_command("recordmill verify 'dataset/train-*'", somewhere).returncode == 0
     finally:
         away.rename(marker)
 

@@ -24,7 +24,7 @@ def test_images_are_cropped_and_filtered(tmp_path, run_command, monkeypatch):
     Image.new("L", (12, 9), 99).save(tmp_path / "photos/cat/gray.png")
     Image.new("RGB", (12, 7), "red").save(tmp_path / "photos/cat/low.png")
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "examples")
-    done = run_command(f"python -m pipeline.run --input=photos --output=dataset {FLAGS}", tmp_path)
+    done = run_command(f"recordmill run --input=photos --output=dataset {FLAGS}", tmp_path)
     find_function.cache_clear()
     sys.modules.pop("hooks", None)
     assert done.returncode == 0, done.stderr

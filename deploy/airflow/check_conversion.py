@@ -13,7 +13,7 @@ def find_problems(
     """Finds reasons to stop the downstream tasks.
 
     Args:
-        summary: the contents of `--summary_json`, or of `--outcome_file`, which has the numbers in
+        summary: the contents of `--summary-json`, or of `--outcome-file`, which has the numbers in
             a separate field.
         marker: the dataset's `recordmill.json`.
         classes: the class names that must have images.

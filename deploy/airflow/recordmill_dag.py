@@ -66,7 +66,7 @@ class ConvertImages(BeamRunPythonPipelineOperator):
     def execute(self, context):
         """Completes the flags with values that are known only at run time."""
         given = dict(context["params"]["beam_options"])
-        summary_path = self.pipeline_options.pop("summary_json")
+        summary_path = self.pipeline_options.pop("summary-json")
         self.deferrable = self.runner.lower() in ("dataflow", "dataflowrunner")
         if self.deferrable:
             self.runner = "DataflowRunner"  # the name that the operator knows
@@ -75,9 +75,9 @@ class ConvertImages(BeamRunPythonPipelineOperator):
                 "project_id": given.pop("project", None),
                 "location": given.pop("region", "us-central1"),
             }
-            self.pipeline_options |= {"no_wait": True, "outcome_file": summary_path}
+            self.pipeline_options |= {"no-wait": True, "outcome-file": summary_path}
         else:
-            self.pipeline_options["summary_json"] = summary_path
+            self.pipeline_options["summary-json"] = summary_path
         self.pipeline_options |= given
         try:
             return super().execute(context)
@@ -154,7 +154,7 @@ with DAG(
             "input": INPUT,
             "output": OUTPUT,
             "config": "{{ params.config }}",
-            "summary_json": SUMMARY,
+            "summary-json": SUMMARY,
             "versions": True,
             "update": True,
         },

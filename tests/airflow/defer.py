@@ -21,7 +21,7 @@ convert.runner = "dataflow"
 convert.pipeline_options |= {
     "input": "gs://b/raw",
     "output": "gs://b/d",
-    "summary_json": "gs://b/d.summary.json",
+    "summary-json": "gs://b/d.summary.json",
 }
 try:
     convert.execute(

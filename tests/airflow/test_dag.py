@@ -247,14 +247,14 @@ def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(
     assert {
         "--input=gs://b/raw",
         "--output=gs://b/d",
-        "--outcome_file=gs://b/d.summary.json",
-        "--no_wait",
+        "--outcome-file=gs://b/d.summary.json",
+        "--no-wait",
         "--project=my-project",
         "--region=europe-west1",
         "--temp_location=gs://b/temp",
         "--sdk_container_image=image",
     } <= set(arguments)
-    assert not [argument for argument in arguments if argument.startswith("--summary_json")]
+    assert not [argument for argument in arguments if argument.startswith("--summary-json")]
 
 
 def test_backfills_are_known_to_airflow(airflow_home):

@@ -36,7 +36,7 @@ def converted(tmp_path_factory, run_command):
             )
     (folder / "photos" / "cat" / "none.jpg").write_bytes(b"no picture")
     (folder / "photos" / "cat" / "Thumbs.db").write_bytes(b"")
-    files = "--summary_json summary.json --outcome_file outcome.json"
+    files = "--summary-json summary.json --outcome-file outcome.json"
     done = run_command(f"recordmill run --input photos --output dataset {files}", folder)
     assert done.returncode == 0, done.stderr
     names = ("summary.json", "outcome.json", "dataset/recordmill.json")
@@ -134,11 +134,11 @@ def test_the_dag_gives_flags_that_there_are():
         "input",
         "output",
         "config",
-        "summary_json",
+        "summary-json",
         "versions",
         "update",
-        "no_wait",
-        "outcome_file",
+        "no-wait",
+        "outcome-file",
     }
     known = {flag for action in build_parser()._actions for flag in action.option_strings}
     assert {f"--{flag}" for flag in flags} <= known

@@ -16,7 +16,7 @@ from recordmill.pipeline.configuration.preflight import normal_path
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
-from recordmill.schemas.errors import LoadError, RecordmillError
+from recordmill.schemas.errors import LoadError, RecordmillError, as_message
 from recordmill.schemas.formatting import last_line
 from recordmill.storage.dataset_files import DEFAULT_SIZE, current_folder
 
@@ -86,13 +86,13 @@ def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
             f"{folder} cannot be made: {type(error).__name__}: {last_line(error)}"
         ) from None
     note = analysis.note
-    sentence = f"{folder} already fits the dataset: nothing to do"
+    message = f"{folder} already fits the dataset: nothing to do"
     if analysis.done:
-        sentence = f"{folder} has been made from {note['images']:,} images of {note['split']}"
-    Terminal(sys.stderr).say(sentence)
+        message = f"{folder} has been made from {note['images']:,} images of {note['split']}"
+    Terminal(sys.stderr).say(message)
     return {
         "status": "analyzed" if analysis.done else "kept",
-        "sentence": sentence,
+        **as_message(message),
         "transform_fn": folder,
         **{key: note[key] for key in ("plan", "split", "size", "images", "mean", "variance")},
         "seconds": {

@@ -415,16 +415,16 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     output = current_folder(output)
     if analysis_fits(read_analysis(output), read_marker(output)):
         return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
-    terminal.say(f"{outcome.sentence}; now TensorFlow Transform analyses them")
+    terminal.say(f"{outcome.message}; now TensorFlow Transform analyses them")
     failed = _run_analysis(output, terminal.muted)
     numbers = {**outcome.numbers, "analysis": "failed" if failed else "analyzed"}
     if failed:
-        sentence = (
-            f"{outcome.sentence}; the analysis failed (exit code {failed}): run {_ANALYZE} {output}"
+        message = (
+            f"{outcome.message}; the analysis failed (exit code {failed}): run {_ANALYZE} {output}"
         )
-        return replace(outcome, exit_code=FAILED, sentence=sentence, numbers=numbers)
+        return replace(outcome, exit_code=FAILED, message=message, numbers=numbers)
     return replace(
-        outcome, sentence=f"{outcome.sentence}; {TRANSFORM_FN}/ has been made", numbers=numbers
+        outcome, message=f"{outcome.message}; {TRANSFORM_FN}/ has been made", numbers=numbers
     )
 
 

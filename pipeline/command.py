@@ -13,7 +13,14 @@ from typing import Any
 from recordmill.pipeline.configuration.options import Parser, write_json
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.terminal import Terminal
-from recordmill.schemas.errors import DONE, FAILED, INTERRUPTED, WRONG_USAGE, RecordmillError
+from recordmill.schemas.errors import (
+    DONE,
+    FAILED,
+    INTERRUPTED,
+    WRONG_USAGE,
+    RecordmillError,
+    as_message,
+)
 from recordmill.schemas.formatting import printable
 from recordmill.schemas.version import VERSION
 
@@ -124,6 +131,6 @@ def run_reader(
     return int(line["exit_code"])
 
 
-def _failure(exit_code: int, sentence: str) -> dict[str, Any]:
-    Terminal(sys.stderr).say(f"error: {sentence}")
-    return {"status": "failed", "exit_code": exit_code, "sentence": sentence}
+def _failure(exit_code: int, message: str) -> dict[str, Any]:
+    Terminal(sys.stderr).say(f"error: {message}")
+    return {"status": "failed", "exit_code": exit_code, **as_message(message)}

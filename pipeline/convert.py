@@ -93,7 +93,7 @@ def _convert(options: LaunchOptions, quiet: bool) -> Dataset:
     with _ONE_AT_A_TIME, _callers_logging():
         outcome, job = attempt(options, build, terminal)
     if outcome.exit_code == INTERRUPTED:
-        raise KeyboardInterrupt(outcome.sentence)
+        raise KeyboardInterrupt(outcome.message)
     if outcome.exit_code or outcome.status not in ("published", "kept") or job is None:
         raise ConversionError(outcome)
     terminal.report_outcome(outcome, job.run.output)

@@ -28,6 +28,7 @@ from recordmill.schemas.errors import (
     Outcome,
     Terminated,
     UsageError,
+    as_message,
 )
 from recordmill.schemas.formatting import last_line
 
@@ -105,7 +106,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: flo
     line = {
         "status": outcome.status,
         "exit_code": outcome.exit_code,
-        "sentence": outcome.sentence,
+        **as_message(outcome.message),
         "output": shown or None,
         "plan_id": outcome.plan_id,
         **outcome.numbers,
@@ -123,7 +124,8 @@ def _write_files(
 
     The job has already written the outcome file, unless it crashed or never began.
     """
-    content = as_json({**to_json(outcome), "run_id": job.run.run_id if job else ""})
+    run_id = job.run.run_id if job else ""
+    content = as_json({**to_json(outcome), **as_message(outcome.message), "run_id": run_id})
     outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
     for what, path, data in (

@@ -98,7 +98,7 @@ class Terminal:
                 for line in drawn.get().splitlines():  # columns are padded with spaces
                     self._console.out(line.rstrip(), highlight=False)
             self._console.print()
-        for line in outcome.sentence.splitlines():
+        for line in outcome.message.splitlines():
             self.say(line if outcome.exit_code == 0 else f"error: {line}")
 
 

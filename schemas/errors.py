@@ -32,7 +32,7 @@ class Outcome:
             without a marker; `planned` and wrote nothing; `submitted` to a remote runner and not
             waited for; `built`, to be started by another program; `refused` to touch the output;
             `failed`.
-        sentence: one sentence for people.
+        message: one sentence for people.
         exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected, 4 not as
             `expect` says.
         plan_id: the plan's id; empty if the run ended before planning.
@@ -41,11 +41,21 @@ class Outcome:
     """
 
     status: Status
-    sentence: str
+    message: str
     exit_code: int
     plan_id: str = ""
     numbers: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """The former name of `message`; the next version will not have it."""
+        return self.message
+
+
+def as_message(message: str) -> dict[str, str]:
+    """Returns the JSON keys that hold a message; scripts may still read the former `sentence`."""
+    return {"message": message, "sentence": message}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +120,7 @@ class ConversionError(RecordmillError):
     """A conversion made no dataset.
 
     Attributes:
-        outcome: how it ended: `status`, `sentence`, the command's `exit_code`, `numbers` (the
+        outcome: how it ended: `status`, `message`, the command's `exit_code`, `numbers` (the
             ledger) and `notes`.
     """
 
@@ -119,4 +129,4 @@ class ConversionError(RecordmillError):
         self.outcome = outcome
 
     def __str__(self) -> str:
-        return self.outcome.sentence
+        return self.outcome.message

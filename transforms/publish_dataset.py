@@ -25,6 +25,7 @@ from recordmill.schemas.errors import (
     ComparedPrice,
     Outcome,
     Status,
+    as_message,
 )
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
@@ -85,7 +86,8 @@ def publish(
             with suppress(OSError):  # the next run deletes it
                 runs.remove_staging(folder, plan.plan_id, run.run_id)
     outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
-    storage.write_file(run.outcome_file, as_json({**to_json(outcome), "run_id": run.run_id}))
+    content = {**to_json(outcome), **as_message(outcome.message), "run_id": run.run_id}
+    storage.write_file(run.outcome_file, as_json(content))
     return outcome
 
 
@@ -115,8 +117,8 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
         pointed = dataset_files.point_to(output, version)
     except OSError as error:
         problem = storage.explain_output_error(error, output)
-        sentence = f"{problem}; {output}/{version} is complete, and not the current version"
-        return replace(outcome, status="failed", sentence=sentence, exit_code=FAILED)
+        message = f"{problem}; {output}/{version} is complete, and not the current version"
+        return replace(outcome, status="failed", message=message, exit_code=FAILED)
     notes = (
         (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
     )
@@ -174,16 +176,16 @@ class _Publication:
         return outcome
 
     def _end(
-        self, status: Status, sentence: str, exit_code: int, numbers: dict[str, Any] | None = None
+        self, status: Status, message: str, exit_code: int, numbers: dict[str, Any] | None = None
     ) -> Outcome:
         return Outcome(
-            status, sentence, exit_code, self.plan.plan_id, numbers or {}, tuple(self.plan.notes)
+            status, message, exit_code, self.plan.plan_id, numbers or {}, tuple(self.plan.notes)
         )
 
-    def _fail(self, sentence: str) -> Outcome:
+    def _fail(self, message: str) -> Outcome:
         if self.run.writer != "beam":
-            sentence = f"{sentence}; finished shards are in {self.plan.staging}"
-        return self._end("failed", sentence, FAILED)
+            message = f"{message}; finished shards are in {self.plan.staging}"
+        return self._end("failed", message, FAILED)
 
     def _claim_version(self) -> None:
         """Claims the version that will become the current one.

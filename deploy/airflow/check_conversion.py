@@ -25,7 +25,7 @@ def find_problems(
     if summary["exit_code"] != 0 or summary["status"] not in ("published", "kept"):
         return [
             f"the conversion is {summary['status']} with exit code {summary['exit_code']}: "
-            f"{summary['sentence']}"
+            f"{summary['message']}"
         ]
     problems = []
     ledger = {**summary, **summary.get("numbers", {})}["ledger"]

@@ -103,7 +103,7 @@ def report_breach(summary_path: str) -> str:
 
     Tasks that depend on `check` are skipped.
     """
-    return _read(summary_path)["sentence"]
+    return _read(summary_path)["message"]
 
 
 @task(retries=0)  # checking a dataset again does not change it

@@ -127,7 +127,7 @@ def test_a_job_that_succeeds_although_the_conversion_failed_fails_the_check(
         {
             "status": "failed",
             "exit_code": 1,
-            "sentence": "a disk is full",
+            "message": "a disk is full",
             "plan_id": "",
             "numbers": {},
         }

@@ -102,7 +102,7 @@ def test_a_dataset_of_another_run(find_problems, line, marker):
     ("status", "code"), [("failed", 3), ("submitted", 0), ("planned", 0), ("refused", 1)]
 )
 def test_output_that_is_not_a_finished_conversion(find_problems, marker, status, code):
-    line = {"status": status, "exit_code": code, "sentence": "why.", "plan_id": ""}
+    line = {"status": status, "exit_code": code, "message": "why.", "plan_id": ""}
     assert find_problems(line, marker) == [
         f"the conversion is {status} with exit code {code}: why."
     ]

@@ -67,6 +67,7 @@ def test_an_analysis_is_reported_to_people_and_programs(report, analysis):
     assert line == {
         "status": "analyzed",
         "exit_code": 0,
+        "message": sentence,
         "sentence": sentence,
         "transform_fn": "dataset/transform_fn",
         **{key: value for key, value in NOTE.items() if key != "labels"},
@@ -140,7 +141,8 @@ def test_wrong_flags_are_one_sentence_and_exit_code_2(report, flags, sentence):
 def test_failures_are_one_sentence(report, analysis, error, code, sentence):
     analysis(error)
     ended, line, shown = report("x")
-    assert (ended, line) == (code, {"status": "failed", "exit_code": code, "sentence": sentence})
+    failure = {"status": "failed", "exit_code": code, "message": sentence, "sentence": sentence}
+    assert (ended, line) == (code, failure)
     assert shown == f"error: {sentence}\n"
 
 

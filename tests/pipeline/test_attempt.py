@@ -176,7 +176,7 @@ def test_whatever_goes_wrong_is_an_outcome(monkeypatch, error, code, sentence):
     monkeypatch.setattr(module, "PROGRESS", work := Progress())
     work.add_done(7)
     outcome, job = attempt(LaunchOptions(), None, Terminal(io.StringIO()))
-    assert (outcome.status, outcome.exit_code, outcome.sentence, job) == (
+    assert (outcome.status, outcome.exit_code, outcome.message, job) == (
         "failed",
         code,
         sentence,

@@ -54,9 +54,9 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(
     assert done.stdout.endswith("}\n")
     assert len(done.stdout) < 4096
     assert set(done.line) == {
-        "status", "exit_code", "sentence", "output", "plan_id", "splits", "ledger", "classes",
-        "changes", "duplicates", "unit", "input_bytes", "output_bytes", "report", "remarks",
-        "notes", "seconds", "recognised",
+        "status", "exit_code", "message", "sentence", "output", "plan_id", "splits", "ledger",
+        "classes", "changes", "duplicates", "unit", "input_bytes", "output_bytes", "report",
+        "remarks", "notes", "seconds", "recognised",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == (
         "published",
@@ -98,6 +98,7 @@ def test_the_outcome_file_says_how_it_ended(convert, photos, tmp_path):
     outcome = json.loads(file.read_bytes())
     assert set(outcome) == {
         "status",
+        "message",
         "sentence",
         "exit_code",
         "plan_id",
@@ -105,13 +106,13 @@ def test_the_outcome_file_says_how_it_ended(convert, photos, tmp_path):
         "notes",
         "run_id",
     }
-    assert {key: outcome[key] for key in ("status", "sentence", "exit_code", "plan_id")} == {
-        key: done.line[key] for key in ("status", "sentence", "exit_code", "plan_id")
-    }
+    shared = ("status", "message", "sentence", "exit_code", "plan_id")
+    assert {key: outcome[key] for key in shared} == {key: done.line[key] for key in shared}
+    assert outcome["sentence"] == outcome["message"] == f"10 images are in {done.output}"
     assert outcome["numbers"] == {key: done.line[key] for key in outcome["numbers"]}
     assert outcome["run_id"] == done.marker["run"]["id"]
     refused = convert(photos, f"--outcome_file={file}", settings={"seed": 1})
-    assert json.loads(file.read_bytes())["sentence"] == refused.line["sentence"]
+    assert json.loads(file.read_bytes())["message"] == refused.line["message"]
     assert json.loads(file.read_bytes())["status"] == "refused"
 
 
@@ -351,7 +352,7 @@ def shown_by(spawn):
 def test_on_a_terminal_an_error_appears_once(shown_by, flags, lines):
     code, shown = shown_by(*flags)
     assert code == 2
-    assert shown.count("there is no flag --ouput=x: did you mean --output?") == lines
+    assert shown.count("error: there is no flag --ouput=x: did you mean --output?") == 1
     assert len(shown.splitlines()) == lines
 
 

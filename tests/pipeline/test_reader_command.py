@@ -43,7 +43,7 @@ def test_a_failure_is_one_sentence_for_people_and_programs(run, error, code, sen
     def fail(flags):
         raise error
 
-    line = {"status": "failed", "exit_code": code, "sentence": sentence}
+    line = {"status": "failed", "exit_code": code, "message": sentence, "sentence": sentence}
     assert run(fail, "x") == (code, line, f"error: {sentence}\n")
     assert run(fail, "x", "--no_json") == (code, None, f"error: {sentence}\n")
 

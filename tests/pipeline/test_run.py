@@ -476,7 +476,7 @@ def test_build_gives_one_outcome(photos, tmp_path):
     outcomes = tmp_path / "outcomes"
     with beam.Pipeline(runner=FnApiRunner()) as root:
         outcome = build(root, Job(settings, (Input(str(photos)),), make_recipe(settings), run))
-        lines = outcome | beam.Map(lambda each: f"{each.status} {each.exit_code} {each.sentence}")
+        lines = outcome | beam.Map(lambda each: f"{each.status} {each.exit_code} {each.message}")
         lines | beam.io.WriteToText(str(outcomes), shard_name_template="")
     assert outcomes.read_text() == f"published 0 10 images are in {tmp_path / 'd'}\n"
 

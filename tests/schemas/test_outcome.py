@@ -5,6 +5,7 @@ from recordmill.schemas.errors import (
     NOT_AS_EXPECTED,
     TOO_MANY_REJECTED,
     WRONG_USAGE,
+    ConversionError,
     Outcome,
 )
 
@@ -19,12 +20,16 @@ def test_an_outcome_is_plain_json():
     )
     assert to_json(outcome) == {
         "status": "published",
-        "sentence": "2 images are in x",
+        "message": "2 images are in x",
         "exit_code": 0,
         "plan_id": "abc",
         "numbers": {"ledger": {"listed": 2}},
         "notes": ["a note"],
     }
+
+
+def test_users_of_the_former_name_of_the_message_get_it():
+    assert ConversionError(Outcome("failed", "why", FAILED)).outcome.sentence == "why"
 
 
 def test_outcomes_share_no_numbers():

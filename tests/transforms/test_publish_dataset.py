@@ -105,7 +105,7 @@ def refs(pictures):
 def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     plan = plan_of(refs, run)
     outcome = publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
-    assert (outcome.status, outcome.sentence, outcome.exit_code) == (
+    assert (outcome.status, outcome.message, outcome.exit_code) == (
         "published",
         f"8 images are in {run.output}",
         0,
@@ -145,7 +145,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     )
     assert marker["ledger"]["written"] == 8
     written = json.loads(Path(run.outcome_file).read_bytes())
-    assert written == {**to_json(outcome), "run_id": "run"}
+    assert written == {**to_json(outcome), "sentence": outcome.message, "run_id": "run"}
 
 
 def test_an_image_that_could_not_be_read_once_is_read_when_the_dataset_is_overwritten(
@@ -427,7 +427,7 @@ def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tre
     plan = plan_of(refs, run)
     outcome = publish(gather_reports(write_all(plan, refs, run)), plan, strict, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 3)
-    assert outcome.sentence.startswith("1 of 9 images was rejected (1 no_class)")
+    assert outcome.message.startswith("1 of 9 images was rejected (1 no_class)")
     assert outcome.numbers["ledger"]["rejected"] == {"no_class": 1}
     assert all(name.startswith(f".staging-{plan.plan_id}/") for name in tree(run.output))
     assert f".staging-{plan.plan_id}/rejected.jsonl" in tree(run.output)
@@ -442,7 +442,7 @@ def test_a_problem_of_a_shard_fails_the_run_with_its_sentence(refs, run):
         run,
     )
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
-    assert outcome.sentence.startswith("the disk is full")
+    assert outcome.message.startswith("the disk is full")
 
 
 def in_staging(plan, run):
@@ -455,10 +455,10 @@ def test_a_lost_record_fails_the_run(refs, run, tree):
     outcome = publish(gather_reports(reports[1:]), plan, SETTINGS, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
     found = 9 - reports[0].references
-    assert outcome.sentence.startswith(
+    assert outcome.message.startswith(
         f"9 references were listed and {found} are accounted for: {{'listed': 9, "
     )
-    assert outcome.sentence.endswith(f"; finished shards {in_staging(plan, run)}")
+    assert outcome.message.endswith(f"; finished shards {in_staging(plan, run)}")
     assert all(name.startswith(f".staging-{plan.plan_id}/") for name in tree(run.output))
 
 
@@ -470,7 +470,7 @@ def test_one_image_in_anothers_place_fails_the_run(refs, run):
         SETTINGS,
         run,
     )
-    assert (outcome.status, outcome.exit_code, outcome.sentence) == (
+    assert (outcome.status, outcome.exit_code, outcome.message) == (
         "failed",
         1,
         "the references that were written are not those that were listed, though they are as many; "
@@ -483,7 +483,7 @@ def test_clashing_names_fail_the_run(refs, run):
     settings = replace(SETTINGS, splits=SplitSettings(fractions={"labels": 1.0}), shards=one)
     plan = plan_of(refs, run, settings)
     outcome = publish(gather_reports(write_all(plan, refs, run, settings)), plan, settings, run)
-    assert (outcome.status, outcome.exit_code, outcome.sentence) == (
+    assert (outcome.status, outcome.exit_code, outcome.message) == (
         "failed",
         1,
         "two files or folders of the dataset would be called labels.txt: change shards.name or the "
@@ -506,7 +506,7 @@ def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
         gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again
     )
     assert (outcome.status, outcome.exit_code) == ("failed", 1)
-    assert outcome.sentence == f"{DISK_FULL}; finished shards {in_staging(plan, run)}"
+    assert outcome.message == f"{DISK_FULL}; finished shards {in_staging(plan, run)}"
     # Nor is a whole one that this run was to rebuild: it is the one that was found, not another
     # run's.
     plan = replace(plan_of(refs, again), action="convert")
@@ -530,7 +530,7 @@ def test_a_run_that_fails_keeps_what_another_run_has_published_meanwhile(refs, r
         gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, run
     )
     assert (outcome.status, outcome.exit_code) == ("kept", 0)
-    assert outcome.sentence == f"in the meantime, another run has put this dataset in {run.output}"
+    assert outcome.message == f"in the meantime, another run has put this dataset in {run.output}"
     assert outcome.numbers["ledger"]["written"] == 8
     assert ".staging-" in next(iter(before))  # where this run was at work while the other one ended
     assert tree(run.output) == {
@@ -707,7 +707,7 @@ def test_a_trial_run_has_the_full_runs_class_ids(run, run_steps, tmp_path, draw)
 def test_other_actions_write_only_the_outcome(refs, run, tmp_path, action, status, code):
     plan = replace(plan_of(refs, replace(run, preview=True)), action=action, sentence="because")
     outcome = publish(FinishedShards(), plan, SETTINGS, run)
-    assert (outcome.status, outcome.sentence, outcome.exit_code) == (status, "because", code)
+    assert (outcome.status, outcome.message, outcome.exit_code) == (status, "because", code)
     assert not (tmp_path / "out").exists()
     assert json.loads(Path(run.outcome_file).read_bytes())["status"] == status
 
@@ -717,7 +717,7 @@ def test_in_a_pipeline_there_is_one_outcome_even_without_shards(refs, run):
     plan = replace(plan_of(refs, run), action="refuse", sentence="because")
 
     def check(outcomes):
-        assert [(each.status, each.sentence) for each in outcomes] == [("refused", "because")]
+        assert [(each.status, each.message) for each in outcomes] == [("refused", "because")]
 
     with new_pipeline() as root:
         side = AsSingleton(root | "Plan" >> beam.Create([plan]))

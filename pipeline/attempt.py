@@ -344,7 +344,7 @@ def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
 
     It is in the output, or in the temporary folder for a local job. The output is the only place
     that a remote job and this process are known to share, even for `--plan`. A launcher that waits
-    deletes the file after reading it, so a plan leaves nothing; with `--no_wait` the file is the
+    deletes the file after reading it, so a plan leaves nothing; with `--no-wait` the file is the
     only report.
     """
     if options.is_here:

@@ -10,7 +10,12 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
-from recordmill.pipeline.configuration.options import Parser, write_json
+from recordmill.pipeline.configuration.options import (
+    JSON_HELP,
+    NO_JSON_HELP,
+    Parser,
+    write_json,
+)
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import (
@@ -76,7 +81,7 @@ def run_command(argv: Sequence[str], build: Callable[..., Any], prog: str = "rec
 
 
 def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:
-    """A parser with `PATH` and `--json`.
+    """A parser with `PATH`, `--json` and `--no-json`.
 
     Args:
         prog: what the user typed before the flags.
@@ -86,10 +91,8 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
     """
     parser = Parser(prog=prog, description=description, epilog=epilog)
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
-    parser.add_argument(
-        "--json", action="store_true", default=None, help="write a line of JSON even to a terminal"
-    )
-    parser.add_argument("--no_json", dest="json", action="store_false", help=argparse.SUPPRESS)
+    parser.add_flag("--json", action="store_true", default=None, help=JSON_HELP)
+    parser.add_flag("--no-json", dest="json", action="store_false", default=None, help=NO_JSON_HELP)
     return parser
 
 

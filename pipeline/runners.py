@@ -81,8 +81,8 @@ def run_job(
     leave = not options.wait and not here
     if leave and ends_with_this_process(options.runner, pipeline.options):
         terminal.say(
-            f"note: --no_wait has no effect, since the job server of {options.runner} ends with "
-            "this process"
+            f"note: --no-wait has no effect, "
+            f"since the job server of {options.runner} ends with this process"
         )
         leave = False
     build(pipeline, job)
@@ -393,7 +393,7 @@ def check_dataflow(
     places = [
         *(("--input", path) for path in inputs),
         ("--output", output),
-        ("--outcome_file", outcome_file or "x://"),
+        ("--outcome-file", outcome_file or "x://"),
     ]
     for flag, path in places:
         if storage.is_local(path):

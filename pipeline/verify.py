@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     metadata = (
         "also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records"
     )
-    parser.add_argument("--no-metadata", action="store_true", help=metadata)
+    parser.add_flag("--no-metadata", action="store_true", help=metadata)
     return run_reader(parser, argv, _verify)
 
 

@@ -5,13 +5,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from recordmill.pipeline.configuration.options import build_parser
+from recordmill.pipeline.configuration.options import LaunchOptions, build_parser
 
 PATH = Path(__file__).parent.parent / "deploy" / "dataflow" / "metadata.json"
 
 NOT_FOR_TEMPLATES = {
-    "help",
-    "version",
     "runner",
     "sample",
     "plan",
@@ -35,16 +33,16 @@ IMAGE = "the image of this template, which the workers run too"
 
 def describe_parameters() -> list[dict[str, Any]]:
     """One row per parameter, in the order of `--help`."""
-    actions = [action for action in build_parser()._actions if action.dest not in NOT_FOR_TEMPLATES]
+    actions = [action for action in build_parser().flags if action.dest not in NOT_FOR_TEMPLATES]
     rows = [
-        _describe(action) for action in actions if not action.option_strings[0].startswith("--no_")
+        _describe(action) for action in actions if not action.option_strings[0].startswith("--no-")
     ]
     return [*rows, _row("sdk_container_image", IMAGE, "TEXT")]
 
 
 def _describe(action: argparse.Action) -> dict[str, Any]:
     text = str(action.help)
-    if isinstance(action, argparse._AppendAction):
+    if isinstance(getattr(LaunchOptions(), action.dest), tuple):  # repeatable
         text = f"{text.partition(';')[0]}; a template takes one"
     return _row(
         action.dest, text, "BOOLEAN" if action.nargs == "?" else KINDS.get(action.dest, "TEXT")

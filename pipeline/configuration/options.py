@@ -1,6 +1,9 @@
 """The flags, which say where and how to run. YAML describes the dataset.
 
-Every boolean has a `--no_` variant, since Airflow can only add flags, not omit them, and takes a
+Our flags are spelled with hyphens, and accepted with underscores: Airflow and Dataflow's templates
+name a flag after a key or parameter such as `outcome_file`. Beam's flags have underscores.
+
+Every boolean has a `--no-` variant, since Airflow can only add flags, not omit them, and takes a
 value, since Dataflow's templates cannot pass flags without one.
 """
 
@@ -9,13 +12,13 @@ import difflib
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.metadata import distribution
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, Literal, NoReturn, Protocol
 
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.version import VERSION
@@ -38,8 +41,8 @@ examples:
 would be done:
     %(prog)s --input photos --output dataset
   other splits, every image re-encoded, no side over 512 pixels:
-    %(prog)s --input photos --output dataset \
-      --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \
+    %(prog)s --input photos --output dataset \\
+      --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \\
       --set images.reencode=always --set images.resize.longest=512
 
 exit codes:
@@ -111,96 +114,155 @@ class LaunchOptions:
         return self.runner in LOCAL_RUNNERS
 
 
+JSON_HELP = "write the line of JSON to stdout even if that is a terminal"
+NO_JSON_HELP = "do not write the line of JSON"
+"""What `--json` and `--no-json` do, in every command."""
+
+
+class _Section(Protocol):
+    """A parser, or a group of its flags."""
+
+    def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
+
+
 class Parser(argparse.ArgumentParser):
-    """Raises UsageError instead of ending the process, to be reported like all others."""
+    """Raises UsageError instead of ending the process, to be reported like all others.
+
+    Attributes:
+        flags: what `add_flag` added, in the order of `--help`.
+    """
 
     def __init__(self, **settings: Any) -> None:
         """Takes what `argparse.ArgumentParser` takes.
 
-        Examples keep their lines, and no flag may be abbreviated.
+        Examples keep their lines, and no flag may be abbreviated: Airflow always adds --labels=...
         """
-        # Airflow always adds --labels=..., which an abbreviation would match.
         super().__init__(
             formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False, **settings
         )
+        self.flags: list[argparse.Action] = []
+
+    def add_flag(self, name: str, section: _Section | None = None, **settings: Any) -> None:
+        """Adds a flag of one name, whose hyphens may also be given as underscores.
+
+        Args:
+            name: the flag, with hyphens.
+            section: the group in which `--help` shows it; None for none.
+            settings: as `add_argument` takes them.
+        """
+        self.flags.append((section or self).add_argument(name, **settings))
+
+    def flag_names(self) -> list[str]:
+        """Returns the flags of `add_flag`, with hyphens."""
+        return [name for action in self.flags for name in action.option_strings]
+
+    def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
+        """Parses the flags, and returns what is unknown as it was given."""
+        words = sys.argv[1:] if args is None else args
+        return super().parse_known_args([*self._with_hyphens(words)], namespace)
+
+    def _with_hyphens(self, words: Iterable[str]) -> Iterator[str]:
+        """Yields the words, and our flags among them with hyphens."""
+        known, rest = set(self.flag_names()), iter(words)
+        for word in rest:
+            if word == "--":  # only positional arguments follow
+                yield word
+                break
+            flag, equals, value = word.partition("=")
+            spelled = hyphenated(flag)
+            yield spelled + equals + value if spelled in known else word
+        yield from rest
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         raise UsageError(f"{message}: see --help")
 
 
-def _add_flags(parser: argparse.ArgumentParser) -> None:
+def hyphenated(flag: str) -> str:
+    """Returns a flag as `--help` spells it, and another word as it is."""
+    return f"--{flag[2:].replace('_', '-')}" if flag.startswith("--") else flag
+
+
+def _add_flags_for_places(parser: Parser) -> None:
     data = parser.add_argument_group("what to convert")
-    _add_switch(data, "sample", "convert a sample of 250 generated pictures")
+    _add_switch(parser, data, "sample", "convert a sample of 250 generated pictures")
     inputs = (
-        "a folder or file, on any of Beam's file systems; several need names, which keys then "
-        "begin with"
+        "a folder or file, on any of Beam's file systems; several need names, "
+        "which keys then begin with"
     )
-    data.add_argument("--input", action="append", metavar="[NAME=]DIR", help=inputs)
-    _add_path(data, "output", "the dataset's folder; must not be inside an input", "DIR")
-    named = "recognised from the names of files (docs/layouts.md)"
-    _add_path(data, "config", f"what the dataset is, as YAML; auto, the default: {named}")
+    parser.add_flag("--input", data, action="append", metavar="[NAME=]DIR", help=inputs)
+    output = "the dataset's folder; must not be inside an input"
+    _add_path(parser, data, "--output", output, "DIR")
+    config = (
+        "what the dataset is, as YAML; auto, the default: "
+        "recognised from the names of files (docs/layouts.md)"
+    )
+    _add_path(parser, data, "--config", config)
     override = "overrides one setting, with a value in YAML; repeatable"
-    data.add_argument("--set", action="append", metavar="KEY.PATH=VALUE", help=override)
-    _add_path(
-        data,
-        "against",
-        "the dataset with which `expect` compares (default: the one in the output)",
-        "DATASET",
-    )
+    parser.add_flag("--set", data, action="append", metavar="KEY.PATH=VALUE", help=override)
+    against = "the dataset with which `expect` compares (default: the one in the output)"
+    _add_path(parser, data, "--against", against, "DATASET")
     reuse = "take unchanged images from an earlier dataset, without decoding them; repeatable"
-    data.add_argument(
-        "--reuse", action="append", type=os.path.expanduser, metavar="DATASET", help=reuse
+    parser.add_flag(
+        "--reuse", data, action="append", type=os.path.expanduser, metavar="DATASET", help=reuse
     )
+
+
+def _add_flags_for_the_run(parser: Parser) -> None:
     run = parser.add_argument_group("how to run")
     plan = (
-        "show counts, splits, shards and sizes, write nothing, and exit with the code the run "
-        "would, as far as known"
+        "show counts, splits, shards and sizes, write nothing, "
+        "and exit with the code the run would, as far as known"
     )
-    _add_switch(run, "plan", plan)
-    _add_switch(run, "overwrite", "replace another dataset in the output")
-    _add_switch(run, "update", "the same, and take unchanged images from that dataset")
+    _add_switch(parser, run, "plan", plan)
+    # Not by `add_flag`: with an underscore and a value, it is Beam's flag.
+    run.add_argument("--dry-run", action="store_true", dest="plan", help="the same as --plan")
+    _add_switch(parser, run, "overwrite", "replace another dataset in the output")
+    update = "the same, and take unchanged images from that dataset"
+    _add_switch(parser, run, "update", update)
     versions = (
-        "keep earlier datasets: publish in a folder below the output, and switch readers to it "
-        "in one step"
+        "keep earlier datasets: publish in a folder below the output, "
+        "and switch readers to it in one step"
     )
-    _add_switch(run, "versions", versions)
-    interrupted = "a complete dataset whose publishing was interrupted is published instead"
-    _add_switch(
-        run, "discard", f"first delete the unfinished work of earlier runs there; {interrupted}"
+    _add_switch(parser, run, "versions", versions)
+    discard = (
+        "first delete the unfinished work of earlier runs there; "
+        "a complete dataset whose publishing was interrupted is published instead"
     )
-    _add_switch(run, "wait", "exit as soon as a remote runner has accepted the job", is_on=True)
+    _add_switch(parser, run, "discard", discard)
+    no_wait = "exit as soon as a remote runner has accepted the job"
+    _add_switch(parser, run, "wait", argparse.SUPPRESS, no_wait)
     writer = (
         "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord "
         "(docs/beam_writer.md)"
     )
-    run.add_argument("--writer", choices=("recordmill", "beam"), metavar="NAME", help=writer)
+    writers = ("recordmill", "beam")
+    parser.add_flag("--writer", run, choices=writers, metavar="NAME", help=writer)
     threads = "images decoded at once in a process (default: one per processor)"
-    run.add_argument("--threads", type=positive, metavar="N", help=threads)
+    parser.add_flag("--threads", run, type=positive, metavar="N", help=threads)
     processes = (
-        "processes that convert images on DirectRunner (default: one per processor, unless "
-        "--threads is given)"
+        "processes that convert images on DirectRunner "
+        "(default: one per processor, unless --threads is given)"
     )
-    run.add_argument("--processes", type=positive, metavar="N", help=processes)
-    _add_report_flags(parser)
+    parser.add_flag("--processes", run, type=positive, metavar="N", help=processes)
 
 
-def _add_report_flags(parser: argparse.ArgumentParser) -> None:
+def _add_flags_for_reports(parser: Parser) -> None:
     reports = parser.add_argument_group("what to report")
-    _add_path(reports, "summary_json", "also write the JSON of the last line to this file")
-    _add_path(
-        reports,
-        "outcome_file",
-        "the file to which the job itself writes its outcome; it is not deleted",
-    )
-    _add_switch(reports, "json", "write the line of JSON even if stdout is a terminal")
-    _add_switch(reports, "traceback", "show where an unexpected error comes from")
+    summary = "also write the JSON of the last line to this file"
+    _add_path(parser, reports, "--summary-json", summary)
+    outcome = "the file to which the job itself writes its outcome; it is not deleted"
+    _add_path(parser, reports, "--outcome-file", outcome)
+    _add_switch(parser, reports, "json", JSON_HELP, NO_JSON_HELP)
+    _add_switch(parser, reports, "traceback", "show where an unexpected error comes from")
 
 
 def write_json(line: str, asked: bool | None) -> None:
-    """Writes a line of JSON to stdout, or nothing.
+    """Writes a line of JSON to stdout.
 
-    `--json` and `--no_json` decide; without them, it is written if stdout is not a terminal.
+    Args:
+        line: the line, without its end.
+        asked: what `--json` or `--no-json` says; None: write it unless stdout is a terminal.
     """
     if not sys.stdout.isatty() if asked is None else asked:
         sys.stdout.write(line + "\n")
@@ -208,29 +270,32 @@ def write_json(line: str, asked: bool | None) -> None:
 
 
 def _add_switch(
-    group: argparse._ActionsContainer, name: str, meaning: str, is_on: bool = False
+    parser: Parser,
+    section: _Section,
+    name: str,
+    help_with: str,
+    help_without: str = argparse.SUPPRESS,
 ) -> None:
-    """Adds `--name` and `--no_name`; `meaning` is the help of the one that changes the default.
+    """Adds `--name` and `--no-name`, with the help of each.
 
-    A value may follow, since Dataflow's templates give every flag one.
+    A value may follow `--name`, since Dataflow's templates give every flag one.
     """
-    help_with, help_without = (
-        (argparse.SUPPRESS, meaning) if is_on else (meaning, argparse.SUPPRESS)
+    parser.add_flag(
+        f"--{name}",
+        section,
+        nargs="?",
+        type=_true_or_false,
+        const=True,
+        metavar="true|false",
+        help=help_with,
     )
-    value: dict[str, Any] = {
-        "nargs": "?",
-        "type": _true_or_false,
-        "const": True,
-        "metavar": "true|false",
-    }
-    group.add_argument(f"--{name}", help=help_with, **value)
-    group.add_argument(f"--no_{name}", dest=name, action="store_false", help=help_without)
+    parser.add_flag(f"--no-{name}", section, dest=name, action="store_false", help=help_without)
 
 
 def _add_path(
-    group: argparse._ActionsContainer, name: str, meaning: str, metavar: str = "FILE"
+    parser: Parser, section: _Section, flag: str, meaning: str, metavar: str = "FILE"
 ) -> None:
-    group.add_argument(f"--{name}", type=os.path.expanduser, metavar=metavar, help=meaning)
+    parser.add_flag(flag, section, type=os.path.expanduser, metavar=metavar, help=meaning)
 
 
 def _true_or_false(text: str) -> bool:
@@ -254,7 +319,7 @@ def _known_runner(text: str) -> str:
     )
 
 
-def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
+def build_parser(prog: str = MODULE) -> Parser:
     """The parser of a conversion's flags.
 
     Args:
@@ -270,8 +335,10 @@ def build_parser(prog: str = MODULE) -> argparse.ArgumentParser:
     runners = (
         "DirectRunner (default), PrismRunner, PortableRunner, FlinkRunner, DataflowRunner, ..."
     )
-    parser.add_argument("--runner", type=_known_runner, help=runners)
-    _add_flags(parser)
+    parser.add_flag("--runner", type=_known_runner, help=runners)
+    _add_flags_for_places(parser)
+    _add_flags_for_the_run(parser)
+    _add_flags_for_reports(parser)
     return parser
 
 
@@ -285,12 +352,29 @@ def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
     Raises:
         UsageError: a flag lacks its value, or has a wrong one.
     """
-    flags, rest = build_parser(prog).parse_known_args(argv)
+    flags, rest = build_parser(prog).parse_known_args(_find_dry_run(argv))
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in vars(flags).items()
     }
     return LaunchOptions(**given, beam_arguments=tuple(rest))
+
+
+def _find_dry_run(argv: Sequence[str]) -> Iterator[str]:
+    """Yields the flags, with `--dry-run` for `--dry_run` without a value; with one, it is Beam's.
+
+    Raises:
+        UsageError: `--dry-run` has a value.
+    """
+    for word, after in pairwise((*argv, "--")):
+        flag, equals, value = word.partition("=")
+        has_value = bool(equals) or not after.startswith("-")
+        if flag == "--dry-run" and has_value:
+            raise UsageError(
+                "--dry-run takes no value: write --dry-run to see the plan, "
+                f"or --dry_run={value if equals else after} for the flag of Beam"
+            )
+        yield "--dry-run" if flag == "--dry_run" and not has_value else word
 
 
 def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
@@ -325,20 +409,23 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
     Args:
         arguments: the arguments that Recordmill's parser does not know.
         elsewhere: whether a remote runner may know more flags; then only near misses of
-            Recordmill's are reported.
+            Recordmill's are reported, and Beam's with hyphens.
     """
-    ours = [flag for action in build_parser()._actions for flag in action.option_strings]
+    ours = ["--help", "--version", "--dry-run", *build_parser().flag_names()]
     beams = _flags_of_beam()
+    beams_with_hyphens = {hyphenated(flag): flag for flag in beams}
     for before, word in pairwise(("", *arguments)):
         flag = word.partition("=")[0]
         if flag in beams or (before in beams and not word.startswith("--")):  # a flag, or its value
             continue
-        near = difflib.get_close_matches(flag, ours, 1, cutoff=0.85 if elsewhere else 0.6)
+        spelled = hyphenated(flag)
+        if spelled in beams_with_hyphens:  # its value may be a secret
+            return f"there is no flag {flag}: did you mean {beams_with_hyphens[spelled]}?"
+        near = difflib.get_close_matches(spelled, ours, 1, cutoff=0.85 if elsewhere else 0.6)
         if near or not elsewhere:
             advice = f"did you mean {near[0]}?" if near else "see --help"
-            if re.search(r"[{}\[\],:]", word) and not word.startswith(
-                "-"
-            ):  # the shell split a value at its spaces
+            is_flag = word.startswith("-")
+            if not is_flag and re.search(r"[{}\[\],:]", word):  # the shell split a value at spaces
                 advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
             return f"there is no flag {word}: {advice}"
     return ""

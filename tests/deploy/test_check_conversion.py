@@ -120,7 +120,7 @@ def test_the_check_needs_no_airflow():
 
 
 def test_the_dag_gives_flags_that_there_are():
-    from recordmill.pipeline.configuration.options import build_parser
+    from recordmill.pipeline.configuration.options import build_parser, hyphenated
 
     tree = ast.parse((FOLDER / "recordmill_dag.py").read_text(encoding="utf-8"))
     dicts = [
@@ -140,5 +140,5 @@ def test_the_dag_gives_flags_that_there_are():
         "no-wait",
         "outcome-file",
     }
-    known = {flag for action in build_parser()._actions for flag in action.option_strings}
-    assert {f"--{flag}" for flag in flags} <= known
+    known = build_parser().flag_names()
+    assert {hyphenated(f"--{flag}") for flag in flags} <= {*known}

@@ -44,7 +44,7 @@ def test_a_job_with_the_package_and_with_objects_alone_is_fine(flag):
     [
         ((["gs://b/a", "photos"], "gs://b/d", None), "--input", "photos"),
         ((["gs://b/a"], "/data/d", None), "--output", "/data/d"),
-        ((["gs://b/a"], "gs://b/d", "outcome.json"), "--outcome_file", "outcome.json"),
+        ((["gs://b/a"], "gs://b/d", "outcome.json"), "--outcome-file", "outcome.json"),
     ],
 )
 def test_folders_of_this_machine_are_refused(places, flag, path):

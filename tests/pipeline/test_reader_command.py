@@ -53,6 +53,7 @@ def test_a_failure_is_one_sentence_for_people_and_programs(run, error, code, sen
     [
         (["--json", "x"], True),
         (["x", "--json"], True),
+        (["--no-json", "x"], False),
         (["--no_json", "x"], False),
     ],
 )

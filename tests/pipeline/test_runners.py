@@ -167,8 +167,8 @@ def test_a_job_that_would_be_lost_is_waited_for(convert, photos, elsewhere, monk
     done = convert(photos, ON, "--no_wait")
     assert (done.code, done.line["status"]) == (0, "published")
     note = (
-        "note: --no_wait has no effect, since the job server of elsewhere.Runner ends with this "
-        "process"
+        "note: --no-wait has no effect, "
+        "since the job server of elsewhere.Runner ends with this process"
     )
     assert done.stderr.splitlines()[1] == note
 

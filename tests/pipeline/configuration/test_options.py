@@ -34,10 +34,66 @@ def test_the_defaults_of_the_flags_are_those_of_the_options():
     ]
 
 
+@pytest.mark.parametrize("no", ["--no-", "--no_"])
 @pytest.mark.parametrize("name", BOOLEANS)
-def test_every_boolean_has_a_twin_and_the_last_one_wins(name):
-    assert getattr(parse(f"--no_{name}", f"--{name}")[0], name) is True
-    assert getattr(parse(f"--{name}", f"--no_{name}")[0], name) is False
+def test_every_boolean_has_a_twin_and_the_last_one_wins(name, no):
+    assert getattr(parse(no + name, f"--{name}")[0], name) is True
+    assert getattr(parse(f"--{name}", no + name)[0], name) is False
+
+
+def test_underscores_are_taken_for_hyphens_in_our_flags_alone():
+    flags, rest = parse("--summary_json=a_b", "--set=c_d=e_f", "--temp_location=x_y", "--my_own")
+    assert (flags.summary_json, flags.set) == ("a_b", ["c_d=e_f"])
+    assert rest == ["--temp_location=x_y", "--my_own"]
+    flags, rest = parse("--", "--no_wait")  # not a flag
+    assert ("wait" in flags, rest[-1]) == (False, "--no_wait")
+    with pytest.raises(UsageError, match="argument --summary-json: expected one argument"):
+        parse("--summary_json", "--no_wait")
+
+
+@pytest.mark.parametrize(
+    ("words", "plan", "rest"),
+    [
+        (["--dry-run"], True, ()),
+        (["--dry_run"], True, ()),
+        (["--dry_run", "--temp_location=x"], True, ("--temp_location=x",)),
+        (["--dry-run", "--no_plan"], False, ()),
+        (["--dry_run=true"], False, ("--dry_run=true",)),
+        (["--dry_run="], False, ("--dry_run=",)),
+        (["--dry_run", "True", "--labels=x"], False, ("--dry_run", "True", "--labels=x")),
+        (["--plan", "--dry_run=true"], True, ("--dry_run=true",)),
+    ],
+)
+def test_dry_run_without_a_value_is_plan_and_with_one_it_is_beams(words, plan, rest):
+    options = parse_options(words)
+    assert (options.plan, options.beam_arguments) == (plan, rest)
+    assert find_unknown_flag(options.beam_arguments) == ""
+
+
+@pytest.mark.parametrize("words", [["--dry-run=true"], ["--dry-run", "true"]])
+def test_dry_run_with_a_hyphen_and_a_value_is_refused(words):
+    with pytest.raises(UsageError) as error:
+        parse_options(words)
+    assert str(error.value) == (
+        "--dry-run takes no value: "
+        "write --dry-run to see the plan, or --dry_run=true for the flag of Beam"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "asked"),
+    [
+        ([], None),
+        (["--json"], True),
+        (["--json=true"], True),
+        (["--json=false"], False),
+        (["--no-json"], False),
+        (["--no_json"], False),
+        (["--no-json", "--json"], True),
+    ],
+)
+def test_the_line_of_json_can_be_asked_for_and_declined(words, asked):
+    assert parse_options(words).json is asked
 
 
 @pytest.mark.parametrize("name", BOOLEANS)
@@ -101,6 +157,7 @@ def test_help_says_how_to_reencode_every_image():
         "--set images.reencode=always --set images.resize.longest=512\n"
         in example.partition("labels in file")[0]
     )
+    assert "--output dataset \\\n      --set 'splits.fractions=" in example
 
 
 @pytest.mark.parametrize(
@@ -109,7 +166,15 @@ def test_help_says_how_to_reencode_every_image():
         (["--temp_location=x", "--flink_master=y", "--labels=z"], ""),
         (["--direct_num_workers=2"], ""),
         (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
-        (["--sumary_json", "x"], "there is no flag --sumary_json: did you mean --summary_json?"),
+        (["--sumary-json", "x"], "there is no flag --sumary-json: did you mean --summary-json?"),
+        (["--sumary_json", "x"], "there is no flag --sumary_json: did you mean --summary-json?"),
+        (["--no_wiat"], "there is no flag --no_wiat: did you mean --no-wait?"),
+        (["--dry-rnu"], "there is no flag --dry-rnu: did you mean --dry-run?"),
+        (
+            ["--azure-connection-string=secret"],
+            "there is no flag --azure-connection-string: did you mean --azure_connection_string?",
+        ),
+        (["--flink-master", "x"], "there is no flag --flink-master: did you mean --flink_master?"),
         (["photos"], "there is no flag photos: see --help"),
         (["--temp_location", "x", "photos"], "there is no flag photos: see --help"),
         (["--temp_location=x", "photos"], "there is no flag photos: see --help"),
@@ -124,6 +189,7 @@ def test_find_unknown_flag(arguments, sentence):
     ("arguments", "sentence"),
     [
         (["--ouput=x"], "there is no flag --ouput=x: did you mean --output?"),
+        (["--setup-file=x"], "there is no flag --setup-file: did you mean --setup_file?"),
         (
             ["--objectReuse=true", "--overwrit"],
             "there is no flag --overwrit: did you mean --overwrite?",

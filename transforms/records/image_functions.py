@@ -5,7 +5,9 @@ Functions are found by name, identified by their code, and called. Some are buil
 
 import hashlib
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache, partial
 from importlib import import_module
 from importlib.machinery import BuiltinImporter, FrozenImporter
@@ -110,9 +112,33 @@ def call_function(setting: str, name: str, key: str, *arguments: Any) -> Any:
         ) from error
 
 
+_PATH_LOCK = threading.Lock()
+
+
+@contextmanager
+def _current_folder_on_path() -> Iterator[None]:
+    """Lets modules be imported from the current folder, too, while the block runs.
+
+    The command `recordmill` must find the user's modules. It must not find them first: a
+    `random.py` next to the images would then replace Python's module everywhere.
+    """
+    here = ""  # Python takes the empty entry for the current folder, even if that was deleted
+    sys.path.append(here)
+    try:
+        yield
+    finally:
+        # The last of the equal entries goes: the user's own comes first. With several threads in
+        # the block, it does not matter whose entry goes.
+        with _PATH_LOCK:
+            if here in sys.path:  # else the module has removed it
+                del sys.path[len(sys.path) - 1 - sys.path[::-1].index(here)]
+
+
 @cache
 def find_function(name: str) -> Callable[..., Any]:
     """Finds the function of that name.
+
+    Its module is imported from where Python finds it, or else from the current folder.
 
     Raises:
         ValueError: there is none.
@@ -121,16 +147,22 @@ def find_function(name: str) -> Callable[..., Any]:
     if not colon:
         return FUNCTIONS[name]
     try:
-        found: Any = import_module(module_name)
+        with _current_folder_on_path():
+            found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
         why = f"the module cannot be imported ({describe_error(error)})"
         raise ValueError(
-            f"function {name!r}: {why}: correct it, or add its folder to PYTHONPATH"
+            f"function {name!r}: {why}: "
+            "correct it, add its folder to PYTHONPATH, or run from that folder"
         ) from None
     for part in path.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise ValueError(f"function {name!r}: the module {module_name} has no function {path!r}")
+        file = getattr(sys.modules.get(module_name), "__file__", None)
+        where = f": its file is {file}" if file else ""  # perhaps another module of that name
+        raise ValueError(
+            f"function {name!r}: the module {module_name} has no function {path!r}{where}"
+        )
     if _is_built_into_python(module_name):
         raise ValueError(
             f"function {name!r} is Python's own: name a function in a module of your own"

@@ -1,5 +1,7 @@
 import hashlib
+import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -33,6 +35,84 @@ def test_functions_are_found_by_their_names(module):
     assert find_function("own_functions:embed")(None) == [1.0]
     assert find_function("own_functions:Model.run")(None) == [1.0]
     assert find_function("mean_std") is mean_std
+
+
+@pytest.fixture
+def here(tmp_path, monkeypatch):
+    """Writes modules into the current folder, which is not on Python's path; forgets them."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [each for each in sys.path if each not in ("", os.getcwd())])
+    known = {*sys.modules}
+
+    def write(name, text):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    yield write
+    find_function.cache_clear()
+    for name in {*sys.modules} - known:
+        del sys.modules[name]
+
+
+def test_a_module_in_the_current_folder_is_found_last_and_only_while_it_is_imported(here):
+    path, before = (
+        here("own_near", "import sys\nseen = [*sys.path]\ndef embed(image): ...\n"),
+        [*sys.path],
+    )
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    assert digest_code("own_near:embed") == digest
+    assert sys.modules["own_near"].seen == [*before, ""]
+    assert sys.path == before
+    here("own_broken", "x = 1 / 0\n")
+    with pytest.raises(ValueError, match="ZeroDivisionError"):
+        find_function("own_broken:x")
+    assert sys.path == before
+
+
+def test_a_module_in_the_current_folder_shadows_none(here, monkeypatch):
+    monkeypatch.delitem(sys.modules, "tabnanny", raising=False)
+    path = here("tabnanny", "def embed(image): ...\n")
+    with pytest.raises(
+        ValueError, match="the module tabnanny has no function 'embed': its file is "
+    ) as error:
+        find_function("tabnanny:embed")
+    assert str(path) not in str(error.value)
+
+
+def test_the_path_of_the_user_stays_as_it_is(here):
+    sys.path.insert(0, "")
+    here("own_near", "def embed(image): ...\n")
+    here("own_other", "import sys\nsys.path.append('own')\ndef embed(image): ...\n")
+    before = [*sys.path]
+    find_function("own_near:embed")
+    assert sys.path == before
+    find_function("own_other:embed")
+    assert sys.path == [*before, "own"]
+    here("own_strict", "import sys\nsys.path[:] = ['own']\ndef embed(image): ...\n")
+    find_function("own_strict:embed")
+    assert sys.path == ["own"]
+
+
+def test_modules_are_found_by_several_threads_at_once(here):
+    names = [f"own_number_{number}" for number in range(16)]
+    for name in names:
+        here(name, f"import threading\ndef embed(image): return {name!r}\n")
+    before = [*sys.path]
+    with ThreadPoolExecutor(8) as threads:
+        found = threads.map(find_function, [f"{name}:embed" for name in names])
+        assert [function(None) for function in found] == names
+    assert sys.path == before
+
+
+def test_a_current_folder_that_is_gone_does_no_harm(here, tmp_path, monkeypatch):
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(ValueError, match="No module named 'own_none'"):
+        find_function("own_none:embed")
+    assert "" not in sys.path
 
 
 def test_changed_code_has_another_digest(module):

@@ -19,22 +19,21 @@ from recordmill.pipeline.runners import QUIET_LOGGERS
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
-
-Path = str | os.PathLike[str]
+from recordmill.schemas.str_path import StrPath
 
 _PROG = "recordmill.convert"
 _ONE_AT_A_TIME = threading.Lock()  # the process has one progress counter
 
 
 def convert(
-    inputs: Path | Sequence[Path] | Mapping[str, Path],
-    output: Path,
+    inputs: StrPath | Sequence[StrPath] | Mapping[str, StrPath],
+    output: StrPath,
     *,
-    config: Path | None = None,
+    config: StrPath | None = None,
     runner: str = "DirectRunner",
     runner_options: Mapping[str, Any] | None = None,
-    against: Path | None = None,
-    reuse: Sequence[Path] = (),
+    against: StrPath | None = None,
+    reuse: Sequence[StrPath] = (),
     update: bool = False,
     versions: bool = False,
     overwrite: bool = False,
@@ -101,7 +100,7 @@ def _convert(options: LaunchOptions, quiet: bool) -> Dataset:
 
 
 def _parse(
-    inputs: Path | Sequence[Path] | Mapping[str, Path],
+    inputs: StrPath | Sequence[StrPath] | Mapping[str, StrPath],
     flags: Mapping[str, Any],
     settings: Mapping[str, Any],
 ) -> LaunchOptions:
@@ -120,7 +119,7 @@ def _parse(
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 
 
-def _input_flags(inputs: Path | Sequence[Path] | Mapping[str, Path]) -> list[str]:
+def _input_flags(inputs: StrPath | Sequence[StrPath] | Mapping[str, StrPath]) -> list[str]:
     if isinstance(inputs, Mapping):
         return [f"--input={name}={os.fspath(path)}" for name, path in inputs.items()]
     return [
@@ -145,9 +144,9 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
         if value is True:
             yield f"--{name}"
         elif value is not None and value is not False:
-            yield from (
-                f"--{name}={each}" for each in (value if isinstance(value, list) else [value])
-            )
+            for each in value if isinstance(value, list) else [value]:
+                text = os.fspath(each) if isinstance(each, os.PathLike) else each
+                yield f"--{name}={text}"
 
 
 @contextmanager

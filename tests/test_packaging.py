@@ -79,7 +79,8 @@ def test_the_source_archive_holds_all_that_workers_need(tmp_path):
     reading |= {
         Path("recordmill/reading/report", name) for name in ("report.html.jinja", "report.css")
     }
-    assert {Path("recordmill") / path for path in sources | data} | reading | {
+    types = {Path("recordmill/__init__.pyi"), Path("recordmill/py.typed")}
+    assert {Path("recordmill") / path for path in sources | data} | reading | types | {
         Path("setup.py")
     } <= shipped
     assert not [path for path in shipped if path.parts[:1] and path.parts[0] in LINKED]

@@ -15,6 +15,48 @@ REPO = Path(__file__).parents[1]
 
 HOSTILE = "raise RuntimeError('this is the module of the user')\n"
 
+TYPED_PROGRAM = """
+from collections.abc import Iterator
+from pathlib import Path
+
+import recordmill
+
+
+def convert(photos: Path, folder: Path) -> dict[str, int | None]:
+    dataset = recordmill.convert(
+        {"new": photos}, folder, reuse=[folder.parent / "earlier"], images={"quality": 90}
+    )
+    return dataset.counts
+
+
+def verify(folder: Path) -> list[str]:
+    by_path = recordmill.verify_dataset(folder, "pixels")
+    by_dataset = recordmill.verify_dataset(recordmill.open_dataset(folder))
+    return [str(finding) for finding in (*by_path.findings, *by_dataset.findings)]
+
+
+def read(folder: Path) -> Iterator[bytes]:
+    with recordmill.StoredFile(folder / "train-00000-of-00001.tfrecord") as stored:
+        for _, record in recordmill.RecordFile(stored):
+            if not isinstance(record, recordmill.Damage):
+                yield bytes(record)
+
+
+def describe(folder: Path) -> tuple[int, tuple[str, ...]]:
+    info = recordmill.describe_split(folder, ["train", "test"])
+    return info.num_examples, info.class_names
+
+
+def train(folder: Path) -> None:
+    records = recordmill.open(folder, form="numpy")["train"]
+    print(len(records), recordmill.load(folder, batch_size=32), recordmill.__version__)
+    for example in recordmill.examples_as_numpy(folder / "train-*"):
+        print(example["image/encoded"].shape)
+
+
+recordmill.open_dataset(3)  # type: ignore[arg-type]  # unused, and so an error, if all were Any
+"""
+
 
 @pytest.fixture(scope="module")
 def run(installed):
@@ -83,8 +125,10 @@ def test_the_wheel_installs_only_below_the_package(wheel):
     recorded = archive.read(f"{information}/RECORD").decode().splitlines()
     assert {line.partition("/")[0] for line in recorded} == {"recordmill", information}
     assert {
+        "recordmill/__init__.pyi",
         "recordmill/__main__.py",
         "recordmill/pipeline/run.py",
+        "recordmill/py.typed",
         "recordmill/reading/dataset.py",
         "recordmill/configs/coco.yaml",
         "recordmill/schemas/conventions/slim.yaml",
@@ -195,3 +239,9 @@ def test_a_users_own_pipeline_is_the_one_that_runs(run, tmp_path):
     (tmp_path / "pipeline").mkdir()
     (tmp_path / "pipeline" / "run.py").write_text("print('mine')\n")
     assert run(tmp_path, "python", "-m", "pipeline.run").stdout == "mine\n"
+
+
+def test_type_checkers_find_the_types(run, tmp_path):
+    (tmp_path / "program.py").write_text(TYPED_PROGRAM)
+    done = run(tmp_path, "python", "-m", "mypy", "--strict", "program.py")
+    assert (done.returncode, done.stdout) == (0, "Success: no issues found in 1 source file\n")

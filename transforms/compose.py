@@ -5,6 +5,7 @@ step that writes shards, so pixels are never shuffled. Here, each image is an el
 rejected image carries the reason, so all images reach the end, where they are counted.
 """
 
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar
@@ -28,6 +29,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.str_path import StrPath
 from recordmill.storage.tfrecord_file import read_back
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.plan_shards import ShuffleReferences
@@ -202,7 +204,7 @@ def count_outcome(image: PendingImage) -> FinishedShards:
 def convert_with_beam(
     batches: beam.PCollection[Any],
     settings: DatasetSettings,
-    folder: str,
+    folder: StrPath,
     plan: Any,
     own: Any = None,
 ) -> beam.PCollection[Any]:
@@ -220,6 +222,7 @@ def convert_with_beam(
         PCollection[FinishedShards] of exactly one element; its `find_problem` says whether the
         files may be used.
     """
+    folder = os.fspath(folder)
     spread = beam.FlatMapTuple(_spread).with_output_types(Any)
     listed = (
         batches | ShuffleReferences(settings, plan) | "SpreadImages" >> spread | beam.Reshuffle()

@@ -25,6 +25,7 @@ from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
+from recordmill.schemas.str_path import StrPath
 from recordmill.storage import dataset_files
 from recordmill.storage.tfrecord_file import (
     Damage,
@@ -400,7 +401,7 @@ class Dataset:
                 yield shard, row
 
 
-def open_dataset(path: str) -> Dataset:
+def open_dataset(path: StrPath) -> Dataset:
     """Opens a dataset's folder, a TFRecord file, or the files that match a pattern.
 
     No records are read, except that a single file that does not begin with one is searched for an
@@ -417,6 +418,7 @@ def open_dataset(path: str) -> Dataset:
         LoadError: there are no such files, or publishing them was interrupted.
         OSError: the files cannot be read.
     """
+    path = os.fspath(path)
     path = path.rstrip("/") or path
     if storage.size_of(path) is not None:
         opened = _open_files([path])
@@ -611,7 +613,7 @@ class SplitInfo:
         return sizes.pop() if len(sizes) == 1 else None
 
 
-def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo:
+def describe_split(path: StrPath, split: str | Sequence[str] = "train") -> SplitInfo:
     """Opens a dataset's folder and describes one of its splits, or several as one.
 
     This needs no TensorFlow.
@@ -624,7 +626,7 @@ def describe_split(path: str, split: str | Sequence[str] = "train") -> SplitInfo
         LoadError: there is no dataset, or no such split, or the dataset is of another version of
             Recordmill.
     """
-    return describe_dataset(open_dataset(str(path)), split)
+    return describe_dataset(open_dataset(path), split)
 
 
 def describe_dataset(dataset: Dataset, split: str | Sequence[str]) -> SplitInfo:

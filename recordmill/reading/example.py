@@ -15,6 +15,7 @@ from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Example, Feature, Kind
 from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.str_path import StrPath
 from recordmill.storage.tfrecord_file import Damage
 
 _KINDS: dict[str, Kind] = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
@@ -243,7 +244,7 @@ DTYPES = {None: object, "bytes": object, "float": np.float32, "int64": np.int64}
 
 
 def examples_as_numpy(
-    path: str, split: str | Sequence[str] | None = None
+    path: StrPath, split: str | Sequence[str] | None = None
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Yields each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
 
@@ -265,7 +266,7 @@ def examples_as_numpy(
         LoadError: no file is found, or a file is damaged or has no Examples; the message names the
             file and the record.
     """
-    dataset = open_dataset(str(path))
+    dataset = open_dataset(path)
     shards = dataset.shards if split is None else dataset.shards_of(split)
     return _examples(shards)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from recordmill.reading.dataset import Shard, SplitInfo, describe_split
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import tensorflow_features
+from recordmill.schemas.str_path import StrPath
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.tfrecord_file import DamagedFileError, read_back
 
@@ -320,7 +321,7 @@ _SHUFFLED_BYTES = 2**28
 
 
 def load(
-    path: str,
+    path: StrPath,
     split: str | Sequence[str] = "train",
     *,
     batch_size: int | None = None,
@@ -397,7 +398,7 @@ def _check_arguments(
         )
 
 
-def _describe(path: str, split: str | Sequence[str]) -> SplitInfo:
+def _describe(path: StrPath, split: str | Sequence[str]) -> SplitInfo:
     """Describes the splits to read, and raises if they are empty.
 
     Otherwise, training on nothing would go unnoticed.

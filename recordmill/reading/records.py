@@ -33,6 +33,7 @@ from recordmill.reading.split_index import SplitIndex, read_index
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, FeatureValueError, parse_example
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.str_path import StrPath
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.tfrecord_file import FRAMING_BYTES, masked
 
@@ -404,7 +405,7 @@ class OpenedDataset(Mapping[str, Records]):
 
 
 def open(
-    path: str,
+    path: StrPath,
     *,
     form: Form = "image",
     features: Literal["all"] | Sequence[str] | None = None,
@@ -434,4 +435,4 @@ def open(
         index = read_index(dataset, dataset.shards_of(split))
         return Records(index, choose_form(dataset, split, form, features), transform, damaged)
 
-    return OpenedDataset(open_dataset(str(path)), read)
+    return OpenedDataset(open_dataset(path), read)

@@ -20,7 +20,7 @@ from itertools import islice
 from typing import Any
 
 from recordmill import storage
-from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shards
+from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shards, open_dataset
 from recordmill.reading.example import expect
 from recordmill.reading.verify_processes import ShardWorkers
 from recordmill.reading.verify_shard import Finding, Level, ShardCheck, verify_shard
@@ -45,6 +45,7 @@ from recordmill.schemas.dataset.marker import (
 from recordmill.schemas.dataset.totals import RowTotals, count_dropped
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
+from recordmill.schemas.str_path import StrPath
 from recordmill.storage.dataset_files import read_rows
 from recordmill.storage.stores.store import in_parallel
 
@@ -324,7 +325,7 @@ class Verification:
 
 
 def verify_dataset(
-    dataset: Dataset,
+    dataset: Dataset | StrPath,
     level: Level = "files",
     threads: int = 0,
     progress: Callable[[int], None] = lambda records: None,
@@ -333,7 +334,7 @@ def verify_dataset(
     """Reads a dataset and compares it with its metadata.
 
     Args:
-        dataset: of any kind.
+        dataset: a dataset of any kind, or a path that `open_dataset` opens.
         level: `frames`: framing, both checksums, that every record is an Example, features' kinds,
             counts. `files`: also sizes, digests, sidecars, companion files, missing and stale
             files, labels and class names, images in several splits; the frames of a shard are not
@@ -346,7 +347,13 @@ def verify_dataset(
 
     Returns:
         The result; no content of a file makes this raise.
+
+    Raises:
+        LoadError: `open_dataset` cannot open the path.
+        OSError: its files cannot be read.
     """
+    if not isinstance(dataset, Dataset):
+        dataset = open_dataset(dataset)
     expected = expect(dataset)
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
     is_local = storage.is_local(dataset.folder)

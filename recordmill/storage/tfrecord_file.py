@@ -24,6 +24,7 @@ from typing import Any, Literal
 from crc32c import crc32c
 
 from recordmill import storage
+from recordmill.schemas.str_path import StrPath
 
 BLOCK_BYTES = 2**20
 """Block size of reads: small enough to stay in a processor's cache while checksums and digests are
@@ -52,7 +53,7 @@ class StoredFile:
     fault = ""
     is_checksum_fault = False
 
-    def __init__(self, path: str, digest: bool = False) -> None:
+    def __init__(self, path: StrPath, digest: bool = False) -> None:
         """Opens a file.
 
         Args:
@@ -62,6 +63,7 @@ class StoredFile:
         Raises:
             OSError: it does not exist, is not a file, or cannot be opened.
         """
+        path = os.fspath(path)
         if storage.is_local(path) and not stat.S_ISREG(
             mode := os.stat(path).st_mode
         ):  # a pipe would block

@@ -3,20 +3,26 @@
 Settings and steps use sources through this interface.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
+from recordmill.schemas.str_path import StrPath
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Input:
     """One folder or file to read, and the name that its images' keys begin with (empty: none)."""
 
     path: str
     name: str = ""
+
+    def __init__(self, path: StrPath, name: str = "") -> None:
+        object.__setattr__(self, "path", os.fspath(path))
+        object.__setattr__(self, "name", name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,7 @@ from recordmill.reading.compare_datasets import (
 )
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.dataset.file_names import CONFIGURATION, MARKER, REJECTED
+from recordmill.schemas.earlier_names import with_earlier_keys
 from recordmill.schemas.errors import DONE, FAILED, WRONG_USAGE, LoadError
 from recordmill.schemas.formatting import format_count, printable
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
@@ -82,16 +83,17 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         if marker.boxes or not found.is_same:
             notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
     _report(found, marker.unit, notes)
-    return {
+    line = {
         "status": "same" if found.is_same else "different",
         "exit_code": DONE if found.is_same else FAILED,
         "rows": found.rows,
         "unchanged": found.unchanged,
         **{kind: found.counts[kind] for kind in KINDS},
-        "examples": found.examples,
+        "examples": with_earlier_keys(found.examples),
         "settings": found.settings,
         "notes": notes,
     }
+    return with_earlier_keys(line)
 
 
 def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, Row]]:

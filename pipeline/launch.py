@@ -21,6 +21,7 @@ from recordmill.pipeline.configuration.options import (
 )
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.earlier_names import with_earlier_keys
 from recordmill.schemas.errors import (
     FAILED,
     INTERRUPTED,
@@ -110,11 +111,11 @@ def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: flo
         "output": shown or None,
         "plan_id": outcome.plan_id,
         **outcome.numbers,
-        **({"recognised": asdict(job.layout)} if job and job.layout else {}),
+        **({"recognized": asdict(job.layout)} if job and job.layout else {}),
         "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
     }
-    return orjson.dumps(line)
+    return orjson.dumps(with_earlier_keys(line))
 
 
 def _write_files(

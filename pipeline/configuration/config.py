@@ -8,7 +8,7 @@ import difflib
 import re
 import sys
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, dataclass, fields, is_dataclass, make_dataclass
 from functools import cache
@@ -25,6 +25,7 @@ from recordmill.pipeline.configuration.resolve_settings import (
     complete_settings,
     find_unstored_boxes,
 )
+from recordmill.schemas import earlier_names
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import INT64_MAX
@@ -35,8 +36,8 @@ from recordmill.transforms.inputs.sources.source import load_source, source_name
 AUTO = "auto"
 """The value of `--config`, or of `layout`, with which the files determine the settings."""
 
-COMMENT = "# Recognised "
-"""How a dataset's configuration begins if its layout was recognised."""
+COMMENT = "# Recognized "
+"""How a dataset's configuration begins if its layout was recognized."""
 
 DEFAULT_KIND = "class_folders"
 """The `kind:` of the source if none is given."""
@@ -108,16 +109,26 @@ def load_settings(
             f"the configuration {path} holds a {type(plain).__name__}, not keys and values"
         )
     plain = plain or {}
+    _rename_earlier(plain, [()], path or "--set")
     overridden = [_set(plain, override) for override in overrides]
+    _rename_earlier(plain, overridden, "--set")
+    overridden = [earlier_names.SETTINGS.get(keys, keys) for keys in overridden]
     layout = None
     if _is_to_be_recognised(plain, path) and recogniser:
         plain, layout = recogniser(plain)
     settings = _validate(plain, path or "--set", overridden)
-    first = (
-        f"{COMMENT}{layout.kind}: {printable(layout.why)}" if layout else text.partition("\n")[0]
-    )
-    comment = f"{first}\n" if first.startswith(COMMENT) else ""
+    comment = _comment_on(layout, text.partition("\n")[0])
     return LoadedSettings(settings, plain.get("convention") is not None, comment, layout)
+
+
+def _comment_on(layout: Layout | None, first_line: str) -> str:
+    """The first line of the dataset's `config.yaml`, see `LoadedSettings.comment`."""
+    if layout:
+        return f"{COMMENT}{layout.kind}: {printable(layout.why)}\n"
+    for start in (COMMENT, earlier_names.COMMENT):
+        if first_line.startswith(start):
+            return f"{COMMENT}{first_line.removeprefix(start)}\n"
+    return ""
 
 
 def iter_overrides(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -183,6 +194,29 @@ def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
         plain = plain[key]
     plain[keys[-1]] = value
     return keys
+
+
+def _rename_earlier(plain: dict[str, Any], given: Collection[tuple[str, ...]], where: str) -> None:
+    """Gives settings with an earlier name their present one.
+
+    Args:
+        plain: the settings.
+        given: the keys of the file, or of the overrides, which must not contradict each other.
+        where: how a sentence begins.
+    """
+    for earlier, name in earlier_names.SETTINGS.items():
+        section: Any = plain
+        for key in earlier[:-1]:
+            section = section.get(key) if isinstance(section, dict) else None
+        if not isinstance(section, dict) or earlier[-1] not in section:
+            continue
+        value = section.pop(earlier[-1])
+        other = section.get(name[-1], value)
+        if other != value and any(name[: len(keys)] == keys for keys in given):
+            both = f"{'.'.join(name)} is {other!r:.80} and {'.'.join(earlier)} is {value!r:.80}"
+            remedy = f"remove {'.'.join(earlier)}"
+            raise UsageError(f"{where}: {both}, which are one setting: {remedy}")
+        section[name[-1]] = value
 
 
 def _validate(

@@ -385,7 +385,7 @@ _BOXES = ("boxes.drawn_on", "boxes.invalid", "max_rejected.boxes")
 
 _NOT_BEAMS = (
     *("images.moments", "images.near_duplicates", "index_files", "analyze", "exclude", "expect"),
-    *("licence", "creator", "version", "citation", "shards.cuts"),
+    *("license", "creator", "version", "citation", "shards.cuts"),
 )
 """Settings that need a marker or sidecars, or records in a certain order."""
 

@@ -30,7 +30,7 @@ KINDS: Mapping[str, str] = {
     "other_pixels": "other pixels",
     "other_bytes": "other bytes, pixels not known",
     "annotations": "other annotations or features",
-    "relabelled": "other class",
+    "relabeled": "other class",
     "moved": "other split",
 }
 """The ways in which a row may differ; several may apply."""
@@ -80,7 +80,7 @@ class RowJudge:
         ):
             yield "annotations"
         if not same_class:
-            yield "relabelled"
+            yield "relabeled"
         if moved:
             yield "moved"
 
@@ -183,7 +183,7 @@ def _compare_pair(
     elif not kinds:
         found.unchanged += 1
     for kind in kinds:
-        change = {"relabelled": (old["class"], new["class"]), "moved": (old_split, split)}.get(kind)
+        change = {"relabeled": (old["class"], new["class"]), "moved": (old_split, split)}.get(kind)
         found.add(
             kind, f"{key}: {' -> '.join(each or 'none' for each in change)}" if change else key
         )

@@ -2,10 +2,12 @@
 
 from collections.abc import Collection, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import PlanEntry
+from recordmill.schemas.earlier_names import with_present_settings
 
 DERIVED = frozenset(
     (
@@ -49,8 +51,9 @@ def list_differences(old: PlanEntry, new: PlanEntry, left_out: Collection[str] =
         new: the other.
         left_out: parts of recipes that are not compared.
     """
-    ours = _complete(deepcopy(dict(old.recipe)), old.settings_in_use, new.recipe)
-    theirs = _complete(deepcopy(dict(new.recipe)), new.settings_in_use, ours)
+    old, new = _with_present_names(old), _with_present_names(new)
+    ours = _complete(old.recipe, old.settings_in_use, new.recipe)
+    theirs = _complete(new.recipe, new.settings_in_use, ours)
     if old.version <= LISTED_ALL_SETTINGS < new.version:
         for path, default in FORMER_DEFAULTS.items():
             if _value_at(ours, path) == default and _value_at(new.recipe, path) is None:
@@ -76,6 +79,13 @@ def explain_version(old: PlanEntry, new: PlanEntry) -> str:
         "it was made by another version of Recordmill, in which equal settings may give other "
         f"bytes (plan version {old.version}, now {new.version})"
     )
+
+
+def _with_present_names(plan: PlanEntry) -> PlanEntry:
+    """Returns a copy of a plan with the present names of settings."""
+    if plan.version <= LISTED_ALL_SETTINGS:
+        return replace(plan, recipe=with_present_settings(plan.recipe))
+    return deepcopy(plan)
 
 
 def _complete(

@@ -28,7 +28,7 @@ REPORT = "report.html"
 marker lists it."""
 
 FOR_PEOPLE = frozenset({"README.md", "croissant.json", REPORT})
-"""Files that people edit by hand (a licence, a citation), and that no reader of records needs."""
+"""Files that people edit by hand (a license, a citation), and that no reader of records needs."""
 
 REPORT_DATA = "report.json"
 """Data that only the report shows, if the settings request a report."""

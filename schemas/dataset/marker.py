@@ -12,6 +12,7 @@ from recordmill.schemas.dataset.file_names import SIDECARS, VERSIONS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals, add_hex
 from recordmill.schemas.digests import find_images
+from recordmill.schemas.earlier_names import with_license
 from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, FeatureEntry
 from recordmill.schemas.rejection import Fate
@@ -371,13 +372,13 @@ class About:
     """Facts that only the user knows; empty if not given.
 
     Attributes:
-        licence: a name, an SPDX identifier or a URL.
+        license: a name, an SPDX identifier or a URL.
         creator: a person or an organization.
         version: three numbers, such as 1.2.0.
         citation: how to cite it: text or BibTeX.
     """
 
-    licence: str = ""
+    license: str = ""
     creator: str = ""
     version: str = ""
     citation: str = ""
@@ -454,7 +455,7 @@ class Marker:
         form = value.get("recordmill") if isinstance(value, dict) else None
         if type(form) is int and form != MARKER_FORMAT:
             raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
-        marker = from_json(cls, value)
+        marker = from_json(cls, with_license(value))
         for key in ("recordmill", "run"):
             if key not in value:
                 raise MisfitError(key, "is missing")

@@ -339,7 +339,7 @@ class DatasetSettings:
             dataset is finished. Sets `images.moments`; needs `images.check: decode` and a split
             called `train`.
         report: whether `report.html`, a page for people, is added to the dataset.
-        licence: the dataset's licence, for README.md, Croissant and TensorFlow Datasets: a name, an
+        license: the dataset's license, for README.md, Croissant and TensorFlow Datasets: a name, an
             SPDX identifier or a URL.
         creator: who made the dataset: a person or an organization.
         version: the dataset's version, three numbers such as `1.2.0`.
@@ -376,7 +376,7 @@ class DatasetSettings:
     expect: Contract = field(default_factory=Contract)
     analyze: bool = False
     report: bool = True
-    licence: str = ""
+    license: str = ""
     creator: str = ""
     version: str = ""
     citation: str = ""
@@ -445,7 +445,7 @@ class DatasetSettings:
     def about(self) -> About:
         """Facts about the dataset for people, which change no shard."""
         return About(
-            licence=self.licence, creator=self.creator, version=self.version, citation=self.citation
+            license=self.license, creator=self.creator, version=self.version, citation=self.citation
         )
 
     @property

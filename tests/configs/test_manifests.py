@@ -222,8 +222,7 @@ def test_rows_without_a_class_are_images_without_a_label_where_that_is_wanted(
 ):
     rows = [(path, None if split == "test" else label, split) for path, label, split, _ in ROWS]
     kept = (
-        "source={kind: manifest, columns: {uri: path, label: class, split: split}, unlabelled: "
-        "keep}"
+        "source={kind: manifest, columns: {uri: path, label: class, split: split}, unlabeled: keep}"
     )
     splits = "splits={from_source: {train: train, validation: train, test: test}}"
     marker, examples = convert(

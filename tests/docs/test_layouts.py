@@ -384,8 +384,8 @@ def test_what_the_page_says_converts_it_in_one_try(name, tmp_path, monkeypatch, 
     if labels == {"cat": 1}:
         assert marker["boxes"] == {"listed": sum(found.values()), "written": sum(found.values())}
     if "--config" not in ROWS[name]:
-        assert json.loads(captured.out)["recognised"]["flags"] in captured.err
-        assert (tmp_path / "out/config.yaml").read_text().startswith("# Recognised ")
+        assert json.loads(captured.out)["recognized"]["flags"] in captured.err
+        assert (tmp_path / "out/config.yaml").read_text().startswith("# Recognized ")
 
 
 def test_tfrecords(tmp_path, monkeypatch, capsys):
@@ -413,7 +413,7 @@ def test_the_suggested_flags_produce_the_same_bytes(name, tmp_path, monkeypatch,
             for path in (tmp_path / folder / "out").rglob("*.tfrecord*")
         }
         made.append((marker["plan"]["id"], shards))
-        flags = json.loads(captured.out).get("recognised", {"flags": ""})["flags"]
+        flags = json.loads(captured.out).get("recognized", {"flags": ""})["flags"]
     assert flags == ""
     assert made[0] == made[1]
     assert made[0][1]

@@ -98,7 +98,7 @@ def test_swapped_names_and_an_edited_page_are_reported_as_the_page_shows(somewhe
         ]
 
     try:
-        (folder / "README.md").write_bytes(kept["README.md"] + b"Licence: CC0\n")
+        (folder / "README.md").write_bytes(kept["README.md"] + b"License: CC0\n")
         edited = verified()
         (folder / "labels.txt").write_bytes(b"0:dog\n1:cat\n")
         swapped = verified()

@@ -37,7 +37,7 @@ class Collection:
     paths: str
     layout: str
     images: str
-    licence: str
+    license: str
 
 
 def collections() -> list[Collection]:
@@ -168,7 +168,7 @@ def test_a_public_collection_is_converted_in_one_try(collection, take_out, tmp_p
         assert compare_pixels(output, sources) < MOST_DIFFERENCE
 
 
-def test_the_list_names_every_collection_once_with_its_commit_and_licence():
+def test_the_list_names_every_collection_once_with_its_commit_and_license():
     rows = collections()
     assert len({each.collection for each in rows}) == len(rows) >= 12
-    assert all(len(each.commit) == 40 and each.licence and each.layout in LAYOUTS for each in rows)
+    assert all(len(each.commit) == 40 and each.license and each.layout in LAYOUTS for each in rows)

@@ -40,7 +40,7 @@ def test_only_unknowable_properties_are_missing(convert):
 
 def test_what_the_settings_say_is_read(convert):
     flags = (
-        "--set=licence=CC0-1.0",
+        "--set=license=CC0-1.0",
         "--set=creator=Zoo",
         "--set=version=1.2.0",
         "--set=citation='Pets, 2026'",

@@ -1,4 +1,4 @@
-"""`licence`, `creator`, `version` and `citation` reach the files for people and other tools, and
+"""`license`, `creator`, `version` and `citation` reach the files for people and other tools, and
 change no shard."""
 
 import json
@@ -10,7 +10,7 @@ import pytest
 from recordmill.pipeline.configuration.config import load_settings
 
 ABOUT = {
-    "licence": "CC-BY-4.0",
+    "license": "CC-BY-4.0",
     "creator": "The *Zoo*",
     "version": "1.2.0",
     "citation": "@misc{zoo,\n  title = {Pets}\n}\n",
@@ -25,7 +25,7 @@ def described(convert, photos, tmp_path):
 def test_they_reach_the_card(described):
     card = (described.output / "README.md").read_text(encoding="utf-8")
     assert (
-        "\n- Version: 1\\.2.0\n- Licence: CC-BY-4.0\n- Creator: The \\*Zoo\\*\n\n## Citation\n\n"
+        "\n- Version: 1\\.2.0\n- License: CC-BY-4.0\n- Creator: The \\*Zoo\\*\n\n## Citation\n\n"
         in card
     )
     assert "\n    @misc{zoo,\n      title = {Pets}\n    }\n\n## " in card
@@ -59,7 +59,7 @@ def test_they_change_neither_the_plan_nor_a_shard(convert, photos, described):
 def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(
     convert, photos, described
 ):
-    others = {**ABOUT, "licence": "CC0-1.0", "citation": ""}
+    others = {**ABOUT, "license": "CC0-1.0", "citation": ""}
     kept = convert(photos, "--set=report=false", output=described.output, settings=others)
     assert (kept.code, kept.line["status"]) == (0, "kept")
     assert kept.line["notes"] == [
@@ -89,7 +89,7 @@ def test_a_version_has_three_numbers(convert, photos):
 
 def test_the_documented_settings_are_valid(tmp_path):
     page = (Path(__file__).parents[2] / "docs/dataset.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"^```yaml\n(licence.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (block,) = re.findall(r"^```yaml\n(license.*?)^```$", page, re.MULTILINE | re.DOTALL)
     (tmp_path / "about.yaml").write_text(block, encoding="utf-8")
     about = load_settings(str(tmp_path / "about.yaml"), []).settings.about
     assert (about.creator, about.version) == ("The Zoo of Springfield", "1.2.0")

@@ -353,8 +353,8 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
             [f"analyze {IDLE}"],
         ),
         (
-            {**COUNT, "expect.rejected": 0.5, "licence": "CC0-1.0", "version": "1.2.0"},
-            [f"{key} {IDLE}" for key in ("expect", "licence", "version")],
+            {**COUNT, "expect.rejected": 0.5, "license": "CC0-1.0", "version": "1.2.0"},
+            [f"{key} {IDLE}" for key in ("expect", "license", "version")],
         ),
         ({**COUNT, "shards.size": "1MB"}, None),
     ],

@@ -56,7 +56,7 @@ def fail(image):
     raise RuntimeError("no weights\\nin here")
 
 def leave(image):
-    raise SystemExit("no licence")
+    raise SystemExit("no license")
 
 def at_random(image):
     return image // (1 + next(counter) % 2)
@@ -252,7 +252,7 @@ FIT = "return height x width x 1 or 3 values of uint8, 0 to 255"
     ("setting", "name", "why"),
     [
         ("images.function", "fail", "{} failed on {}: RuntimeError: no weights in here"),
-        ("images.function", "leave", "{} failed on {}: SystemExit: no licence"),
+        ("images.function", "leave", "{} failed on {}: SystemExit: no license"),
         (
             "images.function",
             "no_array",

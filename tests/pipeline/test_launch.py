@@ -56,7 +56,7 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(
     assert set(done.line) == {
         "status", "exit_code", "message", "sentence", "output", "plan_id", "splits", "ledger",
         "classes", "changes", "duplicates", "unit", "input_bytes", "output_bytes", "report",
-        "remarks", "notes", "seconds", "recognised",
+        "remarks", "notes", "seconds", "recognized", "recognised",
     }  # fmt: skip
     assert (done.line["status"], done.line["exit_code"], done.line["output"]) == (
         "published",

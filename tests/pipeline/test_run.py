@@ -250,7 +250,7 @@ def test_the_plan_is_the_same_as_far_as_the_recipe_is(dataset):
         "max_rejected",
         "report",
         "analyze",
-        "licence",
+        "license",
         "creator",
         "version",
         "citation",

@@ -272,7 +272,7 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
             "'class' is empty): correct that, or remove it from splits.from_source"
         ],
     )
-    kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabelled": "keep"})
+    kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabeled": "keep"})
     assert {name: split["records"] for name, split in kept.marker["splits"].items()} == {
         "train": 1,
         "test": 2,

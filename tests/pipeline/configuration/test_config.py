@@ -31,9 +31,9 @@ def test_plain_values_give_the_same_settings_again(tmp_path):
     settings = load_settings(
         "configs/filename_labels.yaml", ["images.resize.longest=64", "limit=5"]
     ).settings
-    (tmp_path / "stored.yaml").write_text(make_recipe(settings, "# Recognised this\n").config_text)
+    (tmp_path / "stored.yaml").write_text(make_recipe(settings, "# Recognized this\n").config_text)
     stored = load_settings(str(tmp_path / "stored.yaml"), [])
-    assert (stored.settings, stored.comment) == (settings, "# Recognised this\n")
+    assert (stored.settings, stored.comment) == (settings, "# Recognized this\n")
     assert make_recipe(stored.settings) == make_recipe(settings)
 
 

@@ -424,7 +424,7 @@ def test_shipped_configurations_still_say_the_same(config, tmp_path):
     (tmp_path / "old.yaml").write_text(
         yaml.safe_dump({**then, **said, "source": {**then["source"], **said.get("source", {})}})
     )
-    assert now.comment == f"# Recognised {now.layout.kind}: {now.layout.why}\n"
+    assert now.comment == f"# Recognized {now.layout.kind}: {now.layout.why}\n"
     assert now.settings == load_settings(str(tmp_path / "old.yaml"), []).settings
 
 

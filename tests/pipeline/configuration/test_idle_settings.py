@@ -176,12 +176,12 @@ def idle(*overrides, config=None):
             "source.boxes_unit has no effect, since no column of boxes is named: remove it",
         ),
         (
-            ("source={kind: manifest, columns: {uri: a}, unlabelled: keep}",),
-            "source.unlabelled has no effect, since no column of classes is named: remove it",
+            ("source={kind: manifest, columns: {uri: a}, unlabeled: keep}",),
+            "source.unlabeled has no effect, since no column of classes is named: remove it",
         ),
         (
-            ("source={kind: manifest, preset: vertex, unlabelled: keep}",),
-            "source.unlabelled has no effect, since source.preset vertex knows it: remove it",
+            ("source={kind: manifest, preset: vertex, unlabeled: keep}",),
+            "source.unlabeled has no effect, since source.preset vertex knows it: remove it",
         ),
         (
             ("source={kind: manifest, columns: {uri: a}, format: jsonl, delimiter: ;}",),

@@ -38,17 +38,17 @@ def test_equal_rows():
         (row(record="x", rest="t"), {"annotations": ["k"]}),
         (row(record="x", classes=["cat"]), {"annotations": ["k"]}),
         (row(record="x", boxes={"listed": 2}), {"annotations": ["k"]}),
-        (row(record="x", label="dog", rest="t"), {"relabelled": ["k: cat -> dog"]}),
-        (row(record="x", label=None, rest="t"), {"relabelled": ["k: cat -> none"]}),
+        (row(record="x", label="dog", rest="t"), {"relabeled": ["k: cat -> dog"]}),
+        (row(record="x", label=None, rest="t"), {"relabeled": ["k: cat -> none"]}),
         (
             row("b", record="x", label="dog", pixels="q"),
-            {"other_pixels": ["k"], "relabelled": ["k: cat -> dog"]},
+            {"other_pixels": ["k"], "relabeled": ["k: cat -> dog"]},
         ),
         # Other pixels may change what is stored of an image's size: that is not an annotation.
         (row("b", record="x", pixels="q", rest="t"), {"other_pixels": ["k"]}),
         # What a folder's files tell: neither Examples nor boxes.
         ({"sha256": "a", "class": "cat"}, {}),
-        ({"sha256": "b", "class": "dog"}, {"other_bytes": ["k"], "relabelled": ["k: cat -> dog"]}),
+        ({"sha256": "b", "class": "dog"}, {"other_bytes": ["k"], "relabeled": ["k: cat -> dog"]}),
     ],
 )
 def test_each_kind(other, expected):
@@ -90,7 +90,7 @@ def test_rows_without_a_partner():
         "added": ["b", "f"],
         "removed": ["a"],
         "renamed": ["e -> d"],
-        "relabelled": ["d: dog -> cat"],
+        "relabeled": ["d: dog -> cat"],
         "moved": ["d: test -> train"],
     }
 

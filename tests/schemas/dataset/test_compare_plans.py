@@ -96,6 +96,14 @@ def test_a_plan_is_superseded_by_a_later_version_of_the_same_settings(old, new, 
     assert is_superseded(old, new) is is_so
 
 
+def test_a_setting_by_its_earlier_name_is_the_same_setting():
+    earlier = {"kind": "manifest", "unlabelled": "keep"}
+    now = {"kind": "manifest", "unlabeled": "keep"}
+    assert list_differences(old_plan(source=earlier), plan({"source": now}, source=now)) == [
+        "plan_version: 2 -> 3"
+    ]
+
+
 def test_a_default_that_has_changed_is_no_difference_where_nobody_set_it(monkeypatch):
     now = plan(images={"quality": 90, "store": "auto"})
     changed = ["images.quality: 95 -> 90", "plan_version: 2 -> 3"]

@@ -201,7 +201,7 @@ class Manifest(TableFormat, Source):
             height.
         class_names: class names for integer labels, which count from 0; empty: those that Hugging
             Face stores in Parquet, or else the integers themselves.
-        unlabelled: what to do with rows whose class is empty: `reject`, or `keep` as images without
+        unlabeled: what to do with rows whose class is empty: `reject`, or `keep` as images without
             a label.
         split: for one manifest per split, a regular expression (RE2's syntax) that a manifest's
             name must match as a whole: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the
@@ -216,7 +216,7 @@ class Manifest(TableFormat, Source):
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
-    unlabelled: Literal["reject", "keep"] = "reject"
+    unlabeled: Literal["reject", "keep"] = "reject"
     split: str = ""
 
     other_files: ClassVar[str] = "taken_only_by_name"
@@ -281,7 +281,7 @@ class Manifest(TableFormat, Source):
         idle = TableFormat.idle_settings(self._table_format())
         if self.preset:
             return idle | dict.fromkeys(
-                ("boxes_unit", "unlabelled"), f"source.preset {self.preset} knows it"
+                ("boxes_unit", "unlabeled"), f"source.preset {self.preset} knows it"
             )
         lists = (
             self.columns.labels,
@@ -291,7 +291,7 @@ class Manifest(TableFormat, Source):
         reasons = (
             ("boxes_unit", "boxes" in self.annotations(), "no column of boxes is named"),
             (
-                "unlabelled",
+                "unlabeled",
                 self.columns.label or self.columns.labels,
                 "no column of classes is named",
             ),
@@ -354,9 +354,9 @@ class Manifest(TableFormat, Source):
     def _reader(self, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
         if self.preset:
             return PRESETS[self.preset][1]
-        keeps_unlabelled = self.unlabelled == "keep"
+        keeps_unlabeled = self.unlabeled == "keep"
         return CellReader(
-            self.columns, self.features_from, self.separator, class_names, keeps_unlabelled
+            self.columns, self.features_from, self.separator, class_names, keeps_unlabeled
         ).read
 
     def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:

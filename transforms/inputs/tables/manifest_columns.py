@@ -440,14 +440,14 @@ class CellReader:
         features: additional features.
         separator: separates several labels in one text.
         class_names: by column, the names of its numbered classes, from 0.
-        keeps_unlabelled: whether an image whose class is empty is kept, instead of being refused.
+        keeps_unlabeled: whether an image whose class is empty is kept, instead of being refused.
     """
 
     columns: Columns
     features: Mapping[str, FeatureColumn]
     separator: str
     class_names: Mapping[str, Sequence[str]]
-    keeps_unlabelled: bool = False
+    keeps_unlabeled: bool = False
 
     def read(self, cells: Mapping[str, Any]) -> Entry:
         """Makes the entry of one row.
@@ -472,7 +472,7 @@ class CellReader:
         entry = Entry(uri=uri)
         for name in ("key", "label", "split", "group", "sha256"):
             if column := getattr(self.columns, name):
-                is_required = name == "key" or (name == "label" and not self.keeps_unlabelled)
+                is_required = name == "key" or (name == "label" and not self.keeps_unlabeled)
                 setattr(entry, name, self._name(cells, column, is_required))
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)

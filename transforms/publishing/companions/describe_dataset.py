@@ -213,7 +213,7 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
         "description": f"{format_count(marker.ledger.written, marker.unit)} as tf.train.Example in "
         "TFRecord files.",
         "version": about.version or "1.0.0",
-        **({"license": about.licence} if about.licence else {}),
+        **({"license": about.license} if about.license else {}),
         **(
             {"creator": {"@type": "sc:Organization", "name": about.creator}}
             if about.creator

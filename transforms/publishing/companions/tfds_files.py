@@ -113,8 +113,8 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
     }
     if about.citation:
         info["citation"] = about.citation
-    if about.licence:
-        info["redistributionInfo"] = {"license": about.licence}
+    if about.license:
+        info["redistributionInfo"] = {"license": about.license}
     keys = {feature.field: feature.key for feature in features if not feature.many}
     if "encoded" in keys and "label" in keys:
         pair = [{"featureKey": keys["encoded"]}, {"featureKey": keys["label"]}]

@@ -99,7 +99,7 @@ def test_a_text_is_not_a_name(column):
 
 
 def test_an_empty_class_may_be_kept_as_none():
-    read = CellReader(Columns(uri="path", label="class"), {}, "|", {}, keeps_unlabelled=True).read
+    read = CellReader(Columns(uri="path", label="class"), {}, "|", {}, keeps_unlabeled=True).read
     for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
         assert read(cells) == Entry(uri="a")
     with pytest.raises(Rejected, match="column 'path' is empty"):

@@ -99,7 +99,7 @@ def _row(number: int, rng: np.random.Generator) -> bytes:
 
 
 def main() -> None:
-    """Analyses the same rows anew, several times."""
+    """Analyzes the same rows anew, several times."""
     parser = measure.options(__doc__)
     parser.add_argument("--count", type=int, default=COUNT, help="images (%(default)s)")
     parser.add_argument("--runs", type=int, default=3, help="how often (%(default)s)")
@@ -113,7 +113,7 @@ def main() -> None:
         line = json.loads(ended.stdout)
         if line["images"] != arguments.count:
             raise measure.BenchmarkError(
-                f"{line['images']:,} of {arguments.count:,} images were analysed"
+                f"{line['images']:,} of {arguments.count:,} images were analyzed"
             )
         runs.append(line["seconds"])
     seconds = {

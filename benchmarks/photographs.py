@@ -42,19 +42,19 @@ def photograph(number: int, width: int = 500, height: int = 375) -> bytes:
         field = np.fft.irfft2(spectrum, s=(height, width))
         return (field - field.mean()) / field.std()
 
-    image = Image.new("RGB", (width, height), _colour(random))
+    image = Image.new("RGB", (width, height), _color(random))
     draw = ImageDraw.Draw(image)
     for _ in range(12):
         x, y = random.uniform(0, width), random.uniform(0, height)
         across, down = random.uniform(0.04, 0.3, 2) * width
         shape = draw.ellipse if random.random() < 0.5 else draw.rectangle
-        shape((x - across, y - down, x + across, y + down), fill=_colour(random))
+        shape((x - across, y - down, x + across, y + down), fill=_color(random))
 
-    # Brightness carries the detail, colour changes slowly: as in photographs, and what JPEG's
+    # Brightness carries the detail, color changes slowly: as in photographs, and what JPEG's
     # chroma halving expects.
     brightness = 40 * noise(random.uniform(1.2, 1.55))
-    colour = 12 * np.stack([noise(1.5) for _ in range(3)], axis=-1)
-    pixels = np.asarray(image, np.float64) + brightness[:, :, None] + colour
+    color = 12 * np.stack([noise(1.5) for _ in range(3)], axis=-1)
+    pixels = np.asarray(image, np.float64) + brightness[:, :, None] + color
     encoded = io.BytesIO()
     Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(encoded, "JPEG", quality=85)
     return encoded.getvalue()
@@ -147,7 +147,7 @@ def warm(folder: Path) -> int:
     return sum(len(path.read_bytes()) for path in folder.rglob("*.jpg"))
 
 
-def _colour(random: np.random.Generator) -> tuple[int, int, int]:
+def _color(random: np.random.Generator) -> tuple[int, int, int]:
     red, green, blue = random.integers(30, 225, 3).tolist()
     return red, green, blue
 

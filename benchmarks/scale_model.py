@@ -78,7 +78,7 @@ class Costs:
     """What was measured of one image or shard, on a core of the measuring machine.
 
     Attributes:
-        listing: CPU seconds of a reference until the plan is made: found, summarised.
+        listing: CPU seconds of a reference until the plan is made: found, summarized.
         shuffling: CPU seconds of a reference from the plan to its shard's group.
         converting: CPU seconds of an image from its group to its finished shard.
         publishing: CPU seconds of an image while the dataset is published.

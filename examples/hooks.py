@@ -24,7 +24,7 @@ def crop_square(image: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return image[top : top + side, left : left + side]
 
 
-def is_colourful(image: NDArray[np.uint8]) -> bool:
+def is_colorful(image: NDArray[np.uint8]) -> bool:
     """Whether red, green and blue differ by more than 8 on average.
 
     Args:

@@ -29,7 +29,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import Layout, load_settings
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
-from recordmill.pipeline.configuration.recognise_layout import fill_in
+from recordmill.pipeline.configuration.recognize_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import (
     check_beams_writer,
     make_recipe,
@@ -80,7 +80,7 @@ class Job:
         inputs: the folders and files to read.
         recipe: the settings that decide the plan's id.
         run: where and how to run.
-        layout: the recognised layout of the inputs, if any.
+        layout: the recognized layout of the inputs, if any.
     """
 
     settings: DatasetSettings
@@ -415,7 +415,7 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
     output = current_folder(output)
     if analysis_fits(read_analysis(output), read_marker(output)):
         return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
-    terminal.say(f"{outcome.message}; now TensorFlow Transform analyses them")
+    terminal.say(f"{outcome.message}; now TensorFlow Transform analyzes them")
     failed = _run_analysis(output, terminal.muted)
     numbers = {**outcome.numbers, "analysis": "failed" if failed else "analyzed"}
     if failed:

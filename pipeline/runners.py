@@ -50,7 +50,7 @@ from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.worker_processes import workers_allowed
 
 JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
-"""Runners with a Beam job server, whose answer that a job was cancelled says nothing about the
+"""Runners with a Beam job server, whose answer that a job was canceled says nothing about the
 cluster."""
 
 SECONDS_TO_CANCEL = 10.0
@@ -109,12 +109,12 @@ def run_job(
             release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_signal(error)):
             raise
-        cancelled = _cancel(
+        canceled = _cancel(
             result, options.runner, pipeline.options, resumes=options.writer != "beam"
         )
         if end_server:
             end_server()
-        raise type(stop)("" if options.is_here else cancelled) from None
+        raise type(stop)("" if options.is_here else canceled) from None
     return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
 
 
@@ -168,7 +168,7 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
 def _start(pipeline: beam.Pipeline) -> tuple[Any, Callable[[], None] | None]:
     """Submits the job to its runner, and keeps our own handling of Ctrl-C.
 
-    A runner that starts a job server would end it at Ctrl-C, before the job could be cancelled
+    A runner that starts a job server would end it at Ctrl-C, before the job could be canceled
     through it.
 
     Returns:
@@ -223,7 +223,7 @@ def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = 
         problem = f" ({last_line(error)})"
     if on_flink or not (problem or runner in JOB_SERVER_RUNNERS):
         how = "to continue from its finished shards" if resumes else "with --discard to start over"
-        return f"the job on {runner} was cancelled; run the same command again {how}"
+        return f"the job on {runner} was canceled; run the same command again {how}"
     return f"the job on {runner} may go on{problem}: look there, and stop it if it runs"
 
 

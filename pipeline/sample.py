@@ -49,7 +49,7 @@ _SIZES = [
     (284, 160),
 ]
 
-# By EXIF orientation: how to store pixels so that a viewer who honours it shows them upright.
+# By EXIF orientation: how to store pixels so that a viewer who honors it shows them upright.
 STORED = {
     3: Image.Transpose.ROTATE_180,
     6: Image.Transpose.ROTATE_90,
@@ -126,12 +126,12 @@ def _picture(shape: str, name: object, shift: float = 0.0) -> Image.Image:
         (width, height)
     )
     radius = min(width, height) * chance.uniform(0.24, 0.36)
-    centre = (
+    center = (
         width * chance.uniform(0.4, 0.6) + shift * radius,
         height * chance.uniform(0.45, 0.55),
     )
     turn, paint = chance.uniform(-10, 10), chance.choice(_PAINTS)
-    ImageDraw.Draw(image).regular_polygon((centre, radius), SIDES[shape], turn, fill=paint)
+    ImageDraw.Draw(image).regular_polygon((center, radius), SIDES[shape], turn, fill=paint)
     # The same noise for all, like a camera's: without it, the files would be far smaller than
     # photographs.
     noise = np.random.default_rng(7).integers(-7, 8, (height, width, 1), dtype=np.int16)

@@ -110,7 +110,7 @@ def digest_parts(rest: bytes, image: str) -> tuple[str, str]:
     The first is the SHA-256 of the concatenated text of the second and of the image's.
 
     Args:
-        rest: the Example with an empty image, serialised with sorted keys.
+        rest: the Example with an empty image, serialized with sorted keys.
         image: SHA-256 of the stored image, in hex.
     """
     own = sha256(rest).hexdigest()

@@ -229,7 +229,7 @@ class FeatureEntry:
 
 
 class ExampleEncoder:
-    """Serialises records with the same features.
+    """Serializes records with the same features.
 
     Each thread fills one message again and again: at 50 KB, a new one for each record takes 20 us
     more.
@@ -285,7 +285,7 @@ class ExampleEncoder:
         return self._serialize()
 
     def encode_with_rest(self, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
-        """Serialises the record as `encode` does, and again with an empty image."""
+        """Serializes the record as `encode` does, and again with an empty image."""
         whole = self.encode(record)
         for feature, place in zip(self._thread.present, self._thread.places, strict=True):
             if feature.field in STORED_IMAGE:
@@ -301,7 +301,7 @@ class ExampleEncoder:
 
 
 def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> bytes:
-    """Serialises one `tf.train.Example`, see `ExampleEncoder.encode`."""
+    """Serializes one `tf.train.Example`, see `ExampleEncoder.encode`."""
     return ExampleEncoder(features).encode(record)
 
 
@@ -312,7 +312,7 @@ def _values_of(value: Any) -> Iterable[Any]:
 
 
 def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
-    """Reads one serialised Example back: values by feature key.
+    """Reads one serialized Example back: values by feature key.
 
     A scalar feature gives its value, a `many` feature a list. Keys that no feature names are left
     out.

@@ -146,7 +146,7 @@ def build_label_map(
     sorted by code point, never by frequency, so that more images of the same classes change no id.
 
     Args:
-        found: the labels of the listed references; the empty label (unlabelled) has no id.
+        found: the labels of the listed references; the empty label (unlabeled) has no id.
         settings: how classes get their ids.
         offset: the id of the first class.
         numbers: the source's own numbers of its classes, if it has any.

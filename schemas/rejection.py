@@ -68,7 +68,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "empty": "the file is empty",
         "too_many_bytes": "the file is larger than `images.max_bytes`",
         "unknown_format": "the first bytes are not those of a known image format",
-        "format_not_allowed": "the format is recognised, but is not among the accepted ones",
+        "format_not_allowed": "the format is recognized, but is not among the accepted ones",
         "bad_header": "the header cannot be read, or describes an image that no decoder supports",
         "too_many_pixels": "the header announces more pixels than `images.max_pixels`",
         "side_too_long": "the header announces a side longer than `images.max_side`",

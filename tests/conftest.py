@@ -266,7 +266,7 @@ class LocalStore:
             time.sleep(0.3)
         return re.findall(
             r'"(?:\x1b\[\d+m)*([A-Z]+) (\S+) HTTP/', self.log.read_text()
-        )  # some are coloured
+        )  # some are colored
 
 
 @contextmanager

@@ -188,6 +188,70 @@ def test_documents_are_in_plain_english():
     assert not hits, "\n" + "\n".join(hits)
 
 
+BRITISH = re.compile(
+    r"(?:behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|rum|vap)our"
+    r"|(?:capitali|categori|characteri|customi|emphasi|equali|finali|generali|initiali|locali"
+    r"|minimi|moderni|normali|optimi|organi|prioriti|quanti|randomi|rasteri|reali|recogni|seriali"
+    r"|speciali|standardi|summari|synchroni|tokeni|utili|vectori|visuali)s"
+    r"(?:e|ed|es|er|ers|ing|able|ation|ations)(?![a-z])"
+    r"|analys(?:e|ed|er|ers|ing)(?![a-z])"
+    r"|(?:cancel|channel|label|level|model|signal|total|travel|tunnel)l(?:ed|ing|er)"
+    r"|cent(?:re|res|red|ring)(?![a-z])"
+    r"|(?<![a-z])(?:centi|kilo|milli)?(?:fib|lit|met|theat)res?(?![a-z])"
+    r"|grey|catalogue|programmes?(?![a-z])|artefact|judgement|licence|defence|offence"
+    r"|fulfil(?!l)|skilful|instalment|enrolment|learnt|spelt|whilst|amongst|towards",
+    re.IGNORECASE,
+)
+"""British spellings, also in names of the code."""
+
+ALLOWED = {
+    "docs/change.md": {"relabelled"},
+    "docs/dataset.md": {"licence"},
+    "docs/format.md": {"licence"},
+    "schemas/earlier_names.py": {"licence", "recognised", "relabelled", "unlabelled"},
+    "tests/pipeline/test_earlier_names.py": {"licence", "recognised", "relabelled", "unlabelled"},
+    "tests/pipeline/test_launch.py": {"recognised"},
+    "tests/pipeline/test_runners.py": {"cancelled"},  # a state of Beam's jobs
+    "tests/support/frozen_pictures.py": {"colours"},  # plan ids of the goldens depend on these
+    "tests/support/golden_cases.py": {"unlabelled"},
+    "tests/support/golden_inputs.py": {"colour"},
+}
+"""Words that stay: names of earlier versions, and those of others."""
+
+FOLDERS = (
+    *("benchmarks", "configs", "deploy", "docs", "examples", "pipeline", "recordmill/imaging"),
+    *("recordmill/reading", "recordmill/storage", "schemas", "scripts", "tests", "transforms"),
+)
+
+
+def _files() -> Iterator[Path]:
+    """The files of the project, except CHANGELOG.md, which names what earlier versions had."""
+    yield from (
+        ROOT / name for name in ("CONTRIBUTING.md", "Makefile", "README.md", "pyproject.toml")
+    )
+    for folder in FOLDERS:
+        for path in sorted((ROOT / folder).rglob("*")):
+            is_ours = "__pycache__" not in path.parts and path != Path(__file__)
+            if is_ours and path.is_file() and path.parent != ROOT / "tests/golden/expected":
+                yield path
+
+
+def find_british_words(path: Path) -> Iterator[str]:
+    """One line for each word of a file, or of its path, that has a British spelling."""
+    place = str(path.relative_to(ROOT))
+    text = f"{place}\n{path.read_bytes().decode('utf-8', 'replace')}"
+    if not BRITISH.search(text):
+        return
+    for number, line in enumerate(text.splitlines()):
+        for word in re.findall("[a-z]+", line, re.IGNORECASE):
+            if BRITISH.search(word) and word.lower() not in ALLOWED.get(place, ()):
+                yield f"{place}:{number}: {word!r}"
+
+
+def test_spelling_is_american_also_in_names():
+    assert [line for path in _files() for line in find_british_words(path)] == []
+
+
 @pytest.mark.parametrize(
     ("text", "number"),
     [

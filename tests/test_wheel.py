@@ -205,7 +205,7 @@ def test_the_examples_of_functions(run, project):
     (project / "own.py").write_text(
         "import recordmill\n"
         "images = {'function': 'hooks:crop_square'}\n"
-        "recordmill.convert('photos', 'own', images=images, keep='hooks:is_colourful')\n"
+        "recordmill.convert('photos', 'own', images=images, keep='hooks:is_colorful')\n"
     )
     done = run(project, "python", "own.py")
     assert done.returncode == 0, done.stderr

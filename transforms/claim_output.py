@@ -310,7 +310,7 @@ def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
         # For `--update` and `--reuse` there is a note already.
         if plan.previous not in run.reuse and is_superseded(previous.plan, plan.entry):
             why = explain_version(previous.plan, plan.entry)
-            plan.run_notes.append(f"all records of {plan.previous} are made anew: {why}")
+            plan.run_notes.append(f"all records of {plan.previous} are made again: {why}")
     if run.preview and action in ("convert", "finish"):
         replaced = ", in place of the one that is there" if state.marker is not None else ""
         sentence = (

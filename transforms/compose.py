@@ -150,7 +150,7 @@ class SplitExamples(beam.PTransform):
     settings: DatasetSettings
 
     def expand(self, images: beam.PCollection[Any]) -> dict[str, beam.PCollection[bytes]]:
-        """PCollection[PendingImage] -> {split: PCollection[serialised Example]}."""
+        """PCollection[PendingImage] -> {split: PCollection[serialized Example]}."""
         splits = self.settings.splits.names
         return {
             name: images | name >> beam.FlatMap(_record, name).with_output_types(bytes)

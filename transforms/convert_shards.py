@@ -1,7 +1,7 @@
 """ConvertShards: a shard's references become its finished files, in one step.
 
 One DoFn takes a shard all the way. Two DoFns (encode, then write) would rely on fusion, which is an
-optimisation of the runner: with two worker threads, a prototype of that kind lost half its records
+optimization of the runner: with two worker threads, a prototype of that kind lost half its records
 while its counters were right.
 """
 

@@ -157,7 +157,7 @@ def conclude(
     whole = ImageRef(source_input.path, source_input.path)
     first_folders = set[str]().union(*(tally.first_folders for tally in tallies))
     naming_files = sum(tally.naming_files for tally in tallies)
-    # A folder without files does not exist on a store: most likely its name is misspelt.
+    # A folder without files does not exist on a store: most likely its name is misspelled.
     missing_fault = "" if any(tally.exists for tally in tallies) else "nothing is there"
     if fault := next((tally.fault for tally in tallies if tally.fault), missing_fault):
         missing = whole.replace(key=f"{source_input.name}/" if source_input.name else "")

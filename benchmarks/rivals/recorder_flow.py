@@ -57,7 +57,7 @@ def read_image(row: Row) -> Row:
 
 
 def encode(row: Row, classes: Iterable[str]) -> bytes:
-    """The row as a serialised Example; its label as a number."""
+    """The row as a serialized Example; its label as a number."""
     values = {**row, "label": sorted(classes).index(str(row["label"]))}
     features = {}
     for name, value in values.items():

@@ -70,7 +70,7 @@ def checksum(data: bytes) -> bytes:
 
 
 def example(features: job.Features) -> bytes:
-    """Serialises a tf.train.Example: a map from names to features, in sorted order."""
+    """Serializes a tf.train.Example: a map from names to features, in sorted order."""
     return field(
         1,
         b"".join(
@@ -81,19 +81,19 @@ def example(features: job.Features) -> bytes:
 
 
 def feature(value: bytes | int) -> bytes:
-    """Serialises a tf.train.Feature: a BytesList (1) or an Int64List (3) of one value."""
+    """Serializes a tf.train.Feature: a BytesList (1) or an Int64List (3) of one value."""
     return (
         field(1, field(1, value)) if isinstance(value, bytes) else field(3, field(1, varint(value)))
     )
 
 
 def field(number: int, payload: bytes) -> bytes:
-    """Serialises a length-delimited protobuf field."""
+    """Serializes a length-delimited protobuf field."""
     return bytes((number << 3 | 2,)) + varint(len(payload)) + payload
 
 
 def varint(value: int) -> bytes:
-    """Serialises a number from 0 up, seven bits a byte, the lowest first."""
+    """Serializes a number from 0 up, seven bits a byte, the lowest first."""
     encoded = bytearray()
     while value > 0x7F:
         encoded.append(value & 0x7F | 0x80)

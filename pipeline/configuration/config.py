@@ -45,7 +45,7 @@ DEFAULT_KIND = "class_folders"
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """A recognised layout.
+    """A recognized layout.
 
     Attributes:
         kind: the source.
@@ -58,7 +58,7 @@ class Layout:
     flags: str
 
 
-Recogniser = Callable[[Mapping[str, Any]], tuple[dict[str, Any], Layout | None]]
+Recognizer = Callable[[Mapping[str, Any]], tuple[dict[str, Any], Layout | None]]
 """Fills in settings that the input's files determine, and says which layout they have."""
 
 
@@ -68,11 +68,11 @@ class LoadedSettings:
 
     Attributes:
         settings: what the dataset is, before the inputs' files fill in the rest.
-        names_convention: whether a convention was given or recognised, rather than left at the
+        names_convention: whether a convention was given or recognized, rather than left at the
             default.
-        comment: the first line of the dataset's `config.yaml` if it says what was recognised and
+        comment: the first line of the dataset's `config.yaml` if it says what was recognized and
             why: now, or when the given configuration was written; otherwise empty.
-        layout: the layout that was recognised now; None if none was, or none was needed.
+        layout: the layout that was recognized now; None if none was, or none was needed.
     """
 
     settings: DatasetSettings
@@ -82,7 +82,7 @@ class LoadedSettings:
 
 
 def load_settings(
-    path: str | None, overrides: Sequence[str], recogniser: Recogniser | None = None
+    path: str | None, overrides: Sequence[str], recognizer: Recognizer | None = None
 ) -> LoadedSettings:
     """Reads a configuration file and applies `key.path=value` overrides.
 
@@ -91,8 +91,8 @@ def load_settings(
             (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: the files
             determine the settings.
         overrides: `key.path=value`, the value in YAML; later ones win.
-        recogniser: called if there is no file and no `source.kind`, or if the file says
-            `layout: auto`; None: nothing is recognised.
+        recognizer: called if there is no file and no `source.kind`, or if the file says
+            `layout: auto`; None: nothing is recognized.
 
     Returns:
         The settings, except for what only the inputs determine. All text is in Unicode's NFC, as
@@ -114,8 +114,8 @@ def load_settings(
     _rename_earlier(plain, overridden, "--set")
     overridden = [earlier_names.SETTINGS.get(keys, keys) for keys in overridden]
     layout = None
-    if _is_to_be_recognised(plain, path) and recogniser:
-        plain, layout = recogniser(plain)
+    if _is_to_be_recognized(plain, path) and recognizer:
+        plain, layout = recognizer(plain)
     settings = _validate(plain, path or "--set", overridden)
     comment = _comment_on(layout, text.partition("\n")[0])
     return LoadedSettings(settings, plain.get("convention") is not None, comment, layout)
@@ -141,7 +141,7 @@ def iter_overrides(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         yield from [(f"{name}.{key}", each) for key, each in below] or [(name, value)]
 
 
-def _is_to_be_recognised(plain: dict[str, Any], path: str | None) -> bool:
+def _is_to_be_recognized(plain: dict[str, Any], path: str | None) -> bool:
     """Whether the files determine missing settings. Also removes the key `layout`."""
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
     if layout not in (AUTO, ""):

@@ -195,7 +195,7 @@ def _add_flags_for_places(parser: Parser) -> None:
     _add_path(parser, data, "--output", output, "DIR")
     config = (
         "what the dataset is, as YAML; auto, the default: "
-        "recognised from the names of files (docs/layouts.md)"
+        "recognized from the names of files (docs/layouts.md)"
     )
     _add_path(parser, data, "--config", config)
     override = "overrides one setting, with a value in YAML; repeatable"
@@ -433,7 +433,7 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
 
 @cache
 def _flags_of_beam() -> frozenset[str]:
-    """The flags of Beam and of its runners, as spelt in the source of the installed Beam."""
+    """The flags of Beam and of its runners, as spelled in the source of the installed Beam."""
     path = str(distribution("apache-beam").locate_file("apache_beam/options/pipeline_options.py"))
     return frozenset(
         re.findall(r"""["'](--?[A-Za-z][\w-]*)["']""", Path(path).read_text(encoding="utf-8"))

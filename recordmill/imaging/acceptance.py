@@ -35,7 +35,7 @@ _ACCEPTABLE = (
     ("JPEG2000", re.compile(rb"\0\0\0\x0cjP {2}\r\n\x87\n|\xff\x4f\xff\x51")),
 )
 
-# Formats that are never decoded and that Pillow does not recognise by their first bytes.
+# Formats that are never decoded and that Pillow does not recognize by their first bytes.
 _OTHERS = (
     ("JPEG XL", re.compile(rb"\xff\x0a|\0\0\0\x0cJXL \r\n\x87\n")),
     (
@@ -48,7 +48,7 @@ _OTHERS = (
     ("gzip", re.compile(rb"\x1f\x8b")),
 )
 _UNNAMED = frozenset({*FORMATS, *OPTIONAL_FORMATS, "FLI"})
-"""Those that `sniff` recognises, and one whose two bytes are in many damaged files."""
+"""Those that `sniff` recognizes, and one whose two bytes are in many damaged files."""
 
 
 def sniff(data: bytes) -> str | None:
@@ -69,8 +69,8 @@ def sniff_other(data: bytes) -> str | None:
             return name
     Image.init()  # it imports the plugins of all formats, once
     start = data[:16].ljust(16, b"\0")  # as many as `Image.open` looks at
-    for name, (_, recognises) in Image.OPEN.items():
-        if name not in _UNNAMED and recognises and recognises(start):
+    for name, (_, recognizes) in Image.OPEN.items():
+        if name not in _UNNAMED and recognizes and recognizes(start):
             return name
     return None
 
@@ -277,11 +277,11 @@ def check_directories(data: bytes) -> None:
 _PNG_CHUNK = struct.Struct(">I4s")
 _PNG_HEADER = struct.Struct(
     ">IIBBBBB"
-)  # width, height, depth, colour type, compression, filter, interlace
+)  # width, height, depth, color type, compression, filter, interlace
 _PNG_ORDER = re.compile(
     rb"IHDR(?:[^A-Z]...)*(?:PLTE(?:[^A-Z]...)*)?(?:IDAT)+(?:[^A-Z]...)*IEND", re.DOTALL
 )
-_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by colour type
+_PNG_CHANNELS = {0: 1, 2: 3, 3: 1, 4: 2, 6: 4}  # by color type
 _PIECE = 2**20
 _ADAM7 = (
     (0, 0, 8, 8),
@@ -303,13 +303,13 @@ def is_sound_png(data: bytes) -> bool:
     are_ordered = _PNG_ORDER.fullmatch(b"".join([kind for kind, _ in chunks]))
     if not are_ordered or len(chunks[0][1]) != _PNG_HEADER.size:
         return False
-    width, height, depth, colour, compression, filtering, interlace = _PNG_HEADER.unpack(
+    width, height, depth, color, compression, filtering, interlace = _PNG_HEADER.unpack(
         chunks[0][1]
     )
-    if compression or filtering or interlace > 1 or colour not in _PNG_CHANNELS:
+    if compression or filtering or interlace > 1 or color not in _PNG_CHANNELS:
         return False
     unpacked = _unpacked_size([body for kind, body in chunks if kind == b"IDAT"])
-    return unpacked == _size_of_rows(width, height, depth * _PNG_CHANNELS[colour], bool(interlace))
+    return unpacked == _size_of_rows(width, height, depth * _PNG_CHANNELS[color], bool(interlace))
 
 
 def _unpacked_size(parts: list[memoryview]) -> int:

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.colour import is_deep, lay_on
+from recordmill.imaging.color import is_deep, lay_on
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.pixels import PreparedImage, to_image
@@ -29,7 +29,7 @@ def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, by
     """Two JPEGs, the second of the stored image; None for images that cannot be shown this way.
 
     If only the encoding differs, these are enlarged crops of the middle; otherwise the whole
-    images, the first without any of the changes: not rotated, colours unconverted, transparency as
+    images, the first without any of the changes: not rotated, colors unconverted, transparency as
     gray.
 
     Args:
@@ -84,7 +84,7 @@ def _encode(image: Image.Image, quality: int = 92) -> bytes:
     stream = io.BytesIO()
     image.save(
         stream, "JPEG", quality=quality, subsampling=0
-    )  # lines of one pixel keep their colour
+    )  # lines of one pixel keep their color
     return stream.getvalue()
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from PIL import Image
 
 from recordmill.imaging.acceptance import accepted_format
-from recordmill.imaging.colour import Colour, lay_on
+from recordmill.imaging.color import Color, lay_on
 from recordmill.imaging.exif import is_turned_sideways
 from recordmill.imaging.jpeg_header import read_jpeg_header
 from recordmill.imaging.pillow_decode import load_image, open_image
@@ -47,17 +47,17 @@ def jpeg_reduction(size: Size, target: Size) -> int:
 
 
 def resize_image(
-    image: Image.Image, target: Size, resize: Resize, background: Colour
+    image: Image.Image, target: Size, resize: Resize, background: Color
 ) -> Image.Image:
     """Resamples an L or RGB image to the target with a Lanczos filter.
 
     If the aspect ratios differ, `resize.fit` decides. Padding makes a gray image RGB if the
-    background is coloured.
+    background is colored.
     """
     if resize.exact is None:
         return _resample(image, target)
     if resize.fit == "crop":
-        return _resample(image, target, centred_box(image.size, target))
+        return _resample(image, target, centered_box(image.size, target))
     left, top, right, bottom = padded_box(image.size, target)
     return lay_on(background, target, _resample(image, (right - left, bottom - top)), (left, top))
 
@@ -68,7 +68,7 @@ def _resample(
     return image.resize(target, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
 
 
-def centred_box(size: Size, target: Size) -> tuple[float, float, float, float]:
+def centered_box(size: Size, target: Size) -> tuple[float, float, float, float]:
     """Returns the largest part of the image with the target's aspect ratio.
 
     The part is given as left, top, right and bottom in pixels.
@@ -169,7 +169,7 @@ class Geometry:
             return box
         is_cropped = self.resize.fit == "crop"
         size = self.displayed_size if is_cropped else self.stored_size
-        shown = (centred_box if is_cropped else padded_box)(self.displayed_size, self.stored_size)
+        shown = (centered_box if is_cropped else padded_box)(self.displayed_size, self.stored_size)
         return tuple(  # type: ignore[return-value]
             (side * whole - start) / (end - start)
             if is_cropped

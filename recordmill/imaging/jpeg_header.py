@@ -85,8 +85,8 @@ class JpegHeader:
         precision: bits per sample.
         height: height of the stored image in pixels, at least 1.
         width: width of the stored image in pixels, at least 1.
-        components: 1 gray, 3 colour, 4 CMYK.
-        subsampling: of the stored image's colours. Gray, which has none, counts as 4:2:0; a rare
+        components: 1 gray, 3 color, 4 CMYK.
+        subsampling: of the stored image's colors. Gray, which has none, counts as 4:2:0; a rare
             sampling that cannot be encoded counts as 4:4:4, which loses nothing.
         orientation: 1 to 8, see `imaging.exif`.
         icc_profile: None if there is none, or only part of one.
@@ -266,10 +266,10 @@ def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
 def _read_subsampling(components: int, factors: bytes) -> Subsampling:
     if components < 3:
         return "4:2:0" if components == 1 else "4:4:4"
-    (across, down), *colours = [(both >> 4, both & 15) for both in factors]
-    if colours[0] != colours[1] or 0 in colours[0]:
+    (across, down), *colors = [(both >> 4, both & 15) for both in factors]
+    if colors[0] != colors[1] or 0 in colors[0]:
         return "4:4:4"
-    return _SUBSAMPLINGS.get((across / colours[0][0], down / colours[0][1]), "4:4:4")
+    return _SUBSAMPLINGS.get((across / colors[0][0], down / colors[0][1]), "4:4:4")
 
 
 def _icc_profile(segments: list[tuple[int, bytes]]) -> bytes | None:

@@ -32,7 +32,7 @@ from recordmill.imaging.acceptance import (
     check_runs,
     check_structure,
 )
-from recordmill.imaging.colour import is_deep
+from recordmill.imaging.color import is_deep
 from recordmill.imaging.exif import find_orientation
 from recordmill.imaging.jpeg_header import JpegHeader
 from recordmill.schemas.rejection import Rejected, describe_error
@@ -196,7 +196,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
             _read_samples(opened)
         deep = any(
             ";16" in str(tile.args) for tile in opened.tile
-        )  # Pillow drops the low bytes of colours silently
+        )  # Pillow drops the low bytes of colors silently
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
         opened.load()
@@ -205,7 +205,7 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     if deep or is_deep(opened.mode):
         changes.add("depth_reduced")
     key = opened.info.get("transparency")
-    if deep and isinstance(key, tuple):  # Pillow reduces the pixels, but not the transparent colour
+    if deep and isinstance(key, tuple):  # Pillow reduces the pixels, but not the transparent color
         opened.info["transparency"] = tuple(value >> 8 for value in key)
     profile = opened.info.get("icc_profile")
     embedded = profile if isinstance(profile, bytes) and profile else None

@@ -63,7 +63,7 @@ def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
 
     It is the SHA-256 of the text `MODE WIDTH HEIGHT ORIENTATION`, a line feed, and the CRC-32C of
     each 64 KiB of the pixels, each as 4 bytes with the least significant first. An RGB pixel has 4
-    bytes, the last of them 255. Images with a palette or a transparent colour count as RGBA.
+    bytes, the last of them 255. Images with a palette or a transparent color count as RGBA.
     Checksums are used for speed: a SHA-256 of all pixels would take as long as decoding them.
     """
     if isinstance(pixels, Image.Image):
@@ -221,12 +221,12 @@ CHANGES = {
     "stored",
     "flattened": "transparency was replaced by the background",
     "grayscale_expanded": "one channel was repeated to make three",
-    "icc_converted": "colours were converted from the embedded profile to sRGB",
+    "icc_converted": "colors were converted from the embedded profile to sRGB",
     "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another "
     "kind of image",
     "lab_converted": "CIELAB was converted to RGB",
     "metadata_stripped": "metadata were removed without re-encoding the image",
-    "palette_expanded": "palette entries were replaced by their colours",
+    "palette_expanded": "palette entries were replaced by their colors",
     "prepared": "`images.function` changed the pixels",
     "reencoded": "the stored bytes differ from the file's; accompanies every change except "
     "`metadata_stripped`",

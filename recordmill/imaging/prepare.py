@@ -9,7 +9,7 @@ from PIL import Image, ImageFile
 
 from recordmill.imaging import pillow_decode, pixels
 from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_png, sniff
-from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
+from recordmill.imaging.color import apply_profile, judge_profile, to_gray_or_srgb
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.geometry import (
     Size,

@@ -48,7 +48,7 @@ _NAMES = (
     (_COM, b"", "comment"),
 )
 
-# Pixels, transparency, colour space (11.3.2) and animation: not text, time, Exif, size in metres or
+# Pixels, transparency, color space (11.3.2) and animation: not text, time, Exif, size in meters or
 # anything private.
 _PNG_CHUNKS = frozenset(
     b"IHDR PLTE IDAT IEND tRNS cHRM gAMA iCCP sBIT sRGB cICP mDCV mDCv cLLI cLLi acTL fcTL "
@@ -75,7 +75,7 @@ stay."""
 
 
 def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes:
-    """The same image, pixel by pixel, without metadata; its colour profile stays.
+    """The same image, pixel by pixel, without metadata; its color profile stays.
 
     Args:
         data: the file.

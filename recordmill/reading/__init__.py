@@ -1,1 +1,1 @@
-"""Opens, verifies, inspects, analyses and loads finished datasets."""
+"""Opens, verifies, inspects, analyzes and loads finished datasets."""

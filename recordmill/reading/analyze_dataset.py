@@ -159,7 +159,7 @@ def compute_statistics(images: int, found: Mapping[str, NDArray[Any]]) -> Statis
     Args:
         images: number of images.
         found: `totals`, int64 of shape (10,): pixels, sums, and the squares' high and low halves by
-            colour; `least` and `most`, int64 of shape (2,): of heights and widths; `quantiles`, of
+            color; `least` and `most`, int64 of shape (2,): of heights and widths; `quantiles`, of
             shape (2, 99).
     """
     totals = [int(total) for total in found["totals"]]
@@ -199,12 +199,12 @@ def _preprocess(inputs: Mapping[str, Any]) -> dict[str, Any]:
         "most": tft.max(sides, reduce_instance_dims=False),
         "quantiles": tft.quantiles(sides, BUCKETS, RANK_ERROR, reduce_instance_dims=False),
     }
-    # Results of analysers have no name in the graph, and no batch; outputs need both.
+    # Results of analyzers have no name in the graph, and no batch; outputs need both.
     return {name: tf.expand_dims(tf.identity(value), 0) for name, value in found.items()}
 
 
 def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
-    """Analyses the numbers of at least one image with TensorFlow Transform, in this process.
+    """Analyzes the numbers of at least one image with TensorFlow Transform, in this process.
 
     Args:
         numbers: int64 of shape (images, 8), as returned by `read_moments`.
@@ -236,8 +236,8 @@ def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
             ) as pipeline,  # not this process's flags
         ):
             rows = pipeline | beam.Create(batches, reshuffle=False)
-            analysed = (rows, adapter) | tft_beam.AnalyzeDataset(_preprocess)
-            _ = analysed | WriteTransformFn(folder)
+            analyzed = (rows, adapter) | tft_beam.AnalyzeDataset(_preprocess)
+            _ = analyzed | WriteTransformFn(folder)
         outputs = tft.TFTransformOutput(folder).transform_raw_features(
             {"row": tf.zeros([1, len(COLUMNS)], tf.int64)}
         )
@@ -269,13 +269,13 @@ def save_image_model(
 
     to
 
-    - `image`: float32 of shape (batch, height, width, 3): decoded, resized, standardised (mean 0,
+    - `image`: float32 of shape (batch, height, width, 3): decoded, resized, standardized (mean 0,
       variance 1);
     - `label`: int64 of shape (batch,), the id in the dataset's label map; -1 if there is none.
 
     Args:
         folder: the folder to create.
-        statistics: mean and variance to normalise by. A channel without variance is not divided.
+        statistics: mean and variance to normalize by. A channel without variance is not divided.
         size: height and width of `image`.
         labels: ids by class name.
         catch_all: the class of all other strings except the empty one; None if there is none.
@@ -298,7 +298,7 @@ def save_image_model(
         # The default method differs by up to 25 of 255 from libjpeg's, with which the moments were
         # computed.
         pixels = tf.io.decode_jpeg(encoded, channels=3, dct_method="INTEGER_ACCURATE")
-        # Resizing is a weighted mean with weights that sum to one, so it commutes with normalising.
+        # Resizing is a weighted mean with weights that sum to one, so it commutes with normalizing.
         return (tf.image.resize(pixels, size, antialias=True) - mean) / deviation
 
     def transform(encoded: Any, label_text: Any) -> dict[str, Any]:
@@ -351,13 +351,13 @@ def analyze_dataset(
 
     Args:
         path: the dataset's folder, on any of Beam's file systems.
-        split: the split to analyse; None: that of an existing analysis if it matches, otherwise
+        split: the split to analyze; None: that of an existing analysis if it matches, otherwise
             `train`.
         size: height and width of the model's images; None: those of an existing analysis if it
             matches, otherwise the size of all images if it is the same, otherwise `DEFAULT_SIZE`.
 
     Raises:
-        RecordmillError: the dataset cannot be analysed, for a reason that a user can fix.
+        RecordmillError: the dataset cannot be analyzed, for a reason that a user can fix.
         OSError: something cannot be read or written.
     """
     started = time.monotonic()

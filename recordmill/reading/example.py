@@ -248,7 +248,7 @@ def examples_as_numpy(
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Yields each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
 
-    Both checksums of every record are checked while reading. Gzip files are recognised by their
+    Both checksums of every record are checked while reading. Gzip files are recognized by their
     bytes.
 
     Args:
@@ -283,7 +283,7 @@ def _examples(shards: Iterable[Shard]) -> Iterator[dict[str, NDArray[Any]]]:
 
 
 def example_as_numpy(record: bytes | memoryview) -> dict[str, NDArray[Any]]:
-    """A serialised Example as a dict of arrays by key; see `examples_as_numpy`."""
+    """A serialized Example as a dict of arrays by key; see `examples_as_numpy`."""
     return {key: as_array(kind, values) for key, kind, values in ParsedExample(record).items()}
 
 

@@ -105,7 +105,7 @@ class Summary:
 def summarize_dataset(
     dataset: Dataset, progress: Callable[[int], None] = lambda records: None
 ) -> Summary:
-    """Summarises a dataset.
+    """Summarizes a dataset.
 
     Args:
         dataset: of any kind.

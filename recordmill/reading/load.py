@@ -1,6 +1,6 @@
 """`load`: reads a split as a tf.data dataset that is ready for `fit`; errors name the shard.
 
-Serialised Examples become the elements of a training loop. TensorFlow is imported at the first
+Serialized Examples become the elements of a training loop. TensorFlow is imported at the first
 call.
 """
 
@@ -227,7 +227,7 @@ class ReadingOrder:
 def read_shards(
     info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int
 ) -> "tuple[tf.data.Dataset, int]":
-    """The serialised Examples of one replica's share of a split, and their number per epoch.
+    """The serialized Examples of one replica's share of a split, and their number per epoch.
 
     Replicas share the shards; if there are fewer shards than replicas, each reads all shards and
     keeps every `num_replicas`-th record. If a shard has fewer intact records than the marker says,

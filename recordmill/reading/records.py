@@ -181,7 +181,7 @@ class Records:
 
         Args:
             places: where the records are.
-            form: turns a serialised Example into an element; None leaves it.
+            form: turns a serialized Example into an element; None leaves it.
             transform: turns each element into another.
             damaged: `raise`, or `skip` damaged records when several are read.
         """
@@ -419,7 +419,7 @@ def open(
             Recordmill dataset have no `image` form without its folder.
         form: `image`: what `load` yields without batching, as numpy arrays: pairs of decoded image
             and label if the dataset has both, otherwise dicts; `numpy`: dicts of all features as
-            arrays; `raw`: serialised Examples.
+            arrays; `raw`: serialized Examples.
         features: with `image`, as for `load`: `all` for dicts of all features, keys for tuples of
             those.
         transform: turns each element into another. It must be picklable if other processes are to

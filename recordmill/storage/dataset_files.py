@@ -5,7 +5,7 @@ points to the current one.
 
 The marker does not list `transform_fn/`, the folder of the analysis, so it can be made, replaced
 and deleted without touching the dataset. Its note, `analysis.json`, says which shards were
-analysed. Publishing another dataset removes it.
+analyzed. Publishing another dataset removes it.
 """
 
 import re

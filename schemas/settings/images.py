@@ -38,7 +38,7 @@ class Resize:
         shortest: maximum length of the shortest side in pixels. Smaller images stay as they are.
         exact: height and width in pixels. Smaller images are enlarged.
         fit: how an image of another aspect ratio fills `exact`: `crop` crops both sides equally;
-            `pad` shows the whole image, centred on `background`.
+            `pad` shows the whole image, centered on `background`.
     """
 
     longest: _Side | None = None
@@ -66,7 +66,7 @@ class ImageSettings:
     """Which images are accepted, how they are checked, and what is stored of them.
 
     Attributes:
-        formats: accepted formats, recognised by the first bytes. All other files are rejected
+        formats: accepted formats, recognized by the first bytes. All other files are rejected
             unopened. `AVIF`, `JPEG2000` and `HEIC` are accepted only if you add them. HEIC needs
             `pip install '.[heic]'`.
         max_bytes: larger files are rejected.
@@ -84,9 +84,9 @@ class ImageSettings:
             is `always` if `quality` or `subsampling` is not its default, and `when_needed`
             otherwise.
         quality: quality of re-encoded JPEGs, 1 to 100.
-        subsampling: chroma subsampling of re-encoded JPEGs: 4:4:4 keeps all colours, 4:2:0 takes
+        subsampling: chroma subsampling of re-encoded JPEGs: 4:4:4 keeps all colors, 4:2:0 takes
             the least space. `auto` keeps the subsampling of a JPEG, and uses 4:4:4 for other
-            formats, where 4:2:0 would change the mean colour of drawings and small images by up to
+            formats, where 4:2:0 would change the mean color of drawings and small images by up to
             47 of 255.
         grayscale: `keep` stores grayscale images with one channel; `expand` repeats it three times.
         background: red, green, blue (0 to 255) that replace transparency and surround padded
@@ -100,7 +100,7 @@ class ImageSettings:
             returns other pixels, before they are resized and encoded. See docs/functions.md.
         metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments,
             thumbnails and data after the end of an image. `keep` copies files with everything in
-            them. `strip` removes all of it from copied files, without decoding them; colour
+            them. `strip` removes all of it from copied files, without decoding them; color
             profiles stay. `orientation` does the same, but keeps the orientation of files that
             `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
         near_duplicates: whether to find images that look alike, by the difference hash of their

@@ -14,9 +14,9 @@ def test_the_rows_are_those_of_photographs(tmp_path):
     numbers = read_moments(open_dataset(str(tmp_path)), "train")
     assert numbers.shape == (100, 8)
     pixels = numbers[:, 0] * numbers[:, 1]
-    for colour in range(3):
-        mean = numbers[:, 2 + colour] / pixels
-        variance = numbers[:, 5 + colour] / pixels - mean**2
+    for color in range(3):
+        mean = numbers[:, 2 + color] / pixels
+        variance = numbers[:, 5 + color] / pixels - mean**2
         assert ((mean > 39) & (mean < 200)).all()
         assert variance == pytest.approx(3000, abs=1)
 

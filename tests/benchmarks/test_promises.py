@@ -35,7 +35,7 @@ def test_the_input_is_awkward_as_described(inputs):
         image.load()
 
 
-def test_judgement_of_files_as_they_are(inputs):
+def test_judgment_of_files_as_they_are(inputs):
     said = promises.judge(stored(inputs[0]), inputs[0])
     assert said == {
         "records": "300 of 300, 280 images",
@@ -46,7 +46,7 @@ def test_judgement_of_files_as_they_are(inputs):
     }
 
 
-def test_judgement_of_what_is_wrong(inputs):
+def test_judgment_of_what_is_wrong(inputs):
     records = stored(inputs[0], label=0)
     split = [
         each._replace(split="test") if each in records[:at] else each

@@ -70,7 +70,7 @@ def test_bytes_are_those_of_the_step_that_gave_them():
     )  # the texts, their lengths, and what Beam says of each element
 
 
-def test_stages_are_recognised_by_the_progress(monkeypatch):
+def test_stages_are_recognized_by_the_progress(monkeypatch):
     monkeypatch.setattr(PROGRESS, "entered", {})
     assert stages._stage_now() == "starting"
     monkeypatch.setattr(PROGRESS, "entered", {"listing": 1.0})

@@ -129,12 +129,12 @@ def test_seed_5_a_seeded_shuffle_a_test_share_and_n_shards_for_each_split(folder
 
 
 def test_seed_5_red_and_blue_stay_where_they_are(tmp_path, convert):
-    for label, colour in (("blue", (10, 20, 240)), ("red", (240, 20, 10))):
-        (tmp_path / "colours" / label).mkdir(parents=True)
+    for label, color in (("blue", (10, 20, 240)), ("red", (240, 20, 10))):
+        (tmp_path / "colors" / label).mkdir(parents=True)
         for kind in ("png", "jpg", "bmp"):
-            Image.new("RGB", (16, 16), colour).save(tmp_path / "colours" / label / f"1.{kind}")
+            Image.new("RGB", (16, 16), color).save(tmp_path / "colors" / label / f"1.{kind}")
     _, found = convert(
-        "class_folders.yaml", tmp_path / "colours", "--set", "splits.fractions={train: 1}"
+        "class_folders.yaml", tmp_path / "colors", "--set", "splits.fractions={train: 1}"
     )
     assert len(found["train"]) == 6
     for each in found["train"]:

@@ -49,7 +49,7 @@ SEEDS = {
             VECTORS,
             "test_seed_2_a_vector_the_real_digest_and_the_label_of_each_image",
         ),
-        "colour histogram and difference hash": (
+        "color histogram and difference hash": (
             VECTORS,
             "test_seed_2_built_in_functions_for_those_without_one",
         ),

@@ -289,7 +289,7 @@ def test_files_of_feature_vectors_come_out_as_they_went_in(convention, tmp_path,
     assert 0 < marker["splits"]["validation"]["records"] < marker["splits"]["train"]["records"]
 
 
-def test_vectors_are_relabelled_and_go_to_a_mapping_of_ones_own(tmp_path, convert):
+def test_vectors_are_relabeled_and_go_to_a_mapping_of_ones_own(tmp_path, convert):
     write_vectors(tmp_path / "old" / "a.tfrecord", VECTORS)
     source = "source={kind: tfrecords, convention: feature_vector, class_names: [x, y, z]}"
     own = (

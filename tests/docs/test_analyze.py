@@ -21,9 +21,9 @@ def done(tmp_path_factory, run_page):
 
 @pytest.mark.slow
 def test_the_commands_do_what_the_page_says(done):
-    folder, (converted, analysed, trained) = done
+    folder, (converted, analyzed, trained) = done
     assert json.loads(converted.stdout)["analysis"] == "analyzed"
-    assert json.loads(analysed.stdout)["status"] == "kept"
+    assert json.loads(analyzed.stdout)["status"] == "kept"
     assert (
         trained.stdout == "(1, 6)\n"
     )  # after the assertion that training and serving give the same scores

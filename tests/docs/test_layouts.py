@@ -95,7 +95,7 @@ def npz(**arrays):
     return stream.getvalue()
 
 
-GREY = np.arange(2 * 4 * 4, dtype=np.uint8).reshape(2, 4, 4)
+GRAY = np.arange(2 * 4 * 4, dtype=np.uint8).reshape(2, 4, 4)
 TWO = np.array([0, 1], np.uint8)
 NAMES = "names: [cat]\n"
 SPLITS = ("train", "valid", "test")
@@ -188,7 +188,7 @@ MADE = {
         {
             f"{word}-{name}": idx(array)
             for word in ("train", "t10k")
-            for name, array in (("images-idx3-ubyte", GREY), ("labels-idx1-ubyte", TWO))
+            for name, array in (("images-idx3-ubyte", GRAY), ("labels-idx1-ubyte", TWO))
         },
         {"train": 2, "test": 2},
         {"0": 0, "1": 1},
@@ -205,7 +205,7 @@ MADE = {
         CLASSES,
     ),
     "numpy": (
-        {"mnist.npz": npz(x_train=GREY, y_train=TWO, x_test=GREY[:1], y_test=TWO[:1])},
+        {"mnist.npz": npz(x_train=GRAY, y_train=TWO, x_test=GRAY[:1], y_test=TWO[:1])},
         {"train": 2, "test": 1},
         {"0": 0, "1": 1},
     ),
@@ -457,4 +457,4 @@ def test_fractions_of_ones_own_take_the_place_of_splits_that_are_there(
 def test_the_page_runs(tmp_path, run_page):
     write(tmp_path / "pets", MADE["Roboflow: YOLO"][0])
     (done,) = run_page("docs/layouts.md", tmp_path)
-    assert "recognised yolo: YOLO's folders test/images, test/labels" in done.stderr
+    assert "recognized yolo: YOLO's folders test/images, test/labels" in done.stderr

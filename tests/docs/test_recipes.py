@@ -30,8 +30,8 @@ def test_each_recipe_does_what_it_says(folder):
     assert count_records(folder / "dataset-given") == {"train": 32, "validation": 8}
     assert count_records(folder / "dataset-digits") == {"train": 20}
     assert (folder / "dataset-digits" / "train.record").is_file()
-    assert sum(count_records(folder / "dataset-unlabelled").values()) == 20
-    assert (folder / "dataset-unlabelled" / "labels.txt").read_text(encoding="utf-8") == ""
+    assert sum(count_records(folder / "dataset-unlabeled").values()) == 20
+    assert (folder / "dataset-unlabeled" / "labels.txt").read_text(encoding="utf-8") == ""
     assert count_records(folder / "dataset-stratified") == {
         "train": 20,
         "validation": 10,

@@ -12,7 +12,7 @@ from recordmill.schemas.features import Example
 from recordmill.transforms.records.image_functions import find_function
 
 FLAGS = (
-    "--set=images.function=hooks:crop_square --set=keep=hooks:is_colourful --set=images.store=png"
+    "--set=images.function=hooks:crop_square --set=keep=hooks:is_colorful --set=images.store=png"
 )
 
 

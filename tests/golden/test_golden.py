@@ -178,6 +178,8 @@ def in_a_line(value):
 def describe(output):
     """All that a dataset's name and contents are, as facts by name."""
     marker = json.loads((output / "recordmill.json").read_bytes())
+    # All settings, to which each new setting adds one: they are compared with `config.yaml` only.
+    assert marker["plan"].pop("settings") == yaml.safe_load((output / "config.yaml").read_bytes())
     facts = {}
     for split in marker["splits"].values():
         for shard in split["shards"]:

@@ -179,7 +179,7 @@ def run_block(convert, tmp_path) -> Callable[[str], str]:
 
 @pytest.fixture
 def opened(convert) -> Any:
-    """The split train of the sample, as serialised Examples."""
+    """The split train of the sample, as serialized Examples."""
     import recordmill
 
     return recordmill.open(convert("sample").folder, form="raw")["train"]

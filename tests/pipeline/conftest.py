@@ -63,7 +63,7 @@ def split_records(content: bytes) -> list[tuple[int, bytes]]:
 
 
 def values_of(record: bytes) -> dict[str, Any]:
-    """All features of a serialised Example by key, each of them one value."""
+    """All features of a serialized Example by key, each of them one value."""
     parsed = {}
     for key, feature in Example.FromString(record).features.feature.items():
         (parsed[key],) = getattr(feature, feature.WhichOneof("kind")).value
@@ -254,7 +254,7 @@ def earlier(convert, photos: Path, state_of) -> Iterator[Conversion]:
 
 OWN_CODE = {
     "images.function": "examples.hooks:crop_square",
-    "keep": {"function": "examples.hooks:is_colourful", "min_side": 70},
+    "keep": {"function": "examples.hooks:is_colorful", "min_side": 70},
     "images.near_duplicates": "together",
     "splits.fractions": {"train": 0.5, "test": 0.5},
 }

@@ -173,7 +173,7 @@ def test_a_folder_without_a_dataset_is_an_error(report, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_current_version_is_analysed(convert, photos):
+def test_the_current_version_is_analyzed(convert, photos):
     if not find_spec("tensorflow_transform"):
         pytest.skip("tensorflow-transform is not installed")
 

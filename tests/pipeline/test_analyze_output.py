@@ -37,7 +37,7 @@ def analyses(monkeypatch):
 ANALYZE = {"analyze": True}
 
 
-def test_a_published_dataset_is_analysed(photos, convert, analyses):
+def test_a_published_dataset_is_analyzed(photos, convert, analyses):
     done = convert(photos, settings=ANALYZE)
     assert analyses.asked == [["--", str(done.output)]]
     assert (done.code, done.line["status"], done.line["analysis"]) == (0, "published", "analyzed")
@@ -51,13 +51,13 @@ def test_a_quiet_conversion_from_python_has_a_quiet_analysis(photos, tmp_path, a
     assert (len(analyses.asked), analyses.muted) == (1, quiet)
 
 
-def test_without_the_setting_nothing_is_analysed(photos, convert, analyses):
+def test_without_the_setting_nothing_is_analyzed(photos, convert, analyses):
     done = convert(photos, settings={"images.moments": True})
     assert (done.code, analyses.asked) == (0, [])
     assert "analysis" not in done.line
 
 
-def test_a_dataset_that_is_there_is_analysed_once(photos, convert, analyses):
+def test_a_dataset_that_is_there_is_analyzed_once(photos, convert, analyses):
     output = convert(photos, settings={"images.moments": True}).output
     late = convert(photos, settings=ANALYZE)
     assert (late.line["status"], analyses.asked) == ("kept", [["--", str(output)]])
@@ -82,7 +82,7 @@ def test_a_dataset_that_is_there_is_analysed_once(photos, convert, analyses):
     assert len(analyses.asked) == 2
 
 
-def test_a_plan_and_a_failure_are_not_analysed(photos, convert, analyses, tmp_path):
+def test_a_plan_and_a_failure_are_not_analyzed(photos, convert, analyses, tmp_path):
     assert convert(photos, "--plan", settings=ANALYZE).code == 0
     assert convert(photos, settings={**ANALYZE, "splits.group": "(?P<group>nowhere)"}).code == 3
     assert analyses.asked == []
@@ -100,7 +100,7 @@ def test_a_failed_analysis_fails_the_run_and_leaves_the_dataset(photos, convert,
 
 
 @pytest.mark.parametrize("status", ["submitted", "built"])
-def test_a_job_without_waiting_is_analysed_by_hand(analyses, status):
+def test_a_job_without_waiting_is_analyzed_by_hand(analyses, status):
     job = SimpleNamespace(
         settings=SimpleNamespace(analyze=True), run=SimpleNamespace(output="gs://b/out")
     )
@@ -120,7 +120,7 @@ def test_a_missing_extra_is_reported_before_any_work(photos, convert, monkeypatc
     assert convert(photos, "--plan", settings=ANALYZE).code == 0
 
 
-def test_a_header_check_cannot_be_analysed(photos, convert):
+def test_a_header_check_cannot_be_analyzed(photos, convert):
     done = convert(photos, settings={**ANALYZE, "images.check": "header"})
     assert done.code == 2
     assert done.errors == ["--set: analyze needs every image's pixels: remove images.check: header"]

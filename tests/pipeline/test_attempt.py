@@ -158,7 +158,7 @@ def test_options_stay_as_they_were(photos, monkeypatch):
         (UsageError("seed is x\nlimit is y"), 2, "seed is x\nlimit is y"),
         (RecordmillError("the input"), 1, "the input"),
         (KeyboardInterrupt(), 130, f"interrupted after 7 images: {AGAIN}"),
-        (KeyboardInterrupt("the job was cancelled"), 130, "interrupted: the job was cancelled"),
+        (KeyboardInterrupt("the job was canceled"), 130, "interrupted: the job was canceled"),
         (Terminated(), 143, f"stopped by a signal after 7 images: {AGAIN}"),
         (
             ZeroDivisionError("first line\nlast line"),

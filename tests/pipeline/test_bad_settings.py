@@ -109,8 +109,8 @@ def test_a_summary_file_next_to_an_output_whose_folder_does_not_exist_yet(
 
 
 def test_an_output_named_like_a_pattern_touches_no_other(convert, photos, state_of, tmp_path):
-    neighbour = convert(photos, settings=ALL, output=tmp_path / "set1")
-    before = state_of(neighbour.output)
+    neighbor = convert(photos, settings=ALL, output=tmp_path / "set1")
+    before = state_of(neighbor.output)
     for seed in (0, 1):
         assert (
             convert(
@@ -124,4 +124,4 @@ def test_an_output_named_like_a_pattern_touches_no_other(convert, photos, state_
             ).code
             == 0
         )
-    assert state_of(neighbour.output) == before
+    assert state_of(neighbor.output) == before

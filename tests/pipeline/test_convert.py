@@ -233,7 +233,7 @@ def test_errors_are_one_sentence(converted, tmp_path, capsys, changes, code, sen
     assert (caught.value.outcome.exit_code, caught.value.outcome.status) == (code, "failed")
     printed = capsys.readouterr()
     assert printed.out == ""
-    assert [line for line in printed.err.splitlines() if not line.startswith("recognised ")] == []
+    assert [line for line in printed.err.splitlines() if not line.startswith("recognized ")] == []
     assert not (tmp_path / "dataset").exists()
 
 

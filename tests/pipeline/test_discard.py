@@ -46,19 +46,19 @@ def test_discard_staging_finishes_a_publishing_that_was_cut(tmp_path):
 def test_the_work_of_a_run_that_goes_on_is_not_deleted(tmp_path):
     staging = tmp_path / ".staging-p"
     staging.mkdir()
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as neighbour:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as neighbor:
         claim = {
             "host": socket.gethostname(),
-            "process": neighbour.pid,
+            "process": neighbor.pid,
             "since": "2026-03-04T02:15:00+00:00",
         }
         (staging / "claim.json").write_text(json.dumps(claim))
         with pytest.raises(
             RecordmillError,
-            match=rf"is in use by another run \(\.staging-p, process {neighbour.pid} ",
+            match=rf"is in use by another run \(\.staging-p, process {neighbor.pid} ",
         ):
             discard_staging(str(tmp_path))
-        neighbour.stdin.close()
+        neighbor.stdin.close()
     assert discard_staging(str(tmp_path)) == ["deleted the unfinished work .staging-p"]
 
 

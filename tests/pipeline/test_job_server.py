@@ -199,7 +199,7 @@ def flink():
 
 
 @pytest.mark.parametrize("scheme", ["", "http://"])
-def test_a_job_is_cancelled_where_it_runs(flink, scheme):
+def test_a_job_is_canceled_where_it_runs(flink, scheme):
     address, asked = flink
     options = PipelineOptions([f"--flink_master={scheme}{address}"])
     assert cancel_on_flink(options, "ours")

@@ -193,7 +193,7 @@ def test_each_image_is_opened_once(shelf):
     )
     assert (
         shelf.opened.count("shelf://in/photos/cat/notes.txt") == 2
-    )  # to recognise the layout, and to reject it
+    )  # to recognize the layout, and to reject it
 
 
 def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsys):

@@ -134,7 +134,7 @@ def touched(folder, picture):
         os.utime(folder / name, (TIME + 9, TIME + 9))
 
 
-def relabelled(folder, picture):
+def relabeled(folder, picture):
     (folder / "cat").rename(folder / "zebra")
 
 
@@ -155,7 +155,7 @@ EDITS = {
     "shrunk": (shrunk, {}, 0),
     "changed": (changed, {}, 2),
     "touched": (touched, {}, 0),
-    "relabelled": (relabelled, {}, 10),
+    "relabeled": (relabeled, {}, 10),
     "broken": (broken, {"max_rejected": {"share": 0.2}}, 1),
     "littered": (littered, {}, 0),
     "more shards": (unchanged, {"shards.count": 5}, 0),

@@ -418,13 +418,13 @@ def test_labels_from_file_names(convert, picture, tmp_path):
     names = {"img_00017_3.jpg": 3, "img_00018_-1.jpg": -1, "sub/x_12.min.jpg": 12, "a_7.jpg": 7}
     for name in names:
         (tmp_path / "images" / name).write_bytes(picture(name))
-    (tmp_path / "images/unlabelled.jpg").write_bytes(picture("unlabelled"))
+    (tmp_path / "images/unlabeled.jpg").write_bytes(picture("unlabeled"))
     done = convert(tmp_path / "images", "--config=configs/filename_labels.yaml")
     assert {row["key"]: row["label"] for row in done.rows() if "rejected" not in row} == names
     assert {example["image/class/label"] for example in done.examples()} == {3, -1, 12, 7}
     assert (done.output / "labels.txt").read_text() == "-1:-1\n3:3\n7:7\n12:12\n"
     assert [(row["key"], row["reason"]) for row in done.rejected] == [
-        ("unlabelled.jpg", "name_mismatch")
+        ("unlabeled.jpg", "name_mismatch")
     ]
 
 

@@ -24,7 +24,7 @@ class Job:
 
     def __init__(self, run, wait=None, cancel=None):
         self._run, self._wait, self._cancel = run, wait, cancel
-        self.cancelled = 0
+        self.canceled = 0
 
     def wait_until_finish(self):
         if isinstance(self._wait, BaseException):
@@ -33,7 +33,7 @@ class Job:
         return PipelineState.DONE if self._wait is None else self._wait
 
     def cancel(self):
-        self.cancelled += 1
+        self.canceled += 1
         if self._cancel:
             self._cancel()
 
@@ -43,7 +43,7 @@ def elsewhere(monkeypatch):
     """Makes `--runner=elsewhere.Runner` a runner whose job behaves as given; gives the list of its
     jobs."""
 
-    def make(works=True, **behaviour):
+    def make(works=True, **behavior):
         jobs = []
 
         class Runner(PipelineRunner):
@@ -53,7 +53,7 @@ def elsewhere(monkeypatch):
                     if works
                     else lambda: None
                 )
-                jobs.append(Job(run, **behaviour))
+                jobs.append(Job(run, **behavior))
                 return jobs[-1]
 
         monkeypatch.setitem(sys.modules, "elsewhere", SimpleNamespace(Runner=Runner))
@@ -201,19 +201,19 @@ def test_where_the_work_is_done(runner, flags, here):
     ("stop", "code", "how"),
     [(KeyboardInterrupt, 130, "interrupted"), (Terminated, 143, "stopped by a signal")],
 )
-def test_a_remote_job_is_cancelled_where_its_launcher_is_stopped(
+def test_a_remote_job_is_canceled_where_its_launcher_is_stopped(
     convert, photos, elsewhere, no_exit, capsys, stop, code, how
 ):
     jobs = elsewhere(wait=stop())
     with pytest.raises(no_exit, match=str(code)):
         convert(photos, ON)
-    assert jobs[0].cancelled == 1
+    assert jobs[0].canceled == 1
     line = json.loads(capsys.readouterr().out)
     again = "run the same command again to continue from its finished shards"
-    assert line["sentence"] == f"{how}: the job on elsewhere.Runner was cancelled; {again}"
+    assert line["sentence"] == f"{how}: the job on elsewhere.Runner was canceled; {again}"
 
 
-def test_the_job_is_cancelled_before_its_job_server_is_ended(
+def test_the_job_is_canceled_before_its_job_server_is_ended(
     convert, photos, elsewhere, no_exit, monkeypatch
 ):
     jobs = elsewhere(wait=KeyboardInterrupt())
@@ -224,7 +224,7 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(
         ours = signal.getsignal(signal.SIGINT)
 
         def theirs(*arguments):
-            ended.append(jobs[0].cancelled)
+            ended.append(jobs[0].canceled)
             ours(*arguments)
 
         signal.signal(signal.SIGINT, theirs)
@@ -241,8 +241,8 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(
 @pytest.mark.parametrize(
     ("runner", "on_flink", "said"),
     [
-        ("elsewhere.Runner", False, "the job on elsewhere.Runner was cancelled; "),
-        ("FlinkRunner", True, "the job on FlinkRunner was cancelled; "),
+        ("elsewhere.Runner", False, "the job on elsewhere.Runner was canceled; "),
+        ("FlinkRunner", True, "the job on FlinkRunner was canceled; "),
         (
             "FlinkRunner",
             False,
@@ -255,7 +255,7 @@ def test_the_job_is_cancelled_before_its_job_server_is_ended(
         ),
     ],
 )
-def test_what_is_known_of_a_cancelled_job(monkeypatch, runner, on_flink, said):
+def test_what_is_known_of_a_canceled_job(monkeypatch, runner, on_flink, said):
     monkeypatch.setattr(runners, "cancel_on_flink", lambda *_: on_flink)
     assert runners._cancel(Job(lambda: None), runner, PipelineOptions([])).startswith(said)
 
@@ -267,7 +267,7 @@ def refuse():
 @pytest.mark.parametrize(
     ("cancel", "why"), [(refuse, "no rights"), (None, "no answer in 0 s")], ids=["refused", "slow"]
 )
-def test_a_remote_job_that_cannot_be_cancelled(
+def test_a_remote_job_that_cannot_be_canceled(
     convert, photos, elsewhere, no_exit, capsys, monkeypatch, cancel, why, tmp_path
 ):
     monkeypatch.setattr(runners, "SECONDS_TO_CANCEL", 60 if cancel else 0.2)

@@ -105,7 +105,7 @@ def test_odd_kinds(folder, path, container, mode):
         ("triangle/upside_down.jpg", 3),
     ],
 )
-def test_turned_pictures_are_upright_once_their_tag_is_honoured(folder, path, orientation):
+def test_turned_pictures_are_upright_once_their_tag_is_honored(folder, path, orientation):
     image = opened(folder / path)
     assert image.getexif()[0x0112] == orientation
     upright = np.asarray(ImageOps.exif_transpose(image), dtype=float)
@@ -119,9 +119,9 @@ def test_the_gif_moves(folder):
 
 def test_the_cut_out_hides_its_background(folder):
     pixels = np.asarray(opened(folder / "pentagon/cut_out.png"))
-    colours, alpha = pixels[:, :, :3], pixels[:, :, 3]
+    colors, alpha = pixels[:, :, :3], pixels[:, :, 3]
     assert (alpha.min(), alpha.max()) == (0, 255)
-    assert colours[alpha == 0].std() > 5
+    assert colors[alpha == 0].std() > 5
 
 
 def test_sixteen_bits_are_used(folder):

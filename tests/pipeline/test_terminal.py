@@ -158,11 +158,11 @@ def test_seed_2_on_a_terminal_there_is_a_bar_with_rate_and_time_left(on_a_termin
     assert json.loads(stdout)["ledger"]["written"] == 200
 
 
-@pytest.mark.parametrize("colours", [False, True])
-def test_a_table_ends_its_lines_without_blanks(monkeypatch, colours):
+@pytest.mark.parametrize("colors", [False, True])
+def test_a_table_ends_its_lines_without_blanks(monkeypatch, colors):
     for name in ("NO_COLOR", "FORCE_COLOR", "TTY_COMPATIBLE"):
         monkeypatch.delenv(name, raising=False)
-    if colours:
+    if colors:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm-256color")
     ledger = {"listed": 3, "written": 2, "rejected": {"empty": 1}, "ignored": {}, "left_out": {}}
@@ -170,7 +170,7 @@ def test_a_table_ends_its_lines_without_blanks(monkeypatch, colours):
     outcome = Outcome("published", "2 images are in out", 0, "", {"ledger": ledger, "classes": 2})
     Terminal(stream).report_outcome(outcome, "out")
     shown = stream.getvalue()
-    assert ("\x1b[1mlisted" in shown) == colours
+    assert ("\x1b[1mlisted" in shown) == colors
     assert re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()[1:4] == [
         "listed         3 = 2 written + 1 rejected",
         "rejected       empty: 1",

@@ -34,7 +34,7 @@ def test_every_convention_states_distinct_keys_and_defaults_of_their_kind(name):
         assert feature.meaning
         computed = feature.field == feature.key  # by a function under `features:`
         known = computed or feature.constant is not None or feature.field in KNOWN_FIELDS
-        assert known, "a misspelt field is left out silently"
+        assert known, "a misspelled field is left out silently"
         assert feature.default is None or type(feature.default) is KINDS[feature.kind]
 
 

@@ -264,7 +264,7 @@ def test_the_description_is_a_markdown_table_in_the_features_order():
 FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
-class Colour(Enum):
+class Color(Enum):
     RED = 1
 
 
@@ -297,7 +297,7 @@ TAKEN = [
     ("int64", False, 0),
     ("int64", np.bool_(True), 1),
     ("int64", -3, -3),
-    ("int64", Colour.RED, 1),
+    ("int64", Color.RED, 1),
     ("int64", Level.HIGH, 7),
     ("int64", Flag.A, 4),
     ("int64", np.int8(-3), -3),

@@ -81,7 +81,7 @@ def test_replace_changes_the_given_fields_of_a_copy():
     assert other == replace(REF, key="other", length=7)
     assert REF == before != other
     with pytest.raises(AttributeError):
-        REF.replace(misspelt=1)
+        REF.replace(misspelled=1)
 
 
 def test_a_notice_is_about_what_its_reference_is_about():

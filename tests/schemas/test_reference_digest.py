@@ -83,7 +83,7 @@ def test_a_version_is_of_the_file_alone(field):
     assert version_digest_of(replace(REF, **{field: "other"})) == version_digest_of(REF)
 
 
-def test_neighbouring_fields_cannot_be_mistaken_for_each_other():
+def test_neighboring_fields_cannot_be_mistaken_for_each_other():
     texts = [
         replace(REF, label="ab", group="c"),
         replace(REF, label="a", group="bc"),

@@ -88,7 +88,7 @@ def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder
     again = {
         *TEXTS,
         *shown,
-    }  # the layout is recognised from how texts begin, and the report shows some changes
+    }  # the layout is recognized from how texts begin, and the report shows some changes
     assert images_read(requests) == {
         name: 1 + (name in again)
         for name in (str(file.relative_to(pictures)) for file in pictures.rglob("*.*"))
@@ -291,7 +291,7 @@ def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):
     kept = folder.convert()
     assert (kept.returncode, json.loads(kept.stdout)["status"]) == (0, "kept")
     requests = folder.served.requests()[before:]
-    assert images_read(requests) == dict.fromkeys(TEXTS, 1)  # to recognise the layout
+    assert images_read(requests) == dict.fromkeys(TEXTS, 1)  # to recognize the layout
     asked = {times_asked_for(name, requests) for name in files if name != "recordmill.json"}
     assert asked == {1, 2}  # for the size, and for the contents of small files
     assert times_listed("dataset/", requests) == 2  # in case the names change meanwhile
@@ -397,7 +397,7 @@ def test_a_switch_that_was_cut_is_finished(folder):
             "recordmill/out",
             "the input cannot be read (no such file or directory)",
         ),
-        ("recordmill/misspelt", "recordmill/out", "the input cannot be read (nothing is there)"),
+        ("recordmill/misspelled", "recordmill/out", "the input cannot be read (nothing is there)"),
         ("{url}photos", "no-such-bucket/out", "cannot be written: no such file or directory"),
     ],
 )

@@ -12,7 +12,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def draw(path: Path, shade: int) -> None:
-    """A small photograph of one colour."""
+    """A small photograph of one color."""
     path.parent.mkdir(parents=True, exist_ok=True)
     Image.new("RGB", (160, 120), (shade % 256, (7 * shade) % 256, 90)).save(path, quality=90)
 

@@ -9,7 +9,7 @@ _WEBP_KEPT = ["VP8X", "ICCP", "ANIM", "ANMF", "ALPH", "VP8 ", "VP8L"]
 
 
 def leftovers(data: bytes) -> list[str]:
-    """What is left in a JPEG, PNG or WebP file besides its image and colour profile."""
+    """What is left in a JPEG, PNG or WebP file besides its image and color profile."""
     if data.startswith(b"\xff\xd8"):
         return _of_jpeg(data)
     return _of_png(data) if data.startswith(b"\x89PNG") else _of_webp(data)

@@ -223,15 +223,15 @@ def test_dropped_copies_come_before_look_alikes(shown):
 
 
 def near_looks(count, seed=0):
-    """Hashes around a few centres, among strangers."""
+    """Hashes around a few centers, among strangers."""
     random = np.random.default_rng(seed)
-    centres = random.integers(0, 2**64, 12, np.uint64)
+    centers = random.integers(0, 2**64, 12, np.uint64)
     flips = [sum(1 << bit for bit in {*random.integers(0, 64, 4).tolist()}) for _ in range(36)]
-    copies = [int(centres[at % 12]) ^ bits for at, bits in enumerate(flips)]
+    copies = [int(centers[at % 12]) ^ bits for at, bits in enumerate(flips)]
     strangers = random.integers(0, 2**64, count, np.uint64).tolist()
     return [
         Look(each, f"dhash:{each}", 1, [f"{each}"])
-        for each in {*centres.tolist(), *copies, *strangers}
+        for each in {*centers.tolist(), *copies, *strangers}
     ]
 
 

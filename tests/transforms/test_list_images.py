@@ -307,7 +307,7 @@ def test_a_remote_file_is_an_input(monkeypatch):
 
 def test_an_absent_remote_input_is_fatal(monkeypatch):
     monkeypatch.setattr(BucketSystem, "files", {"bucket://b/other/1.jpg": 7})
-    assert brief(list_all("bucket://b/misspelt")) == [("", "fatal", "missing_input")]
+    assert brief(list_all("bucket://b/misspelled")) == [("", "fatal", "missing_input")]
 
 
 @pytest.mark.parametrize("method", ["describe", "list_below"])

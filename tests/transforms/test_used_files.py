@@ -94,7 +94,7 @@ def test_only_images_that_should_have_been_named_are_without_annotation():
     )
 
 
-def test_local_paths_are_one_however_they_are_spelt(tmp_path, monkeypatch):
+def test_local_paths_are_one_however_they_are_spelled(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     found = join(
         [ignored("data/a.jpg"), ignored("../b.jpg"), ignored("s3://x/../c.jpg")],

@@ -196,7 +196,7 @@ class FolderSketch:
 
 
 @dataclass(frozen=True, slots=True)
-class Recognised:
+class Recognized:
     """Settings under which a source can read an input.
 
     Attributes:

@@ -76,7 +76,7 @@ def find_near_pairs(
     are sorted by distance, then by place.
 
     Equal hashes are paired only with the first of them, which represents them in other pairs: n
-    pictures of one colour give n - 1 pairs.
+    pictures of one color give n - 1 pairs.
 
     Args:
         hashes: one for each different picture.
@@ -116,7 +116,7 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[Pairs, bool]:
             )
             order = np.argsort(band)
             ordered = band[order]
-            # Equal bands are neighbours: each place is compared with the next, then with the one
+            # Equal bands are neighbors: each place is compared with the next, then with the one
             # after it, ...
             places, step = np.arange(len(unique) - 1), 1
             while len(places := places[ordered[places] == ordered[places + step]]):

@@ -65,7 +65,7 @@ def _find_duplicates(marker: Marker) -> Iterator[Remark]:
 
 def _find_classes(marker: Marker) -> Iterator[Remark]:
     of, counts = marker.counted_unit, marker.class_counts
-    classes, unlabelled = len(marker.labels), counts.pop("", 0)
+    classes, unlabeled = len(marker.labels), counts.pop("", 0)
     filled = [count for count in counts.values() if count]
     if not filled:
         return
@@ -82,10 +82,10 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
             f"{'has' if len(unused) == 1 else 'have'} no {of}"
         )
         yield Remark(f"{what} at all: {show_names(unused)}.", "classes")
-    if unlabelled:
+    if unlabeled:
         whole = format_count(sum(split.records for split in marker.splits.values()), marker.unit)
         yield Remark(
-            f"{unlabelled:,} of {whole} {'has' if unlabelled == 1 else 'have'} no label.", "classes"
+            f"{unlabeled:,} of {whole} {'has' if unlabeled == 1 else 'have'} no label.", "classes"
         )
     if len(filled) > 1 and max(filled) >= LARGE_IMBALANCE * min(filled):
         what = (

@@ -230,13 +230,13 @@ class StagedDataset:
     @property
     def sure_features(self) -> tuple[Feature, ...]:
         """The features that every Example has; a label, for instance, may be missing in some."""
-        unlabelled = any("" in split.classes for split in self.marker.splits.values())
+        unlabeled = any("" in split.classes for split in self.marker.splits.values())
         features = self.layout.features
         missing = {key for report in self.reports for key in report.missing}
         return tuple(
             each
             for each in features
-            if each.key not in missing and not (unlabelled and each.field in LABEL_FIELDS)
+            if each.key not in missing and not (unlabeled and each.field in LABEL_FIELDS)
         )
 
     def path_of(self, report: ShardReport, kind: str) -> str:

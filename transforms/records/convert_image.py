@@ -98,7 +98,7 @@ class ConvertedImage:
     """The outcome of one reference.
 
     Attributes:
-        record: the serialised Example; None if the image was rejected or left out.
+        record: the serialized Example; None if the image was rejected or left out.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place
             or time.
         annotations: counts of its boxes and labels; None if its source gives none.
@@ -177,7 +177,7 @@ def convert_image(
     origin: RowOrigin = UNKNOWN,
     twice: bool = False,
 ) -> ConvertedImage:
-    """Reads, checks, re-encodes and serialises one image.
+    """Reads, checks, re-encodes and serializes one image.
 
     A bad image gives a rejected row; nothing else is caught.
 
@@ -386,7 +386,7 @@ def build_record(
     layout: ExampleLayout,
     label_map: LabelMap,
 ) -> ConvertedImage:
-    """Serialises one image.
+    """Serializes one image.
 
     Args:
         loaded: what was read.

@@ -128,7 +128,7 @@ class EarlierRecord(NamedTuple):
         is_current: whether the source is known to be unchanged without reading it.
         is_same: whether an unchanged source gives the same record and row; otherwise, only the same
             stored image.
-        record: the serialised Example, checked against the row's digest; empty if the image was
+        record: the serialized Example, checked against the row's digest; empty if the image was
             rejected.
         encoded: the stored bytes of the image; empty if records have none.
         sha256: their digest, in hex.

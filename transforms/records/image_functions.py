@@ -27,7 +27,7 @@ from recordmill.schemas.settings.dataset import KeepSettings
 from recordmill.schemas.settings.feature_function import FeatureFunction
 
 BINS = 8
-"""Bins of the colour histogram, for each channel."""
+"""Bins of the color histogram, for each channel."""
 
 
 def mean_std(image: Pixels) -> list[float]:

@@ -34,10 +34,10 @@ def functions(**named):
 
 
 def test_a_function_adds_a_feature_or_fills_the_conventions():
-    added = make_settings(features=functions(colour="mean_std"))
+    added = make_settings(features=functions(color="mean_std"))
     assert [each.key for each in ExampleLayout(added).features][-2:] == [
         "image/key/sha256",
-        "colour",
+        "color",
     ]
     assert ExampleLayout(added).needs_pixels
     filled = make_settings(

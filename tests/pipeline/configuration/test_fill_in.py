@@ -1,4 +1,4 @@
-"""How what is recognised becomes settings: next to what is written, for several inputs, or as a
+"""How what is recognized becomes settings: next to what is written, for several inputs, or as a
 refusal."""
 
 import io
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from recordmill.pipeline.configuration import recognise_layout
+from recordmill.pipeline.configuration import recognize_layout
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.source import Input
@@ -39,10 +39,10 @@ def fill_in(tmp_path):
             (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / path).write_bytes(data)
         places = [Input(str(tmp_path / each)) for each in inputs]
-        filled, found = recognise_layout.fill_in(places, said.append, written or {})
+        filled, found = recognize_layout.fill_in(places, said.append, written or {})
         if found:
             assert said == [
-                f"recognised {found.kind}: {found.why}; to set it explicitly: {found.flags}"
+                f"recognized {found.kind}: {found.why}; to set it explicitly: {found.flags}"
             ]
         else:
             assert not said
@@ -417,8 +417,8 @@ def test_shipped_configurations_still_say_the_same(config, tmp_path):
                     member = tarfile.TarInfo(name)
                     member.size = 1
                     archive.addfile(member, io.BytesIO(b"7"))
-    recogniser = partial(recognise_layout.fill_in, [Input(str(tmp_path))], print)
-    now = load_settings(f"configs/{config}.yaml", [], recogniser)
+    recognizer = partial(recognize_layout.fill_in, [Input(str(tmp_path))], print)
+    now = load_settings(f"configs/{config}.yaml", [], recognizer)
     shipped = yaml.safe_load((CONFIGS / f"{config}.yaml").read_text())
     then = {key: value for key, value in shipped.items() if key != "layout"}
     (tmp_path / "old.yaml").write_text(
@@ -432,7 +432,7 @@ def test_an_input_that_cannot_be_looked_at_is_left_to_the_job(monkeypatch, fill_
     def refuse(*_):
         raise PermissionError(13, "denied")
 
-    monkeypatch.setattr("recordmill.pipeline.configuration.recognise_layout.look_at_input", refuse)
+    monkeypatch.setattr("recordmill.pipeline.configuration.recognize_layout.look_at_input", refuse)
     assert fill_in({"in/1.jpg": b""}, {"seed": 1})[0] == {"seed": 1}
 
 

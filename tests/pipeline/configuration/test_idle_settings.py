@@ -20,7 +20,7 @@ KEYS = ("decode=none", "convention={features: {a: {field: filename, type: bytes}
 IDX = "source.kind=idx"
 MANIFEST = "source={kind: manifest, columns: {uri: a}}"
 SEVERAL = "convention={features: {a: {field: labels, type: int64, shape: [null]}}}"
-UNLABELLED = (
+UNLABELED = (
     "source={kind: class_folders, class_from: none}",
     "source={kind: archives, class_from: none}",
     "source={kind: archives, labels: beside, label_part: ''}",
@@ -203,7 +203,7 @@ def idle(*overrides, config=None):
                 (source, f"labels={{{written}}}"),
                 f"labels.{key} has no effect, since the source gives no labels: remove it",
             )
-            for source in UNLABELLED
+            for source in UNLABELED
             for key, written in (
                 ("classes", "classes: [a]"),
                 ("ids", "ids: integers"),

@@ -184,7 +184,7 @@ def test_analysis_needs_pixels_that_tensorflow_sees_and_a_split_to_learn_from(se
         make_settings(analyze=True, **settings)
 
 
-def test_images_stored_as_they_are_can_be_analysed_where_tensorflow_decodes_them():
+def test_images_stored_as_they_are_can_be_analyzed_where_tensorflow_decodes_them():
     images = ImageSettings(reencode="never", formats=("PNG", "JPEG"))
     assert make_settings(analyze=True, images=images).images.moments
 
@@ -350,7 +350,7 @@ def test_the_recipe_and_the_text_hold_the_settings_as_they_are_written():
 
 
 def test_a_function_has_the_digest_of_its_code_in_the_recipe():
-    settings = make_settings(features={"colour": FeatureFunction(function="mean_std")})
+    settings = make_settings(features={"color": FeatureFunction(function="mean_std")})
     recipe = make_recipe(settings)
-    assert recipe.values["features"] == {"colour": {"function": "mean_std"}}
-    assert recipe.values["functions"] == {"colour": ""}
+    assert recipe.values["features"] == {"color": {"function": "mean_std"}}
+    assert recipe.values["functions"] == {"color": ""}

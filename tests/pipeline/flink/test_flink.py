@@ -261,7 +261,7 @@ def test_ctrl_c_cancels_the_job(
     again = "run the same command again to continue from its finished shards"
     assert (
         json.loads(stdout)["sentence"]
-        == f"interrupted: the job on FlinkRunner was cancelled; {again}"
+        == f"interrupted: the job on FlinkRunner was canceled; {again}"
     )
     assert "Traceback" not in stderr
     wait_until(lambda: newest_job()["state"] == "CANCELED", 60)

@@ -18,7 +18,7 @@ def pillow_warnings_stay_ignored() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def photo() -> Image.Image:
-    """A smooth colour picture, 96 wide and 64 high."""
+    """A smooth color picture, 96 wide and 64 high."""
     y, x = np.mgrid[0:64, 0:96]
     channels = [
         128 + 100 * np.sin(x / 17),

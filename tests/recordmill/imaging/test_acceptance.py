@@ -19,7 +19,7 @@ from recordmill.schemas.settings.images import ImageSettings
 
 
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM"])
-def test_what_pillow_writes_is_recognised(photo, save, file_format):
+def test_what_pillow_writes_is_recognized(photo, save, file_format):
     assert sniff(save(photo, file_format)) == file_format
 
 
@@ -154,10 +154,10 @@ def chunk(kind, body=b""):
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
-def header(width=8, height=8, depth=8, colour=0, compression=0, filtering=0, interlace=0):
+def header(width=8, height=8, depth=8, color=0, compression=0, filtering=0, interlace=0):
     return chunk(
         b"IHDR",
-        struct.pack(">IIBBBBB", width, height, depth, colour, compression, filtering, interlace),
+        struct.pack(">IIBBBBB", width, height, depth, color, compression, filtering, interlace),
     )
 
 
@@ -209,7 +209,7 @@ def test_sound(chunks):
         (header(height=9), PIXELS, END),
         (header(height=7), PIXELS, END),
         (header(width=9), PIXELS, END),
-        (header(colour=1), PIXELS, END),
+        (header(color=1), PIXELS, END),
         (header(compression=1), PIXELS, END),
         (header(filtering=1), PIXELS, END),
         (header(interlace=2), PIXELS, END),
@@ -234,8 +234,8 @@ def test_interlaced_rows_are_those_of_seven_pictures(size, bits):
     width, height = size
     parts = [np.zeros((height, width))[part].shape for part in passes]
     rows = b"".join(bytes(1 + -(-across * bits // 8)) * down for down, across in parts if across)
-    colour, depth = {1: (0, 1), 4: (0, 4), 24: (2, 8)}[bits]
-    top = header(width, height, depth, colour, interlace=1)
+    color, depth = {1: (0, 1), 4: (0, 4), 24: (2, 8)}[bits]
+    top = header(width, height, depth, color, interlace=1)
     assert is_sound(top, chunk(b"IDAT", zlib.compress(rows)), END)
     assert not is_sound(top, chunk(b"IDAT", zlib.compress(rows[1:])), END)
 

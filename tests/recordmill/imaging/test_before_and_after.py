@@ -21,8 +21,8 @@ def drawn(data, **settings):
     return [Image.open(io.BytesIO(picture)) for picture in pictures]
 
 
-def near(pixel, colour):
-    return all(abs(a - b) <= 12 for a, b in zip(pixel, colour, strict=True))
+def near(pixel, color):
+    return all(abs(a - b) <= 12 for a, b in zip(pixel, color, strict=True))
 
 
 def test_a_rotated_image_is_shown_whole_before_and_after():

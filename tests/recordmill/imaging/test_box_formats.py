@@ -192,7 +192,7 @@ def test_a_heic_is_turned_once_and_flattened(heif, photo, save, orientation):
         assert np.abs(pixels_of(image.encoded) - pixels_of(turned.encoded)).mean() < 3
 
 
-def test_heic_keeps_its_colours(heif, photo):
+def test_heic_keeps_its_colors(heif, photo):
     stream = io.BytesIO()
     heif.from_pillow(photo).save(stream, quality=-1)
     image = prepare_image(stream.getvalue(), replace(ALL, store="png"))

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.imaging.colour import is_deep, reduce_depth
+from recordmill.imaging.color import is_deep, reduce_depth
 
 
 @pytest.mark.parametrize(
@@ -42,10 +42,10 @@ def test_eight_bits_are_not_deep(mode):
     assert not is_deep(mode)
 
 
-def test_a_signalling_nan_is_one_like_any_other():
-    signalling = np.array([0x7FA00000, 0, 0x43480000], dtype=np.uint32).view(
+def test_a_signaling_nan_is_one_like_any_other():
+    signaling = np.array([0x7FA00000, 0, 0x43480000], dtype=np.uint32).view(
         np.float32
     )  # NaN, 0, 200
-    assert np.asarray(
-        reduce_depth(Image.frombytes("F", (3, 1), signalling.tobytes()))
-    ).tolist() == [[0, 0, 200]]
+    assert np.asarray(reduce_depth(Image.frombytes("F", (3, 1), signaling.tobytes()))).tolist() == [
+        [0, 0, 200]
+    ]

@@ -15,7 +15,7 @@ def raster(cells):
     return np.repeat(np.repeat(np.array(cells, np.uint8), 2, 0), 2, 1)[..., None]
 
 
-def test_a_bit_says_that_a_cell_is_darker_than_its_right_neighbour():
+def test_a_bit_says_that_a_cell_is_darker_than_its_right_neighbor():
     rising, falling, flat = range(10, 100, 10), range(90, 0, -10), [7] * 9
     assert difference_hash(raster([rising] * 8)) == 2**64 - 1
     assert difference_hash(raster([falling] * 8)) == 0
@@ -24,14 +24,14 @@ def test_a_bit_says_that_a_cell_is_darker_than_its_right_neighbour():
     assert difference_hash(raster([first, *[flat] * 6, last])) == 1 << 63 | 1
 
 
-def test_colour_counts_by_its_brightness():
+def test_color_counts_by_its_brightness():
     gray = raster([range(0, 90, 10)] * 8)
-    coloured = np.concatenate([gray, gray, gray, np.full_like(gray, 255)], axis=2)
-    assert difference_hash(coloured) == difference_hash(gray) == 2**64 - 1
-    coloured[..., 3] = np.random.default_rng(0).integers(
-        0, 256, coloured.shape[:2]
+    colored = np.concatenate([gray, gray, gray, np.full_like(gray, 255)], axis=2)
+    assert difference_hash(colored) == difference_hash(gray) == 2**64 - 1
+    colored[..., 3] = np.random.default_rng(0).integers(
+        0, 256, colored.shape[:2]
     )  # a byte without meaning
-    assert difference_hash(coloured) == 2**64 - 1
+    assert difference_hash(colored) == 2**64 - 1
 
 
 @pytest.mark.parametrize(

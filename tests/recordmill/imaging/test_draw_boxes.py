@@ -16,8 +16,8 @@ def drawn(boxes, mode="RGB", size=(101, 51)):
     return Image.open(io.BytesIO(draw_boxes(stream.getvalue(), boxes)))
 
 
-def near(pixel, colour):
-    return all(abs(a - b) < 75 for a, b in zip(pixel, colour, strict=True))
+def near(pixel, color):
+    return all(abs(a - b) < 75 for a, b in zip(pixel, color, strict=True))
 
 
 @pytest.mark.parametrize("mode", ["RGB", "L"])

@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from recordmill.imaging.colour import apply_profile, judge_profile, to_gray_or_srgb
+from recordmill.imaging.color import apply_profile, judge_profile, to_gray_or_srgb
 
 SRGB = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
 # Red and green change places in the tag table.
@@ -29,7 +29,7 @@ def test_verdicts(profile, mode, verdict):
     assert judge_profile(profile, mode)[0] == verdict
 
 
-def test_colours_follow_the_profile():
+def test_colors_follow_the_profile():
     converted, changes = apply_profile(Image.new("RGB", (2, 1), (255, 0, 0)), SWAPPED)
     assert changes == {"icc_converted"}
     assert (

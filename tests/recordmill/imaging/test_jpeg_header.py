@@ -54,14 +54,14 @@ def test_cmyk_is_not_widely_readable(photo, save):
         ((0x22, 0x11, 0x11), "4:2:0", "4:2:0"),
         ((0x12, 0x11, 0x11), "4:4:0", "4:2:2"),
         ((0x41, 0x11, 0x11), "4:1:1", "4:2:0"),
-        ((0x22, 0x21, 0x11), "4:4:4", "4:4:4"),  # the two colours differ
-        ((0x11, 0x22, 0x22), "4:4:4", "4:4:4"),  # more colour than brightness
+        ((0x22, 0x21, 0x11), "4:4:4", "4:4:4"),  # the two colors differ
+        ((0x11, 0x22, 0x22), "4:4:4", "4:4:4"),  # more color than brightness
         ((0x22, 0x00, 0x00), "4:4:4", "4:4:4"),  # nonsense, which the decoder refuses
         ((0x11,), "4:2:0", "4:2:0"),  # gray
         ((0x22, 0x11, 0x11, 0x22), "4:2:0", "4:2:0"),
     ],
 )
-def test_how_colours_are_sampled(factors, upright, turned):
+def test_how_colors_are_sampled(factors, upright, turned):
     components = b"".join(bytes([number, factor, 0]) for number, factor in enumerate(factors))
     header = read_jpeg_header(
         b"\xff\xd8" + segment(0xC0, struct.pack(">BHHB", 8, 5, 7, len(factors)) + components) + SCAN

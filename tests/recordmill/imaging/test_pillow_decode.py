@@ -89,7 +89,7 @@ def test_channels_of_the_file(save, mode, channels):
 @pytest.mark.parametrize(
     ("mode", "key", "channels"), [("P", 0, 4), ("L", 0, 2), ("RGB", (0, 0, 0), 4)]
 )
-def test_a_transparent_colour_is_a_channel(save, mode, key, channels):
+def test_a_transparent_color_is_a_channel(save, mode, key, channels):
     assert (
         count_encoded_channels(
             open_image(save(Image.new(mode, (3, 3)), "PNG", transparency=key), "PNG")

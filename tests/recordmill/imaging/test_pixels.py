@@ -182,7 +182,7 @@ def test_a_png_that_all_readers_show_correctly_is_stored_unchanged(photo, save, 
     assert prepare_image(data, ImageSettings(store="jpeg")).format == "JPEG"
 
 
-def with_transparent_colour(photo, save):
+def with_transparent_color(photo, save):
     return save(photo, "PNG", transparency=(1, 2, 3))  # which no pixel has
 
 
@@ -195,7 +195,7 @@ def with_transparent_colour(photo, save):
         lambda photo, save: save(Image.fromarray(np.full((4, 4), 999, np.uint16)), "PNG"),
         lambda photo, save: save(photo, "PNG", icc_profile=SWAPPED),
         lambda photo, save: save(photo, "PNG", save_all=True, append_images=[photo.rotate(9)]),
-        with_transparent_colour,
+        with_transparent_color,
     ],
 )
 def test_a_png_that_readers_show_differently_is_reencoded(photo, save, make):

@@ -214,7 +214,7 @@ def test_gray_is_kept_or_expanded(photo, save):
 @pytest.mark.parametrize("file_format", ["GIF", "PNG", "WEBP", "TIFF"])
 def test_the_first_frame_is_taken(save, file_format):
     frames = [
-        Image.new("RGB", (16, 16), colour) for colour in [(200, 0, 0), (0, 200, 0), (0, 0, 200)]
+        Image.new("RGB", (16, 16), color) for color in [(200, 0, 0), (0, 200, 0), (0, 0, 200)]
     ]
     prepared = prepare_image(
         save(frames[0], file_format, save_all=True, append_images=frames[1:]), FAITHFUL

@@ -60,7 +60,7 @@ def test_pad_shows_all_on_the_background():
     assert [int(padded[30, x]) for x in (5, 30, 55)] == [10, 100, 200]
 
 
-def test_a_coloured_background_makes_gray_colour():
+def test_a_colored_background_makes_gray_color():
     padded = resize_image(STRIPES, (60, 60), Resize(exact=(60, 60), fit="pad"), (255, 0, 0))
     assert (padded.mode, padded.getpixel((0, 0))) == ("RGB", (255, 0, 0))
 

@@ -123,7 +123,7 @@ def test_the_thumbnail_in_jfif_is_removed_and_its_density_stays(plain):
     assert stripped[20:] == plain["baseline"][20:]
 
 
-def test_more_than_the_colour_transform_in_an_adobe_segment_is_removed(plain):
+def test_more_than_the_color_transform_in_an_adobe_segment_is_removed(plain):
     data = plain["cmyk"]
     at = data.index(b"\xff\xee")
     body = data[at + 4 : at + 16]
@@ -197,15 +197,15 @@ def test_a_chunk_of_a_png_is_found_and_removed(plain, kind, before, name):
     assert find_metadata(marked, "PNG") == ([name, "GPS position"] if name == "Exif" else [name])
 
 
-def test_the_colours_of_a_png_stay(plain):
+def test_the_colors_of_a_png_stay(plain):
     kinds = {b"gAMA": 4, b"cHRM": 32, b"sRGB": 1, b"sBIT": 3, b"cICP": 4, b"mDCV": 24, b"cLLI": 8}
     data = plain["png"]
-    coloured = (
+    colored = (
         data[:33]
         + b"".join(chunk(kind, bytes([1] * size)) for kind, size in kinds.items())
         + data[33:]
     )
-    assert strip_metadata(coloured, "PNG") is coloured
+    assert strip_metadata(colored, "PNG") is colored
 
 
 @pytest.mark.parametrize("kind", ["webp", "animation"])

@@ -109,7 +109,7 @@ def draw():
 
 @pytest.fixture(scope="session")
 def example():
-    """`example(key=value)`: a serialised Example; lists of bytes, ints or floats, or one of
+    """`example(key=value)`: a serialized Example; lists of bytes, ints or floats, or one of
     them."""
 
     def encode(features=None, **more) -> bytes:

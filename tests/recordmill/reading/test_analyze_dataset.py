@@ -53,7 +53,7 @@ def dataset(tmp_path_factory, convert_images, with_tensorflow):
 
 
 @pytest.fixture(scope="module")
-def analysed(dataset):
+def analyzed(dataset):
     """What the command said, and how it ended."""
     command = [sys.executable, "-m", "pipeline.analyze", str(dataset), "--size", "48x64"]
     ended = subprocess.run(
@@ -77,8 +77,8 @@ def note_of(dataset):
 
 
 @pytest.mark.slow
-def test_the_process_ends_well(analysed, dataset):
-    code, stdout, stderr = analysed
+def test_the_process_ends_well(analyzed, dataset):
+    code, stdout, stderr = analyzed
     assert code == 0, stderr
     line = json.loads(stdout)
     assert (line["status"], line["exit_code"], line["size"]) == ("analyzed", 0, [48, 64])
@@ -89,7 +89,7 @@ def test_the_process_ends_well(analysed, dataset):
 
 
 @pytest.mark.slow
-def test_mean_and_variance_are_numpys(analysed, dataset):
+def test_mean_and_variance_are_numpys(analyzed, dataset):
     pixels, sizes = zip(*stored_pixels(dataset, "train"), strict=True)
     everything, note = np.concatenate(pixels), note_of(dataset)
     assert (note["images"], note["pixels"]) == (len(sizes), len(everything))
@@ -105,7 +105,7 @@ def test_mean_and_variance_are_numpys(analysed, dataset):
 
 
 @pytest.mark.slow
-def test_the_note_says_what_it_was_learnt_from(analysed, dataset):
+def test_the_note_says_what_it_was_learned_from(analyzed, dataset):
     marker, note = read_marker(str(dataset)), note_of(dataset)
     assert (note["plan"], note["split"], note["size"]) == (marker.plan.id, "train", [48, 64])
     assert note["contents"] == contents_digest(marker, "train")
@@ -180,7 +180,7 @@ print(json.dumps({
 
 @pytest.mark.slow
 def test_a_network_is_trained_through_it_and_served_with_it(
-    analysed, dataset, run_python, tmp_path
+    analyzed, dataset, run_python, tmp_path
 ):
     ended = run_python(TRAIN_AND_SERVE, dataset, tmp_path / "served")
     assert ended.returncode == 0, ended.stderr[-3000:]
@@ -196,7 +196,7 @@ def test_a_network_is_trained_through_it_and_served_with_it(
 
 
 @pytest.mark.slow
-def test_what_fits_is_kept_and_tensorflow_stays_out(analysed, dataset, monkeypatch):
+def test_what_fits_is_kept_and_tensorflow_stays_out(analyzed, dataset, monkeypatch):
     monkeypatch.setattr(
         module, "_import_tensorflow", lambda: pytest.fail("TensorFlow is not needed")
     )
@@ -212,7 +212,7 @@ class Imported(Exception):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("split", "size"), [("test", None), (None, (48, 48))])
-def test_another_size_or_split_is_analysed_again(analysed, dataset, monkeypatch, split, size):
+def test_another_size_or_split_is_analyzed_again(analyzed, dataset, monkeypatch, split, size):
     def stop():
         raise Imported
 

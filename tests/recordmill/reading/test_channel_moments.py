@@ -31,7 +31,7 @@ def gradient(width, height, mode="RGB", turned=False):
 def dataset(tmp_path_factory, convert_images):
     root = tmp_path_factory.mktemp("rows")
     (root / "photos" / "cat").mkdir(parents=True)
-    (root / "photos" / "cat" / "colour.jpg").write_bytes(gradient(20, 12))
+    (root / "photos" / "cat" / "color.jpg").write_bytes(gradient(20, 12))
     (root / "photos" / "cat" / "gray.jpg").write_bytes(gradient(9, 7, "L"))
     (root / "photos" / "cat" / "turned.jpg").write_bytes(gradient(16, 10, turned=True))
     (root / "photos" / "cat" / "broken.jpg").write_bytes(gradient(9, 7)[:300])

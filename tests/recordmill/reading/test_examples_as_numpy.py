@@ -75,7 +75,7 @@ def test_bytes_keep_zeros_at_their_end_and_keys_without_a_value_are_empty(tmp_pa
     assert plain(found) == {"a": (object, [b"x\0\0", b"", b"\0"]), "b": (object, [])}
 
 
-def test_gzip_is_recognised_by_its_bytes_not_by_its_name(tmp_path):
+def test_gzip_is_recognized_by_its_bytes_not_by_its_name(tmp_path):
     records = [encode_example(OBSERVATION, {**ROW, "feature1": n}) for n in range(5)]
     packed = write(tmp_path / "packed.tfrecord", records, "gzip")
     misnamed = write(tmp_path / "plain.gz", records)

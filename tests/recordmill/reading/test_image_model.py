@@ -58,13 +58,13 @@ IMAGES = {
 }
 
 
-def normalised(encoded):
+def normalized(encoded):
     """What numpy makes of the pixels that Pillow decodes."""
     pixels = np.asarray(Image.open(io.BytesIO(encoded)).convert("RGB")).astype(np.float64)
     return (pixels - MEAN) / np.sqrt(VARIANCE)
 
 
-def test_images_of_the_models_size_are_normalised_and_otherwise_untouched(tf, load):
+def test_images_of_the_models_size_are_normalized_and_otherwise_untouched(tf, load):
     batch = list(IMAGES.values())
     given = load()(encoded=tf.constant(batch), label_text=tf.constant(["cat"] * len(batch)))[
         "image"
@@ -72,7 +72,7 @@ def test_images_of_the_models_size_are_normalised_and_otherwise_untouched(tf, lo
     assert given.dtype == np.float32
     assert given.shape == (len(batch), 30, 40, 3)
     for name, image, encoded in zip(IMAGES, given, batch, strict=True):
-        np.testing.assert_allclose(image, normalised(encoded), atol=2e-5, err_msg=name)
+        np.testing.assert_allclose(image, normalized(encoded), atol=2e-5, err_msg=name)
 
 
 def test_other_images_are_resized_with_antialiasing(tf, load):
@@ -81,9 +81,9 @@ def test_other_images_are_resized_with_antialiasing(tf, load):
         "image"
     ].numpy()
     for image, encoded in zip(given, batch, strict=True):
-        # Resizing after normalising is the same, but for rounding.
+        # Resizing after normalizing is the same, but for rounding.
         np.testing.assert_allclose(
-            image, tf.image.resize(normalised(encoded), (30, 40), antialias=True).numpy(), atol=1e-3
+            image, tf.image.resize(normalized(encoded), (30, 40), antialias=True).numpy(), atol=1e-3
         )
     even = Image.new("RGB", (90, 50), (200, 100, 50))
     stream = io.BytesIO()
@@ -92,7 +92,7 @@ def test_other_images_are_resized_with_antialiasing(tf, load):
         "image"
     ].numpy()
     np.testing.assert_allclose(
-        shown[0], np.broadcast_to(normalised(stream.getvalue())[0, 0], (30, 40, 3)), atol=1e-3
+        shown[0], np.broadcast_to(normalized(stream.getvalue())[0, 0], (30, 40, 3)), atol=1e-3
     )
 
 
@@ -155,4 +155,4 @@ def test_tensorflow_transforms_reader_takes_it(tf, tmp_path, run_python):
     assert ended.returncode == 0, ended.stderr[-2000:]
     label, shape, total = ended.stdout.replace("] ", "]|").strip().split("|")
     assert (label, shape) == ("[1]", "[1, 30, 40, 3]")
-    assert float(total) == pytest.approx(normalised(IMAGES["4:2:0"]).sum(), abs=0.1)
+    assert float(total) == pytest.approx(normalized(IMAGES["4:2:0"]).sum(), abs=0.1)

@@ -9,7 +9,7 @@ from recordmill.reading.analyze_dataset import RANK_ERROR, Sides, Statistics, co
 
 LOW = 2**31
 
-# Analyses each array of numbers of a file, in a process that may crash at its end.
+# Analyzes each array of numbers of a file, in a process that may crash at its end.
 ANALYZE = """
 import dataclasses, gc, json, sys
 import numpy as np
@@ -45,7 +45,7 @@ def draw_cases():
 
 
 @pytest.fixture(scope="module")
-def analysed(with_tensorflow, run_python, tmp_path_factory):
+def analyzed(with_tensorflow, run_python, tmp_path_factory):
     folder, cases = tmp_path_factory.mktemp("statistics"), draw_cases()
     np.savez(folder / "cases.npz", **cases)
     ended = run_python(ANALYZE, folder / "cases.npz", folder / "found.json")
@@ -55,19 +55,19 @@ def analysed(with_tensorflow, run_python, tmp_path_factory):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["many", "giant", "one"])
-def test_mean_and_variance_are_the_nearest_there_are(analysed, name):
-    numbers, found = analysed[0][name].tolist(), analysed[1][name]
+def test_mean_and_variance_are_the_nearest_there_are(analyzed, name):
+    numbers, found = analyzed[0][name].tolist(), analyzed[1][name]
     pixels = sum(row[0] * row[1] for row in numbers)
     assert (found["images"], found["pixels"]) == (len(numbers), pixels)
-    for colour in range(3):
-        total, squares = (sum(row[place + colour] for row in numbers) for place in (2, 5))
-        assert found["mean"][colour] == total / pixels
-        assert found["variance"][colour] == (squares * pixels - total**2) / pixels**2
+    for color in range(3):
+        total, squares = (sum(row[place + color] for row in numbers) for place in (2, 5))
+        assert found["mean"][color] == total / pixels
+        assert found["variance"][color] == (squares * pixels - total**2) / pixels**2
 
 
 @pytest.mark.slow
-def test_giant_sums_do_not_overflow_and_nothing_cancels(analysed):
-    numbers, found = analysed[0]["giant"], analysed[1]["giant"]
+def test_giant_sums_do_not_overflow_and_nothing_cancels(analyzed):
+    numbers, found = analyzed[0]["giant"], analyzed[1]["giant"]
     assert sum(map(int, numbers[:, 5])) > 2**63
     assert found["mean"][:2] == [255.0, 255.0]
     assert found["variance"][:2] == [0.0, 0.0]
@@ -78,8 +78,8 @@ def test_giant_sums_do_not_overflow_and_nothing_cancels(analysed):
     ("name", "column", "side"), [("many", 0, "height"), ("many", 1, "width"), ("one", 0, "height")]
 )
 @pytest.mark.slow
-def test_quantiles_are_within_the_rank_error(analysed, name, column, side):
-    values, found = np.sort(analysed[0][name][:, column]), analysed[1][name][side]
+def test_quantiles_are_within_the_rank_error(analyzed, name, column, side):
+    values, found = np.sort(analyzed[0][name][:, column]), analyzed[1][name][side]
     assert (found["least"], found["most"]) == (values[0], values[-1])
     assert len(found["quantiles"]) == 99
     for hundredth, quantile in enumerate(found["quantiles"], start=1):
@@ -92,9 +92,9 @@ def test_quantiles_are_within_the_rank_error(analysed, name, column, side):
 def findings(images):
     """What TensorFlow Transform would find in images of (pixels, sums, squares)."""
     totals = [sum(image[0] for image in images)]
-    totals += [sum(image[1][colour] for image in images) for colour in range(3)]
-    totals += [sum(image[2][colour] // LOW for image in images) for colour in range(3)]
-    totals += [sum(image[2][colour] % LOW for image in images) for colour in range(3)]
+    totals += [sum(image[1][color] for image in images) for color in range(3)]
+    totals += [sum(image[2][color] // LOW for image in images) for color in range(3)]
+    totals += [sum(image[2][color] % LOW for image in images) for color in range(3)]
     sides = np.array([1, 1])
     return {
         "totals": np.array(totals),

@@ -260,7 +260,7 @@ def test_files_are_closed(train):
     assert len(os.listdir("/proc/self/fd")) == before
 
 
-def test_a_store_is_asked_once_for_neighbours(train, monkeypatch):
+def test_a_store_is_asked_once_for_neighbors(train, monkeypatch):
     raw, expected = train
     asked = []
 

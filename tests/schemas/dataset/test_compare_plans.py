@@ -104,7 +104,7 @@ def test_a_setting_by_its_earlier_name_is_the_same_setting():
     ]
 
 
-def test_a_default_that_has_changed_is_no_difference_where_nobody_set_it(monkeypatch):
+def test_a_changed_default_makes_no_difference_where_it_was_not_set(monkeypatch):
     now = plan(images={"quality": 90, "store": "auto"})
     changed = ["images.quality: 95 -> 90", "plan_version: 2 -> 3"]
     assert list_differences(old_plan(), now) == changed

@@ -15,7 +15,7 @@ BASE = make_settings()
 KIND = {"source": {"kind": "class_folders"}}
 
 
-def test_settings_at_their_defaults_are_not_listed_but_for_the_kind_of_source():
+def test_of_settings_at_their_defaults_only_the_kind_of_source_is_listed():
     assert list_changed_settings(DatasetSettings(source=ClassFolders())) == KIND
 
 

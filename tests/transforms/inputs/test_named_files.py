@@ -41,12 +41,12 @@ def test_an_image_has_its_own_place_and_the_files_split(file):
     assert find_image(file, "./a//1.jpg").key == "photos/a/1.jpg"
 
 
-def test_its_key_is_in_nfc_however_it_is_spelt(file):
-    spelt = unicodedata.normalize("NFD", "é.jpg")
-    image = file.uri.replace("a/notes.xml", spelt)
+def test_its_key_is_in_nfc_however_it_is_spelled(file):
+    spelled = unicodedata.normalize("NFD", "é.jpg")
+    image = file.uri.replace("a/notes.xml", spelled)
     with open(image, "wb"):
         pass
-    ref = find_image(file, spelt)
+    ref = find_image(file, spelled)
     assert (ref.key, ref.uri, ref.status) == ("photos/é.jpg", image, "")
 
 
@@ -164,7 +164,7 @@ def test_a_key_keeps_the_name_of_its_input(key, path, other, expected):
     assert DataFile(path, ImageRef(key, f"gs://b/in/{path}")).root == "gs://b/in"
 
 
-def test_a_path_is_spelt_as_the_store_spells_it():
+def test_a_path_is_spelled_as_the_store_spells_it():
     folder = unicodedata.normalize("NFD", "é")
     assert DataFile("é/1.jpg", ImageRef("", f"/in/{folder}/1.jpg")).spelled == f"{folder}/1.jpg"
     assert (

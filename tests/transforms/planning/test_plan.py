@@ -334,7 +334,7 @@ def test_the_plan_id_changes_with_what_is_listed(refs):
     assert plan_of(refs).plan_id != plan_of().plan_id
 
 
-def test_a_dataset_with_moments_can_be_analysed_later_without_becoming_another():
+def test_a_dataset_with_moments_can_be_analyzed_later_without_becoming_another():
     with_moments = plan_of(settings=make_settings(images=ImageSettings(moments=True)))
     assert (
         plan_of(settings=make_settings(analyze=True)).plan_id

@@ -132,7 +132,7 @@ def test_of_two_plans_that_claim_at_once_at_most_one_finds_no_other(tmp_path):
 
 
 @pytest.fixture
-def neighbour():
+def neighbor():
     """Another process of this machine."""
     with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
         yield process
@@ -151,10 +151,10 @@ def leave_claim(output, plan, **claim):
     (output / f".staging-{plan}/claim.json").write_text(json.dumps(stated))
 
 
-def test_a_run_that_is_at_work_is_named(tmp_path, neighbour):
-    leave_claim(tmp_path, "aaa", process=neighbour.pid)
+def test_a_run_that_is_at_work_is_named(tmp_path, neighbor):
+    leave_claim(tmp_path, "aaa", process=neighbor.pid)
     assert find_busy(str(tmp_path), [".staging-absent", ".staging-aaa"]) == (
-        f"{tmp_path} is in use by another run (.staging-aaa, process {neighbour.pid} on "
+        f"{tmp_path} is in use by another run (.staging-aaa, process {neighbor.pid} on "
         f"{socket.gethostname()} since "
         "2026-03-04T02:15:00+00:00): wait for it, or choose another output; if that run has ended, "
         "use --discard or "
@@ -173,15 +173,15 @@ def test_a_run_on_another_machine_may_be_at_work(tmp_path):
     )
 
 
-def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbour):
+def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbor):
     leave_claim(tmp_path, "old")
-    leave_claim(tmp_path, "reborn", process=neighbour.pid, born="1")
+    leave_claim(tmp_path, "reborn", process=neighbor.pid, born="1")
     leave_claim(
         tmp_path, "mine", process=os.getpid(), born="1"
     )  # as in a container that was started anew
-    neighbour.stdin.close()
-    neighbour.wait()
-    leave_claim(tmp_path, "dead", process=neighbour.pid)
+    neighbor.stdin.close()
+    neighbor.wait()
+    leave_claim(tmp_path, "dead", process=neighbor.pid)
     (tmp_path / ".staging-cut").mkdir()
     (tmp_path / ".staging-cut/claim.json").write_bytes(b"")
     (tmp_path / ".staging-list").mkdir()

@@ -11,7 +11,7 @@ from recordmill.transforms.publishing.duplicates import (
     find_near_pairs,
 )
 
-CENTRES = st.integers(0, 2**64 - 1)
+CENTERS = st.integers(0, 2**64 - 1)
 FLIPS = st.lists(st.integers(0, 63), max_size=7)
 
 
@@ -26,13 +26,13 @@ def distances(hashes):
 
 
 @given(
-    st.lists(CENTRES, min_size=1, max_size=4),
+    st.lists(CENTERS, min_size=1, max_size=4),
     st.lists(st.tuples(st.integers(0, 3), FLIPS), max_size=25),
 )
-def test_all_near_pairs_are_found_and_no_others(centres, copies):
-    hashes = set(centres)
+def test_all_near_pairs_are_found_and_no_others(centers, copies):
+    hashes = set(centers)
     for number, flips in copies:
-        hashes.add(centres[number % len(centres)] ^ sum(1 << bit for bit in set(flips)))
+        hashes.add(centers[number % len(centers)] ^ sum(1 << bit for bit in set(flips)))
     hashes = np.array(sorted(hashes), np.uint64)
     pairs, complete = find_near_pairs(hashes)
     near = {pair: distance for pair, distance in distances(hashes).items() if distance <= MOST_BITS}
@@ -84,7 +84,7 @@ def test_blank_pages_and_plain_gradients_tell_nothing():
     assert are_distinctive(hashes).tolist() == [False, False, False, True, False, True]
 
 
-@given(st.lists(st.tuples(CENTRES, st.integers(0, 3)), max_size=30))
+@given(st.lists(st.tuples(CENTERS, st.integers(0, 3)), max_size=30))
 @example([(0, 1), (2**30 - 1, 0), (2**20 - 1, 0), (2**19 - 1, 1)])
 def test_the_closest_pair_apart_is_found(images):
     hashes = np.array([each for each, _ in images], np.uint64)

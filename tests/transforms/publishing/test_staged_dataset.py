@@ -206,7 +206,7 @@ def test_files_of_others_stay(tmp_path, tree):
 
 
 @pytest.mark.parametrize("fits", [False, True])
-def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits):
+def test_what_was_learned_from_the_old_dataset_goes_with_it(tmp_path, tree, fits):
     output = tmp_path / "out"
     arrange(output, "old")
     pending = json.loads((output / ".staging-new" / "recordmill.json").read_bytes())
@@ -221,8 +221,8 @@ def test_what_was_learnt_from_the_old_dataset_goes_with_it(tmp_path, tree, fits)
     note = {"split": "train", "size": [1, 1], "contents": contents}
     (output / "transform_fn" / "analysis.json").write_text(json.dumps(note))
     publish_staged(str(output), "new")
-    learnt = {name for name in tree(output) if name.startswith("transform_fn")}
-    assert learnt == (
+    learned = {name for name in tree(output) if name.startswith("transform_fn")}
+    assert learned == (
         {"transform_fn/saved_model.pb", "transform_fn/analysis.json"} if fits else set()
     )
 

@@ -24,9 +24,9 @@ IMAGES = st.tuples(st.integers(1, 30), st.integers(1, 30), st.sampled_from([1, 3
 
 @given(IMAGES)
 def test_mean_and_deviation_are_numpys(image):
-    colours = np.broadcast_to(image, (*image.shape[:2], 3)).reshape(-1, 3).astype(np.float64)
+    colors = np.broadcast_to(image, (*image.shape[:2], 3)).reshape(-1, 3).astype(np.float64)
     found = mean_std(image)
-    assert found == pytest.approx([*colours.mean(0), *colours.std(0)], abs=1e-4)
+    assert found == pytest.approx([*colors.mean(0), *colors.std(0)], abs=1e-4)
     assert [type(value) for value in found] == [float] * 6
 
 

@@ -25,14 +25,14 @@ from recordmill.schemas.settings.source import ListingSettings
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.transforms.inputs.archive_members import Limits, Member, bad_archive, list_members
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, feature_value
 
 
-def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recognised:
+def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recognized:
     source: dict[str, Any] = {"kind": "archives", "labels": "beside"}
     has_label, has_caption, has_json = map(inside.top.beside_images, (".cls", ".txt", ".json"))
     if not has_label:
@@ -51,14 +51,14 @@ def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recogn
             "images without labels"
         )
     settings = {"source": source, **splits, **ids}
-    return Recognised(
+    return Recognized(
         settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",)
     )
 
 
 def _as_folders(
     sketch: FolderSketch, names: list[str], inside: FolderSketch, is_wrapped: bool
-) -> Recognised:
+) -> Recognized:
     """Recognizes archives by the folders in the first of them.
 
     A folder around everything does not count.
@@ -69,7 +69,7 @@ def _as_folders(
         splits = given_splits("from_source", inside.split_folders)
         source |= {"class_from": "last_folder", "split": f"/{_any_of(splits)}/"}
         folders = ", ".join(inside.split_folders)
-        return Recognised({"source": source, **splits}, f"class folders below {folders} {where}")
+        return Recognized({"source": source, **splits}, f"class folders below {folders} {where}")
     what, needs = "class folders", ""
     splits = sketch.archive_splits if len(names) > 1 else {}
     if inside.top.images and not inside.top.folders:
@@ -87,7 +87,7 @@ def _as_folders(
     if splits:
         source["split"] = f"^[^/]*?{_any_of(splits)}"
         what = "archives for splits,"
-    return Recognised(
+    return Recognized(
         {"source": source, **splits},
         f"{what} {where}",
         needs=needs,
@@ -321,8 +321,8 @@ class Archives(Source):
         )
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises an input that consists of archives."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes an input that consists of archives."""
         seen = sketch.archives.items()
         archives = {
             name: inside for name, inside in seen if inside.names and not name.endswith(".npz")
@@ -342,7 +342,7 @@ class Archives(Source):
             needs = (
                 f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
             )
-            yield Recognised({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
+            yield Recognized({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
         elif inside.has_images:
             yield _as_folders(sketch, list(archives), inside, is_wrapped)
 

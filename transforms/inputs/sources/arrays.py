@@ -15,7 +15,7 @@ from recordmill.transforms.inputs.array_files import (
     place_of,
     read_stacked_image,
 )
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
 
@@ -62,15 +62,15 @@ class Arrays(ArraySource):
         self.classes()
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises arrays named `x_train`, `y_train` and so on."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes arrays named `x_train`, `y_train` and so on."""
         names = {name for inside in sketch.archives.values() for name in inside.top.ending(".npy")}
         found = {name.removesuffix(".npy") for name in names | set(sketch.top.ending(".npy"))}
         words = [word for word in ("train", "test") if {f"x_{word}", f"y_{word}"} <= found]
         if words:
             splits = given_splits("from_source", words)
             settings = {"source": {"kind": "arrays"}, **splits, "images": {"store": "png"}}
-            yield Recognised(settings, f"arrays such as x_{words[0]} and y_{words[0]}")
+            yield Recognized(settings, f"arrays such as x_{words[0]} and y_{words[0]}")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference per image, from the arrays' headers and labels."""

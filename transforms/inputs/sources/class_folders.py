@@ -11,7 +11,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
-    Recognised,
+    Recognized,
     given_splits,
     stems_of,
 )
@@ -42,7 +42,7 @@ _MASK = re.compile(
 _LOSSLESS = (".png", ".gif", ".bmp", ".tif")
 """The extensions of masks that have the name of their image, a JPEG."""
 
-_UNLABELLED = "add --set source.class_from=none to convert all images without labels"
+_UNLABELED = "add --set source.class_from=none to convert all images without labels"
 
 _CONVERT_FIRST = "export them as COCO, VOC, YOLO, or a CSV with a row for each image or box"
 
@@ -63,12 +63,12 @@ class ClassFolders(Source):
     labels_from_folders: ClassVar[bool] = True
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises class folders, also below split folders, and images without labels."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes class folders, also below split folders, and images without labels."""
         source: dict[str, Any] = {"kind": "class_folders"}
         splits = sketch.split_folders
         below = {each for folder in splits for each in sketch.at(folder).folders}
-        unlabelled = {
+        unlabeled = {
             "source": {**source, "class_from": "none"},
             **given_splits("from_folders", splits),
         }
@@ -79,22 +79,22 @@ class ClassFolders(Source):
                 f"class folders below {', '.join(splits)}",
                 given_splits("from_folders", splits),
             )
-            yield Recognised({"source": source, **settings}, why, needs=masks, needed_keys=keys)
+            yield Recognized({"source": source, **settings}, why, needs=masks, needed_keys=keys)
         elif splits and any(sketch.at(folder).images for folder in splits):
-            yield Recognised(
-                unlabelled, "images without labels in split folders", False, needs, keys
+            yield Recognized(
+                unlabeled, "images without labels in split folders", False, needs, keys
             )
-            yield Recognised(
+            yield Recognized(
                 {"source": source, "labels": {"classes": list(splits)}},
                 "class folders",
                 is_firm=False,
             )
         elif sketch.top.images and not sketch.image_folders:
-            yield Recognised(unlabelled, "images without labels", False, needs, keys)
+            yield Recognized(unlabeled, "images without labels", False, needs, keys)
         elif below:
-            needs = needs or f"{', '.join(sorted(below))} do not look like classes: {_UNLABELLED}"
-            yield Recognised(
-                unlabelled, "images without labels in split folders", False, needs, keys
+            needs = needs or f"{', '.join(sorted(below))} do not look like classes: {_UNLABELED}"
+            yield Recognized(
+                unlabeled, "images without labels in split folders", False, needs, keys
             )
         elif sketch.top.folders:
             yield _as_classes(sketch, source, masks)
@@ -102,10 +102,10 @@ class ClassFolders(Source):
     @property
     def remedies(self) -> Mapping[str, str]:
         """For images outside any folder."""
-        unlabelled = "--set source.class_from=none takes images without labels"
+        unlabeled = "--set source.class_from=none takes images without labels"
         in_names = "--config configs/filename_labels.yaml takes labels from names"
         return {
-            "no_class": f"images are expected in folders named after their class ({unlabelled}, "
+            "no_class": f"images are expected in folders named after their class ({unlabeled}, "
             f"{in_names})"
         }
 
@@ -153,7 +153,7 @@ def _find_unread_annotations(sketch: FolderSketch) -> str:
         if not path.endswith(".txt") or stems & stems_of(map(posixpath.basename, words)):
             return (
                 f"{path} is not understood and may hold annotations: {_CONVERT_FIRST}, or "
-                f"{_UNLABELLED}"
+                f"{_UNLABELED}"
             )
     return ""
 
@@ -193,7 +193,7 @@ def _find_mask(images: Sequence[str]) -> tuple[str, str, str] | None:
     return None
 
 
-def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> Recognised:
+def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> Recognized:
     """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
     others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
@@ -208,7 +208,7 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> 
             "source.class_from=first_folder"
         )
     is_firm = len(set(sketch.image_folders) - set(others)) > 1
-    return Recognised({"source": source}, why, is_firm, needs, ("source.class_from",))
+    return Recognized({"source": source}, why, is_firm, needs, ("source.class_from",))
 
 
 def folder_label(path: str, class_from: str) -> str:

@@ -18,7 +18,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, S
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
-    Recognised,
+    Recognized,
     given_splits,
     split_pattern,
 )
@@ -57,7 +57,7 @@ class Coco(AnnotationSource):
         check_template(self.images, "source.images", "split", "folder")
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
         """Recognizes annotations in JSON, in one folder or next to the images of each split."""
         found = {
             folder: files for folder in sketch.names if (files := _annotation_files(sketch, folder))
@@ -90,7 +90,7 @@ class Coco(AnnotationSource):
             "source.images=... (a folder)"
         )
         why = f"COCO's JSON files such as {paths[0]}"
-        yield Recognised(
+        yield Recognized(
             settings,
             why,
             needs="" if is_clear else ask,

@@ -10,11 +10,11 @@ import orjson
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
-_LABELLED = (
+_LABELED = (
     (r".*_(?P<label>-?[0-9]+)\.[^_]*", True),
     (r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*", False),
 )
@@ -48,17 +48,17 @@ class FilenameLabels(Source):
         )
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises images in one folder whose names give several images one label."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes images in one folder whose names give several images one label."""
         images = sketch.top.images
-        for pattern, ids in _LABELLED:
+        for pattern, ids in _LABELED:
             matches = [re.fullmatch(pattern, name) for name in images]
             labels = {match["label"] for match in matches if match}
             if images and all(matches) and 1 < len(labels) <= len(images) / 2:
                 given = {} if pattern == cls().pattern else {"pattern": pattern}
                 settings: dict[str, Any] = {"source": {"kind": "filename_labels", **given}}
                 why = f"labels such as {min(labels)} in the images' names"
-                yield Recognised(
+                yield Recognized(
                     {**settings, **({"labels": {"ids": "integers"}} if ids else {})},
                     why,
                     is_firm=False,

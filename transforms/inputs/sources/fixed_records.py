@@ -20,7 +20,7 @@ from recordmill.transforms.inputs.class_names import (
     number_classes,
     read_class_names,
 )
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
 
@@ -135,8 +135,8 @@ class FixedRecords(ArraySource):
         return self._with_preset()
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises CIFAR's binary files."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes CIFAR's binary files."""
         for preset, title in (("cifar10", "CIFAR-10"), ("cifar100", "CIFAR-100")):
             files = PRESETS[preset]["data"].items()
             words = [
@@ -151,7 +151,7 @@ class FixedRecords(ArraySource):
                     **given_splits("from_source", words),
                     "images": {"store": "raw"},
                 }
-                yield Recognised(
+                yield Recognized(
                     {**settings, "convention": "raw_pixels"}, f"the binary files of {title}"
                 )
 

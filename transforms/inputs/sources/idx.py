@@ -14,7 +14,7 @@ from recordmill.transforms.inputs.array_files import (
     place_of,
     read_stacked_image,
 )
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import ArraySource
@@ -49,8 +49,8 @@ class Idx(ArraySource):
         return compile_pattern(self.images, "source.images")
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises files named like MNIST's."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes files named like MNIST's."""
         matches = [cls()._compiled().fullmatch(name) for name in sketch.top.files]
         words = [match["split"] for match in matches if match]
         if not words:
@@ -59,7 +59,7 @@ class Idx(ArraySource):
         has_labels = any(re.search("idx1|-labels", name) for name in sketch.top.files)
         source = {"kind": "idx", **({} if has_labels else {"labels": ""})}
         settings = {"source": source, **given_splits("from_source", words, {"t10k": "test"})}
-        yield Recognised(
+        yield Recognized(
             {**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(words)}"
         )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.known_tables import column_names
@@ -49,8 +49,8 @@ class ImageFolder(Source):
         self._manifest()
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises files named `metadata.csv` and so on."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes files named `metadata.csv` and so on."""
         tables = [path for path in sketch.heads if posixpath.basename(path) in cls.files]
         if not tables:
             return
@@ -64,7 +64,7 @@ class ImageFolder(Source):
         }
         given = sketch.splits_by_folder(folders)
         boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
-        yield Recognised(
+        yield Recognized(
             {"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {tables[0]}"
         )
 

@@ -15,7 +15,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
     FolderSketch,
-    Recognised,
+    Recognized,
     given_splits,
 )
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
@@ -52,7 +52,7 @@ class Shape(BaseModel):
         if self.shape_type == "circle":
             if len(self.points) != 2:
                 raise bad_annotations(
-                    f"a circle has {len(self.points)} points, not its centre and one on its rim"
+                    f"a circle has {len(self.points)} points, not its center and one on its rim"
                 )
             (x, y), rim = self.points
             radius = math.dist((x, y), rim)
@@ -98,8 +98,8 @@ class LabelMe(AnnotationSource):
     files: ClassVar[tuple[str, ...]] = ("*.[jJ][sS][oO][nN]",)
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises JSON files with shapes, next to images or in folders of their own."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes JSON files with shapes, next to images or in folders of their own."""
         found = [
             folder
             for folder in sketch.names
@@ -116,7 +116,7 @@ class LabelMe(AnnotationSource):
                 if sketch.splits_by_folder(folders)
                 else {}
             )
-            yield Recognised(
+            yield Recognized(
                 {**settings, **splits}, f"LabelMe's JSON files in {folders[0] or 'the input'}"
             )
 

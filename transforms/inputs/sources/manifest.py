@@ -21,12 +21,12 @@ from recordmill.schemas.image_ref import (
     boxes_of,
 )
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.named_files import key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
-from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognise_tables
+from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognize_tables
 from recordmill.transforms.inputs.tables.manifest_columns import (
     CellReader,
     Columns,
@@ -251,9 +251,9 @@ class Manifest(TableFormat, Source):
         return (*TABLE_FILES, *LIST_FILES) if self.split else TABLE_FILES
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises tables with a column that names images or contains them."""
-        return recognise_tables(sketch)
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes tables with a column that names images or contains them."""
+        return recognize_tables(sketch)
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations that have a column; with a preset, there may be either."""

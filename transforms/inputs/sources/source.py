@@ -12,7 +12,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.class_names import number_classes
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 
 
 class Source(SourceSettings, Protocol):
@@ -23,7 +23,7 @@ class Source(SourceSettings, Protocol):
     """
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterable[Recognised]:
+    def recognize(cls, sketch: FolderSketch) -> Iterable[Recognized]:
         """Yields settings under which this source could read an input without a configuration.
 
         If there are several, the user must choose. No file is read: the sketch holds all that may

@@ -30,7 +30,7 @@ from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
 from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 from recordmill.transforms.inputs.class_names import ClassNamesError, LabelFiles
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognised, given_splits
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import compile_globs, compile_pattern, find_split_word
 from recordmill.transforms.inputs.sources.source import Source
@@ -46,7 +46,7 @@ bad_example = partial(Rejected, "read", "bad_example")
 
 
 def parse_entries(record: bytes) -> Mapping[str, Any]:
-    """Parses a serialised Example into its protobuf features, by key.
+    """Parses a serialized Example into its protobuf features, by key.
 
     Raises:
         Rejected: it is not an Example, or an empty one.
@@ -394,8 +394,8 @@ class Tfrecords(Source):
         return None if self.convention == "auto" else load_convention(self.convention)
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises files named like TFRecords in an input without images."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes files named like TFRecords in an input without images."""
         patterns = compile_globs(cls.files)
         names = [
             name
@@ -411,7 +411,7 @@ class Tfrecords(Source):
                 **given_splits("from_source", words),
                 "images": images,
             }
-            yield Recognised(settings, f"TFRecord files such as {min(names)}")
+            yield Recognized(settings, f"TFRecord files such as {min(names)}")
 
     def classes(self) -> Mapping[str, int]:
         """The classes in `class_names`."""

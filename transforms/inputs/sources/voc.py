@@ -21,7 +21,7 @@ from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
     FolderSketch,
-    Recognised,
+    Recognized,
     split_of,
     stems_of,
 )
@@ -58,7 +58,7 @@ class Voc(AnnotationSource):
     sets: str = ""
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
         """Recognizes XML files of annotations next to images, or in a folder next to theirs."""
         heads = {
             folder: sketch.first_head(folder, ".xml", sign=b"<annotation")
@@ -91,7 +91,7 @@ class Voc(AnnotationSource):
             example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
             where = "next to images" if images == "{folder}" else f"with images in {images}"
             settings = {"source": source, **settings, "convention": "tf_object_detection"}
-            yield Recognised(settings, f"Pascal VOC's XML files {where}, such as {example}")
+            yield Recognized(settings, f"Pascal VOC's XML files {where}, such as {example}")
 
     def __post_init__(self) -> None:
         """Raises ValueError if the template of the image folder is invalid."""

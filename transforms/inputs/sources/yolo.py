@@ -21,7 +21,7 @@ from recordmill.transforms.inputs.class_names import number_classes, split_names
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_PATTERNS,
     FolderSketch,
-    Recognised,
+    Recognized,
     given_splits,
     split_of,
 )
@@ -46,7 +46,7 @@ _SPLITS = re.compile(rb"^(?:train|val|test) *:", re.MULTILINE)
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 _KEY_POINTS = re.compile(r"^kpt_shape *:[\s\[-]*([0-9]+)[\s,-]+([0-9]+)", re.MULTILINE)
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
-_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labelled, hidden, visible
+_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labeled, hidden, visible
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class Yolo(AnnotationSource):
         other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` uses the box
             around them, `drop` leaves them out, `reject` rejects the image.
         lines: what the numbers after a class are. `auto`: four are a box, which a confidence may
-            follow; key points are recognised by their flags; pairs are a polygon. `boxes`: the
+            follow; key points are recognized by their flags; pairs are a polygon. `boxes`: the
             first four are a box, and the rest is ignored.
         kpt_shape: as in data.yaml, the number of key points and of numbers for each, such as
             `[17, 3]`: a line is a box, which a confidence or these key points may follow; others
@@ -97,12 +97,12 @@ class Yolo(AnnotationSource):
         return "images/", "/classes.txt", *(f"/*{ending}" for ending in _YAML)
 
     @classmethod
-    def recognise(cls, sketch: FolderSketch) -> Iterator[Recognised]:
-        """Recognises folders `images` and `labels`, or text files with boxes next to images."""
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes folders `images` and `labels`, or text files with boxes next to images."""
         lists = [
             name for name in sketch.top.ending(".txt") if split_of(posixpath.splitext(name)[0])
         ]
-        for source, words, why in _recognise_places(sketch):
+        for source, words, why in _recognize_places(sketch):
             files = {
                 name
                 for folder, each in sketch.names.items()
@@ -141,7 +141,7 @@ class Yolo(AnnotationSource):
                     "--set 'splits.from_source={FOLDER: SPLIT, ...}', or splits.fractions to "
                     "split otherwise"
                 )
-            yield Recognised(settings, why, needs=needs, needed_keys=(key,))
+            yield Recognized(settings, why, needs=needs, needed_keys=(key,))
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image with its boxes, or the named classes."""
@@ -276,7 +276,7 @@ def _word_around_images(path: str) -> str:
     return below.partition("/")[0] if "/" in below else above.rpartition("/")[2]
 
 
-def _recognise_places(
+def _recognize_places(
     sketch: FolderSketch,
 ) -> Iterator[tuple[dict[str, str], Collection[str], str]]:
     """Source settings, split words and a reason for each place where text files with boxes are."""

@@ -16,7 +16,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
     USUAL_WORDS,
     FolderSketch,
-    Recognised,
+    Recognized,
     begins_with_split,
     given_splits,
     split_pattern,
@@ -216,8 +216,8 @@ class FoundColumns:
         return self.has_boxes or "label" in self.columns
 
 
-def recognise_tables(sketch: FolderSketch) -> Iterator[Recognised]:
-    """Recognises tables with a column that names images or contains them."""
+def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
+    """Recognizes tables with a column that names images or contains them."""
     tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
     tables = [
         path
@@ -227,10 +227,10 @@ def recognise_tables(sketch: FolderSketch) -> Iterator[Recognised]:
     found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
     found = {path: columns for path, columns in found.items() if columns.has_classes} or found
     if found:
-        yield _as_recognised(found, sketch)
+        yield _as_recognized(found, sketch)
 
 
-def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognised:
+def _as_recognized(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognized:
     """The settings for tables whose columns were found."""
     path, first = next(iter(found.items()))
     source = first.source
@@ -275,7 +275,7 @@ def _as_recognised(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     why = f"a table of images, {path}" + (
         f" (left out: {shown})" if shown and first.has_classes else ""
     )
-    return Recognised(settings, why, needs=needs, needed_keys=(key,) if key else ())
+    return Recognized(settings, why, needs=needs, needed_keys=(key,) if key else ())
 
 
 def _endings_of(path: str, uri: str, sketch: FolderSketch) -> list[str]:

@@ -192,7 +192,7 @@ _COLUMNS = {
 
 
 def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
-    """Makes `croissant.json`, for any dataset: the Croissant format of MLCommons, for catalogues.
+    """Makes `croissant.json`, for any dataset: the Croissant format of MLCommons, for catalogs.
 
     Readers of Croissant (mlcommons.org/croissant/1.0) cannot open TFRecords, but they can read
     sidecars. These give one record set per split: each image, and its place in which file.

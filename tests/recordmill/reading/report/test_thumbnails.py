@@ -72,7 +72,7 @@ def test_of_very_many_classes_with_boxes_some_are_shown():
     assert (len(chosen), set(chosen.values())) == (MOST_CLASSES, {1})
 
 
-def test_unlabelled_images_are_a_class_of_their_own():
+def test_unlabeled_images_are_a_class_of_their_own():
     assert choose_samples({"": 4, "cat": 9}) == {"cat": 24, "": 24}
     assert choose_samples({}) == {}
 
@@ -115,23 +115,23 @@ def shown(uri):
 
 @pytest.mark.parametrize("compression", ["none", "gzip"])
 def test_each_record_gives_its_own_small_picture(shard, draw_file, compression):
-    colours = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (120, 120, 120)]
+    colors = [(200, 0, 0), (0, 200, 0), (0, 0, 200), (120, 120, 120)]
     files = [
-        draw_file(colour, kind)
-        for colour, kind in zip(colours, ("JPEG", "PNG", "JPEG", "WEBP"), strict=True)
+        draw_file(color, kind)
+        for color, kind in zip(colors, ("JPEG", "PNG", "JPEG", "WEBP"), strict=True)
     ]
     uris = thumbnails_of(shard(files, compression)[::-1], compression=compression)
-    for uri, colour in zip(uris, colours[::-1], strict=True):
+    for uri, color in zip(uris, colors[::-1], strict=True):
         picture = shown(uri)
         assert picture.size == (SIDE, SIDE // 2)
-        assert all(abs(a - b) <= 4 for a, b in zip(picture.getpixel((20, 20)), colour, strict=True))
+        assert all(abs(a - b) <= 4 for a, b in zip(picture.getpixel((20, 20)), color, strict=True))
 
 
 @pytest.fixture
 def draw_file():
-    def draw(colour, kind="JPEG"):
+    def draw(color, kind="JPEG"):
         stream = io.BytesIO()
-        Image.new("RGB", (400, 200), colour).save(stream, kind)
+        Image.new("RGB", (400, 200), color).save(stream, kind)
         return stream.getvalue()
 
     return draw
@@ -152,16 +152,15 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
     )
 
 
-@pytest.mark.parametrize(("channels", "colour"), [(1, (90, 90, 90)), (3, (10, 90, 200))])
-def test_raw_pixels_are_shown_by_their_shape(shard, channels, colour):
-    pixels = bytes(colour[:channels]) * (20 * 30)
+@pytest.mark.parametrize(("channels", "color"), [(1, (90, 90, 90)), (3, (10, 90, 200))])
+def test_raw_pixels_are_shown_by_their_shape(shard, channels, color):
+    pixels = bytes(color[:channels]) * (20 * 30)
     ((where, row),) = shard([pixels])
     (uri,) = thumbnails_of([(where, replace(row, height=20, width=30, channels=channels))])
     picture = shown(uri)
     assert picture.size == (30, 20)
     assert all(
-        abs(a - b) <= 4
-        for a, b in zip(picture.convert("RGB").getpixel((5, 5)), colour, strict=True)
+        abs(a - b) <= 4 for a, b in zip(picture.convert("RGB").getpixel((5, 5)), color, strict=True)
     )
 
 

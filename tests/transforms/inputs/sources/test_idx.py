@@ -86,7 +86,7 @@ def test_images_and_labels_in_their_order_plain_or_gzipped(refer, images_end, la
         np.uint8, st.tuples(st.integers(1, 4), st.integers(1, 4), st.integers(1, 4), st.just(3))
     )
 )
-def test_colours_are_a_fourth_dimension(tmp_path_factory, images):
+def test_colors_are_a_fourth_dimension(tmp_path_factory, images):
     path = tmp_path_factory.mktemp("idx") / "all-images-idx4-ubyte"
     path.write_bytes(idx(images))
     source = Idx(labels="")

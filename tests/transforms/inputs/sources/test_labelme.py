@@ -245,18 +245,18 @@ def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
 
 
 def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
-    spelt = unicodedata.normalize("NFD", "é")
+    spelled = unicodedata.normalize("NFD", "é")
     for name, data in (
         ("x.json", json.dumps(annotation(imagePath="x.jpg")).encode()),
         ("x.jpg", b"jpeg"),
     ):
-        (tmp_path / spelt).mkdir(exist_ok=True)
-        (tmp_path / spelt / name).write_bytes(data)
+        (tmp_path / spelled).mkdir(exist_ok=True)
+        (tmp_path / spelled / name).write_bytes(data)
     file = ImageRef(
-        "é/x.json", str(tmp_path / spelt / "x.json"), 7, "1", spelling=f"{spelt}/x.json"
+        "é/x.json", str(tmp_path / spelled / "x.json"), 7, "1", spelling=f"{spelled}/x.json"
     )
     (ref,) = list_file(LabelMe(), "é/x.json", file)
-    assert (ref.key, ref.uri, ref.status) == ("é/x.jpg", str(tmp_path / spelt / "x.jpg"), "")
+    assert (ref.key, ref.uri, ref.status) == ("é/x.jpg", str(tmp_path / spelled / "x.jpg"), "")
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
         ),
         (
             annotation(shape(points=[(1, 2)], kind="circle")),
-            "a circle has 1 points, not its centre and one on its rim",
+            "a circle has 1 points, not its center and one on its rim",
         ),
         (annotation(imageWidth="40"), "imageWidth: Input should be a valid integer"),
         (annotation(imageHeight=-1), "imageHeight: Input should be greater than 0"),

@@ -93,7 +93,7 @@ def test_a_record_is_the_byte_range_of_its_data(refer):
     )
 
 
-def test_a_gzip_file_is_recognised_by_its_bytes(refer):
+def test_a_gzip_file_is_recognized_by_its_bytes(refer):
     records = [encode("keras", label=number) for number in range(3)]
     _file, (*refs, _) = refer(gzip.compress(b"".join(map(frame, records))))
     assert [(ref.packing, ref.length) for ref in refs] == [
@@ -386,7 +386,7 @@ def test_boxes_may_come_where_there_are_images():
 
 @pytest.fixture
 def make_example():
-    """A serialised Example of values: bytes, an int or a float, or a list of them."""
+    """A serialized Example of values: bytes, an int or a float, or a list of them."""
 
     def make(values):
         example = Example()

@@ -113,16 +113,19 @@ def test_images_may_be_next_to_their_files(tmp_path):
 
 
 def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
-    spelt = unicodedata.normalize("NFD", "é")
+    spelled = unicodedata.normalize("NFD", "é")
     for name, data in (
         ("Annotations/1.xml", annotation(OBJECT).encode()),
         ("JPEGImages/1.jpg", b"jpeg"),
     ):
-        (tmp_path / spelt / name).parent.mkdir(parents=True)
-        (tmp_path / spelt / name).write_bytes(data)
-    uri = str(tmp_path / spelt / "Annotations/1.xml")
+        (tmp_path / spelled / name).parent.mkdir(parents=True)
+        (tmp_path / spelled / name).write_bytes(data)
+    uri = str(tmp_path / spelled / "Annotations/1.xml")
     _, ref = list_file(Voc(), "é/Annotations/1.xml", ImageRef("é/Annotations/1.xml", uri))
-    assert (ref.key, ref.uri) == ("é/JPEGImages/1.jpg", str(tmp_path / spelt / "JPEGImages/1.jpg"))
+    assert (ref.key, ref.uri) == (
+        "é/JPEGImages/1.jpg",
+        str(tmp_path / spelled / "JPEGImages/1.jpg"),
+    )
 
 
 def test_it_gives_boxes():

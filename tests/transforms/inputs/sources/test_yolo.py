@@ -36,11 +36,11 @@ def test_boxes_come_from_the_file_below_labels(tmp_path, path, word):
 
 
 @pytest.mark.parametrize("below", ["", "train/"])
-def test_names_are_those_of_the_store_however_they_are_spelt(tmp_path, below):
-    spelt = unicodedata.normalize("NFD", "é")
+def test_names_are_those_of_the_store_however_they_are_spelled(tmp_path, below):
+    spelled = unicodedata.normalize("NFD", "é")
     for name, text in (
-        (f"{spelt}/images/{spelt}.jpg", "image"),
-        (f"{spelt}/labels/{spelt}.txt", "1 0.5 0.25 0.5 0.5"),
+        (f"{spelled}/images/{spelled}.jpg", "image"),
+        (f"{spelled}/labels/{spelled}.txt", "1 0.5 0.25 0.5 0.5"),
     ):
         (tmp_path / below / name).parent.mkdir(parents=True)
         (tmp_path / below / name).write_text(text, encoding="utf-8")

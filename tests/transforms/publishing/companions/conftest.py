@@ -55,14 +55,14 @@ def converted(name: str, label: str | None, ids: dict[str, int], size: int) -> C
 
 @pytest.fixture
 def stage(tmp_path):
-    """`stage(settings, labels, unlabelled=True)`: the dataset with these settings; the emu may have
+    """`stage(settings, labels, unlabeled=True)`: the dataset with these settings; the emu may have
     no label."""
     number = 0
 
     def make(
         settings: DatasetSettings | None = None,
         labels: dict[str, int] | None = None,
-        unlabelled: bool = False,
+        unlabeled: bool = False,
     ) -> StagedDataset:
         nonlocal number
         number += 1
@@ -75,7 +75,7 @@ def stage(tmp_path):
             images = [
                 converted(f"{index}{at}", label, ids, 100 + at) for at, label in enumerate(classes)
             ]
-            if unlabelled:
+            if unlabeled:
                 images = [
                     replace(image, row=replace(image.row, class_name=None, label=None))
                     if each == "emu"

@@ -166,7 +166,7 @@ def with_classes(dataset, classes):
 
 def test_images_without_a_label_are_counted_too(stage, say):
     assert (
-        section(card(say, stage(unlabelled=True)), "Labels").splitlines()[-1]
+        section(card(say, stage(unlabeled=True)), "Labels").splitlines()[-1]
         == "|  | *no label* | 1 | 0 |"
     )
     text = card(say, with_classes(stage(labels={}), lambda split: {}))
@@ -175,7 +175,7 @@ def test_images_without_a_label_are_counted_too(stage, say):
 
 
 def test_features_that_no_example_has_are_not_listed(stage, say):
-    dataset = stage(unlabelled=True)
+    dataset = stage(unlabeled=True)
     assert "| `image/class/label` | int64 |" in section(card(say, dataset), "Features")
     without = with_classes(dataset, lambda split: {"": split.records})
     listed = re.findall(r"^\| `(\S+)` ", section(card(say, without), "Features"), re.MULTILINE)

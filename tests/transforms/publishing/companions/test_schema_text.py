@@ -68,7 +68,7 @@ def test_what_may_be_missing_or_many_has_no_shape(stage, say, monkeypatch):
     monkeypatch.setattr(
         ExampleLayout, "features", (*ExampleLayout(make_settings()).features, listed)
     )
-    schema, _ = parse(say(describe_schema, stage(unlabelled=True))["schema.pbtxt"])
+    schema, _ = parse(say(describe_schema, stage(unlabeled=True))["schema.pbtxt"])
     loose = {
         each.name: (each.value_count.min, each.value_count.max)
         for each in schema.feature

@@ -91,7 +91,7 @@ def test_raw_pixels_of_one_shape_are_decoded(stage, say, sizes, channels, shape)
 
 
 def test_where_an_image_has_no_label_tfds_reads_the_rest(stage, say):
-    files = say(describe_tfds, stage(unlabelled=True))
+    files = say(describe_tfds, stage(unlabeled=True))
     assert set(files) == {"dataset_info.json", "features.json"}
     assert "supervisedKeys" not in json.loads(files["dataset_info.json"])
     keys = set(json.loads(files["features.json"])["featuresDict"]["features"])

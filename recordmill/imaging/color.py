@@ -15,7 +15,7 @@ from PIL import Image, ImageCms
 
 Verdict = Literal["harmless", "needed", "unusable"]
 
-# The profile's colour space signature that fits each mode (ICC.1:2022, 7.2.6).
+# The profile's color space signature that fits each mode (ICC.1:2022, 7.2.6).
 _SIGNATURES = {"L": "GRAY", "RGB": "RGB ", "CMYK": "CMYK", "LAB": "Lab "}
 
 # Profiles that move no probe by more than this many of 255 levels count as sRGB. Measured on the
@@ -85,10 +85,10 @@ def _build(profile: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTra
 
 
 def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
-    """Whether all 256 grays, or 729 colours spread over the whole cube, stay nearly as they are."""
-    colours = chain.from_iterable(product((*range(0, 256, 32), 255), repeat=3))
+    """Whether all 256 grays, or 729 colors spread over the whole cube, stay nearly as they are."""
+    colors = chain.from_iterable(product((*range(0, 256, 32), 255), repeat=3))
     probe = Image.frombytes(
-        mode, (256 if mode == "L" else 729, 1), bytes(range(256) if mode == "L" else colours)
+        mode, (256 if mode == "L" else 729, 1), bytes(range(256) if mode == "L" else colors)
     )
     before, after = probe.convert("RGB").tobytes(), transform.apply(probe).tobytes()
     return max(abs(a - b) for a, b in zip(before, after, strict=True)) <= _TOLERANCE
@@ -138,18 +138,18 @@ def _reduce_wide(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np.
     return np.clip(np.rint(wide), 0, 255).astype(np.uint8)
 
 
-Colour = tuple[int, int, int]
+Color = tuple[int, int, int]
 
 
 def to_gray_or_srgb(
-    image: Image.Image, icc_profile: bytes | None, background: Colour
+    image: Image.Image, icc_profile: bytes | None, background: Color
 ) -> tuple[Image.Image, set[str]]:
     """Converts a loaded image.
 
     Args:
         image: of any mode that the accepted formats load as.
         icc_profile: as embedded in the file; one that cannot be used is ignored.
-        background: sRGB colour that replaces transparency.
+        background: sRGB color that replaces transparency.
 
     Returns:
         An image of mode L (if it was gray, and the background is neutral or not needed) or RGB, and
@@ -172,7 +172,7 @@ def to_gray_or_srgb(
 
 
 def lay_on(
-    background: Colour,
+    background: Color,
     size: tuple[int, int],
     image: Image.Image,
     place: tuple[int, int] = (0, 0),

@@ -40,7 +40,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     USUAL_WORDS,
     FolderSketch,
     Names,
-    Recognised,
+    Recognized,
     begins_with_split,
 )
 from recordmill.transforms.inputs.named_files import size_and_version
@@ -80,7 +80,7 @@ def fill_in(
         written: the given settings, in YAML's shape.
 
     Returns:
-        All settings, in YAML's shape; and the layout, or None if none is recognised.
+        All settings, in YAML's shape; and the layout, or None if none is recognized.
 
     Raises:
         UsageError: the user must choose between layouts, or give more settings.
@@ -89,10 +89,10 @@ def fill_in(
     check_local_inputs(inputs)
     source = _part(written, "source")
     kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
-    found: list[tuple[Input, Recognised]] = []
+    found: list[tuple[Input, Recognized]] = []
     try:
         looks = [(each, _look(each.path, kinds, written)) for each in inputs]
-        found = [(each, recognised) for each, recognised in looks if recognised]
+        found = [(each, recognized) for each, recognized in looks if recognized]
     except UsageError:
         raise
     except (
@@ -105,33 +105,33 @@ def fill_in(
         usual = {"splits": {"from_source": USUAL_WORDS}} if gives_words else {}
         return {**_without_splits(usual, written), **written}, None
     settings = _without_splits(found[0][1].settings, written)
-    if any(_without_splits(recognised.settings, written) != settings for _, recognised in found):
-        kinds = [f"{each.path} looks like {recognised.kind}" for each, recognised in found]
+    if any(_without_splits(recognized.settings, written) != settings for _, recognized in found):
+        kinds = [f"{each.path} looks like {recognized.kind}" for each, recognized in found]
         raise UsageError(
             f"inputs have different layouts ({', '.join(kinds)}): convert each, or write --config"
         )
     layout = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
-    say(f"recognised {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
+    say(f"recognized {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
     return _merge(settings, written), layout
 
 
-def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognised | None:
-    """Recognises one input.
+def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognized | None:
+    """Recognizes one input.
 
     Raises:
-        UsageError: as for `recognise`; or all annotations are in one folder, or no file looks like
+        UsageError: as for `recognize`; or all annotations are in one folder, or no file looks like
             an image, or a table is not understood.
         OSError: the input cannot be listed.
     """
     ignore = partial(why_ignored, _listing(written))
     sketch = look_at_input(place, ignore)
-    found = recognise(sketch, kinds, place, written)
+    found = recognize(sketch, kinds, place, written)
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
     classes_or_none = not found or found.kind == "class_folders"
     if classes_or_none and len(top.folders) == 1 and not top.images:
         folder = f"{place}/{top.folders[0]}"
         below = look_at_input(folder, ignore)
-        inside = recognise(below, kinds if below.split_folders else others, folder, written)
+        inside = recognize(below, kinds if below.split_folders else others, folder, written)
         if inside and inside.is_firm:
             raise _lies_below(place, top.folders[0], inside)
     if "source" in written:
@@ -145,7 +145,7 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     return found
 
 
-def _lies_below(place: str, folder: str, found: Recognised) -> UsageError:
+def _lies_below(place: str, folder: str, found: Recognized) -> UsageError:
     looks = f"{place}/{folder} looks like {found.kind} ({found.why})"
     return UsageError(f"{looks}, which --input {place} would lose: let --input end in /{folder}")
 
@@ -171,7 +171,7 @@ def _refuse_annotations_below(
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
         for at, seen in level:
             for found in (
-                each for kind in about_boxes for each in load_source(kind).recognise(seen)
+                each for kind in about_boxes for each in load_source(kind).recognize(seen)
             ):
                 raise _lies_below(place, at, found)
 
@@ -212,9 +212,9 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
     raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}")
 
 
-def recognise(
+def recognize(
     sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]
-) -> Recognised | None:
+) -> Recognized | None:
     """The only possible layout of an input; None if file names do not show any.
 
     Args:
@@ -232,7 +232,7 @@ def recognise(
             for kind in kinds
             if compile_globs(load_source(kind)().files).match_file(sketch.only)
         ]
-    found = [each for kind in kinds for each in load_source(kind).recognise(sketch)]
+    found = [each for kind in kinds for each in load_source(kind).recognize(sketch)]
     found = [each for each in found if each.is_firm] or found
     agreeing = [_agreements(each.settings, written) for each in found]
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
@@ -297,7 +297,7 @@ def _agreements(settings: Any, written: Any) -> int:
 
 
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Recognised settings, without those about splits if the user decides these."""
+    """Recognized settings, without those about splits if the user decides these."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
     given = settings.get("splits", {})
     are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(

@@ -1,7 +1,7 @@
 import pytest
 from PIL import Image, ImageCms
 
-from recordmill.imaging.colour import to_gray_or_srgb
+from recordmill.imaging.color import to_gray_or_srgb
 
 WHITE, RED = (255, 255, 255), (255, 0, 0)
 
@@ -35,29 +35,29 @@ def test_modes(mode, pixel, expected):
 
 
 @pytest.mark.parametrize(
-    ("transparency", "colour", "changes"),
+    ("transparency", "color", "changes"),
     [
         (None, (9, 8, 7), {"palette_expanded"}),
         (1, (255, 255, 255), {"palette_expanded", "flattened"}),
     ],
 )
-def test_palettes(transparency, colour, changes):
+def test_palettes(transparency, color, changes):
     image = Image.new("P", (2, 2), 1)
     image.putpalette([0, 0, 0, 9, 8, 7])
     if transparency is not None:
         image.info["transparency"] = transparency
-    assert convert(image) == ("RGB", colour, changes)
+    assert convert(image) == ("RGB", color, changes)
 
 
 @pytest.mark.parametrize(("mode", "pixel"), [("L", 9), ("RGB", (9, 8, 7))])
-def test_transparent_colours(mode, pixel):
+def test_transparent_colors(mode, pixel):
     image = Image.new(mode, (2, 2), pixel)
     image.info["transparency"] = pixel
     plain, changes = to_gray_or_srgb(image, None, WHITE)
     assert (plain.mode, set(plain.tobytes()), changes) == (mode, {255}, {"flattened"})
 
 
-def test_gray_on_a_coloured_background_becomes_colour():
+def test_gray_on_a_colored_background_becomes_color():
     assert convert(Image.new("LA", (1, 1), (9, 0)), RED) == ("RGB", RED, {"flattened"})
     assert convert(Image.new("LA", (1, 1), (9, 0)), (7, 7, 7)) == ("L", 7, {"flattened"})
 

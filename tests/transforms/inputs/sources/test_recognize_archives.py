@@ -24,7 +24,7 @@ def given(**words):
 CLASSES = ["cat/1.jpg", "dog/2.jpg"]
 SAMPLES = ["0.jpg", "0.cls", "1.jpg", "1.cls"]
 TRAIN_VAL = given(train="train", val="validation")
-RECOGNISED = {
+RECOGNIZED = {
     "class folders": (sketch({"a.zip": CLASSES}), source()),
     "with one around": (
         sketch({"a.zip": ["a/cat/1.jpg", "a/dog/2.jpg"]}),
@@ -76,10 +76,10 @@ RECOGNISED = {
 }
 
 
-@pytest.mark.parametrize("name", RECOGNISED)
-def test_archives_are_recognised_by_what_is_in_them(name):
-    looked, expected = RECOGNISED[name]
-    (found,) = Archives.recognise(looked)
+@pytest.mark.parametrize("name", RECOGNIZED)
+def test_archives_are_recognized_by_what_is_in_them(name):
+    looked, expected = RECOGNIZED[name]
+    (found,) = Archives.recognize(looked)
     assert (found.settings, found.needs) == (expected, "")
 
 
@@ -93,7 +93,7 @@ def test_archives_are_recognised_by_what_is_in_them(name):
     ],
 )
 def test_annotations_in_archives_are_refused(names):
-    (found,) = Archives.recognise(sketch({"pets.zip": names}))
+    (found,) = Archives.recognize(sketch({"pets.zip": names}))
     assert found.needs.startswith("pets.zip holds annotations (")
     assert found.needs.endswith("), which are not read from archives: unpack it")
 
@@ -107,7 +107,7 @@ def test_annotations_in_archives_are_refused(names):
     ],
 )
 def test_a_folder_around_everything_may_need_a_word(archives):
-    (found,) = Archives.recognise(sketch(archives))
+    (found,) = Archives.recognize(sketch(archives))
     assert found.needs.startswith(
         "a folder is around everything: add --set source.class_from=last_folder"
     )
@@ -115,18 +115,18 @@ def test_a_folder_around_everything_may_need_a_word(archives):
 
 
 def test_samples_with_json_alone_need_the_name_of_the_label():
-    (found,) = Archives.recognise(sketch({"a.tar": ["1.jpg", "1.json"]}))
+    (found,) = Archives.recognize(sketch({"a.tar": ["1.jpg", "1.json"]}))
     assert found.needed_keys == ("source.label_part",)
     assert found.needs.startswith(
         "its .json files are not read: add --set source.label_part=json.KEY"
     )
     for more in ("1.cls", "1.txt"):  # img2dataset's JSON describes downloads
-        (found,) = Archives.recognise(sketch({"a.tar": ["1.jpg", "1.json", more]}))
+        (found,) = Archives.recognize(sketch({"a.tar": ["1.jpg", "1.json", more]}))
         assert not found.needs
 
 
 @pytest.mark.parametrize(
     "archives", [{}, {"a.zip": []}, {"a.zip": ["notes.md"]}, {"a.npz": ["x.npy"]}], ids=str
 )
-def test_what_holds_no_images_is_not_recognised(archives):
-    assert list(Archives.recognise(sketch(archives))) == []
+def test_what_holds_no_images_is_not_recognized(archives):
+    assert list(Archives.recognize(sketch(archives))) == []

@@ -1,4 +1,4 @@
-"""Which layouts are recognised, from names and beginnings of files alone;
+"""Which layouts are recognized, from names and beginnings of files alone;
 tests/docs/test_layouts.py converts them."""
 
 import shlex
@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.recognise_layout import flags_of, recognise
+from recordmill.pipeline.configuration.recognize_layout import flags_of, recognize
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources.source import source_names
@@ -27,13 +27,13 @@ def sketch_of(layout):
 
 
 @pytest.mark.parametrize("layout", ALL)
-def test_layouts_are_recognised_by_names_and_beginnings(layout):
-    assert recognise(sketch_of(layout), source_names(), "in", {}).settings == layout["settings"]
+def test_layouts_are_recognized_by_names_and_beginnings(layout):
+    assert recognize(sketch_of(layout), source_names(), "in", {}).settings == layout["settings"]
 
 
 @pytest.mark.parametrize("layout", ALL)
 def test_the_suggested_flags_mean_the_same(layout):
-    words = shlex.split(flags_of(recognise(sketch_of(layout), source_names(), "in", {}).settings))
+    words = shlex.split(flags_of(recognize(sketch_of(layout), source_names(), "in", {}).settings))
     assert set(words[::2]) == {"--set"}
     written = [
         f"{k}={yaml.safe_dump(v, default_flow_style=True, width=9999)}"
@@ -44,37 +44,37 @@ def test_the_suggested_flags_mean_the_same(layout):
 
 @pytest.mark.parametrize("layout", ALL)
 def test_the_kind_alone_finds_the_same(layout):
-    found = recognise(sketch_of(layout), [layout["settings"]["source"]["kind"]], "in", {})
+    found = recognize(sketch_of(layout), [layout["settings"]["source"]["kind"]], "in", {})
     assert found.settings == layout["settings"]
 
 
 @pytest.mark.parametrize("layout", UNCLEAR, ids=lambda layout: ", ".join(layout["files"][:3]))
 def test_a_choice_is_the_users(layout):
     with pytest.raises(UsageError) as error:
-        recognise(sketch_of(layout), source_names(), "in", {})
+        recognize(sketch_of(layout), source_names(), "in", {})
     for sentence in layout["sentences"]:
         assert sentence in str(error.value)
 
 
 @pytest.mark.parametrize("paths", [[], ["README"], ["a/b/c/1.bin"], ["list.csv"]], ids=str)
-def test_nothing_is_recognised_where_names_say_nothing(paths):
-    found = recognise(FolderSketch.of(paths), source_names(), "in", {})
+def test_nothing_is_recognized_where_names_say_nothing(paths):
+    found = recognize(FolderSketch.of(paths), source_names(), "in", {})
     assert found is None or not found.is_firm
 
 
 def test_what_the_user_says_is_the_choice():
-    unlabelled = FolderSketch.of(["train/1.jpg", "test/1.jpg"])
+    unlabeled = FolderSketch.of(["train/1.jpg", "test/1.jpg"])
     given = {"source": {"class_from": "none"}}
     assert (
-        recognise(unlabelled, ["class_folders"], "in", given).settings["source"]["class_from"]
+        recognize(unlabeled, ["class_folders"], "in", given).settings["source"]["class_from"]
         == "none"
     )
     given = {"labels": {"classes": ["test", "train"]}}
     assert (
-        recognise(unlabelled, ["class_folders"], "in", given).settings["labels"] == given["labels"]
+        recognize(unlabeled, ["class_folders"], "in", given).settings["labels"] == given["labels"]
     )
     yolo = FolderSketch.of(["images/1.jpg", "labels/1.txt"], {"labels/1.txt": b"0 0.5 0.5 1 1\n"})
-    assert recognise(yolo, ["yolo"], "in", {"source": {"names": ["cat"]}}).kind == "yolo"
+    assert recognize(yolo, ["yolo"], "in", {"source": {"names": ["cat"]}}).kind == "yolo"
 
 
 def test_flags_hold_values_of_any_length():

@@ -261,7 +261,7 @@ def make_recipe(
         values["exclude"] = exclusions.digest
     in_use = to_json(list_settings(settings))
     written = yaml.safe_dump(in_use, sort_keys=False, allow_unicode=True)
-    return Recipe(values, in_use, comment + written)
+    return Recipe(values, in_use | {"exclude": values.get("exclude", "")}, comment + written)
 
 
 def _check_class_limit(settings: DatasetSettings) -> None:

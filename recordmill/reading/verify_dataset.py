@@ -19,12 +19,16 @@ from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from typing import Any
 
+import yaml
+
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shards, open_dataset
 from recordmill.reading.example import expect
 from recordmill.reading.verify_processes import ShardWorkers
 from recordmill.reading.verify_shard import Finding, Level, ShardCheck, verify_shard
+from recordmill.schemas.dataset.compare_plans import LISTED_ALL_SETTINGS
 from recordmill.schemas.dataset.file_names import (
+    CONFIGURATION,
     DUPLICATES,
     FOR_PEOPLE,
     LABELS,
@@ -67,6 +71,9 @@ def check_marker(
         counted = differences(to_json(marker), to_json(_recount(marker, totals, checks)))
         sums = _compare_sums(marker, totals)
         wrong += [f"the sidecars say otherwise: {each}" for each in (*counted, *sums)]
+    wrong += [
+        f"{CONFIGURATION} says otherwise: {each}" for each in _compare_settings(dataset, marker)
+    ]
     if (listed := _count_duplicates(dataset, marker)) is not None:
         counted = differences(to_json(marker.duplicates), to_json(listed), "duplicates")
         wrong += [f"{DUPLICATES} says otherwise: {each}" for each in counted]
@@ -74,6 +81,23 @@ def check_marker(
         yield Finding("marker", detail, MARKER)
     if len(wrong) > _MOST_REPORTED:
         yield Finding("more", f"{len(wrong) - _MOST_REPORTED:,} further contradictions", MARKER)
+
+
+def _compare_settings(dataset: Dataset, marker: Marker) -> list[str]:
+    """Lists the settings in use that are not those of `config.yaml`, as `key: old -> new`.
+
+    If that file cannot be read, its digest is reported elsewhere.
+    """
+    if marker.plan.version <= LISTED_ALL_SETTINGS:
+        return []
+    try:
+        written = yaml.safe_load(storage.read_range(storage.join(dataset.folder, CONFIGURATION)))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        return []
+    if not isinstance(written, dict):
+        return []
+    digest = marker.plan.recipe.get("exclude", "")  # in place of the name of a file
+    return differences({**written, "exclude": digest}, dict(marker.plan.settings))
 
 
 def _contradictions(marker: Marker) -> Iterator[str]:

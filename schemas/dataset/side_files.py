@@ -36,7 +36,7 @@ class SidecarRow:
         classes: the classes of its boxes, or all its labels; absent if it can have only one.
         offset: the first byte of its frame in the unpacked file.
         length: bytes of the record, without the 16 bytes of framing.
-        record: digest of the record, in hex, see `digest_parts`; None until the record is made.
+        record: digest of the record, in hex, see `digest_parts`; empty until it is made.
         rest: SHA-256 of the Example with an empty image; absent if records have no images.
         pixels: digest of the source's pixels, see `imaging.pixels.digest_pixels`; absent if they
             were not decoded in full.
@@ -57,7 +57,7 @@ class SidecarRow:
     classes: Sequence[str] | None = None
     offset: int = 0
     length: int = 0
-    record: str | None = None
+    record: str = ""
     rest: str | None = None
     pixels: str | None = None
 

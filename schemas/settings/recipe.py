@@ -14,8 +14,8 @@ class Recipe:
     Attributes:
         values: what decides the dataset's bytes: the settings that differ from their defaults, and
             digests of functions and of excluded images.
-        settings: all settings in use.
-        config_text: the same as YAML: the content of `config.yaml`.
+        settings: all settings in use; the file of `exclude` is replaced by a digest here, too.
+        config_text: all settings as YAML: the content of `config.yaml`.
     """
 
     values: Mapping[str, Any]

@@ -59,7 +59,7 @@ def test_seed_1_cifar_10_becomes_raw_pixels_with_the_splits_of_its_files(cifar10
     assert {len(each["image"][0]) for found in examples.values() for each in found} == {3072}
     assert marker["labels"] == {name: number for number, name in enumerate(NAMES)}
     assert marker["ledger"]["ignored"] == {"class_names": 1, "not_included": 1}
-    assert marker["plan"]["recipe"]["images"]["store"] == "raw"
+    assert marker["plan"]["settings"]["images"]["store"] == "raw"
 
 
 @pytest.mark.parametrize("store", ["png", "jpeg"])

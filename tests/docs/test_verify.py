@@ -148,7 +148,8 @@ def test_every_kind_of_finding_is_explained():
     text = "".join(path.read_text(encoding="utf-8") for path in sources)
     kinds = set(
         re.findall(
-            r'(?:Finding\(|\.add\(|Damage\(|report\(\[\(|\]\), \(|yield |return )"(\w+)", ', text
+            r'(?:Finding\(|\.add\(|Damage\(|report\(\[\(|\]\), \(|yield |return )\s*"(\w+)",\s',
+            text,
         )
     )
     assert {kind for kind, _ in table} == kinds

@@ -2,10 +2,10 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
-from zipfile import ZipFile
 
 import pytest
 
@@ -150,8 +150,8 @@ LIGHT = [
     (["verify"], 2),
     (["versions", "x", "--keep=0"], 2),
     (["analyze", "x", "--size=0"], 2),
-    (["verify", "coco"], 0),
-    (["inspect", "coco", "--record", "train:0"], 0),
+    (["verify", "boxes"], 0),
+    (["inspect", "boxes", "--record", "train:0"], 0),
 ]
 PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
 WRONG = [
@@ -191,10 +191,7 @@ sys.stdout.write("\\n" + json.dumps(found))
 def test_help_looking_at_a_local_dataset_and_errors_of_the_user_import_no_beam(
     class_folders, tmp_path
 ):
-    with ZipFile(Path(__file__).parent / "earlier_datasets.zip") as datasets:
-        datasets.extractall(
-            tmp_path, [name for name in datasets.namelist() if name.startswith("coco/")]
-        )
+    shutil.copytree(Path(__file__).parents[1] / "earlier/boxes", tmp_path / "boxes")
     class_folders(tmp_path / "photos", {"cat": 2, "dog": 2})
     (tmp_path / "broken.yaml").write_text("seed: [1")
     wrong = [["run", "--input=photos", "--output=out", *flags] for flags, _ in WRONG]

@@ -344,7 +344,6 @@ def test_what_people_read(convert, tmp_path, capsys):
         [
             "  and 2 more",
             "setting images.quality: 95 -> 80",
-            "setting images.reencode: when_needed -> always",
             "they differ: 20 images before, 8 after",
         ],
     )

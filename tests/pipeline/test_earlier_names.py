@@ -21,7 +21,7 @@ def test_licence_is_another_name_of_the_setting(tmp_path):
 
 
 def test_license_and_licence_may_not_differ(photos, tmp_path, convert):
-    (tmp_path / "own.yaml").write_text("license: A\nlicence: B\n", encoding="utf-8")
+    (tmp_path / "own.yaml").write_text("{license: A, licence: B}", encoding="utf-8")
     path = str(tmp_path / "own.yaml")
     sentence = "license is 'A' and licence is 'B', which are one setting: remove licence"
     assert convert(photos, f"--config={path}").answer == (2, f"{path}: {sentence}")

@@ -27,11 +27,11 @@ def test_quality_acts_on_every_image(convert, photos):
     done = convert(photos, settings={"images.quality": 50})
     assert (done.line["changes"], done.line["notes"]) == ({"reencoded": 10}, [])
     assert "reencode: always" in (done.output / "config.yaml").read_text()
-    assert done.marker["plan"]["recipe"]["images"]["reencode"] == "always"
+    assert done.marker["plan"]["settings"]["images"]["reencode"] == "always"
 
 
 def test_by_default_jpegs_that_fit_are_copied(convert, photos):
     done = convert(photos, "--config=configs/class_folders.yaml")
     assert done.line["notes"] == []
     assert "reencode: when_needed" in (done.output / "config.yaml").read_text()
-    assert done.marker["plan"]["recipe"]["images"]["reencode"] == "when_needed"
+    assert done.marker["plan"]["settings"]["images"]["reencode"] == "when_needed"

@@ -63,7 +63,7 @@ _PLACING = frozenset(
 )
 """Parts of a recipe that decide which images there are and where they go, but not their records."""
 
-_DECISIVE = ("images", "decode", "keep", "versions")
+_DECISIVE = ("images", "decode", "keep", "features", "versions")
 """Parts of a recipe that decide whether and how an image is stored, and what its row says about its
 pixels."""
 

@@ -323,7 +323,7 @@ def record_of(folder, row):
 def index_as_documented(folder):
     """The index that docs/format.md describes."""
     marker = json.loads((folder / "recordmill.json").read_bytes())
-    seed = marker["plan"]["recipe"]["seed"]
+    seed = marker["plan"]["settings"]["seed"]
     shards, entries = b"", b""
     count = 0
     for split in sorted(marker["splits"]):

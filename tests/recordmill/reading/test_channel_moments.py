@@ -89,7 +89,8 @@ def test_a_split_without_images_is_one_sentence(dataset, split):
 )
 def test_a_dataset_without_fitting_moments_is_refused(dataset, change):
     opened = open_dataset(str(dataset))
-    plan = replace(opened.marker.plan, recipe={**opened.marker.plan.recipe, **change})
+    plan = opened.marker.plan
+    plan = replace(plan, recipe={**plan.recipe, **change}, settings={**plan.settings, **change})
     with pytest.raises(LoadError) as error:
         read_moments(replace(opened, marker=replace(opened.marker, plan=plan)), "train")
     assert str(error.value) == (

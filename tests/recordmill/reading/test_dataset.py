@@ -142,7 +142,7 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
         ),
         (
             "recordmill.json",
-            b'{"plan": {}, "recordmill": 1}',
+            b'{"plan": {}, "recordmill": 2}',
             "recordmill.json cannot be understood: name is missing: ",
         ),
         (

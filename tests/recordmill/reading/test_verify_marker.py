@@ -194,7 +194,7 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
             "recordmill.json: it contradicts itself: files lacks labels.txtx",
         ),
         (
-            ["plan", "recipe", "seed"],
+            ["plan", "recipe", "plan_version"],
             "recordmill.json: it contradicts itself: plan.id does not match its settings",
         ),
     ],

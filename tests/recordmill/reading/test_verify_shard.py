@@ -89,9 +89,11 @@ def test_the_digest_of_the_sidecar_is_compared(verify, frame, example, tmp_path)
         "sidecar": str(tmp_path / "rows"),
         "sidecar_sha256": hashlib.sha256(content).hexdigest(),
     }
-    (finding,) = verify(frame(example(x=1)), "files", **stated).findings
-    assert finding.detail.startswith("the sidecar's rows are malformed (")
-    (finding,) = verify(frame(example(x=1)), "files", **{**stated, "sidecar_sha256": "0"}).findings
+    other, malformed = verify(frame(example(x=1)), "files", **stated).findings
+    assert other.detail == "the record is not the one that its row in the sidecar describes"
+    assert malformed.detail.startswith("the sidecar's rows are malformed (")
+    stated["sidecar_sha256"] = "0"
+    *_, finding = verify(frame(example(x=1)), "files", **stated).findings
     assert (finding.kind, finding.detail[:35]) == ("sha256", "the sidecar has another sha256 than")
 
 

@@ -101,10 +101,11 @@ def test_the_report_may_be_gone_or_another_one_unless_an_earlier_version_listed_
     assert lines(plain) == ["report.html: the file is missing"]
 
 
-def test_a_dataset_of_before_digests_verifies(plain):
+def test_a_marker_without_digests_of_the_files_is_found(plain):
     change_marker(plain, lambda marker: marker["run"].pop("digests"))
-    (plain / "README.md").write_text("x")
-    assert lines(plain) == []
+    lacking = "recordmill.json: it contradicts itself: run.digests lacks"
+    files = json.loads((plain / "recordmill.json").read_bytes())["files"]
+    assert lines(plain) == [f"{lacking} {name}" for name in sorted(files)]
 
 
 DIFFERS = "it does not list the classes and ids of recordmill.json line by line"
@@ -122,7 +123,11 @@ DIFFERS = "it does not list the classes and ids of recordmill.json line by line"
 )
 def test_another_labels_txt(plain, content):
     (plain / "labels.txt").write_bytes(content)
-    change_marker(plain, lambda marker: marker["run"].pop("digests"))
+
+    def list_other(marker):
+        marker["run"]["digests"]["labels.txt"] = hashlib.sha256(content).hexdigest()
+
+    change_marker(plain, list_other)
     for level in ("files", "pixels"):
         assert lines(plain, level) == [f"labels.txt: {DIFFERS}"]
 

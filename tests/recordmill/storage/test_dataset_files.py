@@ -34,7 +34,8 @@ def test_the_marker_of_a_folder_is_found(tmp_path):
         ("{", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"),
         ("[]", "it is not of type dict"),
         ('{"recordmill": 3}', "it has format 3, which another version of Recordmill reads"),
-        ('{"recordmill": 1}', "name is missing"),
+        ('{"recordmill": 1}', "it has format 1, which another version of Recordmill reads"),
+        ('{"recordmill": 2}', "name is missing"),
     ],
 )
 def test_a_marker_that_cannot_be_read_is_one_sentence(tmp_path, content, problem):

@@ -26,9 +26,8 @@ def allowance(count: int) -> float:
 def main() -> None:
     """Runs the pipeline once at each size."""
     parser = measure.options(__doc__)
-    parser.set_defaults(
-        pipeline=shlex.split(f"{measure.PIPELINE} --processes=1")
-    )  # shared pages would count twice
+    # Shared pages would count twice.
+    parser.set_defaults(pipeline=shlex.split(f"{measure.PIPELINE} --processes=1"))
     parser.add_argument(
         "--counts", type=int, nargs="+", default=[2_000, 20_000], help="photographs (%(default)s)"
     )

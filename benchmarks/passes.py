@@ -27,9 +27,8 @@ def verify(level: str, folder: Path) -> Callable[[], int]:
 
     workers = module.ShardWorkers(os.cpu_count() or 1)
     atexit.register(workers.__exit__)
-    module.ShardWorkers = lambda count: nullcontext(
-        workers
-    )  # started in the first pass, and kept for the others
+    # Started in the first pass, and kept for the others.
+    module.ShardWorkers = lambda count: nullcontext(workers)
 
     def read() -> int:
         verification = module.verify_dataset(open_dataset(str(folder)), level)

@@ -64,9 +64,8 @@ def run_once(images: Path, count: int, work: Path, flags: Sequence[str]) -> dict
     """
     output = work / "output"
     shutil.rmtree(output, ignore_errors=True)
-    photographs.warm(
-        images
-    )  # a million files read from the disk would cost more CPU each than 10,000 from memory
+    # A million files read from the disk would cost more CPU each than 10,000 from memory.
+    photographs.warm(images)
     try:
         whole = measure.run([*STAGED, *flags, "--input", str(images), "--output", str(output)])
         marker = output / "recordmill.json"

@@ -47,12 +47,10 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     Returns:
         The exit code: 0 done, 1 failed, 2 wrong usage, 130 interrupted.
     """
-    os.environ.setdefault(
-        "TF_CPP_MIN_LOG_LEVEL", "3"
-    )  # TensorFlow greets, and warns about missing GPUs
-    os.environ.setdefault(
-        "CUDA_VISIBLE_DEVICES", "-1"
-    )  # little is computed, and other processes may be training
+    # TensorFlow greets, and warns about missing GPUs.
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    # Little is computed, and other processes may be training.
+    os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
     description = (

@@ -373,10 +373,11 @@ def discard_staging(output: str) -> list[str]:
 
 
 def _discard(output: str, name: str) -> str:
+    # Imports Beam.
     from recordmill.transforms.publishing.staged_dataset import (
         publish_staged,
         roll_back,
-    )  # imports Beam
+    )
 
     staging, plan_id = storage.join(output, name), name.removeprefix(STAGING_PREFIX)
     pending, done = storage.join(staging, MARKER), f"deleted the unfinished work {name}"

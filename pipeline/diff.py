@@ -101,9 +101,10 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
 
     The split is None if it is not given.
     """
+    # Imports Beam, which other comparisons do not need.
     from recordmill.transforms.list_images import (
         list_images,
-    )  # imports Beam, which other comparisons do not need
+    )
 
     marker = dataset.require_marker()
     if "" not in marker.run.inputs:

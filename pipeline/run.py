@@ -36,21 +36,18 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.summarize_images import SummarizeImages
 
     settings, run = job.settings, job.run
-    inputs = root | beam.Create(
-        job.inputs, reshuffle=len(job.inputs) > 1
-    )  # several are listed in parallel
-    spread = (
-        run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
-    )  # in-process runners have one worker
+    # Several are listed in parallel.
+    inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)
+    # In-process runners have one worker.
+    spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
     listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
     reuse, _ = (
         find_reusable(run.reuse, describe_before_listing(settings, job.recipe))
         if run.reuse
         else ((), [])
     )
-    refs = listed | GroupDuplicates(
-        settings, run.exclusions, reuse
-    )  # unchanged unless the settings handle duplicates
+    # Unchanged unless the settings handle duplicates.
+    refs = listed | GroupDuplicates(settings, run.exclusions, reuse)
     selection = AsSingleton(refs | FindSplitCutoffs(settings))
     summary = refs | SummarizeImages(settings, selection)  # one small row
     plan = AsSingleton(
@@ -59,9 +56,8 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     if run.writer == "beam":  # pixels flow
         finished = convert_with_beam(refs, settings, staging_folder(run.output, run.run_id), plan)
     else:
-        shards = refs | ShuffleReferences(
-            settings, plan
-        )  # ((split, index), batches): the one shuffle
+        # ((split, index), batches): the one shuffle.
+        shards = refs | ShuffleReferences(settings, plan)
         finished = shards | ConvertShards(settings, run, plan)  # one report per finished shard
     return finished | PublishDataset(settings, run, plan, write_report)  # one outcome
 

@@ -103,9 +103,8 @@ def run_job(
                 terminal.say(f"the job runs on {options.runner}; progress is shown there")
             state = result.wait_until_finish()
     except BaseException as error:
-        if (
-            here and not options.plan
-        ):  # the job's last step, which releases the lock, was not reached
+        # The job's last step, which releases the lock, was not reached.
+        if here and not options.plan:
             release_claims(job.run.output, job.run.run_id)
         if not (stop := _find_signal(error)):
             raise
@@ -126,9 +125,8 @@ def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[Non
     if job.run.processes == 1:
         return nullcontext()
     places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
-    has_no_threads = (
-        options.owns_process and not job.settings.user_functions
-    )  # whose modules may have started some
+    # The user's modules may have started some.
+    has_no_threads = options.owns_process and not job.settings.user_functions
     return workers_allowed(
         job.run.processes - 1 if has_no_threads and all(map(storage.is_local, places)) else 0
     )
@@ -146,9 +144,8 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
             # For the name DirectRunner, Beam would look for a Prism binary, and so behave
             # differently online and off.
             pipeline = beam.Pipeline(runner=FnApiRunner() if in_process else None, options=options)
-            os.rmdir(
-                pipeline.local_tempdir
-            )  # for steps in other languages; a killed run would leave it
+            # For steps in other languages; a killed run would leave it.
+            os.rmdir(pipeline.local_tempdir)
             return pipeline, in_process or loops_back(runner, options)
     except SystemExit:
         why = said.getvalue().strip().rpartition("error: ")[2]
@@ -159,7 +156,8 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
         ValueError,
         ImportError,
         AttributeError,
-    ) as error:  # the last two: for a runner given by its class's path
+    ) as error:
+        # The last two: for a runner given by its class's path.
         raise UsageError(
             f"no job can be made for --runner={runner}: {' '.join(str(error).split())}"
         ) from None
@@ -298,9 +296,8 @@ def check_job_server(runner: str, options: PipelineOptions) -> None:
             f"FlinkRunner needs {java} for its job server: install Java, or give --job_endpoint"
         )
     master = _flink_address(options)
-    if place := re.fullmatch(
-        r"(?:http://)?\[?([\w.:-]+?)\]?:(\d+)", master
-    ):  # other forms are left to Beam
+    # Other forms are left to Beam.
+    if place := re.fullmatch(r"(?:http://)?\[?([\w.:-]+?)\]?:(\d+)", master):
         try:
             socket.create_connection((place[1], int(place[2])), timeout=SECONDS_TO_CONNECT).close()
         except (OSError, OverflowError) as error:  # the latter: a port above 65,535

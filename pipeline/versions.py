@@ -65,9 +65,8 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         raise LoadError(f"{output} has no versions: only runs with --versions make some")
     current = pointer.current if pointer else ""
     if pointer is None and (flags.rollback or flags.drop or flags.keep):
-        current_folder(
-            output
-        )  # raises if the pointer is damaged: one version is the current one, but which is unknown
+        # Raises if the pointer is damaged: one version is the current one, but which is unknown.
+        current_folder(output)
     if chosen := _choose(flags, output, pointer, versions):
         point_to(output, chosen)
         current = chosen
@@ -141,9 +140,8 @@ def _find_unwanted(
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
     for name in unwanted:
         _check_unused(output, name, versions, current, elsewhere=not flags.drop)
-        pointer = find_pointer(
-            output
-        )  # read after the claims: a run replaces it before it releases its claim
+        # Read after the claims: a run replaces it before it releases its claim.
+        pointer = find_pointer(output)
         if (pointer.current if pointer else "") != current:
             raise LoadError(
                 f"a run has changed the current version of {output}: run this command again"

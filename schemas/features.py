@@ -113,9 +113,8 @@ def coerce_float(value: Any) -> float:
     if not isinstance(value, float | np.floating):
         raise FeatureValueError(f"{_named(value)} is not a float")
     as_double = float(value)
-    if abs(as_double) > _FLOAT32_MAX and math.isfinite(
-        as_double
-    ):  # cheap test first: vectors have thousands
+    # Cheap test first: vectors have thousands.
+    if abs(as_double) > _FLOAT32_MAX and math.isfinite(as_double):
         raise FeatureValueError(f"{_named(value)} is outside the range of a 32-bit float")
     return as_double
 

@@ -80,9 +80,8 @@ def _no_network() -> Iterator[None]:
         return find(host, *arguments, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(
-            "NO_GCE_CHECK", "true"
-        )  # Google's clients look for its cloud around this machine
+        # Google's clients look for its cloud around this machine.
+        patch.setenv("NO_GCE_CHECK", "true")
         patch.setattr(socket, "getaddrinfo", find_here)
         yield
 
@@ -264,9 +263,8 @@ class LocalStore:
         size = -1
         while size != (size := self.log.stat().st_size):
             time.sleep(0.3)
-        return re.findall(
-            r'"(?:\x1b\[\d+m)*([A-Z]+) (\S+) HTTP/', self.log.read_text()
-        )  # some are colored
+        # Some are colored.
+        return re.findall(r'"(?:\x1b\[\d+m)*([A-Z]+) (\S+) HTTP/', self.log.read_text())
 
 
 @contextmanager

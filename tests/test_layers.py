@@ -145,9 +145,8 @@ def test_our_modules_are_imported_below_the_package():
     # classes of its own.
     places = [REPO / name for name in ("benchmarks", "deploy", "examples", "scripts", "tests")]
     others = [path.relative_to(REPO) for place in places for path in place.rglob("*.py")]
-    named = re.compile(
-        rf"\b(?:import|from)\s+(?:{'|'.join(LINKED)})\b"
-    )  # parsing all files takes 3 s
+    # Parsing all files takes 3 s.
+    named = re.compile(rf"\b(?:import|from)\s+(?:{'|'.join(LINKED)})\b")
     suspects = [
         path
         for path in [*SOURCES, *others]

@@ -170,9 +170,8 @@ def test_a_training_script_next_to_its_own_modules(run, project, dataset):
 
 
 def test_verify_and_inspect(run, project, dataset):
-    verified = run(
-        project, "recordmill", "verify", dataset, "--level=pixels"
-    )  # in a process of its own
+    # In a process of its own.
+    verified = run(project, "recordmill", "verify", dataset, "--level=pixels")
     assert (verified.returncode, json.loads(verified.stdout)["findings"]) == (0, []), (
         verified.stderr
     )

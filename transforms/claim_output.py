@@ -107,13 +107,11 @@ def _read_state(
     busy = runs.find_busy(output, others, elsewhere=True)
     marker = None
     try:
-        marker = dataset_files.read_marker(
-            output
-        )  # even if it was not listed: another run may have published since
+        # Even if it was not listed: another run may have published since.
+        marker = dataset_files.read_marker(output)
     except dataset_files.DamagedMarkerError:
-        names = sorted(
-            {*names, MARKER}
-        )  # `decide_action` refuses a marker that is listed but was not read
+        # `decide_action` refuses a marker that is listed but was not read.
+        names = sorted({*names, MARKER})
     except FileNotFoundError:
         if MARKER in names:
             raise
@@ -380,9 +378,8 @@ def _claim_and_decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, A
             plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references
         )
     state, action, sentence = _decide(plan, run)
-    if (
-        state.cut and not state.busy
-    ):  # files of an interrupted publication may be half in the output
+    # Files of an interrupted publication may be half in the output.
+    if state.cut and not state.busy:
         plan.run_notes.extend(_finish_cut(state))
         state, action, sentence = _decide(plan, run)
     if action == "convert" and not claimed:  # the dataset has been deleted meanwhile

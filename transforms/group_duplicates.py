@@ -244,10 +244,11 @@ class GroupDuplicates(beam.PTransform):
             # Decoding at reduced size gives a slightly different hash, so decode in full if
             # conversion will.
             needs_pixels = ExampleLayout(settings).needs_pixels or settings.images.moments
+            # A function that fails will fail again.
             with (
                 decoding,
                 suppress(Rejected, FunctionError),
-            ):  # a function that fails will fail again
+            ):
                 images, hooks = (
                     replace(settings.images, moments=False),
                     make_hooks(ref, settings.images, settings.keep),

@@ -292,9 +292,8 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
             if part.end and path >= part.end:
                 break
             tally.exists = True
-            if not path or path.endswith(
-                "/"
-            ):  # the placeholder for an empty folder, which object stores do not have
+            # The placeholder for an empty folder, which object stores do not have.
+            if not path or path.endswith("/"):
                 continue
             at, reason = _ignored_at(path, settings)
             if not reason:

@@ -184,9 +184,8 @@ def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
         shard = WrittenShard(folder, "sample", 0, Fingerprint("0" * 64, "0" * 64), compression, 0)
-        shard.write(
-            replace(image) for _, image in some
-        )  # copies, because writing clears their records
+        # Copies, because writing clears their records.
+        shard.write(replace(image) for _, image in some)
         report = shard.finish({})
         seconds = time.thread_time() - began
     before = _bytes_of_records(some)

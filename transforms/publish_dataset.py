@@ -287,9 +287,8 @@ class _Publication:
         if unused := len(run.exclusions) - len(
             {line for report in reports for line in report.excluded}
         ):
-            plan.notes.append(
-                f"lines of {settings.exclude} that fit nothing: {unused:,}"
-            )  # not in the marker
+            # Not in the marker.
+            plan.notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")
         return self._end("published", sentence, DONE, published.numbers())
 
     def _compare_with_limits(self, ledger: Ledger) -> Outcome | None:
@@ -313,10 +312,11 @@ class _Publication:
         if not problem:
             return None
         boxes = verdicts.balance_boxes(plan.summary, finished)
+        # The line on stdout stays short.
         numbers = {
             "ledger": to_json(ledger),
             "lost_classes": lost[:5],
-        }  # the line on stdout stays short
+        }
         numbers |= {"boxes": boxes} if boxes else {}
         if ledger.rejected and self.run.writer != "beam":
             problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
@@ -349,9 +349,8 @@ class _Publication:
         if old is None or replace(new, run=old.run) != old or dataset_files.find_fault(folder, old):
             return None
         runs.remove_staging(plan.output, plan.plan_id, run.run_id)
-        if not storage.folder_names(
-            plan.output
-        ):  # else another run of the same plan is at work there
+        # Else another run of the same plan is at work there.
+        if not storage.folder_names(plan.output):
             storage.remove_folder(plan.output)
         sentence = (
             f"{folder} already holds this dataset: converting it again made the same, so no "

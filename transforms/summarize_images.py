@@ -93,9 +93,8 @@ class SummarizeImages(beam.PTransform):
             | "SummarizeBundles" >> beam.ParDo(_SummarizeBundle(self.settings), self.selection)
             | "MergeSummaries" >> beam.CombineGlobally(Summary.sum_of).with_output_types(Summary)
         )
-        if (
-            self.settings.source.other_files == "not_included"
-        ):  # no reference consists of several files
+        # No reference consists of several files.
+        if self.settings.source.other_files == "not_included":
             return summary
         used = (
             batches
@@ -155,9 +154,8 @@ class DigestFiles(beam.DoFn):
         yield from map(GlobalWindows.windowed_value, self._flush())
 
     def _add(self, uri: str, reason: str) -> None:
-        path = (
-            os.path.abspath(uri) if storage.is_local(uri) else uri
-        )  # data may contain absolute paths
+        # Data may contain absolute paths.
+        path = os.path.abspath(uri) if storage.is_local(uri) else uri
         digest = blake2b(path.encode(), digest_size=DIGEST_BYTES).digest()
         self._found[digest[0] % BUCKETS, reason] += digest
         self._held += 1

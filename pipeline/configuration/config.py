@@ -477,18 +477,16 @@ def _explain(error: Any, values: Mapping[str, Any], kind: type[Any]) -> tuple[st
     if name == "unexpected_keyword_argument":
         above, _, last = key.rpartition(".")
         known = sorted(_all_keys(kind), key=lambda path: path.rpartition(".")[0] == above)
-        names = {
-            path.rpartition(".")[2]: path for path in known
-        }  # of equal names, the key's sibling wins
+        # Of equal names, the key's sibling wins.
+        names = {path.rpartition(".")[2]: path for path in known}
         near = difflib.get_close_matches(last, names, 1, cutoff=0.8)
         siblings = [path for path in known if above and path.rpartition(".")[0] == above]
         others = f"write one of {', '.join(siblings)}" if siblings else "docs/settings.md lists all"
         return f"unknown setting {key}: ", f"did you mean {names[near[0]]}?" if near else others
     if name == "value_error":
         message = str(error["ctx"]["error"])
-        parent, _, last = key.rpartition(
-            "."
-        )  # a message may begin with the whole key, or with its last part
+        # A message may begin with the whole key, or with its last part.
+        parent, _, last = key.rpartition(".")
         prefix = parent if last and message.startswith((f"{last}.", f"{last}:")) else key
         return message if not prefix or message.startswith(key) else f"{prefix}.{message}", ""
     shown = "empty" if error["input"] is None else f"{error['input']!r:.80}"

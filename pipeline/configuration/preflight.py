@@ -262,9 +262,8 @@ def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
     if not path:
         return Exclusions()
     try:
-        text = storage.read_range(os.path.expanduser(path)).decode(
-            "utf-8-sig"
-        )  # some editors write a byte order mark
+        # Some editors write a byte order mark.
+        text = storage.read_range(os.path.expanduser(path)).decode("utf-8-sig")
         return Exclusions.parse(text.split("\n"))
     except (OSError, ValueError) as error:
         raise UsageError(

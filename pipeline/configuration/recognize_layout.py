@@ -53,9 +53,8 @@ from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
-_IMPORT_FILE = re.compile(
-    rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"'
-)  # of AutoML or Vertex AI
+# The import files of AutoML and Vertex AI.
+_IMPORT_FILE = re.compile(rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"')
 _AS_A_TABLE = (
     "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images "
     "(docs/manifests.md), "
@@ -98,7 +97,8 @@ def fill_in(
     except (
         OSError,
         ValueError,
-    ):  # the job may have other permissions; `preflight` reports unknown stores
+    ):
+        # The job may have other permissions; `preflight` reports unknown stores.
         pass
     if not found:
         gives_words = "kind" in source and load_source(source["kind"]).gives_words
@@ -155,9 +155,8 @@ def _refuse_annotations_below(
 ) -> None:
     """Refuses class folders that are annotated datasets of their own, whose boxes would be lost."""
     about_boxes = [kind for kind in kinds if load_source(kind).is_about_boxes]
-    most, below = (
-        (3, 3) if storage.is_local(place) else (1, 2)
-    )  # on a store, each folder takes at least one request
+    # On a store, each folder takes at least one request.
+    most, below = (3, 3) if storage.is_local(place) else (1, 2)
     level = [("", sketch)]
     for _ in range(below):
         inner = []

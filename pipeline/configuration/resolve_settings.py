@@ -353,9 +353,10 @@ def _name_after_output(output: str, settings: DatasetSettings) -> DatasetSetting
 
 
 def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[ImageRef]:
+    # Imports Beam, which most sources do not need here.
     from recordmill.transforms.list_images import (
         list_images,
-    )  # imports Beam, which most sources do not need here
+    )
 
     # Only the selection of files matters here, not their splits and labels.
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore)

@@ -142,6 +142,7 @@ _MAX_VALUES = 2**18
 _MAX_ENTRIES = 2**16
 _MAX_SHARED_BYTES = 2**26
 _DIRECTORIES = (34665, 34853, 40965)  # tags of those that Pillow reads: Exif, GPS, interoperability
+# By type.
 _VALUE_BYTES = {
     1: 1,
     2: 1,
@@ -157,7 +158,7 @@ _VALUE_BYTES = {
     12: 8,
     13: 4,
     16: 8,
-}  # by type
+}
 
 
 class CountedReads(io.BytesIO):
@@ -275,9 +276,8 @@ def check_directories(data: bytes) -> None:
 
 
 _PNG_CHUNK = struct.Struct(">I4s")
-_PNG_HEADER = struct.Struct(
-    ">IIBBBBB"
-)  # width, height, depth, color type, compression, filter, interlace
+# Width, height, depth, color type, compression, filter, interlace.
+_PNG_HEADER = struct.Struct(">IIBBBBB")
 _PNG_ORDER = re.compile(
     rb"IHDR(?:[^A-Z]...)*(?:PLTE(?:[^A-Z]...)*)?(?:IDAT)+(?:[^A-Z]...)*IEND", re.DOTALL
 )

@@ -82,9 +82,8 @@ def _enlarge_middle(image: Image.Image) -> bytes:
 
 def _encode(image: Image.Image, quality: int = 92) -> bytes:
     stream = io.BytesIO()
-    image.save(
-        stream, "JPEG", quality=quality, subsampling=0
-    )  # lines of one pixel keep their color
+    # Lines of one pixel keep their color.
+    image.save(stream, "JPEG", quality=quality, subsampling=0)
     return stream.getvalue()
 
 

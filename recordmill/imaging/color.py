@@ -44,9 +44,8 @@ def _lab_transform() -> ImageCms.ImageCmsTransform:
     return _build(ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")), "LAB")
 
 
-@lru_cache(
-    maxsize=64
-)  # a collection has few profiles, and building a transform takes longer than using it
+# A collection has few profiles, and building a transform takes longer than using it.
+@lru_cache(maxsize=64)
 def judge_profile(
     profile: bytes | None, mode: str
 ) -> tuple[Verdict, ImageCms.ImageCmsTransform | None]:

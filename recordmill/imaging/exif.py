@@ -9,12 +9,13 @@ from PIL import Image
 
 _ORIENTATION, _GPS = 0x0112, 0x8825
 _LATITUDE = 0x0002
+# SHORT is the standard's type; some writers use BYTE or LONG.
 _FIELD_FORMATS = {
     1: "B",
     3: "H",
     4: "I",
     13: "I",
-}  # SHORT is the standard's type; some writers use BYTE or LONG
+}
 _PREFIXES = re.compile(rb"\A(?:Exif\0\0)+")
 _GPS_TAGS = (_GPS.to_bytes(2, "big"), _GPS.to_bytes(2, "little"))
 

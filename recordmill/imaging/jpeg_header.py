@@ -12,30 +12,29 @@ from recordmill.imaging.exif import find_orientation, has_position, is_turned_si
 from recordmill.schemas.rejection import Rejected
 
 _SOI, _EOI, _SOS = 0xD8, 0xD9, 0xDA
+# SOF0 to SOF15 without DHT, JPG, DAC.
 _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {
     0xC4,
     0xC8,
     0xCC,
-}  # SOF0 to SOF15 without DHT, JPG, DAC
+}
 _WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
-_WITH_LENGTH = (
-    frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}
-)  # except for reserved markers
-_SKIPPED_BY_ALL = frozenset(
-    {*range(0xE0, 0xF0), 0xFE}
-)  # APP0 to APP15, COM: libjpeg accepts any length of these
-_MARKER = re.compile(
-    rb"\xff[^\x00\xff]"
-)  # any number of 0xFF may precede a marker; 0xFF00 is not a marker
+# Except for reserved markers.
+_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}
+# APP0 to APP15, COM: libjpeg accepts any length of these.
+_SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})
+# Any number of 0xFF may precede a marker; 0xFF00 is not a marker.
+_MARKER = re.compile(rb"\xff[^\x00\xff]")
 SEGMENT = struct.Struct(">BBH")  # 0xFF, the marker, the segment's length including these two bytes
 _APP0, _APP1, _APP2, _APP13, _APP14 = 0xE0, 0xE1, 0xE2, 0xED, 0xEE
+# The segments that are read; all others are skipped.
 _READ = _FRAME_HEADERS | {
     _APP0,
     _APP1,
     _APP2,
     _APP13,
     _APP14,
-}  # the segments that are read; all others are skipped
+}
 _HUFFMAN_DCT = frozenset({0xC0, 0xC1, 0xC2})  # baseline, extended sequential, progressive
 
 Subsampling = Literal["4:4:4", "4:2:2", "4:2:0", "4:4:0", "4:1:1"]

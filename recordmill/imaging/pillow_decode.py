@@ -37,9 +37,8 @@ from recordmill.imaging.exif import find_orientation
 from recordmill.imaging.jpeg_header import JpegHeader
 from recordmill.schemas.rejection import Rejected, describe_error
 
-_SIZE = struct.Struct(
-    ">IIII"
-)  # width and height of the reference grid, and the image's offset in it
+# Width and height of the reference grid, and the image's offset in it.
+_SIZE = struct.Struct(">IIII")
 _START, _STYLE, _COMPONENT_STYLE, _TILE = b"\xff\x4f\xff\x51", 0xFF52, 0xFF53, 0xFF90
 
 _MAX_BLOCKS = 2**20
@@ -82,9 +81,8 @@ def check_codestream(data: bytes) -> None:
             flags, style = (4, 9) if marker == _STYLE else (5 + wide, 6 + wide)
             levels, width, height = (*data[at + style : at + style + 3], 0, 0, 0)[:3]
             sizes = [(width & 15) + (height & 15) + 4]
-            if (
-                int.from_bytes(data[at + flags : at + flags + 1]) & 1
-            ):  # precincts, of the smallest resolution first
+            # Precincts, of the smallest resolution first.
+            if int.from_bytes(data[at + flags : at + flags + 1]) & 1:
                 sides = data[at + style + 5 : at + style + 6 + levels]
                 sizes += [
                     (side & 15) + (side >> 4) + 2 * (levels - level)
@@ -194,9 +192,8 @@ def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
     with _reject_errors(file_format, "decode_error"):
         if file_format == "PPM":
             _read_samples(opened)
-        deep = any(
-            ";16" in str(tile.args) for tile in opened.tile
-        )  # Pillow drops the low bytes of colors silently
+        # Pillow drops the low bytes of colors silently.
+        deep = any(";16" in str(tile.args) for tile in opened.tile)
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
         opened.load()
@@ -305,9 +302,8 @@ def read_orientation(opened: ImageFile.ImageFile) -> int:
 def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
     """Exif and XMP, each empty if there is none."""
     exif = image.info.get("exif")
-    if (
-        exif is None and "Raw profile type exif" in image.info
-    ):  # ImageMagick's way of storing it in PNGs, as hex digits
+    # ImageMagick's way of storing it in PNGs, as hex digits.
+    if exif is None and "Raw profile type exif" in image.info:
         with suppress(ValueError):
             exif = bytes.fromhex("".join(image.info["Raw profile type exif"].split("\n")[3:]))
     xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp")

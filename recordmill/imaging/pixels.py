@@ -112,12 +112,13 @@ def moments(raster: Raster) -> Moments:
 # scans, at most about thirty; libjpeg-turbo's own fuzzers stop at 500.
 MAX_SCANS = 500
 MAX_SCANS_OF_LARGEST = 28  # about five seconds at `max_pixels`
+# Frame headers of images in several scans, each over all of it.
 _PROGRESSIVE = (
     0xC2,
     0xC6,
     0xCA,
     0xCE,
-)  # frame headers of images in several scans, each over all of it
+)
 
 # At an eighth of each side, only the mean of each block is transformed, but every coefficient is
 # still decoded. On 2,000 truncated JPEGs and 2,000 with a flipped bit, libjpeg-turbo reported the

@@ -269,9 +269,8 @@ class _Preparation:
             opened.size,
             pillow_decode.count_encoded_channels(opened),
         )
-        late = (
-            file_format == "PNG" and settings.metadata == "orientation"
-        )  # a PNG may have it after the pixels
+        # A PNG may have it after the pixels.
+        late = file_format == "PNG" and settings.metadata == "orientation"
         shown = read = digest = source = None
         if settings.check == "header" and not self.keep_pixels and not late:
             orientation = pillow_decode.read_orientation(opened)

@@ -19,25 +19,22 @@ from recordmill.schemas.rejection import Rejected
 
 POSITION = "GPS position"
 _TAIL = "data after the end"
+# Orientation-only Exif, and where its value is.
 _BARE_BYTES, _BARE_VALUE = (
     len(orientation_only(1)),
     19,
-)  # orientation-only Exif, and where its value is
+)
 
-_ALL = frozenset(range(0xC0, 0xFF)) - frozenset(
-    range(0xD0, 0xDB)
-)  # except for SOI, EOI, SOS and restarts
+# Except for SOI, EOI, SOS and restarts.
+_ALL = frozenset(range(0xC0, 0xFF)) - frozenset(range(0xD0, 0xDB))
 _APP0, _APP1, _APP2, _APP14, _COM = 0xE0, 0xE1, 0xE2, 0xEE, 0xFE
 _EOI, _SOS, _DNL = 0xD9, 0xDA, 0xDC
-_SKIPPED = frozenset(
-    {*range(0xE0, 0xF0), _COM, _DNL}
-)  # libjpeg rejects files with any other unknown segment
-_AFTER_SCANS = frozenset(
-    {0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS}
-)  # tables, number of lines, another scan
-_IN_SCAN = re.compile(
-    rb"\xff[^\x00\xff\xd0-\xd7]"
-)  # a marker that ends compressed data: neither stuffing nor restart
+# Libjpeg rejects files with any other unknown segment.
+_SKIPPED = frozenset({*range(0xE0, 0xF0), _COM, _DNL})
+# Tables, number of lines, another scan.
+_AFTER_SCANS = frozenset({0xC4, 0xCC, 0xDB, 0xDD, _DNL, _SOS})
+# A marker that ends compressed data: neither stuffing nor restart.
+_IN_SCAN = re.compile(rb"\xff[^\x00\xff\xd0-\xd7]")
 _JFIF, _JFIF_BYTES, _ADOBE_BYTES = b"JFIF\0", 14, 12
 _NAMES = (
     (_APP0, b"JFXX\0", "thumbnail"),

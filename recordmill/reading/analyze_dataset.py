@@ -287,10 +287,11 @@ def save_image_model(
         [math.sqrt(variance) or 1.0 for variance in statistics.variance], tf.float32
     )
     unknown = -1 if catch_all is None else labels[catch_all]
+    # An empty text is not an unknown label; and a table must not be empty.
     known = {
         **labels,
         "": -1,
-    }  # an empty text is not an unknown label; and a table must not be empty
+    }
     texts, ids = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int64)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(texts, ids), unknown)
 

@@ -153,9 +153,8 @@ def _shards_of(
     folder: str, info: dict[str, Any], split: dict[str, Any], file_format: str
 ) -> list[Shard]:
     lengths = [int(length) for length in split.get("shardLengths", ())]
-    template = (
-        split.get("filepathTemplate") or "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-    )  # TFDS's own names
+    # TFDS's own names.
+    template = split.get("filepathTemplate") or "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
     shards = []
     for index, records in enumerate(lengths):
         place, count = f"{index:05d}", f"{len(lengths):05d}"
@@ -472,9 +471,8 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
 def _open_described(folder: str) -> Dataset | None:
     """A dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
-        return _open_ours(
-            dataset_files.current_folder(folder)
-        )  # resolved once: this version is read to the end
+        # Resolved once: this version is read to the end.
+        return _open_ours(dataset_files.current_folder(folder))
     if storage.exists(storage.join(folder, DATASET_INFO)):
         shards, labels = read_tfds_folder(folder)
         return Dataset(folder, "tfds", shards, labels=labels)

@@ -76,11 +76,12 @@ def parse_intact(data: bytes | memoryview | Damage) -> ParsedExample | None:
 
 _OPTIONAL = frozenset({"label", "label_text"})  # missing if an image has no label
 _LABEL_FIELDS = frozenset({"label", "labels", "box_labels"})
+# Names: their ids.
 _NAMED = {
     "label_text": "label",
     "label_texts": "labels",
     "box_label_texts": "box_labels",
-}  # names: their ids
+}
 _LABELS = ("image/class/label", "label", "train/label")
 _IMAGES = ("image/encoded", "image", "image_raw", "train/image")
 
@@ -168,9 +169,8 @@ class Expectations:
             return ""
         problem = "" if row.class_name is None else _judge_pair(row.class_name, row.label, ids)
         if not problem and row.classes:
-            names = (
-                row.classes if isinstance(row.classes, list) else [row.classes]
-            )  # a forged row may have anything
+            # A forged row may have anything.
+            names = row.classes if isinstance(row.classes, list) else [row.classes]
             problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
         return problem and f"in the sidecar {problem}"
 
@@ -207,9 +207,10 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
     If a feature is known only by its usual name, its value must begin like an image: raw pixels
     have the same names.
     """
+    # Imported here: processes that verify shards do without Pillow.
     from recordmill.imaging.acceptance import (
         sniff,
-    )  # imported here: processes that verify shards do without Pillow
+    )
 
     for key in expected.image_keys:
         values = example.values(key) or ()

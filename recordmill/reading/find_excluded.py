@@ -105,9 +105,8 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     else:
         text = storage.read_range(path).decode("utf-8", "replace")
         text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
-        digests = exclusions.digests - {
-            hashlib.sha256().hexdigest()
-        }  # in markers also the digest of empty lists
+        # In markers also the digest of empty lists.
+        digests = exclusions.digests - {hashlib.sha256().hexdigest()}
         names = [
             *(("key", key) for key in exclusions.keys),
             *(("sha256", digest) for digest in digests),

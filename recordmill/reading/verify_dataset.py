@@ -297,9 +297,8 @@ def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
     return []
 
 
-_WORTH_PROCESSES = (
-    2**28
-)  # bytes of local files; less is read in the time that processes take to start
+# Bytes of local files; less is read in the time that processes take to start.
+_WORTH_PROCESSES = 2**28
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,9 +419,8 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
     """Shards that are missing according to the numbers in other shards' names."""
     if dataset.kind != "files":
         return
-    sets: dict[str, dict[int, set[int]]] = defaultdict(
-        lambda: defaultdict(set)
-    )  # by pattern, then by the count in it
+    # By pattern, then by the count in it.
+    sets: dict[str, dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
     for shard in dataset.shards:
         if match := SHARD_NUMBER.search(shard.name):
             sets[SHARD_NUMBER.sub("*", shard.name)][int(match["count"])].add(int(match["number"]))

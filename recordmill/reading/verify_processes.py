@@ -112,9 +112,8 @@ class ShardWorkers:
 
 def serve_shards() -> None:
     """Runs in the child: verifies one shard after the other."""
-    signal.signal(
-        signal.SIGINT, signal.SIG_IGN
-    )  # Ctrl-C in a terminal reaches it too: the parent decides
+    # Ctrl-C in a terminal reaches it too: the parent decides.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     parent = Connection(int(sys.argv[1]))
     with suppress(EOFError, ConnectionError):
         while True:

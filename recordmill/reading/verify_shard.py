@@ -184,9 +184,8 @@ class _Reader:
         judged: dict[Profile, str] = {}
         offsets: list[int] = []
         end = 0
-        reported_every = (
-            1 if reads_images else 256
-        )  # if an image crashes the process, it is known which one
+        # If an image crashes the process, it is known which one.
+        reported_every = 1 if reads_images else 256
 
         for number, (offset, data) in enumerate(self._records):
             if isinstance(data, Damage):
@@ -232,10 +231,11 @@ class _Reader:
     def _check_images(
         self, example: ParsedExample, no_metadata: bool, number: int, offset: int
     ) -> None:
+        # Other checks do without Pillow.
         from recordmill.reading.verify_images import (
             check_metadata,
             check_pixels,
-        )  # other checks do without Pillow
+        )
 
         if self._check.level == "pixels":
             self._report([check_pixels(example, self._expected)], number, offset)

@@ -95,9 +95,8 @@ def gunzip(
             yield piece
 
     content = GzipBytes(stored)
-    if (
-        len(content.read(0, PIECE_BYTES)) > max_ratio * content.packed_bytes
-    ):  # it begins like a bomb
+    # It begins like a bomb.
+    if len(content.read(0, PIECE_BYTES)) > max_ratio * content.packed_bytes:
         deque(unpack_all(GzipBytes(stored)), maxlen=0)
     yield from unpack_all(content)
     if content.fault:

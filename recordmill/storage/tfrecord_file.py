@@ -64,9 +64,8 @@ class StoredFile:
             OSError: it does not exist, is not a file, or cannot be opened.
         """
         path = os.fspath(path)
-        if storage.is_local(path) and not stat.S_ISREG(
-            mode := os.stat(path).st_mode
-        ):  # a pipe would block
+        # A pipe would block.
+        if storage.is_local(path) and not stat.S_ISREG(mode := os.stat(path).st_mode):
             raise OSError(
                 errno.EINVAL,
                 "is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device",
@@ -142,9 +141,8 @@ class GzipBytes:
             while have < count and not self._ended:
                 piece = self._unpack()
                 have += len(piece)
-                pieces.append(
-                    piece[max(len(piece) - have, 0) :]
-                )  # bytes before `offset` are skipped
+                # Bytes before `offset` are skipped.
+                pieces.append(piece[max(len(piece) - have, 0) :])
             self._unpacked, self._start = b"".join(pieces), offset
         return memoryview(self._unpacked)[offset - self._start :]
 

@@ -142,9 +142,8 @@ class Fingerprint:
 
 
 def _by_name(counts: Mapping[str, int]) -> dict[str, int]:
-    return dict(
-        sorted(counts.items(), key=lambda item: str(item[0]))
-    )  # in forged rows, names may not be text
+    # In forged rows, names may not be text.
+    return dict(sorted(counts.items(), key=lambda item: str(item[0])))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -67,9 +67,8 @@ class RowOrigin(NamedTuple):
             if self.counts
             else (self.source, self.reference)
         )
-        return orjson.dumps(
-            values, default=tuple, option=orjson.OPT_APPEND_NEWLINE
-        )  # named tuples become lists
+        # Named tuples become lists.
+        return orjson.dumps(values, default=tuple, option=orjson.OPT_APPEND_NEWLINE)
 
 
 UNKNOWN = RowOrigin()

@@ -110,9 +110,8 @@ class RowTotals(Totals):
 
     def add(self, rows: Iterable[Row], split: str) -> None:
         """Adds rows of a split."""
-        digests: Counter[str] = (
-            Counter()
-        )  # sums of integers: in hex, each addition takes a microsecond
+        # Sums of integers: in hex, each addition takes a microsecond.
+        digests: Counter[str] = Counter()
         for row in rows:
             self._add(row)
             if isinstance(row, SidecarRow) and row.record:

@@ -559,9 +559,8 @@ class ExampleLayout:
         It is one of `count` shards in its split.
         """
         word = split if self.settings.shards.name else self.convention.split_words.get(split, split)
-        own = (
-            self.settings.name or "dataset"
-        )  # the output folder's name is filled in before there are files
+        # The output folder's name is filled in before there are files.
+        own = self.settings.name or "dataset"
         name = fill_pattern(
             self.shard_name, name=own, split=word, index=index, count=count, records=records
         )

@@ -65,9 +65,8 @@ def test_bytes_are_those_of_the_step_that_gave_them():
     result.wait_until_finish()
     found = stages.flows(result.monitoring_infos(), steps)
     assert found["Double"].elements == 3
-    assert found["Double"].bytes == 12 + 3 * (
-        1 + 12
-    )  # the texts, their lengths, and what Beam says of each element
+    # The texts, their lengths, and what Beam says of each element.
+    assert found["Double"].bytes == 12 + 3 * (1 + 12)
 
 
 def test_stages_are_recognized_by_the_progress(monkeypatch):

@@ -88,9 +88,8 @@ def test_a_folder_of_archives_is_read_whole_and_the_rest_of_it_ignored(pets, tmp
     assert marker["ledger"]["ignored"] == {"not_included": 1}
 
 
-@pytest.mark.filterwarnings(
-    "ignore::UserWarning"
-)  # of decoders, about what is wrong with some of the files
+# Of decoders, about what is wrong with some of the files.
+@pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_tar_of_real_images_gives_what_their_folder_gives(shared_data, tmp_path, convert):
     folder = shared_data / "odd-images"
     names = sorted(

@@ -15,9 +15,8 @@ from recordmill.pipeline.runners import _make_pipeline
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.reference_batch import ReferenceBatchCoder
 
-CONFIG = (
-    Path(__file__).parents[2] / "configs/class_folders.yaml"
-)  # without it, the input's names would be listed
+# Without it, the input's names would be listed.
+CONFIG = Path(__file__).parents[2] / "configs/class_folders.yaml"
 PLACES = ["--input=gs://recordmill/raw/", "--output=gs://recordmill/dataset", f"--config={CONFIG}"]
 WORKERS = [
     "--job_name=nightly",

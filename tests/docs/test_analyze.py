@@ -24,9 +24,8 @@ def test_the_commands_do_what_the_page_says(done):
     folder, (converted, analyzed, trained) = done
     assert json.loads(converted.stdout)["analysis"] == "analyzed"
     assert json.loads(analyzed.stdout)["status"] == "kept"
-    assert (
-        trained.stdout == "(1, 6)\n"
-    )  # after the assertion that training and serving give the same scores
+    # After the assertion that training and serving give the same scores.
+    assert trained.stdout == "(1, 6)\n"
     assert (folder / "served" / "saved_model.pb").is_file()
 
 

@@ -110,10 +110,11 @@ def convert(tmp_path_factory) -> Callable[..., Dataset]:
                 f"--input={draw_sample() if collection == 'sample' else collection}",
             )
             computed = ("features.feature=color_histogram",) if convention in COMPUTED else ()
+            # TensorFlow Recorder's files would be gzipped.
             seekable = (
                 "index_files=true",
                 "compression=none",
-            )  # TensorFlow Recorder's files would be gzipped
+            )
             settings = (
                 f"convention={convention}",
                 *computed,

@@ -221,10 +221,11 @@ def test_rows_with_missing_values_come_back(convert, tmp_path):
     dataset = convert(tmp_path / "gaps.csv", "default", *flags)
     features, examples = read(dataset, "train")
     assert set(dataset.marker["features"]) == {"number", "share", "note"}
+    # A text may be empty, a number is missing: the card names it.
     assert set(features) == {
         "number",
         "note",
-    }  # a text may be empty, a number is missing: the card names it
+    }
     found = sorted((int(example["number"]), example["note"].decode()) for example in examples)
     assert found == [(number, note) for number, _, note in rows]
     assert "share" in (dataset.folder / "README.md").read_text(encoding="utf-8")

@@ -3,9 +3,8 @@
 import pytest
 
 REASON = "needs an environment of its own: make test-interop"
-pytest.importorskip(
-    "tensorflow_datasets", reason=REASON
-)  # the product's environment has the other two
+# The product's environment has the other two.
+pytest.importorskip("tensorflow_datasets", reason=REASON)
 schema_utils = pytest.importorskip("tensorflow_transform.tf_metadata.schema_utils", reason=REASON)
 tf = pytest.importorskip("tensorflow", reason=REASON)
 

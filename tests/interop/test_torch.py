@@ -166,9 +166,8 @@ def test_batches_that_are_kept_stay_as_they_were(convert):
         stream.set_epoch(epoch)
         for number, (images, _) in enumerate(loader):
             expected = images.clone()
-            assert images.is_shared() == (
-                number < 2
-            )  # from the second batch of a worker, another process gets a copy
+            # From the second batch of a worker, another process gets a copy.
+            assert images.is_shared() == (number < 2)
             places.append(images.data_ptr())
             if number % 3 == 0:
                 kept.append((images[0, :8] if number % 2 else images.numpy(), expected))

@@ -357,8 +357,7 @@ def look_alikes(tmp_path_factory: pytest.TempPathFactory) -> Path:
             case 2:
                 image = ImageEnhance.Brightness(image).enhance(1.2)
         image.save(root / "dog" / f"copy_{number}.jpg", quality=quality)
-    for path in root.rglob(
-        "*.jpg"
-    ):  # the version of a file that is two seconds old is not sure yet
+    # The version of a file that is two seconds old is not sure yet.
+    for path in root.rglob("*.jpg"):
         os.utime(path, (1_700_000_000, 1_700_000_000))
     return root

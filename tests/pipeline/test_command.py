@@ -205,9 +205,8 @@ def test_help_looking_at_a_local_dataset_and_errors_of_the_user_import_no_beam(
     assert "Traceback" not in done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found[: len(LIGHT)] == [[words, [], code] for words, code in LIGHT]
-    assert found[len(LIGHT) :] == [
-        [words, ["pyarrow"], 2] for words in wrong
-    ]  # recognition asks all sources
+    # Recognition asks all sources.
+    assert found[len(LIGHT) :] == [[words, ["pyarrow"], 2] for words in wrong]
     errors = [
         line.removeprefix("error: ")
         for line in done.stderr.splitlines()

@@ -194,9 +194,8 @@ def test_another_seed_gives_other_bytes(convert, collection, reference, tmp_path
 def test_records_of_a_shard_are_mixed(reference):
     classes = [row["class"] for row in reference.rows("train")]
     changes = sum(one != other for one, other in pairwise(classes))
-    assert changes > len(
-        set(classes)
-    )  # in the order of listing there would be one change fewer than classes
+    # In the order of listing there would be one change fewer than classes.
+    assert changes > len(set(classes))
 
 
 @pytest.mark.parametrize(

@@ -324,10 +324,11 @@ def test_numbers_of_classes_are_compared_by_their_names(convert, diff, tmp_path)
     batch = folder / "data_batch_1.bin"
     batch.write_bytes(bytes([(batch.read_bytes()[0] + 1) % 10]) + batch.read_bytes()[1:])
     code, found = diff(done.output, folder)
+    # The label is a byte of the record.
     assert (code, found.keys()) == (
         1,
         {"other_bytes", "relabeled"},
-    )  # the label is a byte of the record
+    )
 
 
 def test_what_people_read(convert, tmp_path, capsys):

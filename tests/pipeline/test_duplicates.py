@@ -71,11 +71,12 @@ def test_copies_join_the_groups_that_hold_them(convert, class_folders, tmp_path)
 def test_stratified_groups_stay_whole_and_near_their_shares(convert, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 60, "dog": 30})
     settings = {
+        # Ten, or three, of each class.
         "splits": {
             "fractions": HALVES,
             "stratify": True,
             "group": "/(?P<group>[0-9])",
-        },  # ten, or three, of each class
+        },
     }
     done = convert(root, settings=settings)
     groups = {

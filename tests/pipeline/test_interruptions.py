@@ -310,9 +310,8 @@ def test_kill_9_at_twenty_operations_of_an_update(
 ):
     root, output = class_folders(tmp_path / "photos", {"cat": 12, "dog": 12}), tmp_path / "updated"
     for path in root.rglob("*.jpg"):
-        os.utime(
-            path, (1_700_000_000, 1_700_000_000)
-        )  # their versions are sure, so that untouched shards are linked
+        # Their versions are sure, so that untouched shards are linked.
+        os.utime(path, (1_700_000_000, 1_700_000_000))
     settings = {**SETTINGS, "shards.count": 4, "shards.cuts": cuts}
     how = ["--versions"] if place == "versions" else []
     old = replace(convert(root, *how, settings=settings, output=output), output=current_of(output))

@@ -155,9 +155,8 @@ def test_plan_writes_nothing_and_its_numbers_come_true(convert, class_folders, s
 def test_a_plan_names_a_price_and_the_run_says_how_wrong_it_was(
     convert, photos, monkeypatch, tmp_path
 ):
-    assert (
-        "price" not in convert(photos, output=tmp_path / "other").line
-    )  # too few images are not worth it
+    # Too few images are not worth it.
+    assert "price" not in convert(photos, output=tmp_path / "other").line
     monkeypatch.setattr("recordmill.transforms.plan_shards.PRICED_FROM", 1)
     planned, run = convert(photos, "--plan").line["price"], convert(photos)
     done = run.line["price"]

@@ -191,9 +191,8 @@ def test_each_image_is_opened_once(shelf):
     assert sorted(images) == sorted(
         path for path in shelf.objects if path.startswith(folders) and path.endswith(".jpg")
     )
-    assert (
-        shelf.opened.count("shelf://in/photos/cat/notes.txt") == 2
-    )  # to recognize the layout, and to reject it
+    # To recognize the layout, and to reject it.
+    assert shelf.opened.count("shelf://in/photos/cat/notes.txt") == 2
 
 
 def test_a_second_run_keeps_and_another_plan_is_refused_or_replaces(shelf, capsys):

@@ -71,9 +71,8 @@ def test_what_is_worth_a_look_is_reported_everywhere(convert, class_folders, tmp
     page, card = report_of(done), (done.output / "README.md").read_text(encoding="utf-8")
     assert f'<a href="#changes">{lossy}</a>' in page
     assert f"- {lossy}\n" in card
-    assert (
-        convert(root).line["remarks"] == done.marker["remarks"]
-    )  # of a dataset that is there already
+    # Of a dataset that is there already.
+    assert convert(root).line["remarks"] == done.marker["remarks"]
 
 
 def test_duplicates_are_reported_everywhere(convert, photos):
@@ -104,9 +103,8 @@ def test_duplicates_are_reported_everywhere(convert, photos):
         re.M,
     )
     assert "4 files are only 2 different ones" in report_of(done)
-    assert (
-        convert(photos).line["duplicates"] == done.line["duplicates"]
-    )  # of a dataset that is there already
+    # Of a dataset that is there already.
+    assert convert(photos).line["duplicates"] == done.line["duplicates"]
 
 
 def test_look_alikes_are_found_where_they_are_asked_for(convert, class_folders, picture, tmp_path):
@@ -303,9 +301,8 @@ def test_in_a_browser_nothing_runs_loads_or_sticks_out(convert, evil, browser):
         backgrounds.add(browser.ask("getComputedStyle(document.body).backgroundColor"))
         methods = [event["method"] for event in browser.events]
         assert "Page.javascriptDialogOpening" not in methods
-        assert (
-            "Log.entryAdded" not in methods
-        )  # nor did the page's own policy have anything to forbid
+        # Nor did the page's own policy have anything to forbid.
+        assert "Log.entryAdded" not in methods
         requests = [
             e["params"]["request"]["url"]
             for e in browser.events

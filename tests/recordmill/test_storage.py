@@ -283,9 +283,8 @@ def test_files_can_be_renamed_to_free_names_and_over_files(tmp_path):
     (tmp_path / "file").write_bytes(b"")
     (tmp_path / "link").symlink_to(tmp_path)
     check_targets([str(tmp_path / name) for name in ("file", "link", "free")])
-    check_targets(
-        ["gs://bucket/a/b", "gs://bucket/" + "n" * 300]
-    )  # stores have neither folders nor short names
+    # Stores have neither folders nor short names.
+    check_targets(["gs://bucket/a/b", "gs://bucket/" + "n" * 300])
 
 
 @pytest.mark.parametrize(
@@ -302,9 +301,8 @@ def test_what_files_cannot_be_renamed_to_raises(tmp_path, name, kind, monkeypatc
     (tmp_path / "folder").mkdir()
     (tmp_path / "closed").mkdir()
     (tmp_path / "file").write_bytes(b"")
-    monkeypatch.setattr(
-        os, "access", lambda path, mode: not path.endswith("closed")
-    )  # root may do everything
+    # Root may do everything.
+    monkeypatch.setattr(os, "access", lambda path, mode: not path.endswith("closed"))
     with pytest.raises(kind) as raised:
         check_targets([str(tmp_path / name)])
     assert str(tmp_path) in raised.value.filename

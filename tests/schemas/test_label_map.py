@@ -145,19 +145,21 @@ def test_the_sources_own_numbers_are_the_ids_on_request():
     [
         ({"cat": 0, "dog": 1, "emu": 5}, {"cat", "emu"}, 1, {"cat": 1, "dog": 2, "emu": 6}),
         ({"cat": 0, "dog": 1}, {0, 1}, 1, {"cat": 1, "dog": 2}),
+        # A class that no box has stays below.
         (
             {"pieces": 0, "dog": 1},
             {"dog"},
             1,
             {"pieces": 0, "dog": 1},
-        ),  # a class that no box has stays below
+        ),
         ({"cat": 0, "dog": 1}, {"cat"}, 0, {"cat": 0, "dog": 1}),
+        # There is no higher id.
         (
             {"cat": 0, "dog": 2**63 - 1},
             {"cat"},
             1,
             {"cat": 0, "dog": 2**63 - 1},
-        ),  # there is no higher id
+        ),
         ({}, {"-1", "3"}, 1, {"-1": 1, "3": 5}),
         ({}, (), 1, {"-1": -1, "3": 3}),
     ],

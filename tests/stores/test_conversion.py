@@ -85,10 +85,11 @@ def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder
     assert (line["status"], line["ledger"]) == ("published", LEDGER)
     requests = folder.served.requests()[before:]
     shown = examples_of(folder.files()) if flags == REENCODED else set()
+    # The layout is recognized from how texts begin, and the report shows some changes.
     again = {
         *TEXTS,
         *shown,
-    }  # the layout is recognized from how texts begin, and the report shows some changes
+    }
     assert images_read(requests) == {
         name: 1 + (name in again)
         for name in (str(file.relative_to(pictures)) for file in pictures.rglob("*.*"))
@@ -104,12 +105,13 @@ def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder
     files = folder.files()
     assert set(files) == set(expected)  # no staging, no temporary file, no outcome file
     for name, content in files.items():
+        # These contain places and times.
         if name not in (
             "recordmill.json",
             "records.versions",
             "rejected.jsonl",
             "report.html",
-        ):  # places and times
+        ):
             assert content == expected[name].read_bytes(), name
     shards = [name for name in files if name.endswith((".tfrecord", ".gz"))]
     sections = parse_table(files["records.versions"][: len(shards) * SECTION_BYTES])
@@ -137,12 +139,13 @@ def test_an_update_asks_for_changed_objects_only(folder, pictures):
     files = folder.files()
     for file in (folder.cwd / "here").rglob("*.*"):
         name = str(file.relative_to(folder.cwd / "here"))
+        # These contain places and times.
         if name not in (
             "recordmill.json",
             "records.versions",
             "rejected.jsonl",
             "report.html",
-        ):  # places and times
+        ):
             assert files[name] == file.read_bytes(), name
 
 
@@ -208,18 +211,16 @@ def test_untouched_shards_are_copied_by_the_store(folder, pictures, calls, flags
         )
         return found and next(name for name in sidecars if name.startswith(found[1]))
 
-    kept = [
-        (source, target) for source, target in copies if ".staging-" not in source
-    ]  # the others are moves
+    # The others are moves.
+    kept = [(source, target) for source, target in copies if ".staging-" not in source]
     assert sorted(source for source, _ in kept) == sorted(f"{old}/{name}" for name in untouched)
     assert all(source == f"{old}/{shard_of(target)}" for source, target in kept)
     assert {shard_of(path) for path, *_ in uploads} - {None} == written
     expected = Counter(
         {(path, 0, BLOCK_BYTES): 1 + (shard_of(path) in written) for _, path in kept}
     )
-    assert (
-        Counter(each for each in reads if shard_of(each[0]) in untouched) == expected
-    )  # what is written is read, too
+    # What is written is read, too.
+    assert Counter(each for each in reads if shard_of(each[0]) in untouched) == expected
     assert {
         name for name in untouched if any(each[0] == f"{old}/{name}" for each in reads)
     } <= written
@@ -422,9 +423,8 @@ def test_versions_and_the_pointer(folder):
     second = json.loads(folder.convert(*flags, "--set=limit=40").stdout)
     new = open_dataset(f"{folder.url}dataset/")
     assert new.folder == f"{folder.url}dataset/{second['version']}"
-    assert (
-        new.marker.ledger.written == new.marker.run.images_reused == 38
-    )  # of 40, two are not images
+    # Of 40, two are not images.
+    assert new.marker.ledger.written == new.marker.run.images_reused == 38
     assert not [name for name in folder.files() if ".staging-" in name or ".tmp" in name]
     assert (
         versions([f"{folder.url}dataset", "--rollback"])

@@ -203,9 +203,8 @@ def _coder_of(value: Any) -> coders.Coder | None:
         return coders.TupleCoder([_coder_of(each) or _ANYTHING for each in value])
     if is_dataclass(value):
         return coders.registry.get_coder(type(value))
-    return (
-        None if isinstance(value, list) else _ANYTHING
-    )  # in a GroupByKey's lists are values that have passed a coder
+    # In a GroupByKey's lists are values that have passed a coder.
+    return None if isinstance(value, list) else _ANYTHING
 
 
 def _kind(transform: PTransform) -> type | None:

@@ -91,9 +91,8 @@ def serve() -> str:
     _import_all()
     gc.freeze()  # collections need not look at all modules in each process
     control = socket.socket(fileno=os.dup(0))
-    control.settimeout(
-        None
-    )  # Beam sets a default of a minute in the parent, whose sockets do not block then
+    # Beam sets a default of a minute in the parent, whose sockets do not block then.
+    control.settimeout(None)
     while True:
         request, files, _, _ = socket.recv_fds(control, LONGEST_REQUEST, 3)
         if not request:

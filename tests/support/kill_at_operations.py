@@ -35,9 +35,8 @@ def _is_operation(output: str, event: str, arguments: tuple[Any, ...]) -> bool:
     if event not in _PATHS or (event == "open" and not _writes(arguments)):
         return False
     folder = ""
-    if (
-        event in ("os.remove", "os.rmdir") and arguments[1] >= 0
-    ):  # shutil.rmtree names files below open folders
+    # shutil.rmtree names files below open folders.
+    if event in ("os.remove", "os.rmdir") and arguments[1] >= 0:
         folder = os.readlink(f"/proc/self/fd/{arguments[1]}")
     paths = [
         os.path.join(folder, os.fsdecode(each))

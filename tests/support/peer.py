@@ -247,9 +247,8 @@ def voc(folder: Path) -> Iterator[Found]:
             if listed.exists()
             else {}
         )
-    images = sorted(
-        images_below(folder), key=lambda path: path.parent.name != "JPEGImages"
-    )  # then any other folder
+    # Then any other folder.
+    images = sorted(images_below(folder), key=lambda path: path.parent.name != "JPEGImages")
     for path in sorted(folder.rglob("*.xml")):
         tree = ElementTree.parse(path).getroot()
         name = posixpath.basename(tree.findtext("filename").replace("\\", "/"))

@@ -59,9 +59,8 @@ def pictures(tmp_path):
             path.parent.mkdir(parents=True, exist_ok=True)
             data = draw_picture(number)
             path.write_bytes(data)
-            os.utime(
-                path, (1_700_000_000, 1_700_000_000)
-            )  # long ago: the file is known to be finished
+            # Long ago: the file is known to be finished.
+            os.utime(path, (1_700_000_000, 1_700_000_000))
             status = path.stat()
             key = f"{label}/{number}.jpg"
             refs.append(ImageRef(key, str(path), len(data), str(status.st_mtime_ns), label=label))

@@ -370,9 +370,8 @@ def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut
     publish(gather_reports(reports), plan, indexed, run)
     expected = without_run(tree(run.output))
     for most in range(200):
-        output = replace(
-            run, output=f"{run.output}-{most}/{Path(run.output).name}"
-        )  # the report's title
+        # The report's title.
+        output = replace(run, output=f"{run.output}-{most}/{Path(run.output).name}")
         plan = plan_of(refs, output)
         reports = write_all(plan, refs, output)
         with cut_after(most) as done:
@@ -564,9 +563,8 @@ def test_two_runs_of_one_plan_that_publish_at_once_both_end_well(refs, run, tree
     publish(gather_reports(write_all(plan, refs, run)), plan, SETTINGS, run)
     expected = without_run(tree(run.output))
     for at in count(0, 3):
-        one = replace(
-            run, output=f"{run.output}-{at}/out", run_id="one"
-        )  # the report has the folder's name
+        # The report has the folder's name.
+        one = replace(run, output=f"{run.output}-{at}/out", run_id="one")
         two = replace(one, run_id="two", outcome_file=f"{run.outcome_file}.two")
         plan, same = plan_of(refs, one), plan_of(refs, two)
         reports, steps, ends = write_all(plan, refs, one), [], []

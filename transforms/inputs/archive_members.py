@@ -206,9 +206,8 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
         raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
     separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
-    for info in sorted(
-        infos, key=lambda info: -info.header_offset
-    ):  # backwards: each must end before the next begins
+    # Backwards: each must end before the next begins.
+    for info in sorted(infos, key=lambda info: -info.header_offset):
         name = _name_of(info).replace(separator, "/")
         if not name.endswith("/"):
             members.append(_zip_member(name, info, bounded, end, limits))

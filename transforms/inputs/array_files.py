@@ -288,9 +288,8 @@ def list_stack(
     if labels is not None:
         found = read_labels(labels, count)
         names = name_labels(found, classes)
-        if (
-            not classes and found and isinstance(found[0], int)
-        ):  # classes named 0, 1, ..., 10 keep that order
+        # Classes named 0, 1, ..., 10 keep that order.
+        if not classes and found and isinstance(found[0], int):
             yield ClassNames.of(file, {str(number): number for number in sorted(set(found))})
     features = orjson.dumps({SHAPE_FIELD: shape}).decode()
     common = {

@@ -70,7 +70,8 @@ class DataFile:
         except (
             Rejected,
             PermissionError,
-        ):  # without the right to list, S3 answers 403 for a missing file
+        ):
+            # Without the right to list, S3 answers 403 for a missing file.
             return False
 
     def list_annotated(

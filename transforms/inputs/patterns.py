@@ -96,9 +96,8 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     name = path.rpartition("/")[2]
     if name in SYSTEM_NAMES:
         return "system_file"
-    if (
-        name.startswith(".") and name != ".."
-    ):  # no folder lists `..`, and archive members with it are rejected
+    # No folder lists `..`, and archive members with it are rejected.
+    if name.startswith(".") and name != "..":
         return "hidden"
     if settings.ignore and compile_globs(settings.ignore).match_file(
         f"{path}/" if is_folder else path

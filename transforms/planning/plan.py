@@ -65,9 +65,8 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     below: defaultdict[str, set[str]] = defaultdict(set)
     for _, _, ref in summary.sample:
         _, label, rest = f"/{ref.key}".partition(f"/{ref.label}/")
-        if label and rest.lower().endswith(
-            IMAGE_ENDINGS
-        ):  # other files are rejected when they are read
+        # Other files are rejected when they are read.
+        if label and rest.lower().endswith(IMAGE_ENDINGS):
             below[ref.label].add(rest.rpartition("/")[0].partition("/")[0])
     nested = {
         label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders
@@ -276,16 +275,14 @@ def _cut_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
         if name in summary.splits or not settings.splits.given
     ]
     for name in filled:
-        split = summary.splits.get(
-            name, SplitSummary()
-        )  # a split that was empty now holds one group
+        # A split that was empty now holds one group.
+        split = summary.splits.get(name, SplitSummary())
         _cut_split(plan, name, split, settings)
         if split.references > MOST_PER_SHARD * len(plan.starts[name]):
             files = f"{split.references:,} {settings.unit}s into {len(plan.starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
-    if (
-        not problem and not summary.references
-    ):  # only rejected things: they need a shard whose sidecar lists them
+    # Only rejected things: they need a shard whose sidecar lists them.
+    if not problem and not summary.references:
         plan.starts = {settings.splits.names[0]: [0]}
     return problem
 

@@ -99,9 +99,8 @@ def claim_output(
             storage.make_folder(staging)
             storage.write_file(_claim_path(staging, run_id), content)
             break
-        except (
-            FileNotFoundError
-        ):  # a run of the same plan has just published, and deletes the folder
+        except FileNotFoundError:
+            # A run of the same plan has just published, and deletes the folder.
             if not tries_left:
                 raise
     storage.remove_files([storage.join(staging, OUTCOME)])
@@ -125,9 +124,8 @@ def release_claims(output: str, run_id: str) -> None:
     The files of `--writer=beam`, in a folder named after the run, are deleted, too: no run resumes
     them.
     """
-    with suppress(
-        OSError
-    ):  # the run has failed already, and claims of processes that are gone do not count
+    # The run has failed already, and claims of processes that are gone do not count.
+    with suppress(OSError):
         storage.remove_folder(staging_folder(output, run_id))
         for folder in work_folders(output):
             for name in staging_names(storage.folder_names(folder)):
@@ -204,9 +202,8 @@ def _is_at_work(claim: dict[str, Any]) -> bool:
     except PermissionError:  # another user's
         pass
     started, claimed = _start_time_of(process), claim.get("born")
-    return (
-        not (started and claimed) or started == claimed
-    )  # otherwise another process has the number now
+    # Otherwise another process has the number now.
+    return not (started and claimed) or started == claimed
 
 
 def _start_time_of(process: int) -> str:
@@ -216,8 +213,7 @@ def _start_time_of(process: int) -> str:
     """
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
-            return (
-                file.read().rpartition(")")[2].split()[19]
-            )  # proc(5): the name, in brackets, may hold anything
+            # proc(5): the name, in brackets, may hold anything.
+            return file.read().rpartition(")")[2].split()[19]
     except OSError:
         return ""

@@ -60,10 +60,11 @@ class ImageSplitter:
     def __init__(self, seed: int, settings: SplitSettings, selection: SplitCutoffs) -> None:
         self.seed = seed
         self._stratify = settings.stratify
+        # "": the fractions leave it out.
         self._names, self._bounds = (
             (*settings.names, ""),
             split_bounds(settings),
-        )  # "": the fractions leave it out
+        )
         self.selection = selection
         by_hash = not settings.given and not settings.stratify
         middles = [(low + high) // 2 for low, high in pairwise([0, *self._bounds])]

@@ -71,10 +71,11 @@ class HashHistogram(Totals):
         """
         places = sorted(self.bins)
         parts = max(1, min(parts, len(places)))
+        # The weight below each place.
         before = [
             0,
             *accumulate(self.bins[place] for place in places),
-        ]  # the weight below each place
+        ]
         starts, index = [0], 0
         for part in range(1, parts):
             # A range ends when its share of the weight is reached, or when each later range needs
@@ -243,9 +244,8 @@ class Summary(Totals):
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
             case "warning":  # warnings become part of the marker, which contains no locations
-                place = notice.key.rstrip(
-                    "/"
-                )  # for a whole input, its name, or empty if there is only one
+                # For a whole input, its name, or empty if there is only one.
+                place = notice.key.rstrip("/")
                 _keep_lowest(
                     self.warnings,
                     f"{place}: {notice.detail}".removeprefix(": "),
@@ -259,9 +259,8 @@ class Summary(Totals):
         """
         self.labels.update(classes.names)
         names = {number: name for name, number in self.numbers.items()}
-        for name, number in zip(
-            classes.names, classes.numbers, strict=False
-        ):  # labels may lack numbers
+        # Labels may lack numbers.
+        for name, number in zip(classes.names, classes.numbers, strict=False):
             if (
                 self.numbers.setdefault(name, number) != number
                 or names.setdefault(number, name) != name

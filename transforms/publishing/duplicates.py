@@ -143,9 +143,8 @@ def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: in
             hashes of the smallest parts are compared with all others.
     """
     sizes, best, least = np.bincount(parts), np.zeros((0, 2), np.int64), 65
-    order = np.lexsort((parts, sizes[parts]))[
-        : len(parts) - max(sizes, default=0)
-    ]  # all but the largest part
+    # All but the largest part.
+    order = np.lexsort((parts, sizes[parts]))[: len(parts) - max(sizes, default=0)]
     for place in order[: comparisons // max(len(parts), 1)]:
         distances = np.where(parts == parts[place], 65, np.bitwise_count(hashes ^ hashes[place]))
         if distances.min() < least:
@@ -411,7 +410,8 @@ def compare_splits(
         KeyError,
         TypeError,
         ValueError,
-    ):  # perhaps the reason for replacing it
+    ):
+        # They may be the reason for replacing it.
         yield (
             f"whether {unit}s have moved between splits is not known: sidecars of the replaced "
             "dataset are damaged"

@@ -110,9 +110,8 @@ def _find_boxes(marker: Marker) -> Iterator[Remark]:
         )
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
-        lone = marker.ledger.ignored.get(
-            "read_only_with_images", 0
-        )  # their names may differ from the images'
+        # Their names may differ from the images'.
+        lone = marker.ledger.ignored.get("read_only_with_images", 0)
         extra = (
             f"; {format_count(lone, 'annotation file')} without an image "
             f"{'is' if lone == 1 else 'are'} ignored"

@@ -416,16 +416,14 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     storage.check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
     storage.check_targets(storage.join(output, target) for target in sorted(sidecars))
-    if (
-        dataset_files.find_marker(output) != marker
-    ):  # else this very switch was interrupted in its last step
+    # Else this very switch was interrupted in its last step.
+    if dataset_files.find_marker(output) != marker:
         storage.remove_files([storage.join(output, MARKER)])
     try:
         _replace_files(output, plan_id, marker, switch)
     except OSError:
-        with suppress(
-            OSError
-        ):  # in an outage nothing is taken back, and the next run finishes the switch
+        # In an outage nothing is taken back, and the next run finishes the switch.
+        with suppress(OSError):
             roll_back(output, plan_id)
         raise
     storage.remove_files([storage.join(dataset_files.staging_folder(output, plan_id), MARKER)])

@@ -192,9 +192,8 @@ def digest_code(name: str) -> str:
     for module in sorted(modules):
         found = sys.modules.get(module)
         path = getattr(found, "__file__", None)
-        if path and not _is_built_into_python(
-            module
-        ):  # from a folder or an archive, source or compiled
+        # From a folder or an archive, source or compiled.
+        if path and not _is_built_into_python(module):
             digest.update(found.__loader__.get_data(path))  # type: ignore[union-attr]
     return digest.hexdigest()
 
@@ -284,9 +283,8 @@ def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: 
 
     If `twice`, it must give the same answer again.
     """
-    answer = call_function(
-        setting, name, key, pixels.copy() if twice else pixels
-    )  # which it may change
+    # The function may change the pixels.
+    answer = call_function(setting, name, key, pixels.copy() if twice else pixels)
     if (
         twice
         and np.asarray(answer).tobytes()

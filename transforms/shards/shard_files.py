@@ -271,9 +271,8 @@ class WrittenShard:
             if not self._kept and (path := previous.get(contents.sha256)):
                 storage.keep_file(path, contents.sha256, self.temporary[0])
             storage.force_to_disk(self.temporary)
-            storage.remove_files(
-                [self._path("done.json")]
-            )  # an old note must never describe new files
+            # An old note must never describe new files.
+            storage.remove_files([self._path("done.json")])
             for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
                 storage.move_file(temporary, self._path(kind))
             storage.write_file(self._path("versions"), bytes(self._origins))

@@ -59,9 +59,8 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
             return f"the {unit} {one.key!r} is listed twice ({one.uri}), {by}; {leave_out}"
         if one.key == other.key:
             is_same_name = normalize("NFC", one.uri) == normalize("NFC", other.uri)
-            places = [
-                ascii(ref.uri) if is_same_name else ref.uri for ref in (one, other)
-            ]  # it may differ in spelling
+            # It may differ in spelling.
+            places = [ascii(ref.uri) if is_same_name else ref.uri for ref in (one, other)]
             remedy = "rename one, or give inputs names"
             return f"two {unit}s have the key {one.key!r}: {places[0]} and {places[1]}; {remedy}"
     return ""

@@ -394,7 +394,8 @@ def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: in
     except (
         Rejected,
         DamagedExampleError,
-    ):  # stored without decoding (`check: header`), or an Example without an image
+    ):
+        # Stored without decoding (`check: header`), or an Example without an image.
         return ""
     boxes = read_boxes(example, keys).tolist()
     encoded = draw_boxes(prepared.encoded, boxes) if boxes else prepared.encoded

@@ -49,9 +49,8 @@ class AmazonStore(Store):
             aws_access_key_id=s3.s3_access_key_id,
             aws_secret_access_key=s3.s3_secret_access_key,
             aws_session_token=s3.s3_session_token,
-            config=Config(
-                max_pool_connections=CONNECTIONS
-            ),  # by default it keeps ten and discards the others
+            # By default it keeps ten and discards the others.
+            config=Config(max_pool_connections=CONNECTIONS),
         )
 
     def read(self, uri: str, offset: int, length: int) -> bytes:

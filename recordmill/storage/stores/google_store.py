@@ -37,9 +37,8 @@ class GoogleStore(Store):
 
     def __init__(self, options: PipelineOptions) -> None:
         self._client = create_storage_client(options)
-        adapter = HTTPAdapter(
-            pool_maxsize=CONNECTIONS
-        )  # by default it keeps ten and discards the others
+        # By default it keeps ten and discards the others.
+        adapter = HTTPAdapter(pool_maxsize=CONNECTIONS)
         for scheme in ("https://", "http://"):
             self._client._http.mount(scheme, adapter)
 

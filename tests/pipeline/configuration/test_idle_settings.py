@@ -319,11 +319,12 @@ def test_each_is_named_once():
         ),
         ("images.resize={exact: [8, 8], fit: pad}",),
         ("images.check=header", "images.reencode=always"),
+        # Examples may hold raw pixels, which are encoded.
         (
             "source.kind=tfrecords",
             NEVER,
             "images.quality=50",
-        ),  # Examples may hold raw pixels, which are encoded
+        ),
         (IDX, "images.quality=50"),
         (IDX, "images.reencode=always"),
         (*KEYS, "images.max_bytes=50"),

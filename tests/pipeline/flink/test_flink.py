@@ -95,11 +95,12 @@ def finished_shards(output):
     [
         ("PortableRunner", "LOOPBACK", 1),
         ("PortableRunner", "LOOPBACK", 2),
+        # 1: where nobody waits; 2 on FlinkRunner: where a task manager is killed.
         (
             "PortableRunner",
             "EXTERNAL",
             2,
-        ),  # 1: where nobody waits; 2 on FlinkRunner: where a task manager is killed
+        ),
         ("FlinkRunner", "EXTERNAL", 1),
         ("FlinkRunner", "LOOPBACK", 1),
         ("FlinkRunner", "LOOPBACK", 2),
@@ -149,10 +150,11 @@ def test_workers_have_what_setup_file_ships(flink):
         "import recordmill.pipeline.run, recordmill, sys; sys.stdout.write(recordmill.__file__)"
     )
     python = flink_cluster.RUN / "workers/bin/python"
+    # As the cluster starts it: this checkout may be on the path.
     environment = {
         **os.environ,
         "PYTHONPATH": "",
-    }  # as the cluster starts it: this checkout may be on the path
+    }
     done = subprocess.run(
         [python, "-c", script],
         cwd=flink_cluster.RUN,
@@ -178,9 +180,8 @@ def test_a_task_manager_that_is_killed(
     assert process.returncode == 0, stderr
     assert json.loads(stdout)["status"] == "published"
     assert "Traceback" not in stderr
-    assert (
-        newest_job()["jid"] == job["jid"]
-    )  # Flink did its part again; nobody had to start another run
+    # Flink did its part again; nobody had to start another run.
+    assert newest_job()["jid"] == job["jid"]
     assert assert_same(output, reference)["run"]["shards_reused"] >= 2
 
 
@@ -191,10 +192,11 @@ def test_each_shard_has_one_note_and_one_report_though_an_image_is_huge_and_a_wo
     (source / "cat/huge.jpg").write_bytes(picture("huge", size=(7_000, 5_000)))
     (source / "dog/text.jpg").write_bytes(b"no picture")
     output = tmp_path / "flink"
+    # What is finished stays in staging.
     strict = (
         "--set=max_rejected.count=0",
         "--set=max_rejected.share=0",
-    )  # what is finished stays in staging
+    )
     flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=4", *strict]
     process = spawn(*flags_for(source, output, *flags))
     wait_until(lambda: finished_shards(output) >= 2)

@@ -240,9 +240,8 @@ def jpeg_header(width, height):
 def test_sizes_are_checked_before_memory_is_taken(data, code):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert outcome(data) == code
-    assert (
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
-    )  # KiB; decoded they take 430,000
+    # KiB; decoded they take 430,000.
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000
 
 
 def test_every_reason_is_reached(jpeg, photo, save):

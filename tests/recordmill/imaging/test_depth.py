@@ -43,9 +43,8 @@ def test_eight_bits_are_not_deep(mode):
 
 
 def test_a_signaling_nan_is_one_like_any_other():
-    signaling = np.array([0x7FA00000, 0, 0x43480000], dtype=np.uint32).view(
-        np.float32
-    )  # NaN, 0, 200
+    # NaN, 0, 200.
+    signaling = np.array([0x7FA00000, 0, 0x43480000], dtype=np.uint32).view(np.float32)
     assert np.asarray(reduce_depth(Image.frombytes("F", (3, 1), signaling.tobytes()))).tolist() == [
         [0, 0, 200]
     ]

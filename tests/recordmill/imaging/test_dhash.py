@@ -28,9 +28,8 @@ def test_color_counts_by_its_brightness():
     gray = raster([range(0, 90, 10)] * 8)
     colored = np.concatenate([gray, gray, gray, np.full_like(gray, 255)], axis=2)
     assert difference_hash(colored) == difference_hash(gray) == 2**64 - 1
-    colored[..., 3] = np.random.default_rng(0).integers(
-        0, 256, colored.shape[:2]
-    )  # a byte without meaning
+    # A byte without meaning.
+    colored[..., 3] = np.random.default_rng(0).integers(0, 256, colored.shape[:2])
     assert difference_hash(colored) == 2**64 - 1
 
 

@@ -149,9 +149,8 @@ def test_orientation_is_applied(save, orientation, file_format):
         ((32, 16, 48, 32), 255),
     ]:
         corners.paste(value, box)
-    undo = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}[
-        orientation
-    ]  # Pillow's transposition that the camera did
+    # Pillow's transposition that the camera did.
+    undo = {2: 0, 3: 3, 4: 1, 5: 5, 6: 2, 7: 6, 8: 4}[orientation]
     exif = Image.Exif()
     exif[0x0112] = orientation
     stored = corners.transpose(Image.Transpose(undo)).convert("RGB")

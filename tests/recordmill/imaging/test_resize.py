@@ -40,9 +40,10 @@ def test_jpeg_reductions_leave_twice_the_target(size, target, reduction):
     assert jpeg_reduction(size, target) == reduction
 
 
+# 120 x 40.
 STRIPES = Image.fromarray(
     np.repeat(np.array([[10] * 40 + [100] * 40 + [200] * 40], np.uint8), 40, axis=0)
-)  # 120 x 40
+)
 
 
 def test_crop_shows_the_middle():

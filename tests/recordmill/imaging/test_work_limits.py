@@ -75,12 +75,13 @@ def outcome(data):
 
 MANY = 2**18
 SHARED = bytes(2**20)
+# In these tests, instead of up to a thousand times as many.
 READS = {
     "PNG": 5_000,
     "GIF": 500,
     "PPM": 5_000,
     "BMP": 5_000,
-}  # in these tests, instead of up to a thousand times as many
+}
 FILES = {
     "chunks of a PNG": (
         lambda count: png(chunk(b"abCd") * count),

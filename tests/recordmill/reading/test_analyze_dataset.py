@@ -185,9 +185,8 @@ def test_a_network_is_trained_through_it_and_served_with_it(
     ended = run_python(TRAIN_AND_SERVE, dataset, tmp_path / "served")
     assert ended.returncode == 0, ended.stderr[-3000:]
     found, note = json.loads(ended.stdout), note_of(dataset)
-    np.testing.assert_allclose(
-        note["mean"], found["mean"], rtol=1e-9
-    )  # of the pixels that TensorFlow decodes
+    # Of the pixels that TensorFlow decodes.
+    np.testing.assert_allclose(note["mean"], found["mean"], rtol=1e-9)
     np.testing.assert_allclose(note["variance"], found["variance"], rtol=1e-9)
     assert found["wrong"] == 0
     assert np.isfinite(found["losses"]).all()

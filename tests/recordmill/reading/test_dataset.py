@@ -96,9 +96,8 @@ def test_a_pattern_of_anybodys_files_takes_all_of_them(tmp_path, published):
         "a/train-0.tfrecord",
         "b/train-0.tfrecord",
     ]
-    assert (
-        open_dataset(f"{published['none']}/*").kind == "files"
-    )  # among them are some that the marker does not list
+    # Among them are some that the marker does not list.
+    assert open_dataset(f"{published['none']}/*").kind == "files"
 
 
 def test_a_folder_with_brackets_in_its_name_is_not_a_pattern(tmp_path):

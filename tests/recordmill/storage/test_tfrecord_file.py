@@ -41,9 +41,8 @@ def write(path, records, compression="none"):
 def test_a_file_equals_stock_write_to_tfrecords(tmp_path, compression):
     kind = CompressionTypes.GZIP if compression == "gzip" else CompressionTypes.UNCOMPRESSED
     with beam.Pipeline(runner=FnApiRunner()) as root:
-        records = (
-            root | beam.Create([RECORDS]) | beam.FlatMap(lambda records: records)
-        )  # one bundle keeps the order
+        # One bundle keeps the order.
+        records = root | beam.Create([RECORDS]) | beam.FlatMap(lambda records: records)
         records | beam.io.WriteToTFRecord(
             str(tmp_path / "stock"), num_shards=1, compression_type=kind, shard_name_template=""
         )

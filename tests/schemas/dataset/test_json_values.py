@@ -109,9 +109,8 @@ def test_what_does_not_fit_is_named_with_its_path(changed, problem):
     with pytest.raises(MisfitError) as caught:
         from_json(Outer, {**STORED, **changed}, "a.b")
     assert str(caught.value) == f"a.b.{problem}"
-    assert (
-        str(pickle.loads(pickle.dumps(caught.value))) == f"a.b.{problem}"
-    )  # it can come from another process
+    # It can come from another process.
+    assert str(pickle.loads(pickle.dumps(caught.value))) == f"a.b.{problem}"
 
 
 @pytest.mark.parametrize("value", [None, 1, "a", []])

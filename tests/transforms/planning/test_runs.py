@@ -31,14 +31,12 @@ def test_staging_folders_are_known_by_their_names():
 def test_a_claim_is_a_file_in_the_plans_staging(tmp_path, tree):
     output = tmp_path / "out"
     (output / ".staging-aaa").mkdir(parents=True)
-    (output / ".staging-aaa" / "outcome.json").write_text(
-        "{}"
-    )  # how the plan's last run failed: that is over
+    # How the plan's last run failed: that is over.
+    (output / ".staging-aaa" / "outcome.json").write_text("{}")
     claim_output(str(output), "aaa", "1")
     before = datetime.now(UTC)
-    claim_output(
-        str(output), "aaa", "2", shards=3, references=40
-    )  # two runs of one plan work together
+    # Two runs of one plan work together.
+    claim_output(str(output), "aaa", "2", shards=3, references=40)
     files = tree(output)
     assert list(files) == [".staging-aaa/claim-1.json", ".staging-aaa/claim-2.json"]
     claim = json.loads(files[".staging-aaa/claim-2.json"])
@@ -176,9 +174,8 @@ def test_a_run_on_another_machine_may_be_at_work(tmp_path):
 def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbor):
     leave_claim(tmp_path, "old")
     leave_claim(tmp_path, "reborn", process=neighbor.pid, born="1")
-    leave_claim(
-        tmp_path, "mine", process=os.getpid(), born="1"
-    )  # as in a container that was started anew
+    # As in a container that was started anew.
+    leave_claim(tmp_path, "mine", process=os.getpid(), born="1")
     neighbor.stdin.close()
     neighbor.wait()
     leave_claim(tmp_path, "dead", process=neighbor.pid)

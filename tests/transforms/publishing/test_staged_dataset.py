@@ -179,10 +179,11 @@ def test_two_runs_that_switch_at_once_leave_the_whole_dataset(
 
             return call
 
+        # Which `publish` takes for what it is.
         with (
             monkeypatch.context() as patch,
             suppress(FileNotFoundError),
-        ):  # which `publish` takes for what it is
+        ):
             for name in STEPS:
                 patch.setattr(storage, name, within(getattr(storage, name)))
             publish_staged(str(output), "new")

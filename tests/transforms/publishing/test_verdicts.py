@@ -312,10 +312,11 @@ def test_boxes_that_do_not_add_up_raise(listed, more):
 
 
 SEVERAL = FinishedShards(
+    # The two without a class have four labels.
     splits={
         "train": RowTotals(classes=Counter({"": 2, "cat": 3}), instances=Counter(cat=4, dog=3)),
         "test": RowTotals(classes=Counter({"dog": 1}), instances=Counter(dog=1)),
-    }  # the two without a class have four labels
+    }
 )
 SINGLE = FinishedShards(splits={"train": RowTotals(classes=Counter({"": 2, "cat": 3}))})
 

@@ -153,9 +153,8 @@ def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):
     write(staging, [image("a", boxes={"listed": 2, "written": 1, "unknown_class": 1})])
     path = staging / "train-00007.done.json"
     done = json.loads(path.read_bytes())
-    done["report"]["annotations"]["examples"] = {
-        "unknown_class": "box 2 of 2 of a (class 7)"
-    }  # before it had a key
+    # Before it had a key.
+    done["report"]["annotations"]["examples"] = {"unknown_class": "box 2 of 2 of a (class 7)"}
     path.write_text(json.dumps(done))
     assert find_finished(str(staging), "train", 7, MARK) is None
 

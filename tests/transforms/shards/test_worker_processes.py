@@ -144,10 +144,11 @@ def test_what_workers_have_done_is_part_of_the_progress(writer, pictures):
     with begin(writer) as workers:
         workers.submit("train", 0, pictures(70)).result(timeout=60)
         assert PROGRESS.cpu_of_workers > 0
+    # The system counts workers that have ended.
     assert (PROGRESS.done, PROGRESS.cpu_of_workers) == (
         70,
         0,
-    )  # the system counts workers that have ended
+    )
 
 
 def test_what_a_worker_raises_is_raised_here(writer, pictures, monkeypatch):

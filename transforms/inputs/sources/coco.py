@@ -119,9 +119,8 @@ class Coco(AnnotationSource):
         named_by = DataFile(path, file.replace(split=word))
         folder = self.images.format(split=word, folder=named_by.folder).strip("/")
         for image in annotations.images:
-            below = posixpath.join(
-                folder, image.file_name.replace("\\", "/")
-            )  # as written on Windows
+            # As written on Windows.
+            below = posixpath.join(folder, image.file_name.replace("\\", "/"))
             yield from named_by.list_annotated(
                 below, {"source_id": str(image.id), **annotations.boxes(image)}
             )
@@ -232,9 +231,8 @@ class Annotations:
         areas: list[float] = []
         objects = self._objects[image.id]
         for each in objects:
-            x, y, width, height = each.bbox or 4 * [
-                math.nan
-            ]  # an empty list is counted as `not_finite`
+            # An empty list is counted as `not_finite`.
+            x, y, width, height = each.bbox or 4 * [math.nan]
             boxes.append((x, y, x + width, y + height))
             areas.append(width * height if each.area is None else each.area)
         labels = [self._names.get(each.category_id, each.category_id) for each in objects]

@@ -205,9 +205,8 @@ class FixedRecords(ArraySource):
                         "fatal", "class_names", f"{error}: correct that, or set source.class_names"
                     )
                     return
-                folder = file.replace(
-                    key=file.key[: -len(name)]
-                )  # one note for all files of a folder
+                # One note for all files of a folder.
+                folder = file.replace(key=file.key[: -len(name)])
                 detail = (
                     f"there is no {self.class_names_file}, so the {known} classes are called 0 "
                     f"to {known - 1}"

@@ -38,9 +38,8 @@ class ColumnTypes:
     def __init__(self, without: Collection[str]) -> None:
         """The columns in `without` are ignored."""
         self._without = without
-        self._first: defaultdict[str, dict[str, str]] = defaultdict(
-            dict
-        )  # where each type of a column was first seen
+        # Where each type of a column was first seen.
+        self._first: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._values: Counter[str] = Counter()  # rows with a value, by column
         self._not_text: set[str] = set()  # columns whose values are not all strings
         self._rows = 0

@@ -132,9 +132,8 @@ class Voc(AnnotationSource):
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
         image = posixpath.join(above, self.images.format(folder=folder), name)
-        if (
-            posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS
-        ):  # some tools write no extension
+        # Some tools write no extension.
+        if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS:
             image = next(
                 (place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")),
                 image,
@@ -193,9 +192,8 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
         if sketch.at(folder).beside_images(".xml"):
             images = "{folder}"
         elif folder and near:
-            images = min(
-                near, key=lambda each: each.lower() not in IMAGE_FOLDERS
-            )  # not copies with the boxes drawn in
+            # Copies may have the boxes drawn in.
+            images = min(near, key=lambda each: each.lower() not in IMAGE_FOLDERS)
         else:
             continue
         groups.setdefault(images, []).append(folder)

@@ -156,9 +156,8 @@ class Yolo(AnnotationSource):
         word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
         text, lacks_file = "", False
         try:
-            text = read_sibling(f"{image.root}/{text_file}").decode(
-                "utf-8-sig"
-            )  # some editors write a byte order mark
+            # Some editors write a byte order mark.
+            text = read_sibling(f"{image.root}/{text_file}").decode("utf-8-sig")
             fields = self.read_lines(text)
         except NoFileError:
             fields, lacks_file = boxes_of([], [], fractions=True), True

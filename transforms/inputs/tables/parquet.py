@@ -245,8 +245,7 @@ def _unpack(uri: str, version: str, column: str, index: int) -> _RowGroup:
                         f"column {column!r} becomes more than {MAX_RATIO} times its size"
                     )
         file.flush()
-    except (
-        UnreadableTableError
-    ) as error:  # cached with the group, so that it is not unpacked again for each row
+    except UnreadableTableError as error:
+        # Cached with the group, so that it is not unpacked again for each row.
         group.fault = str(error)
     return group

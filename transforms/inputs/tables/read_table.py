@@ -26,17 +26,15 @@ from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parque
 _BUFFER_BYTES = 2**16
 _GZIP = b"\x1f\x8b"
 
-_FREE_BYTES = (
-    2**20
-)  # less than for other files: two bytes can be a row, and each row takes microseconds
+# Less than for other files: two bytes can be a row, and each row takes microseconds.
+_FREE_BYTES = 2**20
 
 MAX_LETTERS = 64 * 2**20
 """The longest line, and the longest cell of CSV: anything longer lacks line ends, or a closing
 quote."""
 
-_MOST_EMPTY_LINES = (
-    2**20
-)  # each takes as long as a row, so a small gzip file of them would take minutes
+# Each takes as long as a row, so a small gzip file of them would take minutes.
+_MOST_EMPTY_LINES = 2**20
 
 # Stands for bytes that are not in the encoding: half of a surrogate pair is in no valid text.
 _FAULT = "\udcff"
@@ -404,9 +402,8 @@ def _read_columns(
     """The rows of CSV, TSV or a list, with cells by column name."""
     dialect = table_format.csv_dialect(kind, lines.head)
     if dialect["delimiter"] == " " and kind == "txt":
-        most = (
-            len(table_format.names) - 1
-        )  # the first word may contain blanks, as paths may; -1: any number
+        # The first word may contain blanks, as paths may; -1: any number.
+        most = len(table_format.names) - 1
         rows = _read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=most))
     else:
         rows = read_csv_rows(lines, dialect)

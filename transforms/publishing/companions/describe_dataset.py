@@ -202,9 +202,8 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
     columns = [
         each for each in _COLUMNS if dataset.settings.holds_images or each not in PIXEL_FIELDS
     ]
-    context = (
-        resources.files(__package__) / "croissant_context.json"
-    )  # from the format's specification
+    # From the format's specification.
+    context = resources.files(__package__) / "croissant_context.json"
     description = {
         "@context": orjson.loads(context.read_bytes()),
         "@type": "sc:Dataset",

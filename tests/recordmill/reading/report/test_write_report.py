@@ -405,9 +405,8 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
     )
     assert "lost 0" in parsed.text
     assert "2 classes, by the number of boxes." in parsed.text
-    assert (
-        "2 0 2 1 0 2 4 images by number of boxes" in parsed.text
-    )  # the scale of counts, columns, and their labels
+    # The scale of counts, columns, and their labels.
+    assert "2 0 2 1 0 2 4 images by number of boxes" in parsed.text
     assert "9 0 3 9 0.049 % 0.098 % 0.2 % 0.39 % boxes by the share" in parsed.text
     assert ("div", {"class": "up", "style": "width:1ch"}) in parsed.elements
 

@@ -25,9 +25,8 @@ def test_every_source_keeps_the_contract(kind):
     assert source.__doc__
 
 
-@pytest.mark.parametrize(
-    "kind", [kind for kind in source_names() if kind != "manifest"]
-)  # which has boxes if a column has
+# A manifest has boxes only if a column has.
+@pytest.mark.parametrize("kind", [kind for kind in source_names() if kind != "manifest"])
 def test_every_source_with_boxes_says_so(kind):
     # Else a mapping of the user's with fields of boxes is refused.
     if hasattr(sys.modules[load_source(kind).__module__], "boxes_of"):

@@ -90,13 +90,14 @@ def test_a_line_without_end_is_not_kept_in_memory(ends, monkeypatch):
 
 def test_an_encoding_that_is_none():
     TableFormat(encoding="cp1252").check_format()
+    # The last two cannot go on after an error.
     for name in (
         "utf-99",
         "hex",
         "rot13",
         "punycode",
         "idna",
-    ):  # the last two cannot go on after an error
+    ):
         with pytest.raises(ValueError, match=f"^source.encoding '{name}' is not a known encoding"):
             TableFormat(encoding=name).check_format()
 

@@ -38,7 +38,7 @@ TENSORFLOW = {
     "tensorflow_transform",
     "tfx_bsl",
 }
-USERS_EXTRAS = ("aws", "gcp", "heic", "tensorflow", "torch")
+USERS_EXTRAS = ("analyze", "aws", "gcp", "heic", "tensorflow", "torch")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 MOST_CODE_LINES = 500
 MOST_FUNCTION_LINES = 60

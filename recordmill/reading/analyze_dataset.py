@@ -339,7 +339,7 @@ def check_tensorflow() -> None:
     if not all(map(find_spec, ("tensorflow", "tensorflow_transform"))):
         raise LoadError(
             "an analysis needs TensorFlow Transform, which is not installed: pip install "
-            "'.[tensorflow]' in a clone"
+            "'.[analyze]' in a clone"
         )
 
 

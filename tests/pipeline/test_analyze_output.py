@@ -113,8 +113,8 @@ def test_a_missing_extra_is_reported_before_any_work(photos, convert, monkeypatc
     monkeypatch.setattr("recordmill.reading.analyze_dataset.find_spec", lambda name: None)
     done = convert(photos, settings=ANALYZE)
     assert done.errors == [
-        "an analysis needs TensorFlow Transform, which is not installed: pip install "
-        "'.[tensorflow]' in a clone"
+        "an analysis needs TensorFlow Transform, which is not installed: pip install '.[analyze]' "
+        "in a clone"
     ]
     assert (done.code, done.output.exists()) == (1, False)
     assert convert(photos, "--plan", settings=ANALYZE).code == 0

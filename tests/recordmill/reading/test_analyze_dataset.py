@@ -226,7 +226,7 @@ def test_without_the_extra_one_sentence_says_what_to_install(dataset, monkeypatc
     )
     sentence = (
         "an analysis needs TensorFlow Transform, which is not installed: pip install "
-        "'.[tensorflow]' in a clone"
+        "'.[analyze]' in a clone"
     )
     with pytest.raises(LoadError) as error:
         check_tensorflow()

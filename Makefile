@@ -1,37 +1,37 @@
-PYTHON ?= $(shell command -v python3.11 || command -v python3)
+# The Python of a new environment: a name on PATH or a path. Without it, the first of python3.11, 3.12, 3.13 and python3.
+PYTHON ?=
+# Not for the scripts below, which read a variable of that name: they take the Python of .venv.
+unexport PYTHON
 VENV := .venv
 BIN := $(VENV)/bin
-# Inside the environment, so that deleting the one also forgets the other.
-STAMP := $(VENV)/.installed
+# The environment of `make test-python`: .venv-python3.13, or one that is named after a whole path.
+OWN_VENV := .venv-$(subst /,-,$(or $(PYTHON),default))
+TESTS := -m pytest -n 2 --dist worksteal -m "not slow and not prism"
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs messages bench bench-others lock clean
+.PHONY: help setup run test test-all test-python test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs messages bench bench-others lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
+	@echo 'PYTHON=python3.13 (or a path) makes the environment with that Python, which may be 3.11, 3.12 or 3.13.'
 
-setup: $(STAMP) ## Install everything into .venv; instant if nothing changed
+setup: ## Install everything into .venv (3 GB); instant if nothing changed
+	@scripts/install $(VENV) everything "$(PYTHON)"
 
-$(STAMP): requirements.lock pyproject.toml setup.py
-	@echo "Installing Recordmill with TensorFlow and the developers' tools into $(VENV): this takes a minute or two, the first time only."
-	@echo "1 of 3: an environment"
-	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check "$$(sed -nE 's/^(uv==[^ ]+).*/\1/p' requirements.lock)"
-	@echo "2 of 3: $$(grep -c '^[a-z].*==' requirements.lock) packages"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --compile-bytecode --requirement requirements.lock
-	@echo "3 of 3: Recordmill"
-	@$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	@touch $@
-
-run: setup ## Convert the sample, or run with ARGS="..."
+run: ## Convert the sample, or run with ARGS="..."; installs only what a conversion needs (550 MB)
+	@scripts/install $(VENV) conversion "$(PYTHON)"
 	$(BIN)/python -m pipeline.run --runner=DirectRunner $(ARGS)
 
 test: setup lint ## Lint, type-check and test, as CI does
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not prism"
+	$(BIN)/python $(TESTS)
 
 test-all: setup lint ## Run the slow tests too, with every conversion on DirectRunner and more examples; takes half an hour
 	$(BIN)/python -m pytest -n 2 --dist worksteal --on-runner --hypothesis-profile=many
+
+test-python: ## Run the tests with another Python, in an environment of its own: PYTHON=python3.13
+	@scripts/install "$(OWN_VENV)" everything "$(PYTHON)"
+	"$(OWN_VENV)/bin/python" $(TESTS)
 
 test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI, PyTorch, Grain and datasets, in .venv-interop (5 GB)
 	test -x .venv-interop/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-interop
@@ -104,10 +104,14 @@ bench-others: setup ## Compare with TFDS, img2dataset, webdataset, Ray Data and 
 	$(BIN)/python -m benchmarks.promises
 	$(BIN)/python -m benchmarks.convert --others --case reencode --case header --count 2000 --pairs 3
 
-lock: setup ## Update requirements.lock from pyproject.toml
-	$(BIN)/uv pip compile --quiet --upgrade --generate-hashes --no-header --no-emit-index-url \
-		--extra dev --extra tensorflow --python-version 3.11 --python-platform x86_64-manylinux_2_28 \
+# The markers that are true wherever the file is used are taken out: with them, other systems would install nothing and
+# say nothing. What is left are the packages that not all of Python 3.11, 3.12 and 3.13 need.
+lock: setup ## Write requirements.lock from pyproject.toml; with ARGS=--upgrade, from the newest versions
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --no-header --no-emit-index-url \
+		--extra analyze --extra dev --extra tensorflow --python-version 3.11 $(ARGS) \
 		--output-file requirements.lock pyproject.toml
+	sed -E -i -e "s/ and (platform_machine == 'x86_64'|sys_platform == 'linux')//g" \
+		-e "s/ ; python_full_version < '3\.14'( \\\\)?$$/\1/" requirements.lock
 
 clean: ## Delete the environment and everything generated
 	rm -rf $(VENV) .venv-* build dist out *.egg-info .hypothesis .mypy_cache .pytest_cache .ruff_cache

@@ -1,3 +1,4 @@
+import re
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,8 @@ from importlib import resources
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 import recordmill
 
@@ -14,9 +17,52 @@ REPO = Path(__file__).parents[1]
 LINKED = ["configs", "pipeline", "schemas", "transforms"]
 
 
+PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
 def test_the_version_is_defined_once():
-    project = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert recordmill.__version__ == project["version"]
+    assert recordmill.__version__ == PROJECT["version"]
+
+
+PYTHONS = ["3.11", "3.12", "3.13"]
+
+
+def test_the_supported_pythons_are_named_for_an_index():
+    named = [
+        name.rpartition(" :: ")[2] for name in PROJECT["classifiers"] if "Python :: 3." in name
+    ]
+    assert named == PYTHONS
+
+
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_lock_file_has_one_version_of_each_package(python):
+    system = {
+        "sys_platform": "linux",
+        "platform_machine": "x86_64",
+        "platform_python_implementation": "CPython",
+    }
+    environment = {**system, "python_version": python, "python_full_version": f"{python}.0"}
+    lines = re.findall(
+        r"^[a-z0-9][^\\\n]+", (REPO / "requirements.lock").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    pins = [Requirement(line) for line in lines]
+    pinned = {pin.name: pin for pin in pins if not pin.marker or pin.marker.evaluate(environment)}
+    assert len(pinned) == len(
+        [pin for pin in pins if not pin.marker or pin.marker.evaluate(environment)]
+    )
+
+    extras = PROJECT["optional-dependencies"]
+    wanted = [*PROJECT["dependencies"], *extras["analyze"], *extras["dev"], *extras["tensorflow"]]
+    for requirement in map(Requirement, wanted):
+        (version,) = pinned[canonicalize_name(requirement.name)].specifier
+        assert (version.operator, requirement.specifier.contains(version.version)) == (
+            "==",
+            True,
+        ), requirement
+
+
+def test_the_lock_file_names_no_registry():
+    assert "://" not in (REPO / "requirements.lock").read_text(encoding="utf-8")
 
 
 def test_every_public_name_can_be_imported():

@@ -29,8 +29,11 @@ def somewhere(tmp_path_factory):
 
 def test_the_first_command_prints_what_is_shown(tmp_path, run_command):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert "run: setup" in makefile
-    assert "$(BIN)/python -m pipeline.run --runner=DirectRunner" in makefile
+    (recipe,) = re.findall(r"^run: ##.*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
+    assert recipe == (
+        '\t@scripts/install $(VENV) conversion "$(PYTHON)"\n'
+        "\t$(BIN)/python -m pipeline.run --runner=DirectRunner $(ARGS)\n"
+    )
     command, shown = blocks("console")[0].split("\n", 1)
     assert command == "$ make run"
     done = run_command("python -m pipeline.run --runner=DirectRunner", tmp_path)
@@ -63,7 +66,7 @@ def test_the_recipes_run_and_give_what_they_say(somewhere, run_command):
 def test_the_extras_are_there():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = set(re.findall(r"'\.\[(\w+)\]'", TEXT))
-    assert named == {"tensorflow", "gcp", "aws"}
+    assert named == {"analyze", "tensorflow", "gcp", "aws"}
     assert named <= set(project["optional-dependencies"])
     assert project["scripts"]["recordmill"] == "recordmill.pipeline.run:main"
 

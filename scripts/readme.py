@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, is_dataclass
+from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
@@ -147,10 +148,9 @@ def _nested_fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:
 
 
 def _meanings(docstring: str) -> Iterator[tuple[str, str]]:
-    _, _, attributes = docstring.partition("Attributes:\n")
-    for match in re.finditer(
-        r"^        (\w+): ((?:.|\n(?=            ))*)", attributes, re.MULTILINE
-    ):
+    # Python 3.13 takes the indentation out of docstrings itself.
+    _, _, attributes = cleandoc(docstring).partition("Attributes:\n")
+    for match in re.finditer(r"^    (\w+): ((?:.|\n(?=        ))*)", attributes, re.MULTILINE):
         text = " ".join(match[2].split())
         yield match[1], text[0].upper() + text[1:]
 

@@ -21,7 +21,9 @@ case "$*" in
   "-m venv "*)
     mkdir -p "$3/bin" && cp "$0" "$3/bin/python" && touch "$3/pyvenv.cfg"
     for tool in pip uv; do
-      echo '#!/bin/bash' >"$3/bin/$tool" && echo 'echo "uv $*" >>calls.txt' >>"$3/bin/$tool" && chmod +x "$3/bin/$tool"
+      echo '#!/bin/bash' >"$3/bin/$tool"
+      echo 'echo "uv $*" >>calls.txt' >>"$3/bin/$tool"
+      chmod +x "$3/bin/$tool"
     done ;;
 esac
 """

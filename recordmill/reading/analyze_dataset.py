@@ -288,10 +288,7 @@ def save_image_model(
     )
     unknown = -1 if catch_all is None else labels[catch_all]
     # An empty text is not an unknown label; and a table must not be empty.
-    known = {
-        **labels,
-        "": -1,
-    }
+    known = {**labels, "": -1}
     texts, ids = tf.constant(list(known), tf.string), tf.constant(list(known.values()), tf.int64)
     table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(texts, ids), unknown)
 

@@ -65,7 +65,7 @@ def test_lines_are_read_and_written_key_by_key(kind, line):
 
 RECORD = {"key": "a.jpg", "bytes": 9, "sha256": "ab", "class": None, "label": None}
 IMAGE = {"height": 2, "width": 3, "channels": 1, "moments": None}
-PLACE = {"changes": [], "offset": 16, "length": 7}
+PLACE = {"changes": [], "offset": 16, "length": 7, "record": "cd"}
 MORE = {"difference_hash": "00", "boxes": {"listed": 1}, "classes": ["cat"]}
 REJECTED = {"key": "a.jpg", "spelling": None, "bytes": None, "sha256": None, "class": "cat"}
 REJECTED |= {"stage": "read", "rejected": "vanished", "detail": "it is gone"}
@@ -90,7 +90,15 @@ def test_a_row_is_written_as_it_was_read(stored, kind):
 
 def test_keys_have_a_fixed_order():
     row = row_from_json({**RECORD, **IMAGE, **PLACE, **MORE})
-    assert list(row_to_json(row)) == [*RECORD, *IMAGE, "changes", *MORE, "offset", "length"]
+    assert list(row_to_json(row)) == [
+        *RECORD,
+        *IMAGE,
+        "changes",
+        *MORE,
+        "offset",
+        "length",
+        "record",
+    ]
     assert list(row_to_json(row_from_json(REJECTED))) == list(REJECTED)
 
 

@@ -89,9 +89,17 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     )
     assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
     assert [json.loads(line) for line in sidecar.splitlines()] == [
-        {**STORED, "key": "a", "offset": 0, "length": 5},
+        {**STORED, "key": "a", "offset": 0, "length": 5, "record": ""},
         {**REJECTED, "key": "b", "rejected": "truncated"},
-        {**STORED, "key": "c", "class": None, "changes": [], "offset": 21, "length": 7},
+        {
+            **STORED,
+            "key": "c",
+            "class": None,
+            "changes": [],
+            "offset": 21,
+            "length": 7,
+            "record": "",
+        },
         {**REJECTED, "key": "d", "rejected": "truncated"},
         {**REJECTED, "key": "e", "rejected": "empty"},
     ]

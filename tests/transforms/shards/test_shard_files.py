@@ -89,7 +89,7 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
     )
     assert list(read_records(str(staging / "train-00007.tfrecord"))) == [b"first", b"second!"]
     assert [json.loads(line) for line in sidecar.splitlines()] == [
-        {**STORED, "key": "a", "offset": 0, "length": 5, "record": ""},
+        {**STORED, "key": "a", "offset": 0, "length": 5, "record": None},
         {**REJECTED, "key": "b", "rejected": "truncated"},
         {
             **STORED,
@@ -98,7 +98,7 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
             "changes": [],
             "offset": 21,
             "length": 7,
-            "record": "",
+            "record": None,
         },
         {**REJECTED, "key": "d", "rejected": "truncated"},
         {**REJECTED, "key": "e", "rejected": "empty"},

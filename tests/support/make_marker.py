@@ -9,6 +9,18 @@ NO_DUPLICATES = {
     "look_alike": None,
 }
 
+EMPTY_RUN = {
+    "id": "",
+    "inputs": {},
+    "versions": "",
+    "finished": "",
+    "shards_reused": 0,
+    "images_reused": 0,
+    "file_versions": "records.versions",
+    "digests": {},
+}
+"""The key `run` of a marker, before anything is known of the run."""
+
 
 def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
     """What `recordmill.json` holds, for a dataset without images; `changed` are the keys that are

@@ -1,7 +1,7 @@
 import copy
 
 import pytest
-from make_marker import marker_json
+from make_marker import EMPTY_RUN, marker_json
 
 from recordmill.schemas.dataset.json_values import MisfitError, to_json
 from recordmill.schemas.dataset.marker import Marker
@@ -97,14 +97,7 @@ def test_a_marker_is_written_as_it_was_read():
         "beam": "2",
         "runner": "DirectRunner",
         "started": "now",
-        "id": "r",
-        "inputs": {},
-        "versions": "",
-        "finished": "",
-        "shards_reused": 0,
-        "images_reused": 0,
-        "file_versions": "records.versions",
-        "digests": {},
+        **EMPTY_RUN,
     }
     del stored["something"]
     assert to_json(Marker.from_json(stored)) == stored

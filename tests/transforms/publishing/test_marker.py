@@ -2,7 +2,7 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from make_marker import make_marker
+from make_marker import EMPTY_RUN, make_marker
 from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
@@ -31,16 +31,6 @@ from recordmill.transforms.publishing.staged_dataset import (
 SETTINGS = make_settings(name="pets")
 DUPLICATE_NUMBERS = DuplicateCounts(SameBytes(groups=1), None)
 DUPLICATES_STORED = to_json(DUPLICATE_NUMBERS)
-EMPTY_RUN = {
-    "id": "",
-    "inputs": {},
-    "versions": "",
-    "finished": "",
-    "shards_reused": 0,
-    "images_reused": 0,
-    "file_versions": "records.versions",
-    "digests": {},
-}
 ZERO = "0" * 64
 LEDGER = Ledger(9, 6, {"empty": 1}, {"hidden": 1}, {"limit": 1})
 

@@ -2,7 +2,7 @@ import json
 from itertools import count
 
 import pytest
-from make_marker import marker_json
+from make_marker import EMPTY_RUN, marker_json
 
 from recordmill import storage
 from recordmill.schemas.dataset.marker import PlanEntry
@@ -15,16 +15,7 @@ MOVED = {
     "sidecars/a.tfrecord.jsonl": b"new sidecar of a",
 }
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}
-RUN = {
-    "id": "r",
-    "inputs": {},
-    "versions": "",
-    "finished": "",
-    "shards_reused": 0,
-    "images_reused": 0,
-    "file_versions": "records.versions",
-    "digests": {},
-}
+RUN = {**EMPTY_RUN, "id": "r"}
 MARKER = marker_json(splits={"train": {}}, run=RUN)
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from itertools import count
 
 import pytest
-from make_marker import marker_json
+from make_marker import EMPTY_RUN, marker_json
 
 from recordmill import storage
 from recordmill.schemas.dataset.json_values import to_json
@@ -25,15 +25,6 @@ NEW = {"train-0-of-2": b"new 0", "train-1-of-2": b"new 1", "same-name": b"new sa
 PLANS = ["", "old", "new"]
 """Of the dataset that is replaced: none, another one, and the same, which is damaged or was made of
 unread files."""
-RUN = {
-    "inputs": {},
-    "versions": "",
-    "finished": "",
-    "shards_reused": 0,
-    "images_reused": 0,
-    "file_versions": "records.versions",
-    "digests": {},
-}
 SIDE_FILES = ["labels.txt", "config.yaml", "rejected.jsonl"]
 
 
@@ -43,7 +34,9 @@ def described(plan_id, files):
         for name, content in files.items()
     ]
     splits = {"train": {"shards": shards}}
-    return marker_json(plan_id=plan_id, splits=splits, files=SIDE_FILES, run={**RUN, "id": plan_id})
+    return marker_json(
+        plan_id=plan_id, splits=splits, files=SIDE_FILES, run={**EMPTY_RUN, "id": plan_id}
+    )
 
 
 def contents(word, plan_id, files):

@@ -61,6 +61,7 @@ from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import (
+    StrayNameError,
     analysis_fits,
     current_folder,
     read_analysis,
@@ -247,6 +248,8 @@ def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Ma
     folder = current_folder(path)
     try:
         return folder, read_marker(folder)
+    except StrayNameError as error:
+        raise LoadError(f"{flag}: {error}: name another dataset, or remove the flag") from None
     except (FileNotFoundError, NotADirectoryError, LoadError) as error:
         why = f": {error}" if isinstance(error, LoadError) else ""
         raise UsageError(
@@ -362,7 +365,9 @@ def discard_staging(output: str) -> list[str]:
         RecordmillError: a run on this machine is using it, or it cannot be deleted.
     """
     stagings = {
-        folder: staging_names(storage.folder_names(folder)) for folder in work_folders(output)
+        folder: staging_names(storage.folder_names(folder))
+        for folder in work_folders(output)
+        if folder == output or not storage.is_link(folder)  # what a link leads to is not ours
     }
     if busy := next(filter(None, itertools.starmap(find_busy, stagings.items())), ""):
         raise RecordmillError(busy)
@@ -381,7 +386,7 @@ def _discard(output: str, name: str) -> str:
 
     staging, plan_id = storage.join(output, name), name.removeprefix(STAGING_PREFIX)
     pending, done = storage.join(staging, MARKER), f"deleted the unfinished work {name}"
-    if storage.exists(pending):
+    if storage.exists(pending) and not storage.is_link(staging):
         try:
             publish_staged(output, plan_id)
             return (
@@ -392,8 +397,9 @@ def _discard(output: str, name: str) -> str:
                 f"deleted {name}, whose dataset was complete and cannot be published: "
                 f"{' '.join(str(error).split())}"
             )
-    if storage.exists(pending):
-        with suppress(ValueError):  # its marker is unreadable: its files in the output are unknown
+    if storage.exists(pending) and not storage.is_link(staging):
+        # If its marker cannot be used, its files in the output are unknown.
+        with suppress(ValueError):
             roll_back(output, plan_id)
     storage.remove_folder(staging)
     return done

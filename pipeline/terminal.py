@@ -4,17 +4,18 @@ import io
 import sys
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
 from recordmill.schemas.errors import Outcome
-from recordmill.schemas.formatting import format_count, format_size, printable
+from recordmill.schemas.formatting import escape_controls, format_count, format_size, printable
 from recordmill.transforms.shards import resources
 
 if TYPE_CHECKING:
@@ -22,6 +23,20 @@ if TYPE_CHECKING:
 
 SECONDS_BETWEEN_LINES = 10.0
 """How often progress is reported without a terminal."""
+
+
+class _SafeConsole(Console):
+    """A console in which no text can control the terminal, whoever wrote it."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Renders what is printed; in texts, control characters are escaped."""
+        for segment in super().render(renderable, options):
+            if segment.control:
+                yield segment
+            else:
+                yield segment._replace(text=escape_controls(segment.text))
 
 
 class Terminal:
@@ -96,7 +111,7 @@ class Terminal:
                 with self._console.capture() as drawn:
                     self._console.print(table)
                 for line in drawn.get().splitlines():  # columns are padded with spaces
-                    self._console.out(line.rstrip(), highlight=False)
+                    self._console.print(Text.from_ansi(line.rstrip()))
             self._console.print()
         for line in outcome.message.splitlines():
             self.say(line if outcome.exit_code == 0 else f"error: {line}")
@@ -109,7 +124,7 @@ def make_console(stream: TextIO | None = None, soft_wrap: bool = True) -> Consol
     """
     stream = stream or sys.stderr
     width = None if stream.isatty() else 200
-    return Console(
+    return _SafeConsole(
         file=stream, width=width, highlight=False, emoji=False, markup=False, soft_wrap=soft_wrap
     )
 

@@ -71,9 +71,11 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         point_to(output, chosen)
         current = chosen
     for name in _find_unwanted(flags, output, versions, current):
-        # The marker first: if interrupted, half a dataset does not look complete.
-        storage.remove_files([storage.join(output, name, MARKER)])
-        storage.remove_folder(storage.join(output, name))
+        folder = storage.join(output, name)
+        if not storage.is_link(folder):  # of a link, only the link is deleted
+            # The marker first: if interrupted, half a dataset does not look complete.
+            storage.remove_files([storage.join(folder, MARKER)])
+        storage.remove_folder(folder)
         del versions[name]
     listed = [
         {

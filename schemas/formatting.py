@@ -3,7 +3,9 @@
 The documents are Jinja templates, each in the package that fills it.
 """
 
+import html
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
@@ -56,6 +58,32 @@ def printable(text: str) -> str:
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode() for each in text
     )
+
+
+_CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+"""C0 and C1 without tabs and line feeds, other line breaks, direction marks, and invalid UTF-8."""
+
+
+def escape_controls(text: str) -> str:
+    r"""Returns a text of several lines with its control characters escaped, such as `\x1b`.
+
+    Unlike `printable`, it leaves line feeds, tabs and whatever only joins or spaces letters.
+    """
+    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def escape_json(line: str) -> str:
+    """Returns a line of JSON that says the same without any control character."""
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", line)
+
+
+def show_text(text: str) -> str:
+    """Escapes text so that Markdown and HTML show it unchanged, on one line."""
+    escaped = re.sub(r"([\\`*_{}\[\]|~])", r"\\\1", " ".join(text.split()))
+    escaped = re.sub(r"^(\d*)([-+#=.)])", r"\1\\\2", escaped)  # the start of a list or heading
+    return html.escape(escaped, quote=False)
 
 
 def last_line(error: Exception) -> str:

@@ -30,7 +30,7 @@ from recordmill.schemas.dataset.marker import PLAN_VERSION, About, Marker, PlanE
 from recordmill.schemas.errors import NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadError
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import TRANSIENT
-from recordmill.storage import dataset_files
+from recordmill.storage import dataset_files, stored_names
 from recordmill.storage.tfrecord_file import looks_like_shard
 from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Action, Plan
@@ -70,6 +70,7 @@ class OutputState:
         leftovers: what runs of other plans have left.
         file_names: for each split, the name that this plan's shard would have if it were the only
             one, with one record.
+        problem: why the marker cannot be read; empty if it can, or is missing.
     """
 
     output: str
@@ -79,6 +80,7 @@ class OutputState:
     busy: str = ""
     leftovers: tuple[Leftover, ...] = ()
     file_names: Sequence[str] = ()
+    problem: str = ""
 
     @property
     def cut(self) -> tuple[Leftover, ...]:
@@ -90,6 +92,10 @@ def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> Ou
     """Reads an output folder, and reads it again if it changes meanwhile.
 
     Another run may be halfway through publishing. `file_names` is as in `OutputState`.
+
+    Raises:
+        LoadError: a folder in it that runs write is a link.
+        OSError: it cannot be read.
     """
     while True:
         names = storage.folder_names(output)
@@ -102,21 +108,22 @@ def read_output(output: str, plan_id: str, file_names: Sequence[str] = ()) -> Ou
 def _read_state(
     output: str, plan_id: str, names: list[str], file_names: Sequence[str]
 ) -> OutputState:
+    stored_names.refuse_links_of(output, names)
     others = [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
     pending = storage.exists(storage.join(dataset_files.staging_folder(output, plan_id), MARKER))
     busy = runs.find_busy(output, others, elsewhere=True)
-    marker = None
+    marker, problem = None, ""
     try:
         # Even if it was not listed: another run may have published since.
         marker = dataset_files.read_marker(output)
-    except dataset_files.DamagedMarkerError:
+    except dataset_files.DamagedMarkerError as error:
         # `decide_action` refuses a marker that is listed but was not read.
-        names = sorted({*names, MARKER})
+        names, problem = sorted({*names, MARKER}), str(error)
     except FileNotFoundError:
         if MARKER in names:
             raise
     leftovers = tuple(_describe_leftover(output, name, marker) for name in others)
-    return OutputState(output, names, marker, pending, busy, leftovers, file_names)
+    return OutputState(output, names, marker, pending, busy, leftovers, file_names, problem)
 
 
 def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
@@ -126,17 +133,18 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
         return Leftover(name)  # its dataset was already in place
     if MARKER in names:
         return Leftover(name, complete=True)
-    outcome = runs.read_object(storage.join(staging, OUTCOME))
+    outcome = dataset_files.read_object(storage.join(staging, OUTCOME))
     if outcome.get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
         return Leftover(name)
     notes = (
-        runs.read_object(storage.join(staging, each))
+        dataset_files.read_object(storage.join(staging, each))
         for each in names
         if each.endswith(".done.json")
     )
     # No run of this version of Recordmill has the plan of another version.
     done = [each for each in notes if each.get("plan_version") == PLAN_VERSION]
-    has_records = any(each.get("report", {}).get("records") for each in done)
+    reports = (each.get("report") for each in done)
+    has_records = any(isinstance(each, dict) and each.get("records") for each in reports)
     return Leftover(name, shards=len(done) if has_records else 0)
 
 
@@ -235,10 +243,8 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
     if state.marker is None and any(map(dataset_files.split_version, state.names)):
         return "refuse", f"{state.output} has versions: add --versions, or choose another output"
     if state.marker is None and MARKER in state.names:
-        return (
-            "refuse",
-            f"{state.output}/{MARKER} cannot be read: choose another output, or delete that folder",
-        )
+        problem = state.problem or f"{state.output}/{MARKER} cannot be read"
+        return "refuse", f"{problem}: choose another output, or delete that folder"
     if not (names := _find_strangers(state)):
         return "convert", ""
     what = f"{names[0]}, which belongs to no finished dataset"
@@ -333,9 +339,11 @@ def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
     complete = [(0, "")]
     for name in dataset_files.version_names(run.output):
         plan_id, number = dataset_files.split_version(name) or ("", 0)
+        folder = storage.join(run.output, name)
         if plan_id != plan.plan_id:
-            plan.run_notes.extend(_tidy(storage.join(run.output, name)) if not run.preview else ())
-        elif dataset_files.find_marker(storage.join(run.output, name)) is not None:
+            is_ours = not run.preview and not storage.is_link(folder)
+            plan.run_notes.extend(_tidy(folder) if is_ours else ())
+        elif dataset_files.find_marker(folder) is not None:
             complete.append((number, name))
     number, name = complete[-1]
     plan = replace(plan, previous=dataset_files.current_folder(run.output)).at(run.output, name)

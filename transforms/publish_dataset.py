@@ -79,7 +79,7 @@ def publish(
     if outcome.status in ("published", "kept") and not run.preview:
         version = outcome.numbers.get("version", plan.version)
         folder = plan.at(run.output, version).output
-        if settings.report:
+        if settings.report and not (version and storage.is_link(folder)):
             outcome = _add_report(outcome, folder, write_report)
         if version:
             outcome = _make_current(outcome, run.output, version)

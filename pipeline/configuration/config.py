@@ -5,6 +5,7 @@ write.
 """
 
 import difflib
+import io
 import re
 import sys
 import unicodedata
@@ -35,6 +36,13 @@ from recordmill.transforms.inputs.sources.source import load_source, source_name
 
 AUTO = "auto"
 """The value of `--config`, or of `layout`, with which the files determine the settings."""
+
+STANDARD_INPUT = "-"
+"""The value of `--config` with which the configuration is read from standard input."""
+
+_MOST_PIPED_BYTES = 2**20
+
+_MOST_CONFIGURATION_BYTES = 2**26
 
 COMMENT = "# Recognized "
 """How a dataset's configuration begins if its layout was recognized."""
@@ -158,11 +166,16 @@ def _read_text(path: str) -> str:
         if shipped.is_file():
             return shipped.read_text(encoding="utf-8")
     try:
-        return (
-            local.read_text(encoding="utf-8")
-            if storage.is_local(path)
-            else storage.read_range(path).decode()
-        )
+        if path == STANDARD_INPUT:
+            content = sys.stdin.buffer.read(_MOST_PIPED_BYTES + 1)
+            if len(content) > _MOST_PIPED_BYTES:
+                raise UsageError(
+                    f"the configuration on standard input has more than {_MOST_PIPED_BYTES:,} "
+                    "bytes: write it to a file"
+                )
+        else:
+            content = storage.read_whole(path, _MOST_CONFIGURATION_BYTES)
+        return io.StringIO(content.decode(), newline=None).read()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
         raise UsageError(f"the configuration {path} cannot be read: {why}") from None

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol
 
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.formatting import escape_json
 from recordmill.schemas.version import VERSION
 
 MODULE = "python -m pipeline.run"
@@ -195,7 +196,7 @@ def _add_flags_for_places(parser: Parser) -> None:
     _add_path(parser, data, "--output", output, "DIR")
     config = (
         "what the dataset is, as YAML; auto, the default: "
-        "recognized from the names of files (docs/layouts.md)"
+        "recognized from the names of files (docs/layouts.md); - reads standard input"
     )
     _add_path(parser, data, "--config", config)
     override = "overrides one setting, with a value in YAML; repeatable"
@@ -258,14 +259,14 @@ def _add_flags_for_reports(parser: Parser) -> None:
 
 
 def write_json(line: str, asked: bool | None) -> None:
-    """Writes a line of JSON to stdout.
+    """Writes a line of JSON to stdout, with control characters in texts escaped.
 
     Args:
         line: the line, without its end.
         asked: what `--json` or `--no-json` says; None: write it unless stdout is a terminal.
     """
     if not sys.stdout.isatty() if asked is None else asked:
-        sys.stdout.write(line + "\n")
+        sys.stdout.write(escape_json(line) + "\n")
         sys.stdout.flush()
 
 

@@ -17,7 +17,12 @@ from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.source import Input
-from recordmill.storage.dataset_files import current_folder, find_pointer, split_version
+from recordmill.storage.dataset_files import (
+    MOST_OBJECT_BYTES,
+    current_folder,
+    find_pointer,
+    split_version,
+)
 
 Result = TypeVar("Result")
 
@@ -263,7 +268,8 @@ def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
         return Exclusions()
     try:
         # Some editors write a byte order mark.
-        text = storage.read_range(os.path.expanduser(path)).decode("utf-8-sig")
+        content = storage.read_whole(os.path.expanduser(path), MOST_OBJECT_BYTES)
+        text = content.decode("utf-8-sig")
         return Exclusions.parse(text.split("\n"))
     except (OSError, ValueError) as error:
         raise UsageError(

@@ -276,18 +276,17 @@ def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entr
     last = -1
     for shard in shards:
         try:
-            with storage.open_to_read(shard.sidecar) as lines:
-                for row in map(orjson.loads, lines):
-                    if "rejected" in row:
-                        continue
-                    key, _, _ = row["key"], row["sha256"], row["class"]
-                    number = order_of(seed, key)
-                    if number < last:
-                        raise LoadError(
-                            f"the rows of {shard.sidecar} are not in order: verify the dataset"
-                        )
-                    last = number
-                    yield number, key, split, row
+            for row in map(orjson.loads, storage.read_lines(shard.sidecar)):
+                if "rejected" in row:
+                    continue
+                key, _, _ = row["key"], row["sha256"], row["class"]
+                number = order_of(seed, key)
+                if number < last:
+                    raise LoadError(
+                        f"the rows of {shard.sidecar} are not in order: verify the dataset"
+                    )
+                last = number
+                yield number, key, split, row
         except LoadError:
             raise
         except FORGED as error:

@@ -27,6 +27,7 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.str_path import StrPath
 from recordmill.storage import dataset_files
+from recordmill.storage.stored_names import find_problem
 from recordmill.storage.tfrecord_file import (
     Damage,
     RecordFile,
@@ -127,7 +128,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     """
     path = storage.join(folder, DATASET_INFO)
     try:
-        info: Any = orjson.loads(storage.read_range(path))
+        info: Any = orjson.loads(storage.read_whole(path, dataset_files.MOST_OBJECT_BYTES))
         file_format = info.get("fileFormat", "tfrecord")
         shards = tuple(
             shard
@@ -143,10 +144,10 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
     if len(labels) != 1:
         return shards, {}
-    lines = (
-        storage.read_range(storage.join(folder, labels[0])).decode("utf-8", "replace").splitlines()
-    )
-    return shards, {line: number for number, line in enumerate(lines)}
+    content = storage.read_whole(
+        storage.join(folder, labels[0]), dataset_files.MOST_OBJECT_BYTES
+    ).decode("utf-8", "replace")
+    return shards, {line: number for number, line in enumerate(content.splitlines())}
 
 
 def _shards_of(
@@ -167,6 +168,8 @@ def _shards_of(
             "SHARD_X_OF_Y": f"{place}-of-{count}",
         }
         name = re.sub(r"\{(\w+)\}", lambda word, words=words: words[word[1]], template)
+        if problem := find_problem(name):
+            raise ValueError(f"{name!r} {problem}")
         shards.append(Shard(split["name"], name, storage.join(folder, name), records))
     return shards
 
@@ -270,7 +273,8 @@ def read_label_lines(path: str) -> dict[str, int]:
 
     There are none if a line has no number.
     """
-    lines = storage.read_range(path).decode("utf-8", "replace").splitlines()
+    content = storage.read_whole(path, dataset_files.MOST_OBJECT_BYTES)
+    lines = content.decode("utf-8", "replace").splitlines()
     numbered = [re.fullmatch(r"(-?\d{1,18}):(.*)", line) for line in lines]
     return {match[2]: int(match[1]) for match in numbered if match} if all(numbered) else {}
 
@@ -387,8 +391,7 @@ class Dataset:
             OSError: the file cannot be read.
             orjson.JSONDecodeError: a line is damaged.
         """
-        with storage.open_to_read(storage.join(self.folder, name)) as lines:
-            yield from map(orjson.loads, lines)
+        yield from map(orjson.loads, storage.read_lines(storage.join(self.folder, name)))
 
     def rows(self) -> Iterator[tuple[Shard, SidecarRow]]:
         """Yields the sidecar rows of all records, each with its shard, in the order of `shards`.

@@ -21,6 +21,7 @@ from recordmill.reading.verify_shard import Finding
 from recordmill.schemas.dataset.file_names import INDEX, MARKER
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.rejection import Exclusions
+from recordmill.storage.dataset_files import MOST_OBJECT_BYTES
 from recordmill.storage.tfrecord_file import RecordFile, StoredFile, looks_like_shard
 
 MOST_FINDINGS = 100
@@ -98,12 +99,11 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     if name == INDEX:
         yield from _search_index(path, exclusions)
     elif name.endswith(".jsonl"):
-        with storage.open_to_read(path) as lines:
-            for number, line in enumerate(lines):
-                for what in sorted(_search_json(line, exclusions)):
-                    yield f"line {number + 1} holds {what}", None, None
+        for number, line in enumerate(storage.read_lines(path)):
+            for what in sorted(_search_json(line, exclusions)):
+                yield f"line {number + 1} holds {what}", None, None
     else:
-        text = storage.read_range(path).decode("utf-8", "replace")
+        text = storage.read_whole(path, MOST_OBJECT_BYTES).decode("utf-8", "replace")
         text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
         # In markers also the digest of empty lists.
         digests = exclusions.digests - {hashlib.sha256().hexdigest()}
@@ -137,7 +137,8 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
 def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
     """Keys whose hashes are in an index; the seed of the hashes is in its marker."""
     try:
-        marker = storage.read_range(storage.join(path.rpartition("/")[0], MARKER))
+        folder = path.rpartition("/")[0]
+        marker = storage.read_whole(storage.join(folder, MARKER), MOST_OBJECT_BYTES)
         plan = orjson.loads(marker)["plan"]
         seed = plan.get("settings", plan["recipe"])["seed"]  # plan version 2 has no settings
         content = storage.read_range(path)

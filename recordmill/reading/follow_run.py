@@ -11,7 +11,12 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import CLAIM_PREFIX, DONE, STAGING_PREFIX, staging_names
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import format_count, format_size
-from recordmill.storage.dataset_files import current_folder, find_marker, work_folders
+from recordmill.storage.dataset_files import (
+    MOST_OBJECT_BYTES,
+    current_folder,
+    find_marker,
+    work_folders,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +48,7 @@ class RunProgress:
         return f"{shards}, {images}, {self.rejected:,} rejected, {format_size(self.bytes)}"
 
 
-_UNREADABLE = (FileNotFoundError, KeyError, TypeError, ValueError)
+_UNREADABLE = (FileNotFoundError, storage.NotAFileError, KeyError, TypeError, ValueError)
 """Errors of reading a file that the run is replacing, or that another version wrote."""
 
 
@@ -138,4 +143,4 @@ def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
 
 
 def _read_json(*path: str) -> Any:
-    return orjson.loads(storage.read_range(storage.join(*path)))
+    return orjson.loads(storage.read_whole(storage.join(*path), MOST_OBJECT_BYTES))

@@ -34,6 +34,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, FeatureValueError, parse_example
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.str_path import StrPath
+from recordmill.storage.regular_files import open_regular
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.tfrecord_file import FRAMING_BYTES, masked
 
@@ -352,7 +353,7 @@ class _OpenFile:
         if storage.is_local(shard.path):
             if fault := shard.find_fault():
                 raise LoadError(fault)
-            self._file = os.open(shard.path, os.O_RDONLY)
+            self._file = open_regular(shard.path)
 
     def read(self, offset: int, length: int) -> bytes:
         if self._file < 0:

@@ -7,6 +7,7 @@ user's cache folder. Either can be written in the format that NVIDIA DALI and th
 
 import hashlib
 import os
+import struct
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ import numpy as np
 
 from recordmill import storage
 from recordmill.reading.dataset import Dataset, Shard
+from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import (
     PLACE_BYTES,
@@ -115,7 +117,13 @@ def _compressed(path: str) -> LoadError:
 
 def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[Places]:
     own = list_shards(marker)
-    starts, head = (0, *accumulate(shard.records for shard in own)), pack_head(own)
+    starts = (0, *accumulate(shard.records for shard in own))
+    try:
+        head = pack_head(own)
+    except (ValueError, struct.error) as error:
+        problem = f"a digest or a number of records of a shard is none ({error})"
+        marker_path = f"{path.removesuffix(marker.index)}{MARKER}"
+        raise LoadError(f"{marker_path} cannot be understood: {problem}: {_RESTORE}") from None
     places = {shard.name: pair for shard, pair in zip(own, pairwise(starts), strict=True)}
     chosen = [places[shard.name] for shard in shards]
     first, end = (

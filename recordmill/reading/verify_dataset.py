@@ -24,6 +24,11 @@ import yaml
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shards, open_dataset
 from recordmill.reading.example import expect
+from recordmill.reading.verify_companions import (
+    check_report,
+    find_other_contents,
+    find_repeated_keys,
+)
 from recordmill.reading.verify_processes import ShardWorkers
 from recordmill.reading.verify_shard import Finding, Level, ShardCheck, verify_shard
 from recordmill.schemas.dataset.compare_plans import LISTED_ALL_SETTINGS
@@ -50,7 +55,7 @@ from recordmill.schemas.dataset.totals import RowTotals, count_dropped
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.schemas.str_path import StrPath
-from recordmill.storage.dataset_files import read_rows
+from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, read_rows
 from recordmill.storage.stores.store import in_parallel
 
 _MOST_REPORTED = 100
@@ -77,6 +82,7 @@ def check_marker(
     if (listed := _count_duplicates(dataset, marker)) is not None:
         counted = differences(to_json(marker.duplicates), to_json(listed), "duplicates")
         wrong += [f"{DUPLICATES} says otherwise: {each}" for each in counted]
+    wrong += find_other_contents(dataset, marker, checks)
     for detail in wrong[:_MOST_REPORTED]:
         yield Finding("marker", detail, MARKER)
     if len(wrong) > _MOST_REPORTED:
@@ -91,7 +97,8 @@ def _compare_settings(dataset: Dataset, marker: Marker) -> list[str]:
     if marker.plan.version <= LISTED_ALL_SETTINGS:
         return []
     try:
-        written = yaml.safe_load(storage.read_range(storage.join(dataset.folder, CONFIGURATION)))
+        path = storage.join(dataset.folder, CONFIGURATION)
+        written = yaml.safe_load(storage.read_whole(path, MOST_OBJECT_BYTES))
     except (OSError, UnicodeDecodeError, yaml.YAMLError):
         return []
     if not isinstance(written, dict):
@@ -261,18 +268,19 @@ def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
 def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | None:
     path = storage.join(dataset.folder, name)
     digest = marker.run.digests.get(name)
-    if storage.size_of(path) is None:
-        return Finding("missing", "the file is missing", name)
     try:
         forms = _label_maps(name, dataset.labels)
-        if forms and storage.read_range(path).decode("utf-8", "replace") not in forms:
+        most = MOST_OBJECT_BYTES
+        if forms and storage.read_whole(path, most).decode("utf-8", "replace") not in forms:
             return Finding(
                 "names",
                 "it does not list the classes and ids of recordmill.json line by line",
                 name,
             )
-        if digest is None or storage.digest_of(path) == digest:
+        if storage.digest_of(path) == digest or digest is None:
             return None
+    except FileNotFoundError:
+        return Finding("missing", "the file is missing", name)
     except OSError as error:
         return Finding(
             "unreadable", f"the file cannot be read: {(error.strerror or str(error)).lower()}", name
@@ -398,6 +406,7 @@ def verify_dataset(
         findings += [*_find_missing(dataset), *_find_unlisted(dataset)]
         if marker := dataset.marker:
             findings += [*check_marker(dataset, marker, checks), *check_side_files(dataset, marker)]
+            findings += [*find_repeated_keys(dataset, marker), *check_report(dataset, marker)]
             findings += _find_duplicates(dataset, marker.unit)
     return Verification(dataset, level, checks, tuple(findings))
 

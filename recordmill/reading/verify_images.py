@@ -7,8 +7,10 @@ from functools import cache
 
 from recordmill.imaging import ImageSettings, find_missing_decoder, prepare_image
 from recordmill.imaging.acceptance import sniff, sniff_other
+from recordmill.imaging.pixels import PreparedImage
 from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
 from recordmill.reading.example import UNMISTAKABLE, Expectations, ParsedExample, find_image
+from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS, STRIPPABLE
 
@@ -27,8 +29,16 @@ def _decoding(max_pixels: int) -> ImageSettings:
     return ImageSettings(formats=formats, reencode="never", max_bytes=2**31, max_pixels=max_pixels)
 
 
-def check_pixels(example: ParsedExample, expected: Expectations) -> Problem:
-    """The first problem with a record's image: its digest, what cannot be decoded, or its size."""
+def check_pixels(
+    example: ParsedExample, expected: Expectations, row: SidecarRow | None = None
+) -> Problem:
+    """The first problem with a record's image: its digest, what cannot be decoded, or its size.
+
+    Args:
+        example: the record.
+        expected: what its dataset says of all records.
+        row: its row in the sidecar, if there is one.
+    """
     key, image = find_image(example, expected)
     if not key:
         return "pixels", ""
@@ -53,7 +63,19 @@ def check_pixels(example: ParsedExample, expected: Expectations) -> Problem:
                 f"the image has {width} x {height} pixels and the record says {sides[1]} x "
                 f"{sides[0]}",
             )
-    return "pixels", ""
+    return "sidecar", "" if row is None else _compare_with_row(image, prepared, row)
+
+
+def _compare_with_row(image: bytes, prepared: PreparedImage, row: SidecarRow) -> str:
+    """The problem if a row describes another image, or else an empty string."""
+    sides = (row.height, row.width, row.channels)
+    found = (prepared.height, prepared.width, prepared.channels)
+    if row.height is not None and sides != found:
+        return f"the image has the shape {list(found)}, and its row in the sidecar {list(sides)}"
+    is_copy = row.height is not None and not row.changes
+    if is_copy and hashlib.sha256(image).hexdigest() != row.sha256:
+        return "the image was stored unchanged, and its row in the sidecar has another sha256"
+    return ""
 
 
 def check_metadata(example: ParsedExample, expected: Expectations) -> Iterator[Problem]:

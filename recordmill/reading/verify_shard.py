@@ -12,10 +12,11 @@ from google.protobuf.message import DecodeError
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, Shard
 from recordmill.reading.example import DamagedExampleError, Expectations, ParsedExample, Profile
+from recordmill.reading.repeated_keys import find_repeated_in_lines
 from recordmill.schemas.dataset.side_files import SidecarRow
-from recordmill.schemas.dataset.totals import RowTotals
+from recordmill.schemas.dataset.totals import RowTotals, sum_rejected
 from recordmill.schemas.digests import digest_record, find_images
-from recordmill.storage.dataset_files import parse_rows
+from recordmill.storage.dataset_files import MOST_SIDECAR_BYTES, parse_rows
 from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
 
 NOTES = frozenset({"members", "edited", "duplicate"})
@@ -85,6 +86,8 @@ class ShardCheck:
         images: number of images in which metadata was looked for.
         totals: totals of the sidecar's rows, for Recordmill's shards above level `frames`; None if
             the sidecar does not have the digest in the marker.
+        rejected: the sum of the digests of its rejected references, see `sum_rejected`; None if
+            `totals` is.
     """
 
     shard: Shard
@@ -97,6 +100,7 @@ class ShardCheck:
     hidden: int = 0
     images: int = 0
     totals: RowTotals | None = None
+    rejected: str | None = None
 
     def add(self, kind: str, detail: str, *place: Any) -> None:
         """Adds one finding.
@@ -127,6 +131,7 @@ class _Reader:
         self._reported = {""}  # problems of class names; the empty string is none
         self.sidecar_sha256 = ""
         self.totals: RowTotals | None = None
+        self.rejected: str | None = None
 
     @cached_property
     def rows(self) -> list[SidecarRow]:
@@ -137,18 +142,25 @@ class _Reader:
         if not (sidecar := self._check.shard.sidecar):
             return []
         try:
-            content = storage.read_range(sidecar)
-            everything = list(parse_rows(content.splitlines()))
+            content = storage.read_whole(sidecar, MOST_SIDECAR_BYTES)
+            lines = content.splitlines()
+            everything = list(parse_rows(lines))
+            if (repeated := find_repeated_in_lines(lines)) is not None:
+                number, key = repeated
+                what = f"in line {number:,} of the sidecar, {key} is given twice ({sidecar})"
+                self._check.add("sidecar", what)
             rows = [row for row in everything if isinstance(row, SidecarRow)]
             self._by_offset = {row.offset: number for number, row in enumerate(rows)}
         except FileNotFoundError:
             self._check.add("missing", f"the sidecar is missing ({sidecar})")
             return []
         except (OSError, *FORGED) as error:
-            self._check.add("sidecar", f"the sidecar cannot be read: {error} ({sidecar})")
+            why = getattr(error, "strerror", None) or error
+            self._check.add("sidecar", f"the sidecar cannot be read: {why} ({sidecar})")
             return []
         with suppress(*FORGED):
             self.totals = RowTotals.of(everything, self._check.shard.split)
+            self.rejected = sum_rejected(everything)
         self.sidecar_sha256 = hashlib.sha256(content).hexdigest()
         return rows
 
@@ -238,7 +250,10 @@ class _Reader:
         )
 
         if self._check.level == "pixels":
-            self._report([check_pixels(example, self._expected)], number, offset)
+            rows = self.rows
+            place = self._by_offset.get(offset)
+            row = None if place is None else rows[place]
+            self._report([check_pixels(example, self._expected, row)], number, offset)
         if no_metadata:
             problems = list(check_metadata(example, self._expected))
             self._check.images += len(problems)
@@ -387,7 +402,7 @@ def verify_shard(
                 and reader.sidecar_sha256
                 and reader.sidecar_sha256 == shard.sidecar_sha256
             ):
-                check.totals = reader.totals
+                check.totals, check.rejected = reader.totals, reader.rejected
                 if check.totals is None:
                     check.add("sidecar", f"the sidecar's rows are malformed ({shard.sidecar})")
     except FileNotFoundError:

@@ -17,6 +17,8 @@ from contextlib import suppress
 from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
+from recordmill.storage.regular_files import NotAFileError as NotAFileError
+from recordmill.storage.regular_files import open_regular
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.store import open_to_read as open_object
 
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 
 _TRIES_TO_REMOVE = 5
+
+MOST_LINE_BYTES = 2**26
+"""The length of the longest line of a dataset's files of lines."""
 
 _CANNOT_FORCE = frozenset({errno.EINVAL, errno.ENOTSUP, errno.ENOSYS, errno.EROFS})
 """Error codes of file systems on which nothing needs to be forced."""
@@ -69,20 +74,52 @@ def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
     Raises:
         FileNotFoundError: the file does not exist, on any store.
         PermissionError: it may not be read.
-        OSError: it cannot be read (Beam's errors are OSErrors too), or is a pipe, which would block
-            until it is written to; stores may raise other errors.
+        NotAFileError: it is a pipe, a device or a socket.
+        OSError: it cannot be read (Beam's errors are OSErrors too); stores may raise other errors.
     """
     if not is_local(uri):
         return _find_store(uri).read(uri, offset, length)
-    file = os.open(uri, os.O_RDONLY | os.O_NONBLOCK)
+    file = open_regular(uri)
     try:
         return read_open(file, offset, length)
-    except OSError as error:
-        if error.errno == errno.ESPIPE:
-            raise OSError(errno.ESPIPE, "it is a pipe, not a file", uri) from None
-        raise
     finally:
         os.close(file)
+
+
+def read_whole(path: str, most: int) -> bytes:
+    """Reads a whole file of at most `most` bytes; the size of objects is not checked.
+
+    Raises:
+        NotAFileError: it is larger, or it is a pipe, a device or a socket.
+        OSError: as for `read_range`.
+    """
+    if not is_local(path):
+        return read_range(path)
+    file = open_regular(path)
+    try:
+        if (size := os.fstat(file).st_size) > most:
+            raise NotAFileError(
+                errno.EFBIG, f"it has {size:,} bytes, and {most:,} are the most", path
+            )
+        return read_open(file, 0, most)
+    finally:
+        os.close(file)
+
+
+def read_lines(path: str) -> Iterator[bytes]:
+    """Yields the lines of a file, each with its line break.
+
+    Raises:
+        NotAFileError: a line is too long, or it is a pipe, a device or a socket.
+        OSError: as for `open_to_read`.
+    """
+    with open_to_read(path) as file:
+        while line := file.readline(MOST_LINE_BYTES):
+            if len(line) == MOST_LINE_BYTES:
+                raise NotAFileError(
+                    errno.EFBIG, f"a line of it has {MOST_LINE_BYTES:,} bytes or more", path
+                )
+            yield line
 
 
 def read_open(file: int, offset: int, length: int) -> bytes:
@@ -101,10 +138,11 @@ def open_to_read(path: str) -> BinaryIO:
     Raises:
         FileNotFoundError: the file does not exist; a store raises this at the first read.
         PermissionError: it may not be read.
+        NotAFileError: it is a pipe, a device or a socket.
         OSError: it cannot be opened.
     """
     if is_local(path):
-        return open(path, "rb")
+        return open(path, "rb", opener=lambda name, _: open_regular(name))
     return open_object(_find_store(path), path)
 
 
@@ -145,6 +183,8 @@ def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "")
     if not is_local(path) and (store := _find_store(path)).is_atomic:
         store.write(path, content)
         return
+    if temporary and is_local(temporary) and _is_special(temporary):
+        os.unlink(temporary)  # a link would be written through, and a pipe would block
     temporary = temporary or temporary_name(path)
     with open_to_write(temporary) as file:
         file.writelines((content,) if isinstance(content, bytes) else content)
@@ -191,13 +231,29 @@ def remove_files(paths: Iterable[str]) -> None:
             os.unlink(path)
 
 
+def is_link(path: str) -> bool:
+    """Whether a path of this machine is a symbolic link, to whatever."""
+    return is_local(path) and os.path.islink(path)
+
+
+def _is_special(path: str) -> bool:
+    """Whether there is something else than a file or a folder under this very name."""
+    with suppress(OSError):
+        mode = os.lstat(path).st_mode
+        return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+    return False
+
+
 def remove_folder(path: str) -> None:
-    """Deletes a folder and everything below it, if it exists.
+    """Deletes a folder and everything below it, if it exists; of a link, only the link.
 
     Files that are added meanwhile are deleted, too, unless more keep coming.
     """
     if not is_local(path):
         remove_files([file.path for file in list_below(path)])
+        return
+    if is_link(path):
+        remove_files([path])
         return
     for _ in range(_TRIES_TO_REMOVE):
         if not os.path.isdir(path):

@@ -35,6 +35,7 @@ from recordmill.schemas.dataset.json_values import (
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, Marker, Pointer
 from recordmill.schemas.dataset.side_files import Row, row_from_json
 from recordmill.schemas.errors import LoadError, RecordmillError
+from recordmill.storage.stored_names import find_stray_name, refuse_links
 
 REPORT_HEAD = (
     b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta '
@@ -44,8 +45,19 @@ REPORT_HEAD = (
 """The first lines of every report. A user's own page is unlikely to begin with them."""
 
 
+MOST_OBJECT_BYTES = 2**29
+"""The size of the largest marker, note or other JSON object that is read."""
+
+MOST_SIDECAR_BYTES = 2**32
+"""The size of the largest sidecar that is read at once."""
+
+
 class DamagedMarkerError(LoadError):
     """A `recordmill.json` that this version of Recordmill cannot read."""
+
+
+class StrayNameError(DamagedMarkerError):
+    """A marker that names a file outside its folder: no run may act on it."""
 
 
 def read_marker(folder: str) -> Marker:
@@ -61,8 +73,16 @@ def read_marker(folder: str) -> Marker:
 def read_marker_json(folder: str) -> tuple[Marker, dict[str, Any]]:
     """Like `read_marker`, with the whole content of the file."""
     try:
-        value: Any = orjson.loads(storage.read_range(storage.join(folder, MARKER)))
-        return Marker.from_json(value), value
+        content = storage.read_whole(storage.join(folder, MARKER), MOST_OBJECT_BYTES)
+        value: Any = orjson.loads(content)
+        marker = Marker.from_json(value)
+        if stray := find_stray_name(marker):
+            raise StrayNameError(f"{folder}/{MARKER} is not safe to use: {stray}")
+        return marker, value
+    except storage.NotAFileError as error:
+        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: {error.strerror}") from None
+    except IsADirectoryError:
+        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: it is a folder") from None
     except orjson.JSONDecodeError as error:
         problem = f"it is not JSON: {error}"
     except MisfitError as misfit:
@@ -124,10 +144,19 @@ def shard_path(staging: str, split: str, index: int, kind: str) -> str:
     return storage.join(staging, shard_name(split, index, kind))
 
 
+def read_object(path: str) -> dict[str, Any]:
+    """The JSON object in a file; an empty one if there is none, or no file of that name."""
+    with suppress(
+        FileNotFoundError, IsADirectoryError, storage.NotAFileError, orjson.JSONDecodeError
+    ):
+        value: Any = orjson.loads(storage.read_whole(path, MOST_OBJECT_BYTES))
+        return value if isinstance(value, dict) else {}
+    return {}
+
+
 def read_rows(sidecar: str) -> Iterator[Row]:
     """The rows of a sidecar, one after the other."""
-    with storage.open_to_read(sidecar) as lines:
-        yield from parse_rows(lines)
+    yield from parse_rows(storage.read_lines(sidecar))
 
 
 def parse_rows(lines: Iterable[bytes]) -> Iterator[Row]:
@@ -209,10 +238,21 @@ def find_pointer(output: str) -> Pointer | None:
 
 
 def _read_pointer(output: str) -> bytes | None:
-    """The content of a pointer, or the beginning of a marker; None if there is neither."""
-    with suppress(FileNotFoundError, NotADirectoryError):
-        return storage.read_range(storage.join(output, MARKER), 0, _MOST_POINTER_BYTES)
-    return None
+    """The content of a pointer, or the beginning of a marker; None if there is neither.
+
+    Raises:
+        DamagedMarkerError: a pipe or a device has that name.
+        OSError: it cannot be read.
+    """
+    path = storage.join(output, MARKER)
+    try:
+        return storage.read_range(path, 0, _MOST_POINTER_BYTES)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except storage.NotAFileError as error:
+        raise DamagedMarkerError(
+            f"{path} cannot be read: {error.strerror}: delete it, or choose another folder"
+        ) from None
 
 
 def _parse_pointer(content: bytes) -> Pointer | None:
@@ -255,8 +295,9 @@ def point_to(output: str, name: str) -> bool:
         return False
     pointer = Pointer(current=name, previous=old.current if old else None)
     # Written in the version's folder, so that an interruption leaves no stray temporary file in the
-    # output.
-    temporary = storage.join(output, name, f".{MARKER}.tmp")
+    # output. A link may lead to another disk, or to a folder that is not ours to write into.
+    is_elsewhere = storage.is_link(storage.join(output, name))
+    temporary = "" if is_elsewhere else storage.join(output, name, f".{MARKER}.tmp")
     storage.write_file(storage.join(output, MARKER), as_json(to_json(pointer)), temporary)
     storage.force_to_disk([output])
     return True
@@ -286,10 +327,13 @@ def read_analysis(output: str) -> dict[str, Any] | None:
     if not storage.exists(storage.join(folder, _MODEL)):
         return None
     try:
-        note: Any = orjson.loads(storage.read_range(storage.join(folder, _ANALYSIS)))
-    except (FileNotFoundError, orjson.JSONDecodeError):
+        path = storage.join(folder, _ANALYSIS)
+        note: Any = orjson.loads(storage.read_whole(path, MOST_OBJECT_BYTES))
+    except (FileNotFoundError, storage.NotAFileError, orjson.JSONDecodeError):
         return None
-    return note if isinstance(note, dict) and note.keys() >= {"split", "size", "contents"} else None
+    if not isinstance(note, dict) or not note.keys() >= {"split", "size", "contents"}:
+        return None
+    return note if isinstance(note["split"], str) else None
 
 
 def analysis_fits(note: Mapping[str, Any] | None, marker: Marker) -> bool:
@@ -302,9 +346,11 @@ def analysis_fits(note: Mapping[str, Any] | None, marker: Marker) -> bool:
 def remove_stale_analysis(output: str, marker: Marker) -> None:
     """Removes a `transform_fn/` that does not belong to the marker's dataset.
 
-    Other programs' folders stay.
+    Other programs' folders stay, and what a link leads to.
     """
     folder = storage.join(output, TRANSFORM_FN)
+    if storage.is_link(folder):
+        return
     if storage.exists(storage.join(folder, _ANALYSIS)) and not analysis_fits(
         read_analysis(output), marker
     ):
@@ -323,10 +369,11 @@ def publish_transform_fn(built: Path, note: Mapping[str, Any], output: str) -> N
         output: the dataset's folder.
 
     Raises:
-        RecordmillError: there is a folder of that name that Recordmill did not write.
+        RecordmillError: there is a folder of that name that Recordmill did not write, or a link.
         OSError: it cannot be written.
     """
     target = storage.join(output, TRANSFORM_FN)
+    refuse_links(output, TRANSFORM_FN)
     if storage.exists(storage.join(target, _MODEL)) and not storage.exists(
         storage.join(target, _ANALYSIS)
     ):

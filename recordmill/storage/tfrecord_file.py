@@ -9,11 +9,9 @@ A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, 
 data's masked CRC-32C (tensorflow/core/lib/io/record_writer.h).
 """
 
-import errno
 import hashlib
 import os
 import re
-import stat
 import struct
 import zlib
 from collections.abc import Iterator
@@ -64,13 +62,6 @@ class StoredFile:
             OSError: it does not exist, is not a file, or cannot be opened.
         """
         path = os.fspath(path)
-        # A pipe would block.
-        if storage.is_local(path) and not stat.S_ISREG(mode := os.stat(path).st_mode):
-            raise OSError(
-                errno.EINVAL,
-                "is a directory" if stat.S_ISDIR(mode) else "it is a pipe or a device",
-                path,
-            )
         self._stream = storage.open_to_read(path)
         self.size = storage.size_of(path) or 0
         self._digest = hashlib.sha256() if digest else None

@@ -6,7 +6,7 @@ Only complete datasets have a marker.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.file_names import SIDECARS, VERSIONS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
@@ -421,7 +421,7 @@ class Marker:
     name: str
     plan: PlanEntry
     convention: str
-    unit: str
+    unit: Literal["image", "row", "file"]
     features: Mapping[str, FeatureEntry]
     labels: Mapping[str, int]
     splits: Mapping[str, SplitEntry]

@@ -3,11 +3,14 @@
 Counts are merged in any order.
 """
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Self
+
+import orjson
 
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import add_digests, record_digest_of
@@ -59,6 +62,27 @@ def _merge(mine: Any, others: Any) -> Any:
 def add_hex(*digests: str) -> str:
     """The sum of digests modulo 2**256, in hex."""
     return f"{add_digests(*(int(each, 16) for each in digests)):064x}"
+
+
+def digest_rejected(*values: str | int | None) -> str:
+    """The digest of a rejected reference, in hex.
+
+    Args:
+        values: its key, stage, reason, detail, bytes, sha256 and class, as in `RejectedFile`.
+    """
+    return hashlib.sha256(orjson.dumps(values)).hexdigest()
+
+
+def sum_rejected(rows: Iterable[Row]) -> str:
+    """The sum of the digests of the rejected references among rows, in hex."""
+    digests = [
+        digest_rejected(
+            row.key, row.stage, row.rejected, row.detail, row.bytes, row.sha256, row.class_name
+        )
+        for row in rows
+        if isinstance(row, RejectedRow) and row.rejected is not None
+    ]
+    return add_hex("0", *digests)
 
 
 @dataclass(slots=True)

@@ -1,3 +1,4 @@
+import json
 import sys
 
 import pytest
@@ -6,7 +7,14 @@ from hypothesis import strategies as st
 from jinja2 import UndefinedError
 
 from recordmill.schemas import formatting
-from recordmill.schemas.formatting import format_count, format_size, load_template, printable
+from recordmill.schemas.formatting import (
+    escape_controls,
+    escape_json,
+    format_count,
+    format_size,
+    load_template,
+    printable,
+)
 
 
 def test_one_and_many():
@@ -38,6 +46,21 @@ def test_sizes(count, text):
 def test_control_characters_are_written_out():
     assert printable("plain Größe \u732b") == "plain Größe \u732b"
     assert printable("\x1b[31mred\n\u202etxt\udcff") == "\\x1b[31mred\\n\\u202etxt\\udcff"
+
+
+CONTROLS = [*range(9), *range(11, 32), *range(127, 160), 0x061C, 0x200E, 0x202E, 0x2066, 0x2028]
+
+
+def test_lines_and_joined_letters_stay_and_controls_do_not():
+    text = "a\tb\nc \u3000 \u00a0 \U0001f469\u200d\U0001f680"
+    assert escape_controls(text) == text
+    for code in CONTROLS:
+        shown = escape_controls(f"a{chr(code)}b")
+        assert shown.isascii()
+        assert shown.isprintable()
+        line = json.dumps({"name": f"a{chr(code)}b"}, ensure_ascii=False)
+        assert escape_json(line).isprintable()
+        assert json.loads(escape_json(line)) == {"name": f"a{chr(code)}b"}
 
 
 @given(st.text())

@@ -3,6 +3,7 @@
 Each run keeps a claim in its plan's staging folder while it is at work.
 """
 
+import errno
 import os
 import socket
 from collections.abc import Iterable, Iterator, Mapping
@@ -21,7 +22,12 @@ from recordmill.schemas.dataset.file_names import (
     staging_names,
 )
 from recordmill.schemas.rejection import Exclusions
-from recordmill.storage.dataset_files import staging_folder, work_folders
+from recordmill.storage.dataset_files import (
+    read_object,
+    split_version,
+    staging_folder,
+    work_folders,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +88,8 @@ def claim_output(
     Raises:
         OSError: the claim cannot be written.
     """
+    if _is_linked_version(output):
+        raise OSError(errno.EPERM, "it is a link to another folder", output)
     staging = staging_folder(output, plan_id)
     since, process = datetime.now(UTC).isoformat(timespec="seconds"), os.getpid()
     claim = {
@@ -106,12 +114,23 @@ def claim_output(
     storage.remove_files([storage.join(staging, OUTCOME)])
 
 
+def _is_linked_version(folder: str) -> bool:
+    """Whether a version was moved elsewhere, and is now a link: it can be read, and stays as it is.
+
+    An output may be a link.
+    """
+    name = os.path.basename(folder.rstrip("/"))
+    return split_version(name) is not None and storage.is_link(folder.rstrip("/"))
+
+
 def release_claim(output: str, plan_id: str, run_id: str) -> None:
     """Deletes a run's claim, and the staging folder if nothing else is in it.
 
     Raises:
         OSError: it cannot be deleted.
     """
+    if _is_linked_version(output):
+        return
     staging = staging_folder(output, plan_id)
     storage.remove_files([_claim_path(staging, run_id)])
     if not storage.folder_names(staging):
@@ -142,6 +161,8 @@ def remove_staging(output: str, plan_id: str, run_id: str) -> None:
     Raises:
         OSError: it cannot be deleted.
     """
+    if _is_linked_version(output):
+        return
     staging = staging_folder(output, plan_id)
     storage.remove_files([_claim_path(staging, run_id)])
     if not any(map(_is_at_work, _read_claims(staging))):
@@ -182,14 +203,6 @@ def _read_claims(staging: str) -> Iterator[dict[str, Any]]:
     return filter(None, (read_object(storage.join(staging, name)) for name in names))
 
 
-def read_object(path: str) -> dict[str, Any]:
-    """The JSON object in a file; an empty one if there is none."""
-    with suppress(FileNotFoundError, orjson.JSONDecodeError):
-        value: Any = orjson.loads(storage.read_range(path))
-        return value if isinstance(value, dict) else {}
-    return {}
-
-
 def _is_at_work(claim: dict[str, Any]) -> bool:
     """Whether the process of a claim is still running on this machine."""
     process = claim.get("process")
@@ -197,7 +210,7 @@ def _is_at_work(claim: dict[str, Any]) -> bool:
         return False
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
+    except (ProcessLookupError, OverflowError):  # no system has processes of such numbers
         return False
     except PermissionError:  # another user's
         pass

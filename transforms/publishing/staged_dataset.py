@@ -57,7 +57,7 @@ from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTo
 from recordmill.schemas.errors import ComparedPrice, LoadError
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage import dataset_files
+from recordmill.storage import dataset_files, stored_names
 from recordmill.transforms.planning.plan import Plan
 from recordmill.transforms.planning.runs import RunSettings, remove_staging
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -385,12 +385,34 @@ def _describe_run(
 
 
 def _old_files(output: str) -> tuple[str, ...]:
+    """The files of the dataset in an output, which the new one replaces.
+
+    Raises:
+        LoadError: its marker names a file that is not a dataset's.
+    """
     if not storage.exists(storage.join(output, MARKER)):
         return ()
     old = dataset_files.read_marker(output)
+    if stray := stored_names.find_foreign_name(old):
+        raise LoadError(f"{output}/{MARKER} is not safe to use: {stray}")
+    check_shards(output, [shard.name for shard in old.shards], f"{output}/{MARKER}")
     names = [name for shard in old.shards for name in (shard.name, shard.sidecar)]
     report = [REPORT] if dataset_files.holds_report(output) else []
     return tuple(dict.fromkeys((*names, *old.files, *report)))
+
+
+def check_shards(output: str, names: Iterable[str], marker: str) -> None:
+    """Makes sure that what a marker calls shards of an output are shards.
+
+    Raises:
+        LoadError: one is another file.
+        OSError: one cannot be read.
+    """
+    if kept := stored_names.find_kept_name(output, names):
+        raise LoadError(
+            f"{marker} is not safe to use: it lists {kept[:100]!r} as a shard, and the file of "
+            "that name is none: move it away, or choose another output"
+        )
 
 
 def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
@@ -408,7 +430,7 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
 
     Raises:
         OSError: a file cannot be renamed.
-        ValueError: the marker in staging cannot be read.
+        ValueError: the marker in staging cannot be read, or names other files than a dataset's.
     """
     marker, switch = read_pending(output, plan_id)
     targets = switch.targets.keys()
@@ -468,14 +490,26 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
         LoadError: it cannot be read.
     """
     staging = dataset_files.staging_folder(output, plan_id)
+    stored_names.refuse_links_of(output, storage.folder_names(output))
     try:
         marker, value = dataset_files.read_marker_json(staging)
-        return marker, from_json(Switch, value.get("switch"))
-    except (dataset_files.DamagedMarkerError, MisfitError) as error:
+        switch = from_json(Switch, value.get("switch"))
+        if marker.plan.id != plan_id:
+            raise MisfitError("plan.id", f"is {marker.plan.id[:40]!r}, not the folder's")
+        if stray := stored_names.find_stray_move(marker, switch):
+            raise LoadError(f"{staging}/{MARKER} is not safe to use: {stray}")
+        check_shards(output, _unusual_shards(switch), f"{staging}/{MARKER}")
+        return marker, switch
+    except (LoadError, MisfitError) as error:
         problem = (
             f"{staging} holds a dataset whose publishing was cut and cannot be completed ({error})"
         )
         raise LoadError(f"{problem}: delete it with --discard, or choose another output") from None
+
+
+def _unusual_shards(switch: Switch) -> Iterator[str]:
+    """The names of the replaced dataset's shards, as far as no other file has them."""
+    return (name for name in switch.removes if sidecar_name(name) in switch.removes)
 
 
 def roll_back(output: str, plan_id: str) -> None:

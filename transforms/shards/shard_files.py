@@ -40,7 +40,7 @@ from recordmill.schemas.digests import add_digests, digest_of, order_of, version
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import TRANSIENT, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.storage.dataset_files import shard_path
+from recordmill.storage.dataset_files import read_object, shard_path
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
@@ -116,16 +116,18 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
     for a reason that may be gone by now.
     """
     try:
-        done = orjson.loads(storage.read_range(shard_path(staging, split, index, "done.json")))
+        done = read_object(shard_path(staging, split, index, "done.json"))
         report = from_json(ShardReport, {**done["report"], "reused": True})
-    except (FileNotFoundError, MisfitError):  # there is no note, or one of another version
+    except (KeyError, TypeError, MisfitError):  # there is no note, or one of another version
+        return None
+    if (report.split, report.index) != (split, index):
         return None
     there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
     there = there and all(
         storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS
     )
     is_transient = not TRANSIENT.isdisjoint(report.rows.rejected)
-    is_same = (done.get("format"), done["fingerprint"]) == (MARKER_FORMAT, list(mark))
+    is_same = (done.get("format"), done.get("fingerprint")) == (MARKER_FORMAT, list(mark))
     if not (there and is_same) or is_transient:
         return None
     return replace(report, contents=read_column(staging, report, "contents"))

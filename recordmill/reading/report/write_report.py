@@ -38,7 +38,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import BOX_FIELDS
 from recordmill.schemas.formatting import format_size, load_template, most_frequent
 from recordmill.schemas.rejection import REASONS, explain_reason
-from recordmill.storage.dataset_files import holds_report
+from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report
 
 MOST_LABELS = 4
 """The most labels below a histogram."""
@@ -156,7 +156,9 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
     found = Contents(
         dataset=dataset,
         marker=marker,
-        configuration=storage.read_range(storage.join(dataset.folder, CONFIGURATION)).decode(),
+        configuration=storage.read_whole(
+            storage.join(dataset.folder, CONFIGURATION), MOST_OBJECT_BYTES
+        ).decode(),
         data=_read_data(dataset.folder, marker),
         stored=image_statistics.gather_values(dataset),
         groups=_worst_groups(dataset),
@@ -173,9 +175,8 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
 
 def _read_data(folder: str, marker: Marker) -> ReportData:
     if REPORT_DATA in marker.files:
-        return from_json(
-            ReportData, orjson.loads(storage.read_range(storage.join(folder, REPORT_DATA)))
-        )
+        content = storage.read_whole(storage.join(folder, REPORT_DATA), MOST_OBJECT_BYTES)
+        return from_json(ReportData, orjson.loads(content))
     return ReportData(tuple(map(Remark, marker.remarks)))
 
 

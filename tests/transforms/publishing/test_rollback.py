@@ -16,14 +16,19 @@ MOVED = {
 }
 WAITING = {"b.tfrecord": b"new b", "sidecars/b.tfrecord.jsonl": b"new sidecar of b"}
 RUN = {**EMPTY_RUN, "id": "r"}
-MARKER = marker_json(splits={"train": {}}, run=RUN)
+SHARDS = [
+    {"name": name, "sidecar": f"sidecars/{name}.jsonl"} for name in ("a.tfrecord", "b.tfrecord")
+]
+MARKER = marker_json(splits={"train": {"shards": SHARDS}}, files=["labels.txt"], run=RUN)
 
 
 def arrange(output, old=()):
     """A publication that was cut in its middle, and old files whose names it takes."""
     staging = output / ".staging-p"
     staging.mkdir(parents=True)
-    moves = [[f"{number}.part", target] for number, target in enumerate((*MOVED, *WAITING))]
+    moves = [
+        [f"train-{number:05}.jsonl", target] for number, target in enumerate((*MOVED, *WAITING))
+    ]
     for source, target in moves:
         place = output / target if target in MOVED else staging / source
         place.parent.mkdir(exist_ok=True)
@@ -36,7 +41,7 @@ def arrange(output, old=()):
 
 
 PARTS = {
-    f".staging-p/{number}.part": content
+    f".staging-p/train-{number:05}.jsonl": content
     for number, content in enumerate((MOVED | WAITING).values())
 }
 

@@ -61,8 +61,8 @@ def arrange(output, with_old):
         (output / "recordmill.json").write_text(json.dumps(described(with_old, OLD)))
     moves = []
     for index, (target, content) in enumerate(contents("new", "new", NEW).items()):
-        (staging / f"{index}.part").write_bytes(content)
-        moves.append([f"{index}.part", target])
+        (staging / f"train-{index:05}.jsonl").write_bytes(content)
+        moves.append([f"train-{index:05}.jsonl", target])
     (staging / "train-0.done.json").write_text("{}")
     switch = {"moves": moves, "removes": list(old)}
     (staging / "recordmill.json").write_text(
@@ -237,7 +237,7 @@ def failing_from(monkeypatch, first, last):
 
 
 def staged(output):
-    return {name for name in os.listdir(output / ".staging-new") if name.endswith(".part")}
+    return {name for name in os.listdir(output / ".staging-new") if name.endswith(".jsonl")}
 
 
 @pytest.mark.parametrize("with_old", PLANS)
@@ -289,22 +289,15 @@ def without_marker(files):
 
 
 @pytest.mark.parametrize("with_old", PLANS)
-@pytest.mark.parametrize(
-    "name", ["labels.txt", "train-1-of-2", "sidecars/train-1-of-2.jsonl", "n" * 300, "a/b.tfrec"]
-)
+@pytest.mark.parametrize("name", ["labels.txt", "train-1-of-2", "sidecars/train-1-of-2.jsonl"])
 def test_what_no_file_can_be_renamed_to_is_found_before_anything_is_touched(
     tmp_path, tree, with_old, name
 ):
     arrange(tmp_path, with_old)
-    if len(name) == 300 or name == "a/b.tfrec":
-        pending = json.loads((tmp_path / ".staging-new" / "recordmill.json").read_bytes())
-        pending["switch"]["moves"][-1][1] = name
-        (tmp_path / ".staging-new" / "recordmill.json").write_text(json.dumps(pending))
-    else:
-        (tmp_path / name).unlink(missing_ok=True)
-        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / name).unlink(missing_ok=True)
+    (tmp_path / name).mkdir(parents=True)
     before = tree(tmp_path)
-    with pytest.raises(OSError, match=r"directory|too long"):
+    with pytest.raises(OSError, match="directory"):
         publish_staged(str(tmp_path), "new")
     assert tree(tmp_path) == before
 
@@ -316,7 +309,7 @@ def test_a_file_that_is_gone_again_is_noticed_before_the_marker(tmp_path, monkey
 
     def move(source, target):
         original(source, target)
-        if source.endswith("4.part"):
+        if source.endswith("00004.jsonl"):
             os.unlink(tmp_path / "train-0-of-2")
 
     monkeypatch.setattr(storage, "move_file", move)

@@ -4,9 +4,7 @@ The files for TensorFlow Datasets are in `tfds_files.py`.
 """
 
 import glob
-import html
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from itertools import chain
@@ -24,7 +22,7 @@ from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse
 from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.dataset.totals import NOT_DROPPED
 from recordmill.schemas.features import BOX_FIELDS, PIXEL_FIELDS, describe_features
-from recordmill.schemas.formatting import format_count, load_template
+from recordmill.schemas.formatting import escape_controls, format_count, load_template, show_text
 from recordmill.schemas.label_map import LabelMap, quoted
 from recordmill.schemas.rejection import explain_reason
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
@@ -57,14 +55,7 @@ def describe_card(dataset: StagedDataset) -> Iterator[Description]:
         explain_reason=explain_reason,
         not_dropped=NOT_DROPPED,
     )
-    yield "README.md", [card.encode()]
-
-
-def show_text(text: str) -> str:
-    """Escapes text so that Markdown and HTML show it unchanged, on one line."""
-    escaped = re.sub(r"([\\`*_{}\[\]|~])", r"\\\1", " ".join(text.split()))
-    escaped = re.sub(r"^(\d*)([-+#=.)])", r"\1\\\2", escaped)  # the start of a list or heading
-    return html.escape(escaped, quote=False)
+    yield "README.md", [escape_controls(card).encode()]
 
 
 def reading_snippet(marker: Marker) -> str:

@@ -70,12 +70,15 @@ REASONS: dict[Stage, dict[str, str]] = {
         "unknown_format": "the first bytes are not those of a known image format",
         "format_not_allowed": "the format is recognized, but is not among the accepted ones",
         "bad_header": "the header cannot be read, or describes an image that no decoder supports",
+        "raw_photograph": "it is a raw photograph of a camera, or its first page is a reduced "
+        "picture of one that cannot be decoded: develop it to TIFF, PNG or JPEG first",
         "too_many_pixels": "the header announces more pixels than `images.max_pixels`",
         "side_too_long": "the header announces a side longer than `images.max_side`",
         "too_much_work": "decoding the file takes far more work than its pixels justify: too many "
         "scans, chunks, "
         "strips or comments",
         "truncated": "the data ends before the image is complete",
+        "value_too_large": "a value has more bits than `images.bits` says",
         "decode_error": "the pixels cannot be decoded",
     },
     "encode": {

@@ -374,7 +374,8 @@ _PIXELS = (
         "images.moments",
         "images.near_duplicates",
     ),
-    *("images.store", "images.grayscale", "images.background", "images.resize", *_ENCODING),
+    *("images.store", "images.bits", "images.grayscale", "images.background", "images.resize"),
+    *_ENCODING,
     *("images.function", "images.metadata", "keep"),
 )
 _OF_FILES = ("images.formats", "images.check", "images.metadata")

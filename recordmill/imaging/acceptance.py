@@ -15,6 +15,7 @@ from itertools import islice
 
 from PIL import Image
 
+from recordmill.imaging.tiff_pages import reject_raw
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import FORMATS, OPTIONAL_FORMATS, ImageSettings
 
@@ -47,6 +48,19 @@ _OTHERS = (
     ("ZIP archive", re.compile(rb"PK\x03\x04")),
     ("gzip", re.compile(rb"\x1f\x8b")),
 )
+# Raw photographs that are no TIFFs: see `tiff_pages` for the others.
+_RAW = (
+    ("CR3", re.compile(rb"....ftypcrx ", re.DOTALL)),
+    ("RAF", re.compile(rb"FUJIFILMCCD-RAW")),
+    ("ORF", re.compile(rb"IIR[OS]|MMOR")),
+    ("RW2", re.compile(rb"IIU\0")),
+    ("CRW", re.compile(rb"II.{4}HEAPCCDR", re.DOTALL)),
+    ("X3F", re.compile(rb"FOVb")),
+    ("MRW", re.compile(rb"\0MRM")),
+    ("IIQ", re.compile(rb"IIIITwaR|IIII.{0,4}waR|MMMMRaw", re.DOTALL)),
+    ("ARI", re.compile(rb"ARRI[\x12\x34]")),
+    ("REDCODE", re.compile(rb"....RED[12]", re.DOTALL)),
+)
 _UNNAMED = frozenset({*FORMATS, *OPTIONAL_FORMATS, "FLI"})
 """Those that `sniff` recognizes, and one whose two bytes are in many damaged files."""
 
@@ -75,11 +89,17 @@ def sniff_other(data: bytes) -> str | None:
     return None
 
 
+def sniff_raw(data: bytes) -> str | None:
+    """The name of a kind of raw photographs that `sniff` does not know, or None."""
+    return next((name for name, pattern in _RAW if pattern.match(data)), None)
+
+
 def accepted_format(data: bytes, settings: ImageSettings) -> str:
     """The file's format, one of `settings.formats`.
 
     Raises:
-        Rejected: `empty`, `too_many_bytes`, `unknown_format` or `format_not_allowed`.
+        Rejected: `empty`, `too_many_bytes`, `unknown_format`, `format_not_allowed` or
+            `raw_photograph`.
     """
     if not data:
         raise Rejected("decode", "empty", "no bytes")
@@ -90,6 +110,8 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
     found = sniff(data)
     if found in settings.formats:
         return found
+    if found is None and (raw := sniff_raw(data)):
+        raise reject_raw(raw, "it holds the data of a camera's sensor")
     other = found or sniff_other(data)
     if other is None:
         text = re.match(rb"[ -~]{4,24}", data)  # a page, a table, a pointer of Git LFS
@@ -141,7 +163,9 @@ _MAX_RUN_LENGTH_PIXELS = 2**25  # of a run-length encoded BMP, which is filled p
 _MAX_VALUES = 2**18
 _MAX_ENTRIES = 2**16
 _MAX_SHARED_BYTES = 2**26
-_DIRECTORIES = (34665, 34853, 40965)  # tags of those that Pillow reads: Exif, GPS, interoperability
+DIRECTORIES = (34665, 34853, 40965)
+"""The tags of Exif, GPS and interoperability directories."""
+
 # By type.
 _VALUE_BYTES = {
     1: 1,
@@ -189,7 +213,7 @@ def check_structure(data: bytes, file_format: str) -> None:
     This is checked before Pillow opens them.
     """
     if file_format == "TIFF":
-        check_directories(data)
+        check_directories(data, below=False)
     elif (
         file_format == "PNG"
         and len(data) > 2**20
@@ -225,19 +249,20 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
         )
 
 
-def check_directories(data: bytes) -> None:
+def check_directories(data: bytes, below: bool = True) -> None:
     """Rejects directories (TIFF 6.0, section 2) whose values share bytes.
 
     Such values can add up to far more than the file.
 
     Args:
         data: a TIFF, or Exif without its prefix.
+        below: whether the directories of Exif and GPS are read, too.
 
     Raises:
         Rejected: `too_much_work`. Damage is left to Pillow.
     """
     order = "<" if data[:2] == b"II" else ">"
-    big = data[2:3] == b"+"
+    big = b"+" in data[2:4]
     start, count, entry = (
         struct.Struct(order + form) for form in (("Q", "Q", "HHQQ") if big else ("I", "H", "HHII"))
     )
@@ -271,7 +296,7 @@ def check_directories(data: bytes) -> None:
                     "too_much_work",
                     f"directories (TIFF, Exif): {values:,} values of tag {tag}",
                 )
-            if tag in _DIRECTORIES:
+            if below and tag in DIRECTORIES:
                 waiting.append(value)
 
 

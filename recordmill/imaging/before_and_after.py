@@ -7,7 +7,8 @@ import numpy as np
 from PIL import Image, ImageDraw
 
 from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.color import is_deep, lay_on
+from recordmill.imaging.color import lay_on
+from recordmill.imaging.depth import is_deep
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.pillow_decode import load_image, open_image
 from recordmill.imaging.pixels import PreparedImage, to_image

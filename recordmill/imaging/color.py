@@ -1,7 +1,8 @@
 """Converts any of Pillow's modes to 8-bit gray or sRGB without transparency.
 
 Images whose profile is not sRGB are converted, since readers of the dataset ignore profiles. Gray
-images of more than 8 bits are reduced to 8, without the saturation of Pillow's `convert`.
+images of more than 8 bits are reduced to 8, without the saturation of Pillow's `convert`: see
+`depth`.
 """
 
 import io
@@ -9,9 +10,9 @@ from functools import lru_cache
 from itertools import chain, product
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
 from PIL import Image, ImageCms
+
+from recordmill.imaging.depth import is_deep, reduce_depth
 
 Verdict = Literal["harmless", "needed", "unusable"]
 
@@ -91,50 +92,6 @@ def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
     )
     before, after = probe.convert("RGB").tobytes(), transform.apply(probe).tobytes()
     return max(abs(a - b) for a, b in zip(before, after, strict=True)) <= _TOLERANCE
-
-
-def is_deep(mode: str) -> bool:
-    """Whether a Pillow mode has more than 8 bits per channel."""
-    return mode in ("I", "F") or mode.startswith("I;")
-
-
-def reduce_depth(image: Image.Image) -> Image.Image:
-    """Converts an image of 16-bit, 32-bit or float values to L or LA.
-
-    The result is LA if one gray value is declared transparent.
-
-    16-bit values keep their high byte, as in TensorFlow and libpng. 32-bit integers and floats have
-    no agreed range: if all values are within 0..255 they are rounded, if within 0..65535 treated as
-    16 bits; otherwise the smallest value becomes black and the largest white. Floats within 0..1
-    are multiplied by 255 first. NaN and minus infinity become the smallest finite value, infinity
-    the largest.
-    """
-    values = np.asarray(image)
-    if image.mode == "F" or (image.mode == "I" and image.format != "PPM"):
-        gray = _reduce_wide(values)
-    else:  # Pillow scales a PPM's I to 16 bits, whatever its maximum
-        gray = (np.clip(values, 0, 65_535).astype(np.uint16) >> 8).astype(np.uint8)
-    reduced = Image.fromarray(gray)
-    key = image.info.get("transparency")
-    if isinstance(key, int):
-        reduced.putalpha(Image.fromarray(np.where(values == key, 0, 255).astype(np.uint8)))
-    return reduced
-
-
-def _reduce_wide(values: NDArray[np.int32] | NDArray[np.float32]) -> NDArray[np.uint8]:
-    is_float = values.dtype == np.float32
-    with np.errstate(invalid="ignore"):  # numpy reports some kinds of NaN as invalid
-        wide = values.astype(np.float64)  # so that the largest minus the smallest value fits
-    finite = wide[np.isfinite(wide)]
-    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 0.0)
-    wide = np.nan_to_num(wide, nan=low, posinf=high, neginf=low)
-    if low < 0 or high > 65_535:
-        wide = (wide - low) * (255 / (high - low)) if high > low else np.zeros_like(wide)
-    elif high > 255:
-        wide = wide / 257 if is_float else wide // 256
-    elif high <= 1 and is_float:
-        wide = wide * 255
-    return np.clip(np.rint(wide), 0, 255).astype(np.uint8)
 
 
 Color = tuple[int, int, int]

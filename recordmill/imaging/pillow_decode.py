@@ -16,25 +16,29 @@ import struct
 import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from functools import cache
+from functools import cache, partial
 from importlib import import_module, metadata
 from importlib.util import find_spec
 from typing import NamedTuple
 
 import numpy as np
 import simplejpeg
-from PIL import Image, ImageFile, JpegImagePlugin, features
+from PIL import Image, ImageFile, JpegImagePlugin, TiffImagePlugin, features
 from PIL import __version__ as pillow_version
 
+from recordmill.imaging import depth
 from recordmill.imaging.acceptance import (
+    DIRECTORIES,
     CountedReads,
     check_packed_pixels,
     check_runs,
     check_structure,
 )
-from recordmill.imaging.color import is_deep
+from recordmill.imaging.depth import Losses, is_deep
 from recordmill.imaging.exif import find_orientation
 from recordmill.imaging.jpeg_header import JpegHeader
+from recordmill.imaging.low_bytes import LowBytes, load_low_bytes
+from recordmill.imaging.tiff_pages import find_main_page, read_pages, reject_raw, with_first_page
 from recordmill.schemas.rejection import Rejected, describe_error
 
 # Width and height of the reference grid, and the image's offset in it.
@@ -137,12 +141,17 @@ class Loaded(NamedTuple):
         orientation: 1 to 8, still to be applied.
         icc_profile: as embedded.
         changes: changes made by loading alone.
+        low: the low bytes of colors of 16 bits, if `images.bits` needs them.
+        declared: how many bits the file says that its values use, if they are more than 8; None if
+            it does not say so.
     """
 
     image: Image.Image
     orientation: int
     icc_profile: bytes | None
     changes: frozenset[str]
+    low: LowBytes | None = None
+    declared: int | None = None
 
     @property
     def source(self) -> tuple[int, int, int]:
@@ -153,20 +162,51 @@ class Loaded(NamedTuple):
 def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     """Reads the header; `.size`, `.mode` and `.info` are known then, and no pixels are allocated.
 
+    Of a TIFF, the page with the main picture is opened.
+
     Raises:
-        Rejected: `truncated`, `bad_header` or `too_much_work`.
+        Rejected: `truncated`, `bad_header`, `too_much_work` or `raw_photograph`.
     """
     check_structure(data, file_format)
     if file_format == "JPEG2000":
         check_codestream(data)
+    is_later = False
+    if file_format == "TIFF":
+        pages = read_pages(data)
+        page = find_main_page(data, pages)
+        if is_later := page is not None and page is not pages[0]:
+            data = with_first_page(data, page)
     plugin = _find_plugin(file_format)  # a missing one fails the run
-    with _reject_errors(file_format, "bad_header"):
+    with _reject_errors(file_format, "bad_header", is_later):
         opened = plugin(CountedReads(data, file_format))
-    if file_format == "PNG":
+    opened.info[_IS_LATER_PAGE] = is_later
+    if file_format == "TIFF":
+        _forget_directories(opened)
+    elif file_format == "PNG":
         check_packed_pixels(data, *opened.size)
     elif file_format == "JPEG2000":
         opened.info["icc_profile"] = jpeg2000_profile(data)  # which Pillow does not report
     return opened
+
+
+_IS_LATER_PAGE = "recordmill: a page before it is a reduced picture"
+
+
+def is_later_page(opened: ImageFile.ImageFile) -> bool:
+    """Whether an opened, not yet loaded picture is not the one that other readers show first."""
+    return bool(opened.info.get(_IS_LATER_PAGE))
+
+
+def _forget_directories(opened: ImageFile.ImageFile) -> None:
+    """Keeps Pillow from reading Exif below a TIFF's first directory.
+
+    No pixel depends on it, and Pillow fails if it cannot be read.
+    """
+    with suppress(Exception):  # see `_reject_errors`
+        exif = opened.getexif()
+        for tag in DIRECTORIES:
+            if tag in exif:
+                del exif[tag]
 
 
 def pillow_opens(data: bytes, header: JpegHeader) -> bool:
@@ -180,40 +220,124 @@ def pillow_opens(data: bytes, header: JpegHeader) -> bool:
     )
 
 
-def load_image(opened: ImageFile.ImageFile, file_format: str) -> Loaded:
+def load_image(opened: ImageFile.ImageFile, file_format: str, bits: int | None = None) -> Loaded:
     """Decodes the first frame of an opened image.
 
+    `bits` is `images.bits`.
+
     Raises:
-        Rejected: `truncated`, `decode_error` or `too_much_work`.
+        Rejected: `truncated`, `decode_error`, `too_much_work` or `value_too_large`.
     """
-    changes = set()
+    changes, low, declared = set[str](), None, _find_declared(opened, file_format)
+    is_reduced = file_format == "PPM" and _largest_of(opened) > 255
     if file_format == "BMP" and opened.tile and opened.tile[0].codec_name == "bmp_rle":
         check_runs(*opened.size)
-    with _reject_errors(file_format, "decode_error"):
+    with _reject_errors(file_format, "decode_error", opened.info.pop(_IS_LATER_PAGE, False)):
         if file_format == "PPM":
-            _read_samples(opened)
+            _read_samples(opened, bits)
+        elif file_format == "TIFF":
+            _correct_planes(opened)
         # Pillow drops the low bytes of colors silently.
         deep = any(";16" in str(tile.args) for tile in opened.tile)
+        if file_format == "JPEG2000" and not is_deep(opened.mode):
+            deep = _read_precision(_bytes_of(opened)) > 8
+        if deep and not is_deep(opened.mode) and not declared and bits not in (None, 16):
+            reopen = partial(_reopen, file_format)
+            low = load_low_bytes(_bytes_of(opened), opened, reopen)
         if getattr(opened, "tag_v2", {}).get(0x0112, 1) in range(2, 9):
             changes.add("rotated")  # Pillow turns TIFFs while it loads them
         opened.load()
         if opened.im.mode != opened.mode:  # a GIF without palettes whose control blocks are damaged
             raise ValueError(f"{opened.im.mode} pixels in an image of mode {opened.mode}")
-    if deep or is_deep(opened.mode):
+    if deep or is_deep(opened.mode) or declared or is_reduced:
         changes.add("depth_reduced")
     key = opened.info.get("transparency")
     if deep and isinstance(key, tuple):  # Pillow reduces the pixels, but not the transparent color
         opened.info["transparency"] = tuple(value >> 8 for value in key)
     profile = opened.info.get("icc_profile")
     embedded = profile if isinstance(profile, bytes) and profile else None
-    return Loaded(opened, read_orientation(opened), embedded, frozenset(changes))
+    return Loaded(opened, read_orientation(opened), embedded, frozenset(changes), low, declared)
+
+
+def _bytes_of(opened: ImageFile.ImageFile) -> bytes:
+    assert isinstance(opened.fp, io.BytesIO)
+    return opened.fp.getvalue()
+
+
+def _reopen(file_format: str, data: bytes) -> ImageFile.ImageFile:
+    opened = _find_plugin(file_format)(CountedReads(data, file_format))
+    if file_format == "TIFF":
+        _forget_directories(opened)
+        _correct_planes(opened)
+    return opened
+
+
+def _read_precision(data: bytes) -> int:
+    """Returns the bits of the first component of a JPEG 2000."""
+    at = data.find(_START) + 42
+    return (data[at] & 127) + 1 if 42 <= at < len(data) else 8
+
+
+def _correct_planes(opened: ImageFile.ImageFile) -> None:
+    """Tells Pillow the depth of a TIFF's planes: it reads those of 16 bits as if they had 8."""
+    assert isinstance(opened, TiffImagePlugin.TiffImageFile)
+    tags = opened.tag_v2
+    if tags.get(_PLANAR) != 2 or 16 not in tags.get(_DEPTHS, ()):
+        return
+    order = "L" if tags.prefix == b"II" else "B"
+    for at, tile in enumerate(opened.tile):
+        if tile.codec_name != "libtiff" and isinstance(tile.args, tuple) and len(tile.args[0]) == 1:
+            args = (f"{tile.args[0]};16{order}", *tile.args[1:])
+            opened.tile[at] = tile._replace(args=args)
+
+
+_PLANAR, _DEPTHS = 284, 258
+_SCALED = 16
+
+
+def _find_declared(opened: ImageFile.ImageFile, file_format: str) -> int | None:
+    """Returns how many bits an opened file says that its values of more than 8 bits use.
+
+    Pillow scales the values of JPEG 2000 and PPM to 16 bits as the file says.
+    """
+    raw_modes = [str(tile.args) for tile in opened.tile[:1]]
+    if any("I;12" in each for each in raw_modes):
+        return 12
+    if file_format == "JPEG2000":
+        precision = _read_precision(_bytes_of(opened))
+        return _SCALED if 8 < precision < 16 else None
+    return _SCALED if file_format == "PPM" and 255 < _largest_of(opened) < 65_535 else None
+
+
+def _largest_of(opened: ImageFile.ImageFile) -> int:
+    """Returns the largest value that the header of a PGM or PPM allows; 0 for other PNMs."""
+    for codec, _, _, args in opened.tile:
+        if codec in ("ppm", "ppm_plain") and isinstance(args, tuple):
+            return int(args[-1])
+    return 0
+
+
+def reduce_loaded(loaded: Loaded, bits: int | None) -> tuple[Image.Image, Losses]:
+    """Reduces a loaded image to 8 bits per channel, and says what is lost.
+
+    Raises:
+        Rejected: `value_too_large`.
+    """
+    image, low = loaded.image, loaded.low
+    if low is None or bits is None:
+        has_high_bytes = "depth_reduced" in loaded.changes
+        return depth.reduce_loaded(image, bits, loaded.declared, has_high_bytes)
+    joined = depth.join_bytes(image, low.image, bits)
+    if low.transparency is not None:
+        joined.info["transparency"] = tuple(value >> (bits - 8) for value in low.transparency)
+    return joined, {}
 
 
 _MAX_STEPS = 2**24  # of Pillow's loop over text: less than ten seconds
 _STEPS_OF_A_COMMENT = 128  # removing one copies a part of the text
 
 
-def _read_samples(opened: ImageFile.ImageFile) -> None:
+def _read_samples(opened: ImageFile.ImageFile, bits: int | None) -> None:
     """Replaces the data of a PGM or PPM with the same samples in Pillow's own layout.
 
     This is done if Pillow would loop over the samples, at a microsecond per sample. Pillow loops
@@ -221,6 +345,7 @@ def _read_samples(opened: ImageFile.ImageFile) -> None:
 
     Args:
         opened: the file, in memory and not yet loaded.
+        bits: `images.bits`.
 
     Raises:
         Rejected: `too_much_work`, for plain files of too many numbers or comments.
@@ -232,7 +357,11 @@ def _read_samples(opened: ImageFile.ImageFile) -> None:
     assert isinstance(opened.fp, io.BytesIO)
     data = opened.fp.getvalue()
     wanted = opened.width * opened.height * len(opened.getbands())
+    is_affected = bits is not None and bits < _SCALED and _largest_of(opened) == 65_535
     if codec == "ppm_plain":
+        if is_affected and opened.mode == "RGB":
+            why = "images.bits cannot be applied to colors written as text: convert them to PNG"
+            raise Rejected("decode", "bad_header", f"PPM: {why}")
         if wanted + _STEPS_OF_A_COMMENT * data.count(b"#", offset) > _MAX_STEPS:
             raise Rejected(
                 "decode",
@@ -248,7 +377,12 @@ def _read_samples(opened: ImageFile.ImageFile) -> None:
     white, layout = (65_535, "I;16B") if opened.mode == "I" else (255, opened.mode)
     scaled = np.minimum(np.rint(np.arange(256**kind.itemsize) / largest * white), white)
     table = scaled.astype(">u2" if opened.mode == "I" else np.uint8)
-    opened.fp = io.BytesIO(table[np.frombuffer(data, kind, wanted, offset)].tobytes())
+    samples = np.frombuffer(data, kind, wanted, offset)
+    if bits is not None and is_affected and opened.mode == "RGB":
+        if (most := int(samples.max())) >> bits:
+            raise depth.reject_value(most, bits)
+        table = (np.arange(2**bits) >> (bits - 8)).astype(np.uint8)
+    opened.fp = io.BytesIO(table[samples].tobytes())
     opened.tile = [ImageFile._Tile("raw", extents, 0, (layout, 0, 1))]
 
 
@@ -271,10 +405,11 @@ def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
 
 
 @contextmanager
-def _reject_errors(file_format: str, code: str) -> Iterator[None]:
+def _reject_errors(file_format: str, code: str, is_later_page: bool = False) -> Iterator[None]:
     """Turns the plugins' errors into Rejected.
 
-    On damaged files, plugins raise a dozen kinds with nothing in common.
+    On damaged files, plugins raise a dozen kinds with nothing in common. If the picture is a later
+    page of a TIFF, the reason is `raw_photograph`, unless the data end early.
     """
     try:
         yield
@@ -286,6 +421,9 @@ def _reject_errors(file_format: str, code: str) -> Iterator[None]:
         ) from None
     except Exception as error:  # noqa: BLE001
         early = _ENDS_EARLY.search(str(error)) is not None
+        if is_later_page and not early:
+            why = "its first page is a reduced picture, and its whole one cannot be decoded"
+            raise reject_raw(file_format, f"{why} ({describe_error(error)})") from None
         raise Rejected(
             "decode", "truncated" if early else code, f"{file_format}: {describe_error(error)}"
         ) from None

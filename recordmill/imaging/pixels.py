@@ -8,6 +8,7 @@ result.
 import hashlib
 import io
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -264,6 +265,8 @@ class PreparedImage:
         has_position: whether the metadata in `encoded` has a GPS position.
         source: width, height and orientation of the file as Pillow loaded it; None if it was not
             loaded.
+        losses: what of the file is not stored, or was chosen for it alone, see
+            `imaging.depth.Losses`.
     """
 
     encoded: bytes
@@ -279,3 +282,4 @@ class PreparedImage:
     sha256: str = field(default="", compare=False)
     has_position: bool = False
     source: tuple[int, int, int] | None = field(default=None, compare=False)
+    losses: Mapping[str, int] = field(default_factory=dict)

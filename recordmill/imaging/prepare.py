@@ -27,6 +27,7 @@ from recordmill.imaging.strip_metadata import (
     find_metadata,
     strip_metadata,
 )
+from recordmill.imaging.tiff_pages import count_whole_pages, reject_raw
 from recordmill.schemas.image_ref import Pixels
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.images import STRIPPABLE, ImageSettings
@@ -227,15 +228,20 @@ class _Preparation:
         if settings.reencoding == "never":
             return self._copy_with_pillow(data, file_format, opened)
         channels = pillow_decode.count_encoded_channels(opened)
-        loaded = pillow_decode.load_image(opened, file_format)
+        loaded = pillow_decode.load_image(opened, file_format, settings.bits)
         source, digest = loaded.source, pixels.digest_pixels(loaded.image, loaded.orientation)
-        image, changes = to_gray_or_srgb(loaded.image, loaded.icc_profile, settings.background)
+        reduced, losses = pillow_decode.reduce_loaded(loaded, settings.bits)
+        image, changes = to_gray_or_srgb(reduced, loaded.icc_profile, settings.background)
         size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
         image, more_changes = self._transform(
             image, loaded.orientation, target_size(size, settings.resize)
         )
         changes |= loaded.changes | more_changes
-        if pillow_decode.has_more_frames(opened):
+        if file_format == "TIFF":
+            if further := count_whole_pages(data) - 1:
+                changes.add("first_frame")
+                losses = {**losses, "pages": further}
+        elif pillow_decode.has_more_frames(opened):
             changes.add("first_frame")
         raster = pixels.to_raster(image)
         passes = (
@@ -257,13 +263,16 @@ class _Preparation:
             prepared = self._measure(copied, raster, raster, digest)
         else:
             prepared = self._encode(raster, changes, header, digest)
-        prepared.source = source
+        prepared.source, prepared.losses = source, losses
         return prepared
 
     def _copy_with_pillow(
         self, data: bytes, file_format: str, opened: ImageFile.ImageFile
     ) -> PreparedImage:
         """The stored form of an opened image with `reencode: never`."""
+        if pillow_decode.is_later_page(opened):
+            why = "its first page is a reduced picture, and reencode is never"
+            raise reject_raw(file_format, why)
         settings, (width, height), channels = (
             self.settings,
             opened.size,

@@ -40,6 +40,8 @@ class SidecarRow:
         rest: SHA-256 of the Example with an empty image; absent if records have no images.
         pixels: digest of the source's pixels, see `imaging.pixels.digest_pixels`; absent if they
             were not decoded in full.
+        losses: what of the source is not stored, or was chosen for this image alone, see
+            `imaging.depth.Losses`; absent if there is nothing.
     """
 
     key: str
@@ -60,6 +62,7 @@ class SidecarRow:
     record: str = ""
     rest: str | None = None
     pixels: str | None = None
+    losses: Mapping[str, int] | None = None
 
 
 @dataclass(slots=True)

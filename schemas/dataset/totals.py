@@ -237,6 +237,40 @@ class Reencoded(Totals):
 
 
 @dataclass(slots=True)
+class LossTotals(Totals):
+    """What of the images' files is not stored, see `imaging.depth.Losses`.
+
+    Attributes:
+        documents: images with further pages.
+        pages: their further pages.
+        animations: images with further frames.
+        deep: images that were reduced to 8 bits per channel.
+        brightest: those of them with 16 bits per channel and no `images.bits`, by the largest value
+            that is stored.
+        ranges: images of 32-bit or float values, by the range that they were taken to have.
+    """
+
+    documents: int = 0
+    pages: int = 0
+    animations: int = 0
+    deep: int = 0
+    brightest: Counter[str] = field(default_factory=Counter)
+    ranges: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: SidecarRow) -> None:
+        """Counts an image that was changed."""
+        losses = dict(row.losses or {})
+        pages = losses.pop("pages", 0)
+        self.documents += pages > 0
+        self.pages += pages
+        self.animations += "first_frame" in row.changes and not pages
+        self.deep += "depth_reduced" in row.changes
+        if "brightest" in losses:
+            self.brightest[str(losses.pop("brightest"))] += 1
+        self.ranges.update(losses.keys())
+
+
+@dataclass(slots=True)
 class ImageTotals(Totals):
     """Facts about the images of one shard, or of all shards.
 
@@ -245,12 +279,14 @@ class ImageTotals(Totals):
         channels: the first two distinct numbers of channels.
         reencoded: images that were re-encoded.
         lossless: those of them in lossless formats, judging by their names.
+        losses: what of their files is not stored.
     """
 
     sizes: tuple[tuple[int, ...], ...] = ()
     channels: tuple[int, ...] = ()
     reencoded: Reencoded = field(default_factory=Reencoded)
     lossless: Reencoded = field(default_factory=Reencoded)
+    losses: LossTotals = field(default_factory=LossTotals)
 
     def add(self, row: Row) -> None:
         """Adds the next row of a shard."""
@@ -259,6 +295,7 @@ class ImageTotals(Totals):
             self.channels = _merge(self.channels, (row.channels or 0,))
             if "reencoded" in row.changes:
                 self.reencoded.add(row)
+                self.losses.add(row)
                 if row.key.lower().endswith(LOSSLESS):
                     self.lossless.add(row)
 

@@ -88,6 +88,11 @@ class ImageSettings:
             the least space. `auto` keeps the subsampling of a JPEG, and uses 4:4:4 for other
             formats, where 4:2:0 would change the mean color of drawings and small images by up to
             47 of 255.
+        bits: how many bits the values of images with 16 bits per channel use, 9 to 16. The highest
+            8 of them are stored, and an image with a larger value is rejected. Absent: the high
+            byte is stored, as with 16, and a remark says if images use fewer bits. Files that
+            declare fewer than 16 bits (PPM, JPEG 2000, TIFF of 12 bits) are not affected, and
+            neither are floats.
         grayscale: `keep` stores grayscale images with one channel; `expand` repeats it three times.
         background: red, green, blue (0 to 255) that replace transparency and surround padded
             images.
@@ -118,6 +123,7 @@ class ImageSettings:
     reencode: Literal["auto", "when_needed", "always", "never"] = "auto"
     quality: Annotated[int, Interval(ge=1, le=100)] = 95
     subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"] = "auto"
+    bits: Annotated[int, Interval(ge=9, le=16)] | None = None
     grayscale: Literal["keep", "expand"] = "keep"
     background: tuple[_Channel, _Channel, _Channel] = (255, 255, 255)
     resize: Resize | None = None
@@ -145,6 +151,7 @@ class ImageSettings:
             "store": self.store != "auto",
             "resize": self.resize,
             "grayscale": self.grayscale == "expand",
+            "bits": self.bits,
         }
         for key, is_set in (changes | {"function": self.function}).items():
             if is_set:

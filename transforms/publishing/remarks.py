@@ -20,6 +20,7 @@ from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.publishing.loss_remarks import find_losses
 
 LARGE_IMBALANCE = 10
 """The least ratio of the largest class to the smallest that is worth a look."""
@@ -39,6 +40,7 @@ def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings)
         *_find_classes(marker),
         *_find_boxes(marker),
         *_find_positions(marker),
+        *find_losses(images.losses, settings.images.bits),
         *_find_lossy(images, settings),
         *_find_rejected(marker),
     ]
@@ -169,6 +171,7 @@ def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
     acted = {
         "images.quality": changes["reencoded"],
         "images.subsampling": changes["reencoded"],
+        "images.bits": changes["depth_reduced"],
         "images.grayscale": changes["grayscale_expanded"],
         "images.background": changes["flattened"] + padded,
         "images.resize": changes["resized"],

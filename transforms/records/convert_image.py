@@ -430,7 +430,7 @@ def build_record(
         row.record, row.rest = digest_parts(rest, stored_digest)
     else:
         row.record = hashlib.sha256(record).hexdigest()
-    row.pixels = image.pixels
+    row.pixels, row.losses = image.pixels, image.losses or None
     return ConvertedImage(
         record, row, annotations, _find_missing(layout, fields), image.has_position
     )

@@ -182,6 +182,7 @@ class EarlierRecord(NamedTuple):
             difference_hash=None if row.difference_hash is None else int(row.difference_hash, 16),
             pixels=row.pixels,
             sha256=self.sha256,
+            losses=row.losses or {},
             has_position=not is_raw and not row.changes and holds_position(self.encoded),
         )
 

@@ -248,8 +248,10 @@ def test_every_reason_is_reached(jpeg, photo, save):
     png = save(photo, "PNG")
     scrambled = png[:60] + bytes(value ^ 0x55 for value in png[60:-20]) + png[-20:]
     given_as = partial(
-        outcome, settings=ImageSettings(max_bytes=2_000_000, max_side=1_000, max_pixels=10_000)
+        outcome,
+        settings=ImageSettings(max_bytes=2_000_000, max_side=1_000, max_pixels=10_000, bits=12),
     )
+    bright = save(Image.new("I;16", (8, 8), 4_096), "PNG")
     assert {
         given_as(data)
         for data in (
@@ -257,6 +259,8 @@ def test_every_reason_is_reached(jpeg, photo, save):
             bytes(2_000_001),
             b"text",
             b"8BPS",
+            b"FUJIFILMCCD-RAW",
+            bright,
             png_header(0, 0),
             png_header(200, 200),
             png_header(2_000, 2),

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.imaging.color import is_deep, reduce_depth
+from recordmill.imaging.depth import is_deep, reduce_depth
 
 
 @pytest.mark.parametrize(

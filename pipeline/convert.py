@@ -20,6 +20,7 @@ from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
 from recordmill.schemas.str_path import StrPath
+from recordmill.schemas.yaml_core import write_yaml_line
 
 _PROG = "recordmill.convert"
 _ONE_AT_A_TIME = threading.Lock()  # the process has one progress counter
@@ -106,7 +107,7 @@ def _parse(
 ) -> LaunchOptions:
     try:
         overrides = [
-            f"--set={path}={_as_json(path, value)}" for path, value in iter_overrides(settings)
+            f"--set={path}={_as_yaml(path, value)}" for path, value in iter_overrides(settings)
         ]
         words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
         options = check_options(parse_options(words, _PROG), _PROG)
@@ -128,10 +129,10 @@ def _input_flags(inputs: StrPath | Sequence[StrPath] | Mapping[str, StrPath]) ->
     ]
 
 
-def _as_json(path: str, value: Any) -> str:
-    """A setting as JSON, which is YAML, too."""
+def _as_yaml(path: str, value: Any) -> str:
+    """A setting as YAML: what JSON can hold, since YAML can hold more than settings need."""
     try:
-        return orjson.dumps(value, default=os.fspath).decode()
+        return write_yaml_line(orjson.loads(orjson.dumps(value, default=os.fspath)))
     except TypeError:
         kind = type(value).__name__
         raise UsageError(

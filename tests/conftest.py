@@ -11,10 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
-import yaml
 from forked_python import ForkServer
 from hypothesis import settings
 from installed_wheel import build_wheel, install_wheel
@@ -104,7 +102,7 @@ def _cheap_conversions() -> Iterator[None]:
         patch.setattr(os, "fsync", lambda file: None)
         patch.setattr(attempt, "version", cache(attempt.version))
         patch.setattr(
-            resolve_settings, "yaml", SimpleNamespace(safe_dump=once_for_each_value(yaml.safe_dump))
+            resolve_settings, "write_yaml", once_for_each_value(resolve_settings.write_yaml)
         )
         patch.setattr(sample, "_files", cache(sample._files))
         patch.setattr(attempt, "default_processes", lambda: 1)

@@ -16,7 +16,7 @@ from functools import cache
 from importlib import resources
 from pathlib import Path
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Any, get_args, get_type_hints
 
 import yaml
 from pydantic import TypeAdapter, ValidationError
@@ -26,21 +26,31 @@ from recordmill.pipeline.configuration.resolve_settings import (
     complete_settings,
     find_unstored_boxes,
 )
+from recordmill.pipeline.configuration.setting_types import fit_to_type, read_set_text
 from recordmill.schemas import earlier_names
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import INT64_MAX
 from recordmill.schemas.formatting import printable
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.yaml_core import (
+    BOOL,
+    FLOAT,
+    INT,
+    NULL,
+    CoreLoader,
+    WrittenInt,
+    plain_numbers,
+)
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 
 AUTO = "auto"
 """The value of `--config`, or of `layout`, with which the files determine the settings."""
 
-STANDARD_INPUT = "-"
+STDIN = "-"
 """The value of `--config` with which the configuration is read from standard input."""
 
-_MOST_PIPED_BYTES = 2**20
+MAX_STDIN_BYTES = 2**20
 
 _MOST_CONFIGURATION_BYTES = 2**26
 
@@ -96,8 +106,8 @@ def load_settings(
 
     Args:
         path: a YAML file, on any of Beam's file systems; or the name of one that Recordmill ships
-            (`configs/class_folders.yaml`, wherever the process runs); None or `auto`: the files
-            determine the settings.
+            (`configs/class_folders.yaml`, wherever the process runs); `-`: standard input; None or
+            `auto`: the files determine the settings.
         overrides: `key.path=value`, the value in YAML; later ones win.
         recognizer: called if there is no file and no `source.kind`, or if the file says
             `layout: auto`; None: nothing is recognized.
@@ -111,6 +121,8 @@ def load_settings(
             contradicts another.
     """
     text = _read_text(path) if path and path != AUTO else ""
+    if path == STDIN:
+        path = "standard input"
     plain = parse_yaml(text, f"the configuration {path}")
     if not isinstance(plain, dict | None):
         raise UsageError(
@@ -121,6 +133,7 @@ def load_settings(
     overridden = [_set(plain, override) for override in overrides]
     _rename_earlier(plain, overridden, "--set")
     overridden = [earlier_names.SETTINGS.get(keys, keys) for keys in overridden]
+    plain = fit_to_type(DatasetSettings, plain, [])  # recognizers compare texts
     layout = None
     if _is_to_be_recognized(plain, path) and recognizer:
         plain, layout = recognizer(plain)
@@ -159,22 +172,31 @@ def _is_to_be_recognized(plain: dict[str, Any], path: str | None) -> bool:
     return layout == AUTO and not is_known and isinstance(source, dict | None)
 
 
+def _read_stdin() -> str:
+    if sys.stdin is None or sys.stdin.closed:
+        raise UsageError("--config is -, and standard input is closed: name a file instead")
+    try:
+        data = sys.stdin.buffer.read(MAX_STDIN_BYTES + 1)
+        if len(data) > MAX_STDIN_BYTES:
+            raise UsageError(
+                "the configuration on standard input is larger than 1 MiB: write a smaller one"
+            )
+        return data.decode()
+    except (OSError, UnicodeDecodeError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UsageError(f"the configuration on standard input cannot be read: {why}") from None
+
+
 def _read_text(path: str) -> str:
+    if path == STDIN:
+        return _read_stdin()
     local = Path(path)
     if storage.is_local(path) and not local.exists() and local.parent.name in ("", "configs"):
         shipped = resources.files("recordmill.configs") / local.name
         if shipped.is_file():
             return shipped.read_text(encoding="utf-8")
     try:
-        if path == STANDARD_INPUT:
-            content = sys.stdin.buffer.read(_MOST_PIPED_BYTES + 1)
-            if len(content) > _MOST_PIPED_BYTES:
-                raise UsageError(
-                    f"the configuration on standard input has more than {_MOST_PIPED_BYTES:,} "
-                    "bytes: write it to a file"
-                )
-        else:
-            content = storage.read_whole(path, _MOST_CONFIGURATION_BYTES)
+        content = storage.read_whole(path, _MOST_CONFIGURATION_BYTES)
         return io.StringIO(content.decode(), newline=None).read()
     except (OSError, UnicodeDecodeError) as error:
         why = getattr(error, "strerror", None) or error
@@ -190,7 +212,9 @@ def _set(plain: dict[str, Any], override: str) -> tuple[str, ...]:
     keys = tuple(normalize(path.strip()).split("."))
     if not equals or not all(keys) or len(keys) > MAX_DEPTH:
         raise UsageError(f"--set {override:.200}: write key.path=value, such as images.quality=90")
-    value = parse_yaml(text, f"--set {override:.200}: the value")
+    value = read_set_text(
+        normalize(text), lambda each: parse_yaml(each, f"--set {override:.200}: the value")
+    )
     source = plain.get("source")
     kind = source.get("kind") if isinstance(source, dict) else None
     default: Any = DatasetSettings(
@@ -249,7 +273,7 @@ def _validate(
         problems.append(str(error))
         values["source"] = {}
     shape, adapter = _adapter(source, Convention if isinstance(convention, dict) else str)
-    values = _expand_notation(shape, values)
+    values = plain_numbers(fit_to_type(shape, values, problems))
     try:
         built = adapter.validate_python(values)
         settings = DatasetSettings(
@@ -299,33 +323,6 @@ def _blame(problem: str, where: str, overridden: Sequence[tuple[str, ...]]) -> s
     return "--set" if leads else where
 
 
-def _expand_notation(kind: Any, values: Any) -> Any:
-    """Converts YAML's notation and short forms to the values that settings have.
-
-    In YAML, `yes` and `no` are truth values, and a key without a value is null; for text, that is
-    the empty string. For a class with a `short_form`, a text stands for that key alone.
-    """
-    if kind is str:
-        return "" if values is None else values
-    kind = without_none(kind)
-    if isinstance(values, str) and (short := getattr(kind, "short_form", "")):
-        return {short: values}
-    if (
-        get_origin(kind) is Literal
-        and {"yes", "no"} <= set(get_args(kind))
-        and isinstance(values, bool)
-    ):
-        return "yes" if values else "no"
-    if not isinstance(values, dict):
-        return values
-    if is_dataclass(kind):
-        hints = get_type_hints(kind)
-        return {key: _expand_notation(hints.get(key), each) for key, each in values.items()}
-    if get_origin(kind) is Mapping and is_dataclass(get_args(kind)[1]):
-        return {key: _expand_notation(get_args(kind)[1], each) for key, each in values.items()}
-    return values
-
-
 def _read_source(source: Any) -> tuple[type[Any], dict[str, Any]]:
     """The class of the given source, and its settings."""
     kind = source.get("kind", DEFAULT_KIND) if isinstance(source, dict) else None
@@ -355,7 +352,7 @@ MAX_DEPTH = 50
 """The maximum nesting depth: settings need a tenth of it."""
 
 
-class _Loader(yaml.SafeLoader):
+class _Loader(CoreLoader):
     """A loader that reads strings in Unicode's NFC.
 
     It refuses what settings never need, and what could not be stored as JSON.
@@ -382,28 +379,39 @@ class _Loader(yaml.SafeLoader):
     def construct_scalar(self, node: Any) -> str:
         """Normalizes text; half of a surrogate pair gives a UnicodeEncodeError."""
         text = normalize(str(super().construct_scalar(node)))
+        if not text and node.style in ("|", ">"):
+            raise _refusal(
+                f"{node.style} begins a text of several lines, and there is none: put it in quotes",
+                node,
+            )
         text.encode()
         return text
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        """Refuses a key that is given twice: PyYAML would take the last value."""
+        """Refuses a key that is given twice: PyYAML would take the last value.
+
+        All keys of settings are texts, so numbers and words like `true` are keys as they were
+        written.
+        """
         seen: set[str] = set()
         for key, _ in node.value:
             name = normalize(str(key.value))
             if name in seen:
                 raise _refusal(f"{name} is given twice: remove one of them", key)
             seen.add(name)
+            if key.tag in (NULL, BOOL, INT, FLOAT) and name:
+                key.tag = "tag:yaml.org,2002:str"
         return super().construct_mapping(node, deep)
 
-    def construct_whole_number(self, node: yaml.ScalarNode) -> int:
+    def construct_whole_number(self, node: yaml.ScalarNode) -> WrittenInt:
         """Refuses a number that does not fit in 64 bits."""
-        number = self.construct_yaml_int(node)
+        number = super().construct_whole_number(node)
         if not -INT64_MAX <= number <= INT64_MAX:
             raise _refusal(f"a number is outside \u00b1{INT64_MAX}: give one nearer to zero", node)
         return number
 
 
-_Loader.add_constructor("tag:yaml.org,2002:int", _Loader.construct_whole_number)
+_Loader.add_constructor(INT, _Loader.construct_whole_number)
 
 
 def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:
@@ -436,17 +444,9 @@ def parse_yaml(text: str, name: str) -> Any:
         TypeError,
         ValueError,
     ) as error:
-        # PyYAML raises errors of any class for the date 2020-13-01, `!!int ''`, a number of 5,000
-        # digits and the like.
+        # PyYAML raises errors of any class for a number of 5,000 digits, `!!timestamp x` and the
+        # like.
         raise UsageError(f"{name} cannot be read: {' '.join(str(error).split())}") from None
-
-
-def as_yaml(value: Any) -> str:
-    """A plain value as YAML, in one line unless a text in it has several."""
-    text = yaml.safe_dump(
-        value, default_flow_style=True, allow_unicode=True, sort_keys=False, width=sys.maxsize
-    )
-    return text.removesuffix("...\n").removesuffix("\n")
 
 
 def normalize(text: str) -> str:

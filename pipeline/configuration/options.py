@@ -195,8 +195,8 @@ def _add_flags_for_places(parser: Parser) -> None:
     output = "the dataset's folder; must not be inside an input"
     _add_path(parser, data, "--output", output, "DIR")
     config = (
-        "what the dataset is, as YAML; auto, the default: "
-        "recognized from the names of files (docs/layouts.md); - reads standard input"
+        "what the dataset is, as YAML; -: from standard input; auto, the default: "
+        "recognized from the names of files (docs/layouts.md)"
     )
     _add_path(parser, data, "--config", config)
     override = "overrides one setting, with a value in YAML; repeatable"

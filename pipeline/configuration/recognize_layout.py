@@ -24,13 +24,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import Layout, as_yaml, iter_overrides
+from recordmill.pipeline.configuration.config import Layout, iter_overrides
 from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings
+from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.archive_members import Limits, list_members
@@ -257,7 +258,7 @@ def flags_of(settings: Mapping[str, Any]) -> str:
     """Settings, which are two levels deep at most, as flags for a shell."""
     flags = []
     for path, value in iter_overrides(settings):
-        text = as_yaml(value)
+        text = write_yaml_line(value)
         text = orjson.dumps(value).decode() if "'" in text else text  # shells also quote with '
         flags.append(f"--set {shlex.quote(f'{path}={text}')}")
     return " ".join(flags)

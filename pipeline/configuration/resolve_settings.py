@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-import yaml
-
 from recordmill import storage
 from recordmill.imaging import find_missing_decoder
 from recordmill.schemas.conventions import Convention, ConventionFeature
@@ -33,6 +31,7 @@ from recordmill.schemas.settings.dataset import (
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.settings.recipe import Recipe, list_changed_settings, list_settings
 from recordmill.schemas.settings.source import Input, ListingSettings
+from recordmill.schemas.yaml_core import write_yaml
 from recordmill.storage.dataset_files import find_marker, version_names
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
@@ -260,8 +259,8 @@ def make_recipe(
     if exclusions:
         values["exclude"] = exclusions.digest
     in_use = to_json(list_settings(settings))
-    written = yaml.safe_dump(in_use, sort_keys=False, allow_unicode=True)
-    return Recipe(values, in_use | {"exclude": values.get("exclude", "")}, comment + written)
+    written = comment + write_yaml(in_use)
+    return Recipe(values, in_use | {"exclude": values.get("exclude", "")}, written)
 
 
 def _check_class_limit(settings: DatasetSettings) -> None:

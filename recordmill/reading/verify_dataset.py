@@ -55,6 +55,7 @@ from recordmill.schemas.dataset.totals import RowTotals, count_dropped
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.schemas.str_path import StrPath
+from recordmill.schemas.yaml_core import load_yaml
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, read_rows
 from recordmill.storage.stores.store import in_parallel
 
@@ -98,8 +99,8 @@ def _compare_settings(dataset: Dataset, marker: Marker) -> list[str]:
         return []
     try:
         path = storage.join(dataset.folder, CONFIGURATION)
-        written = yaml.safe_load(storage.read_whole(path, MOST_OBJECT_BYTES))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError):
+        written = load_yaml(storage.read_whole(path, MOST_OBJECT_BYTES))
+    except (OSError, ValueError, yaml.YAMLError):
         return []
     if not isinstance(written, dict):
         return []

@@ -138,12 +138,13 @@ def load_convention(name: str) -> Convention:
         ValueError: there is none (the message lists those that exist).
     """
     # Imported here: it takes 0.05 s, and most readers of records need no convention.
-    import yaml
     from pydantic import TypeAdapter
+
+    from recordmill.schemas.yaml_core import load_yaml
 
     if name not in convention_names():
         raise ValueError(
             f"there is no convention {name!r}: choose one of {', '.join(convention_names())}"
         )
     text = (resources.files(__name__) / f"{name}.yaml").read_text(encoding="utf-8")
-    return TypeAdapter(Convention).validate_python(yaml.safe_load(text)["convention"])
+    return TypeAdapter(Convention).validate_python(load_yaml(text)["convention"])

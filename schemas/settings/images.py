@@ -84,10 +84,10 @@ class ImageSettings:
             is `always` if `quality` or `subsampling` is not its default, and `when_needed`
             otherwise.
         quality: quality of re-encoded JPEGs, 1 to 100.
-        subsampling: chroma subsampling of re-encoded JPEGs: 4:4:4 keeps all colors, 4:2:0 takes
-            the least space. `auto` keeps the subsampling of a JPEG, and uses 4:4:4 for other
-            formats, where 4:2:0 would change the mean color of drawings and small images by up to
-            47 of 255.
+        subsampling: chroma subsampling of re-encoded JPEGs: `4:4:4` keeps all colors, `4:2:0` takes
+            the least space, `4:2:2` is between them. `auto` keeps the subsampling of a JPEG, and
+            uses 4:4:4 for other formats, where 4:2:0 would change the mean color of drawings and
+            small images by up to 47 of 255.
         bits: how many bits the values of images with 16 bits per channel use, 9 to 16. The highest
             8 of them are stored, and an image with a larger value is rejected. Absent: the high
             byte is stored, as with 16, and a remark says if images use fewer bits. Files that

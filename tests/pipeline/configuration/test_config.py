@@ -1,4 +1,6 @@
+import io
 import unicodedata
+from dataclasses import replace
 from pathlib import Path
 
 import orjson
@@ -266,7 +268,7 @@ def test_a_folder_is_not_a_configuration(tmp_path):
 def test_a_number_as_a_key(tmp_path):
     (tmp_path / "odd.yaml").write_text("1: 2\nseed: 3")
     (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
-    assert line == f"{tmp_path / 'odd.yaml'}: 1 is 1: it should be text, in quotes"
+    assert line == f"{tmp_path / 'odd.yaml'}: unknown setting 1: docs/settings.md lists all"
 
 
 @pytest.mark.parametrize(
@@ -372,3 +374,46 @@ def test_given_splits_and_fractions_contradict_each_other(tmp_path):
         str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"]
     ).settings
     assert advised.splits.names == ("train",)
+
+
+@pytest.mark.parametrize("name", ["-", "own.yaml"])
+def test_standard_input_is_a_configuration(tmp_path, monkeypatch, name):
+    text = "source: {kind: class_folders}\nversion: 1.10.0\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    (tmp_path / "own.yaml").write_text(text)
+    path = name if name == "-" else str(tmp_path / name)
+    assert load_settings(path, ["seed=7"]).settings == replace(
+        load_settings("configs/class_folders.yaml", []).settings, version="1.10.0", seed=7
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "error"),
+    [
+        (b"see", "the configuration standard input holds a str, not keys and values"),
+        (b"\xff", "the configuration on standard input cannot be read: 'utf-8' codec"),
+        (b"a: [", "the configuration standard input cannot be read: expected the node content"),
+        (b"seed: x", "standard input: seed is 'x': it should be a whole number"),
+        (
+            b"#" * 2**20 + b"\n",
+            "the configuration on standard input is larger than 1 MiB: write a smaller one",
+        ),
+    ],
+)
+def test_a_faulty_standard_input_is_named(monkeypatch, data, error):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    (line,) = errors_of(path="-")
+    assert line.startswith(error)
+
+
+def test_an_endless_standard_input_is_not_read_to_the_end(monkeypatch):
+    with open("/dev/zero", encoding="utf-8") as zeros:
+        monkeypatch.setattr("sys.stdin", zeros)
+        (line,) = errors_of(path="-")
+    assert line == "the configuration on standard input is larger than 1 MiB: write a smaller one"
+
+
+def test_a_closed_standard_input_is_named(monkeypatch):
+    monkeypatch.setattr("sys.stdin", None)
+    (line,) = errors_of(path="-")
+    assert line == "--config is -, and standard input is closed: name a file instead"

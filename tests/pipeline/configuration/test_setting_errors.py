@@ -41,13 +41,12 @@ def errors_of(override):
         ),
         ("max_rejected.share=much", "max_rejected.share is 'much': it should be a number"),
         ("splits.fractions.train=[]", "splits.fractions.train is []: it should be a number"),
-        ("labels.classes=[yes]", "labels.classes.0 is True: it should be text, in quotes"),
+        ("labels.classes=[true]", "labels.classes.0 is True: it should be text, in quotes"),
         ("splits.fractions=0.8", "splits.fractions is 0.8: it should be a mapping, {NAME: VALUE}"),
-        ("splits.fractions={1: 1.0}", "splits.fractions.1 is 1: it should be text, in quotes"),
         ("images.check=full", "images.check is 'full': it should be 'decode' or 'header'"),
         ("limit=0", "limit is 0: it should be greater than or equal to 1"),
         ("features={x: {of: image}}", "features.x.function is missing: add it"),
-        ("convention=3", "convention is 3: it should be text, in quotes"),
+        ("convention=true", "convention is True: it should be text, in quotes"),
     ],
 )
 def test_a_wrong_value_says_what_to_write(override, error):

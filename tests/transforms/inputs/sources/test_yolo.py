@@ -112,6 +112,27 @@ def test_a_file_that_names_no_classes_fails_the_run(tmp_path, path, text):
 
 
 @pytest.mark.parametrize(
+    ("names", "written", "read"),
+    [
+        ("[cat, 010]", "010", "8"),
+        ("[1_000]", "1_000", "1000"),
+        ("[4:2:0]", "4:2:0", "14520"),
+        ("[1.10]", "1.10", "1.1"),
+        ("{010: cat}", "010", "8"),
+        ("[0x1F]", "0x1F", "31"),
+    ],
+)
+def test_numbers_that_yaml_reads_as_others_must_be_quoted(names, written, read):
+    with pytest.raises(ValueError, match=rf"^`names` has {written}, which YAML reads as {read}: "):
+        read_names("data.yaml", f"names: {names}\n")
+
+
+def test_numbers_that_yaml_reads_as_they_are_name_classes():
+    text = "nc: 010\nversion: 1.10\nnames: [0, -7, 2.5, '010', 1e3]\n"
+    assert list(read_names("data.yaml", text)) == ["0", "-7", "2.5", "010", "1e3"]
+
+
+@pytest.mark.parametrize(
     ("names", "number"), [("[no, yes]", 0), ("{0: a, 3: on}", 3), ("['no', y, true]", 2)]
 )
 @pytest.mark.parametrize("name", ["data.yaml", "coco8.yaml"])

@@ -19,7 +19,14 @@ import orjson
 UNKNOWN_SIZE = -1
 
 Status = Literal[
-    "rejected", "ignored", "left_out", "warning", "fatal", "names_images", "not_stored"
+    "rejected",
+    "ignored",
+    "left_out",
+    "warning",
+    "fatal",
+    "names_images",
+    "not_stored",
+    "respelled",
 ]
 
 ASSUMED_BYTES = 100_000
@@ -108,7 +115,7 @@ class Notice(ImageRef):
         status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown
             and not counted; `fatal` fails the run; `names_images` says how many files name the
             images of references; `not_stored` counts values of one kind, its reason, that have no
-            place in a record.
+            place in a record; `respelled` counts images that annotations name otherwise.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
         count: how many things it stands for.

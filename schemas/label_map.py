@@ -48,7 +48,9 @@ class LabelSettings:
             )
         if self.ids != "names" and (self.classes or self.offset is not None):
             takes = f"labels.ids: {self.ids} takes each label as its id"
-            raise ValueError(f"{takes}: remove labels.classes and labels.offset")
+            raise ValueError(
+                f"{takes}: set labels.ids to names, or remove labels.classes and labels.offset"
+            )
 
 
 @dataclass(frozen=True)
@@ -154,9 +156,7 @@ def build_label_map(
     """
     numbers = numbers or {}
     if settings.ids != "names":
-        ids = dict(numbers) or {
-            label: int(label) for label in sorted(found) if is_integer_label(label)
-        }
+        ids = dict(numbers) or _number_integers(found)
         if settings.ids == "raised":
             ids = _raise_ids(
                 ids,
@@ -169,6 +169,23 @@ def build_label_map(
     )
     ids = {name: offset + index for index, name in enumerate(names)}
     return LabelMap(ids, settings.catch_all, numbers, is_chosen=bool(settings.classes))
+
+
+def _number_integers(labels: Iterable[str]) -> dict[str, int]:
+    """Maps labels that are integers to them.
+
+    Of `2` and `2.0`, only the first has an id, because both would have the same.
+    """
+    numbers = {label: number for label in labels if (number := integer_of(label)) is not None}
+    plain = {label: number for label, number in sorted(numbers.items()) if "." not in label}
+    taken = set(plain.values())
+    others = {
+        label: number
+        for label, number in sorted(numbers.items(), reverse=True)
+        if "." in label and number not in taken
+    }
+    shortest = {number: label for label, number in others.items()}  # of 2.0 and 2.00
+    return dict(sorted({**plain, **{label: number for number, label in shortest.items()}}.items()))
 
 
 def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[str, int]:
@@ -190,6 +207,16 @@ def is_integer_label(label: str) -> bool:
         and len(digits) < 40
         and INT64_MIN <= int(label) <= INT64_MAX
     )
+
+
+def integer_of(label: str) -> int | None:
+    """The integer that a label is, also one with a decimal point and zeros (`2.0`); else None.
+
+    pandas writes such labels for a column of integers that has a gap.
+    """
+    whole, point, zeros = label.partition(".")
+    is_whole = not point or (zeros != "" and zeros.strip("0") == "")
+    return int(whole) if is_whole and is_integer_label(whole) else None
 
 
 def quoted(text: str) -> str:

@@ -27,6 +27,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "a split that is "
         "not in `splits.from_source`",
         "no_class": "it is not in a class folder",
+        "no_image": "it describes boxes, and there is no image of its name",
         "name_mismatch": "its name does not match `source.pattern`",
         "bad_annotations": "the file with its annotations cannot be read, is malformed, or is "
         "missing",
@@ -105,7 +106,7 @@ IGNORED: Mapping[str, str] = {
     "not_included": "it matches none of the patterns in `include`, or its name is not one that the "
     "source reads",
     "read_only_with_images": "it is not an image, and no image was read with it",
-    "system_file": "it was created by the operating system",
+    "system_file": "it was created by an operating system, a file server or a tool for developers",
     "taken_only_by_name": "it is not an image, and no manifest or annotation names it",
     "without_annotation": "it is an image that no manifest and no annotation in use names",
 }
@@ -135,6 +136,9 @@ LEFT_OUT: Mapping[str, str] = {
 }
 """Every reason for which something that could be converted is left out."""
 
+
+WITHOUT_AN_IMAGE = frozenset({"no_image", "not_a_file", "outside_root", "vanished"})
+"""The reasons for which the listing rejects annotations because their image is missing."""
 
 OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
 """The reasons for which a file of many images is rejected as a whole."""

@@ -209,6 +209,9 @@ def _list_file(
         split = settings.from_folders.get(folder) if below else None
         if not below and folder in source.shared_files:
             split = ""
+        if split is None and path.endswith(source.annotation_endings or "/"):
+            yield file.notice("ignored", source.other_files)
+            return False
         if split is None:
             known = ", ".join(settings.from_folders)
             yield file.notice(

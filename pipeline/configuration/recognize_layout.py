@@ -48,8 +48,14 @@ from recordmill.transforms.inputs.named_files import size_and_version
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
-from recordmill.transforms.inputs.tables.known_tables import HELD, OBJECTS, why_no_columns
-from recordmill.transforms.inputs.tables.parquet import bytes_type_fault
+from recordmill.transforms.inputs.tables.known_tables import (
+    HELD,
+    NUMBERS,
+    OBJECTS,
+    SEVERAL,
+    why_no_columns,
+)
+from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
@@ -105,8 +111,8 @@ def fill_in(
         gives_words = "kind" in source and load_source(source["kind"]).gives_words
         usual = {"splits": {"from_source": USUAL_WORDS}} if gives_words else {}
         return {**_without_splits(usual, written), **written}, None
-    settings = _without_splits(found[0][1].settings, written)
-    if any(_without_splits(recognized.settings, written) != settings for _, recognized in found):
+    settings = _without_chosen(found[0][1].settings, written)
+    if any(_without_chosen(recognized.settings, written) != settings for _, recognized in found):
         kinds = [f"{each.path} looks like {recognized.kind}" for each, recognized in found]
         raise UsageError(
             f"inputs have different layouts ({', '.join(kinds)}): convert each, or write --config"
@@ -296,6 +302,18 @@ def _agreements(settings: Any, written: Any) -> int:
     return 1 if settings == written else -1
 
 
+def _without_chosen(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Recognized settings, without those about splits and ids that the user decides."""
+    settings = _without_splits(settings, written)
+    labels = _part(written, "labels")
+    if "ids" in labels or not (labels.get("classes") or labels.get("offset") is not None):
+        return settings
+    # A list of classes, or the first id, would contradict the ids of the data.
+    own = {key: value for key, value in _part(settings, "labels").items() if key != "ids"}
+    kept = {key: value for key, value in settings.items() if key != "labels"}
+    return {**kept, "labels": own} if own else kept
+
+
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
     """Recognized settings, without those about splits if the user decides these."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
@@ -373,6 +391,9 @@ MOST_KEPT = 10_000
 """Names of one folder that are kept."""
 
 HEAD_BYTES = 1024
+JSON_HEAD_BYTES = 64 * HEAD_BYTES
+"""More of JSON is read, because COCO's list of images may follow long categories."""
+
 MOST_HEADS = 10
 
 MOST_MEMBERS = 1000
@@ -513,7 +534,8 @@ def _read_head(uri: str) -> bytes:
     try:
         if uri.lower().endswith(".parquet"):
             return _columns_of(uri)
-        head = storage.read_range(uri, 0, HEAD_BYTES)
+        most = JSON_HEAD_BYTES if uri.lower().endswith(".json") else HEAD_BYTES
+        head = storage.read_range(uri, 0, most)
         return (
             zlib.decompressobj(wbits=31).decompress(head) if head.startswith(b"\x1f\x8b") else head
         )
@@ -540,11 +562,19 @@ def _columns_of(uri: str) -> bytes:
     def shown(column: pa.Field) -> str:
         if not bytes_type_fault(pa.schema([column]), column.name):
             return HELD
-        kind = column.type.value_type if pa.types.is_list(column.type) else column.type
+        is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+        kind = column.type.value_type if is_list else column.type
         has_boxes = pa.types.is_struct(kind) and any(
             kind.field(at).name == "bbox" for at in range(kind.num_fields)
         )
-        return OBJECTS if has_boxes else first.get(column.name) or ""
+        if has_boxes:
+            return OBJECTS
+        if is_list and not pa.types.is_struct(kind):
+            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+            if is_text or class_names(schema, column.name):
+                return SEVERAL
+            return NUMBERS if pa.types.is_integer(kind) or pa.types.is_floating(kind) else ""
+        return first.get(column.name) or ""
 
     values = [shown(each) for each in schema]
     stream_of_text = io.StringIO()

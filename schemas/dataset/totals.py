@@ -418,9 +418,9 @@ class FinishedShards(Totals):
         )
 
 
-NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed"})
+NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed", "size_disagrees"})
 """Counts of boxes that are not reasons for dropping them: `clipped` are some of those written,
-`enclosed` some of those listed."""
+`enclosed` and `size_disagrees` some of those listed."""
 
 
 def count_dropped(boxes: Mapping[str, int]) -> dict[str, int]:

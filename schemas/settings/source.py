@@ -65,6 +65,8 @@ class SourceSettings(Protocol):
         other_files: the reason for which files that match none of `files` are `ignored` in the
             ledger; alternatives are `taken_only_by_name`, if those in `files` name images, and
             `read_only_with_images`.
+        annotation_endings: the extensions of listed files that are named after images; without a
+            split, they are ignored, because their images are rejected.
         is_about_boxes: whether it reads annotations of boxes and nothing else.
         classes_from: where the user names its classes, in words.
         split_settings: settings that find a word for each image's split, and do nothing else.
@@ -81,6 +83,7 @@ class SourceSettings(Protocol):
     contents: ClassVar[Literal["images", "rows"]] = "images"
     files: ClassVar[tuple[str, ...]] = ()
     other_files: ClassVar[str] = "not_included"
+    annotation_endings: ClassVar[tuple[str, ...]] = ()
     is_about_boxes: ClassVar[bool] = False
     classes_from: ClassVar[str] = "the annotations"
     split_settings: ClassVar[tuple[str, ...]] = ()

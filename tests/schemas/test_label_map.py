@@ -60,9 +60,21 @@ def test_unlisted_labels_go_to_the_catch_all():
 
 def test_integer_labels_are_their_own_ids():
     label_map = build_label_map(
-        ["10", "-3", "007", "x", "1.0", ""], LabelSettings(ids="integers"), 1
+        ["10", "-3", "007", "x", "1.5", ""], LabelSettings(ids="integers"), 1
     )
     assert label_map == LabelMap({"-3": -3, "007": 7, "10": 10})
+
+
+def test_integer_labels_may_have_a_decimal_point_and_zeros():
+    labels = ["2.0", "0.0", "-1.00", "10.0", "1.", "1.0e1", "inf", "nan", ".0"]
+    label_map = build_label_map(labels, LabelSettings(ids="integers"), 1)
+    assert label_map == LabelMap({"-1.00": -1, "0.0": 0, "10.0": 10, "2.0": 2})
+
+
+def test_of_two_spellings_of_an_integer_the_shorter_has_the_id():
+    labels = ["2.0", "2", "3.00", "3.0"]
+    label_map = build_label_map(labels, LabelSettings(ids="integers"), 1)
+    assert label_map == LabelMap({"2": 2, "3.0": 3})
 
 
 @pytest.mark.parametrize(
@@ -111,13 +123,16 @@ def test_line_breaks_in_names_stay_on_one_line_and_stay_distinct():
         ({"catch_all": "b"}, "labels.catch_all is 'b', which labels.classes does not list"),
         (
             {"ids": "integers", "classes": ("1",)},
-            "labels.ids: integers takes each label as its id: remove",
+            "labels.ids: integers takes each label as its id: set labels.ids to names",
         ),
         (
             {"ids": "integers", "offset": 0},
-            "labels.ids: integers takes each label as its id: remove",
+            "labels.ids: integers takes each label as its id: set labels.ids to names",
         ),
-        ({"ids": "raised", "offset": 0}, "labels.ids: raised takes each label as its id: remove"),
+        (
+            {"ids": "raised", "offset": 0},
+            "labels.ids: raised takes each label as its id: set labels.ids to names",
+        ),
     ],
 )
 def test_contradictory_settings_raise_and_name_their_key(settings, message):

@@ -102,6 +102,14 @@ def test_an_unreadable_folder_that_is_not_utf8_stays_fatal(tmp_path):
 
 SYSTEM = [".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX/1.jpg"]
 
+SYSTEM_FOLDERS = (
+    *("@eaDir", "#recycle", "#snapshot", "@Recycle", ".@__thumb"),
+    *("$RECYCLE.BIN", "$Recycle.Bin", "System Volume Information", "FOUND.000"),
+    *(".Trashes", ".fseventsd", ".Spotlight-V100", ".AppleDouble", "__MACOSX"),
+    *("lost+found", ".Trash-1000", "__pycache__", ".ipynb_checkpoints", ".venv", "site-packages"),
+    *("node_modules", ".git", ".svn", ".idea", ".vscode"),
+)
+
 
 def test_system_files_are_ignored(tmp_path):
     write(
@@ -113,7 +121,7 @@ def test_system_files_are_ignored(tmp_path):
         "cat/1.jpg",
     )
     assert brief(list_all(tmp_path)) == [
-        (".git", "ignored", "hidden"),
+        (".git", "ignored", "system_file"),
         ("cat/.DS_Store", "ignored", "system_file"),
         ("cat/.hidden.jpg", "ignored", "hidden"),
         ("cat/1.jpg", "cat", ""),
@@ -121,6 +129,26 @@ def test_system_files_are_ignored(tmp_path):
         ("cat/__MACOSX", "ignored", "system_file"),
         ("cat/desktop.ini", "ignored", "system_file"),
     ]
+
+
+@pytest.mark.parametrize("folder", SYSTEM_FOLDERS)
+def test_folders_of_systems_and_tools_are_no_classes_at_any_depth(tmp_path, folder):
+    write(tmp_path, f"{folder}/1.jpg", f"cat/{folder}/deep/2.jpg", "cat/3.jpg")
+    assert sorted(brief(list_all(tmp_path))) == sorted(
+        [
+            (folder, "ignored", "system_file"),
+            (f"cat/{folder}", "ignored", "system_file"),
+            ("cat/3.jpg", "cat", ""),
+        ]
+    )
+
+
+def test_classes_with_similar_names_are_classes(tmp_path):
+    names = ["Found", "found.1000", "git", "recycle", "snapshot", "trash", "venv", "eaDir"]
+    write(tmp_path, *(f"{name}/1.jpg" for name in names))
+    assert sorted(brief(list_all(tmp_path))) == sorted(
+        (f"{name}/1.jpg", name, "") for name in names
+    )
 
 
 def test_patterns_are_gitignores(tmp_path):
@@ -283,7 +311,7 @@ def test_a_remote_folder_is_listed_by_prefix_whatever_its_name(monkeypatch):
         ("3.jpg", "rejected", "no_class"),
         ("__MACOSX", "ignored", "system_file"),
         ("caf\u00e9/1.jpg", "caf\u00e9", ""),
-        ("cat/.git", "ignored", "hidden"),
+        ("cat/.git", "ignored", "system_file"),
         ("cat/1.jpg", "cat", ""),
         ("cat/[x]*.jpg", "cat", ""),
     ]

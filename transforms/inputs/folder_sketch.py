@@ -83,8 +83,9 @@ class FolderSketch:
         names: the contents of the input itself (key: the empty string), of the folders in it, and
             of a few annotation folders below those (`train/labels`); of a large input, not all
             folders.
-        heads: the first bytes of some files, by path: at most 1 KiB. For Parquet, the columns and
-            the first row as CSV; for an archive, its first label, as `shard.tar/.cls`.
+        heads: the first bytes of some files, by path: at most 1 KiB, or 64 KiB of JSON. For
+            Parquet, the columns and the first row as CSV; for an archive, its first label, as
+            `shard.tar/.cls`.
         archives: the contents of some archives, by path.
         only: the file's name if the input is a single file, otherwise empty. If it is a table or a
             JSON file, `names` includes the images next to it.

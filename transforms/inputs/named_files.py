@@ -1,11 +1,13 @@
 """Files named in data or next to it; any that is not below the user's input is refused."""
 
+import json
 import os
 import posixpath
 import stat
 import unicodedata
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
@@ -75,34 +77,40 @@ class DataFile:
             return False
 
     def list_annotated(
-        self, below: str, fields: Mapping[str, Any], classes: Iterable[str] = ()
+        self,
+        below: str,
+        fields: Mapping[str, Any],
+        classes: Iterable[str] = (),
+        find_other: Callable[[], str] = str,
     ) -> Iterator[Listed]:
         """Yields an image that the file describes, after any classes to announce.
 
         The image gets the file's split. If it does not exist or is outside the input, a rejection
-        is yielded instead.
+        with its boxes is yielded instead.
 
         Args:
             below: the image's path below the root, or its full path.
             fields: the contents of `ImageRef.features` for it, such as the result of `boxes_of`.
             classes: the classes of its boxes, if the file does not announce them elsewhere.
+            find_other: returns the image's path below the root if it is not at `below`; empty if
+                there is no such image.
         """
         below = below.removeprefix(f"{self.root}/").removeprefix(f"{os.path.abspath(self.root)}/")
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
+        features = orjson.dumps(fields).decode()
         try:
             uri, size, version = locate(self.root, below)
         except Rejected as error:
-            yield image.notice(
-                "rejected",
-                error.reason,
-                f"named by {posixpath.basename(self.path)}: {error.detail}",
-            )
+            if other := find_other():
+                yield self.ref.notice("respelled", "", f"{below} for {other}")
+                yield from self.list_annotated(other, fields, classes)
+                return
+            detail = f"named by {posixpath.basename(self.path)}: {error.detail}"
+            yield image.notice("rejected", error.reason, detail).replace(features=features)
             return
         if classes:
             yield ClassNames.of(self.ref, classes)
-        yield image.replace(
-            uri=uri, size=size, version=version, features=orjson.dumps(fields).decode()
-        )
+        yield image.replace(uri=uri, size=size, version=version, features=features)
 
 
 def explain_os_error(error: OSError) -> str:
@@ -198,11 +206,26 @@ def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
             where.
         Exception: the store failed at every try.
     """
+    data = read_sibling(uri, max_bytes).removeprefix(BOM_UTF8)
     try:
-        return model.model_validate_json(read_sibling(uri, max_bytes).removeprefix(BOM_UTF8))
+        return model.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"]))
+        where = ".".join(map(str, first["loc"])) + _name_entry(data, first["loc"])
         raise bad_annotations(
             ": ".join(filter(None, ("the JSON does not fit", where, first["msg"])))
         ) from None
+
+
+def _name_entry(data: bytes, place: Sequence[int | str]) -> str:
+    """Returns ` (id ...)` of the entry of a list in a JSON file that contains a place.
+
+    The result is empty if the entry has no id, or the file is so long that another reading would
+    take too much memory.
+    """
+    if len(place) < 2 or len(data) > MAX_BYTES:
+        return ""
+    with suppress(ValueError, LookupError, TypeError, RecursionError):
+        number = json.loads(data)[place[0]][place[1]]["id"]
+        return f" (id {number!r:.60})"
+    return ""

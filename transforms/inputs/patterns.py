@@ -13,6 +13,7 @@ import pathspec
 import re2
 
 from recordmill.schemas.settings.source import ListingSettings
+from recordmill.transforms.inputs.system_files import is_system_name
 
 Ignore = Callable[[str, bool], str]
 """Takes a path and whether it is a folder; returns the reason code for ignoring it, or the empty
@@ -82,10 +83,6 @@ def check_template(text: str, key: str, *names: str) -> None:
         raise ValueError(f"{key} is {text!r}: it can use only {known} in braces") from None
 
 
-SYSTEM_NAMES = frozenset({".DS_Store", "Thumbs.db", "desktop.ini", "__MACOSX"})
-"""Files and folders that operating systems create; they are never images."""
-
-
 def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     """Returns the reason for ignoring a path, or an empty string if it is not ignored.
 
@@ -94,7 +91,7 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
     # Patterns are in NFC too, and can only be compared with text.
     path = normal_path(path) or escape_path(path)
     name = path.rpartition("/")[2]
-    if name in SYSTEM_NAMES:
+    if is_system_name(name):
         return "system_file"
     # No folder lists `..`, and archive members with it are rejected.
     if name.startswith(".") and name != "..":

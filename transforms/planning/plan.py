@@ -363,6 +363,9 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
         remedy = settings.source.remedies.get("not_stored", "")
         yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
+    if summary.respelled:
+        what = f"{say_count(summary.respelled, 'image', 'is')} named otherwise in the annotations"
+        yield f"{what}, such as {summary.respelled_examples['']}: no other can be meant"
     if count := summary.ignored["without_annotation"]:
         yield (
             f"{say_count(count, 'image', 'has')} no usable annotation, and "

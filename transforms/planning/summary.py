@@ -20,6 +20,7 @@ from recordmill.schemas.digests import (
 )
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.rejection import WITHOUT_AN_IMAGE
 from recordmill.transforms.planning.splitting import ImageSplitter
 
 MAX_BINS = 1 << 16
@@ -147,6 +148,9 @@ class Summary(Totals):
         box_labels: boxes of the images to convert by their label.
         naming_files: files that name images, such as annotations and manifests.
         not_stored: values that have no place in a record, by kind.
+        respelled: images that annotations name otherwise.
+        respelled_examples: the first of them, under the empty string.
+        lost_boxes: boxes whose image is missing, by their label.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
         planned_digest: the same for everything that goes to shards: images that are not left out,
             and rejected things.
@@ -170,6 +174,9 @@ class Summary(Totals):
     box_labels: Counter[str | int] = field(default_factory=Counter)
     naming_files: int = 0
     not_stored: Counter[str] = field(default_factory=Counter)
+    respelled: int = 0
+    respelled_examples: dict[str, str] = field(default_factory=dict)
+    lost_boxes: Counter[str | int] = field(default_factory=Counter)
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -233,6 +240,8 @@ class Summary(Totals):
                 self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
                 self.boxes += count_boxes(notice)
+                if reason in WITHOUT_AN_IMAGE:
+                    self.lost_boxes.update(list_boxes(notice)[0])
                 _keep_first(
                     self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"}
                 )
@@ -240,6 +249,9 @@ class Summary(Totals):
                 self.naming_files += notice.count
             case "not_stored":
                 self.not_stored[reason] += notice.count
+            case "respelled":
+                self.respelled += notice.count
+                _keep_first(self.respelled_examples, {"": notice.detail})
             case "fatal":
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
@@ -318,6 +330,7 @@ class Summary(Totals):
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         _keep_first(self.rejected_examples, other.rejected_examples)
+        _keep_first(self.respelled_examples, other.respelled_examples)
         for split_name, split in other.splits.items():
             self.splits[split_name].merge(split)
         for split_name, near in other.nearest.items():
@@ -341,7 +354,7 @@ _SUMS = (
         "naming_files",
         "problems_found",
     ),
-    "not_stored",
+    *("not_stored", "respelled", "lost_boxes"),
 )
 """The attributes that `merge` adds with `+`."""
 

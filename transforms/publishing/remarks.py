@@ -5,8 +5,9 @@ acted on no image.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from unicodedata import normalize
 
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.side_files import Remark
@@ -38,7 +39,7 @@ def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings)
     return [
         *_find_duplicates(marker),
         *_find_classes(marker),
-        *_find_boxes(marker),
+        *_find_boxes(marker, settings.boxes.drawn_on),
         *_find_positions(marker),
         *find_losses(images.losses, settings.images.bits),
         *_find_lossy(images, settings),
@@ -78,6 +79,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
                 f"{name} has no {of} of {lacking:,} of {len(filled):,} classes that have any.",
                 "classes",
             )
+    yield from _find_similar(marker.labels)
     if unused := sorted(name for name, count in counts.items() if not count):
         what = (
             f"{len(unused):,} of {format_count(classes, 'class')} "
@@ -98,7 +100,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
         )
 
 
-def _find_boxes(marker: Marker) -> Iterator[Remark]:
+def _find_boxes(marker: Marker, drawn_on: str) -> Iterator[Remark]:
     boxes = {
         what: count
         for what, count in (marker.boxes or {}).items()
@@ -111,14 +113,36 @@ def _find_boxes(marker: Marker) -> Iterator[Remark]:
             f"{'was' if dropped == 1 else 'were'} dropped"
         )
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
+    if count := boxes.get("size_disagrees", 0):
+        yield Remark(_explain_sizes(count, drawn_on), "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
-        # Their names may differ from the images'.
-        lone = marker.ledger.ignored.get("read_only_with_images", 0)
-        extra = (
-            f"; {format_count(lone, 'annotation file')} without an image "
-            f"{'is' if lone == 1 else 'are'} ignored"
+        yield Remark(f"{said}.", "boxes")
+
+
+def _find_similar(labels: Iterable[str]) -> Iterator[Remark]:
+    """Yields a remark on classes whose names differ in case or blanks only."""
+    alike: dict[str, list[str]] = {}
+    for name in sorted(labels):
+        alike.setdefault("".join(normalize("NFC", name).casefold().split()), []).append(name)
+    pairs = [" and ".join(map(repr, names)) for names in alike.values() if len(names) > 1]
+    if pairs:
+        what = f"The classes {show_names(pairs)} differ in case or blanks only"
+        yield Remark(f"{what}: they may be meant as one.", "classes")
+
+
+def _explain_sizes(count: int, drawn_on: str) -> str:
+    """Says what was done with boxes whose image is annotated with the size of its other side."""
+    boxes = say_count(count, "box", "is")
+    if drawn_on != "auto":
+        return (
+            f"{boxes} on images whose annotated size is not that of the {drawn_on} image: "
+            f"boxes.drawn_on={drawn_on} was followed."
         )
-        yield Remark(f"{said}{extra if lone else ''}.", "boxes")
+    return (
+        f"{boxes} on images that are annotated with the size of their bytes, and displayed turned "
+        "by their EXIF orientation: they were read as drawn on the image as stored; if the tool "
+        "displayed it upright, set boxes.drawn_on=displayed."
+    )
 
 
 def _find_positions(marker: Marker) -> Iterator[Remark]:

@@ -36,6 +36,8 @@ _REMEDIES = {
     "unknown_label": "add such labels to labels.classes, or let labels.catch_all take them",
 }
 
+_CORRECT_BOXES = {"without_image": "add the images of such boxes or correct their names"}
+
 
 class LedgerError(Exception):
     """The ledger does not add up: something was lost or written twice.
@@ -167,7 +169,10 @@ def check_limits(
     if ordered and OF_WHOLE_FILES.issuperset(ordered):
         unit = "file"
     first = ordered[0] if ordered else ""
-    example, remedy = examples.get(first), {**_REMEDIES, **source.remedies}.get(first, "")
+    remedies = {**_REMEDIES, **source.remedies}
+    if settings.labels.ids != "names":
+        remedies["unknown_label"] = "write such labels as integers, or set labels.ids=names"
+    example, remedy = examples.get(first), remedies.get(first, "")
     kept_out = {
         reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED
     }
@@ -238,15 +243,24 @@ def _sort(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int
 
 
 def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
-    """Predicts a run's losses of boxes, as far as possible: those of unknown classes."""
-    written, faulty = Counter[str](), Counter[str]()
+    """Predicts a run's losses of boxes, as far as possible.
+
+    Those of unknown classes and of missing images are known.
+    """
+    written, faulty, lost = Counter[str](), Counter[str](), dict[str, Counter[str]]()
+    for label, count in summary.lost_boxes.items():
+        name = label_map.name_for(label)
+        if name is not None or not label_map.leaves_out(label):
+            shown = name or label_map.shown(label)
+            lost.setdefault("without_image", Counter())[shown] += count
     for label, count in summary.box_labels.items():
         name = label_map.name_for(label)
         if name is not None:
             written[name] += count
         elif not label_map.leaves_out(label):
             faulty[label_map.shown(label)] += count
-    lost = {"unknown_class": faulty} if faulty else {}
+    if faulty:
+        lost["unknown_class"] = faulty
     annotations = AnnotationTotals(dropped=lost, faulty=lost)
     return FinishedShards(splits={"": RowTotals(instances=written)}, annotations=annotations)
 
@@ -277,10 +291,11 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
         remedy = (
             f"name such classes in {settings.source.classes_from}"
             if unnamed
-            else "correct such boxes"
+            else _CORRECT_BOXES.get(first, "correct such boxes")
         )
         of = f"all boxes of {format_count(len(lost), 'class')} ({show_names(lost)})"
-        advice = _join_advice(remedy, "list the classes to keep in labels.classes")
+        by_name = "" if settings.labels.ids == "names" else " with labels.ids=names"
+        advice = _join_advice(remedy, f"list the classes to keep in labels.classes{by_name}")
         return f"{of} were {why}, which no limit allows: {advice}"
     limits = settings.max_rejected.boxes
     return _check_loss(
@@ -290,7 +305,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
         faulty.total(),
         written.total(),
         why,
-        "correct such boxes",
+        _CORRECT_BOXES.get(first, "correct such boxes"),
     )
 
 

@@ -14,7 +14,7 @@ import orjson
 from recordmill.imaging import PreparedImage
 from recordmill.imaging.geometry import Box, Geometry, read_geometry
 from recordmill.schemas.dataset.totals import AnnotationTotals, BoxExample
-from recordmill.schemas.image_ref import CARRIED, ImageRef
+from recordmill.schemas.image_ref import CARRIED, ImageRef, list_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import BoxSettings, DatasetSettings
@@ -63,7 +63,7 @@ def place_boxes(
         Rejected: stage `encode`: `bad_boxes` if `invalid` is `reject` and a box is invalid;
             `size_mismatch` if the boxes were drawn on an image of another shape.
     """
-    drawn_on, size = _find_drawn_size(given, geometry, settings)
+    drawn_on, size, disagrees = _find_drawn_size(given, geometry, settings)
     if given["boxes_fractions"]:
         size = (1, 1)
     names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
@@ -97,6 +97,7 @@ def place_boxes(
         names.append(name.encode())
         ids.append(label_map.ids[name])
     counts["written"] = len(kept)
+    counts["size_disagrees"] = disagrees * len(given["boxes"])
     counts.update(box.reason for box in dropped)
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
@@ -134,22 +135,30 @@ def _area_of(box: Box, geometry: Geometry) -> float:
 
 def _find_drawn_size(
     given: Mapping[str, Any], geometry: Geometry, settings: BoxSettings
-) -> tuple[Literal["displayed", "stored"], Sequence[int]]:
-    """The orientation of the image on which boxes were drawn, and its size."""
+) -> tuple[Literal["displayed", "stored"], Sequence[int], bool]:
+    """The orientation of the image on which boxes were drawn, and its size.
+
+    The third value is whether the size in the annotations speaks against that orientation, or
+    against the image's metadata.
+    """
     declared = given["boxes_size"]
     sizes = {"displayed": geometry.displayed_size, "stored": geometry.source_size}
-    if declared and all(declared):
-        fitting = [way for way, size in sizes.items() if tuple(declared) == size]
-        if not fitting:
-            width, height = geometry.displayed_size
-            detail = (
-                f"boxes were drawn on {declared[0]} x {declared[1]} pixels, and the image has "
-                f"{width} x {height}"
-            )
-            raise Rejected("encode", "size_mismatch", detail)
-        if len(fitting) == 1:
-            return fitting[0], declared  # type: ignore[return-value]
-    return settings.drawn_on, sizes[settings.drawn_on]
+    wanted: Literal["displayed", "stored"] = (
+        "displayed" if settings.drawn_on == "auto" else settings.drawn_on
+    )
+    if not declared or not all(declared):
+        return wanted, sizes[wanted], False
+    if tuple(declared) not in sizes.values():
+        width, height = geometry.displayed_size
+        detail = (
+            f"boxes were drawn on {declared[0]} x {declared[1]} pixels, and the image has "
+            f"{width} x {height}"
+        )
+        raise Rejected("encode", "size_mismatch", detail)
+    disagrees = tuple(declared) != sizes[wanted]
+    if disagrees and settings.drawn_on == "auto":
+        wanted = "stored"
+    return wanted, sizes[wanted], disagrees
 
 
 def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[float]:
@@ -283,12 +292,29 @@ def count_rejected_labels(
     return +counts
 
 
+def count_lost_boxes(ref: ImageRef, label_map: LabelMap) -> AnnotationCounts:
+    """Counts the boxes of an image that does not exist."""
+    labels, dropped = list_boxes(ref)
+    lost = [
+        DroppedBox(
+            "without_image",
+            label_map.name_for(label) or label_map.shown(label),
+            place,
+            is_faulty=not (label_map.name_for(label) is None and label_map.leaves_out(label)),
+        )
+        for place, label in enumerate(labels, 1)
+    ]
+    count = len(labels) + dropped
+    return AnnotationCounts(boxes=Counter(listed=count, without_image=count), dropped=lost)
+
+
 def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> None:
     """Adds the counts of the image with that key, written or rejected."""
     totals.labels.update(counts.labels)
     if counts.boxes is None:
         return
-    listed, is_empty = counts.boxes["listed"], not counts.boxes["written"]
+    listed = counts.boxes["listed"]
+    is_empty = not counts.boxes["written"] and not counts.boxes["without_image"]
     ledgers = [totals.dropped]
     if is_empty:
         totals.without_boxes[

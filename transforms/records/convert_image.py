@@ -18,10 +18,11 @@ from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.features import STORED_IMAGE
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, count_boxes
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
+from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Exclusions, LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.records.annotations import (
     AnnotationCounts,
+    count_lost_boxes,
     count_rejected_labels,
     resolve_annotations,
 )
@@ -270,10 +271,12 @@ def reject_image(
         size = UNKNOWN_SIZE
     left_out = rejected.reason if isinstance(rejected, LeftOut) else None
     outcome = "with_left_out_images" if left_out else "with_rejected_images"
-    labels, listed = (
-        count_rejected_labels(ref, rejected.reason, label_map, outcome),
-        count_boxes(ref),
-    )
+    labels = count_rejected_labels(ref, rejected.reason, label_map, outcome)
+    annotations = AnnotationCounts(labels=labels) if labels else None
+    listed = count_boxes(ref)
+    if listed and rejected.stage == "list" and rejected.reason in WITHOUT_AN_IMAGE:
+        outcome = "without_image"
+        annotations = count_lost_boxes(ref, label_map)
     row = RejectedRow(
         key=ref.key,
         spelling=ref.spelling or None,
@@ -286,7 +289,7 @@ def reject_image(
         left_out=left_out,
         boxes={"listed": listed, outcome: listed} if listed else None,
     )
-    return ConvertedImage(None, row, AnnotationCounts(labels=labels) if labels else None)
+    return ConvertedImage(None, row, annotations)
 
 
 def exclude_image(

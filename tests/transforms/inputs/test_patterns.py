@@ -70,7 +70,7 @@ def test_a_pattern_has_an_end():
         ("a/1.png", False, "taken_only_by_name"),
         ("a", True, ""),
         ("cafe\u0301", True, "ignored"),
-        (".git", True, "hidden"),
+        (".git", True, "system_file"),
         ("a/.DS_Store", False, "system_file"),
         ("caf\udce9/1.jpg", False, ""),
         ("caf\udce9.png", False, "taken_only_by_name"),

@@ -18,7 +18,7 @@ WHOLE = Geometry((200, 100), 1, False, None, (200, 100))
 LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})
 
 
-def place(boxes, labels=None, geometry=WHOLE, invalid="clip", drawn_on="displayed", **more):
+def place(boxes, labels=None, geometry=WHOLE, invalid="clip", drawn_on="auto", **more):
     labels = labels or ["cat"] * len(boxes)
     settings = BoxSettings(invalid=invalid, drawn_on=drawn_on)
     fields, counts, dropped = place_boxes(
@@ -144,16 +144,49 @@ def test_the_area_of_a_box_that_was_cut_is_at_most_that_of_its_rest():
 
 def test_the_size_that_annotators_state_says_which_way_up_the_image_was():
     turned = Geometry((200, 100), 6, True, None, (100, 200))
-    upright = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(100, 200), drawn_on="stored")
+    upright = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(100, 200))
     assert upright.fields["bbox"] == [0.0, 0.0, 0.1, 0.5]
+    assert upright.counts == {"listed": 1, "written": 1}
     lying = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(200, 100))
     assert lying.fields["bbox"] == [0.0, 0.8, 0.25, 1.0]
+    assert lying.counts == {"listed": 1, "written": 1, "size_disagrees": 1}
     silent = place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(0, 0))
     assert silent.fields == upright.fields
     with pytest.raises(
         Rejected, match=r"size_mismatch: boxes were drawn on 30 x 40 pixels, and .* 100 x 200"
     ):
         place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(30, 40))
+
+
+@pytest.mark.parametrize("size", [(200, 100), (100, 200), (0, 0), None])
+@pytest.mark.parametrize("drawn_on", ["displayed", "stored"])
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_an_explicit_orientation_wins_over_the_size_that_annotations_state(
+    size, drawn_on, orientation
+):
+    is_turned = orientation > 4
+    turned = Geometry(
+        (200, 100), orientation, orientation > 1, None, (100, 200) if is_turned else (200, 100)
+    )
+    if size == (100, 200) and not is_turned:
+        with pytest.raises(Rejected, match="size_mismatch"):
+            place([(2, 3, 12, 11)], geometry=turned, drawn_on_size=size, drawn_on=drawn_on)
+        return
+    placed = place([(2, 3, 12, 11)], geometry=turned, drawn_on_size=size, drawn_on=drawn_on)
+    width, height = (100, 200) if is_turned and drawn_on == "displayed" else (200, 100)
+    wanted = place(
+        [(2 / width, 3 / height, 12 / width, 11 / height)],
+        geometry=turned,
+        fractions=True,
+        drawn_on=drawn_on,
+    )
+    assert placed.fields == wanted.fields
+    disagrees = is_turned and size in ((200, 100), (100, 200)) and size != (width, height)
+    assert placed.counts == {
+        "listed": 1,
+        "written": 1,
+        **({"size_disagrees": 1} if disagrees else {}),
+    }
 
 
 @given(

@@ -5,12 +5,13 @@ import posixpath
 import re
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Interval
-from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat
+from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, ValidationInfo
 
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
@@ -22,7 +23,9 @@ from recordmill.transforms.inputs.folder_sketch import (
     given_splits,
     split_pattern,
 )
+from recordmill.transforms.inputs.image_names import find_other_place, plain_name
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
+from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -113,6 +116,7 @@ class Coco(AnnotationSource):
         annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES, Contents))
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
+        yield from annotations.report_twins(file)
         yield from annotations.report_strays(file)
         for kind, count in annotations.not_stored.items():
             yield file.notice("not_stored", kind, count=count)
@@ -120,16 +124,19 @@ class Coco(AnnotationSource):
         folder = self.images.format(split=word, folder=named_by.folder).strip("/")
         for image in annotations.images:
             # As written on Windows.
-            below = posixpath.join(folder, image.file_name.replace("\\", "/"))
+            name = image.file_name.replace("\\", "/")
+            fields = {"source_id": str(image.id), **annotations.boxes(image)}
+            is_alone = annotations.has_own_name(image)
+            find_other = partial(find_other_place, named_by.root, folder, name) if is_alone else str
             yield from named_by.list_annotated(
-                below, {"source_id": str(image.id), **annotations.boxes(image)}
+                posixpath.join(folder, name), fields, find_other=find_other
             )
 
 
 Id = int | str
 Number = Annotated[int, Interval(ge=-(2**63), lt=2**63)]
 Presence = Annotated[bool, BeforeValidator(bool)]
-"""Whether there is a value: most of a file is outlines, which are not kept."""
+"""Whether there is a value."""
 
 Side = Annotated[float, Interval(ge=0, lt=2**31)]
 
@@ -148,22 +155,81 @@ class Category(BaseModel):
 
     id: Number
     name: str = Field(coerce_numbers_to_str=True)
+    supercategory: Any = None
+
+
+def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
+    """Returns the box around a segmentation if the annotation has none, or else whether it is one.
+
+    Most of a file is outlines, which are not kept.
+    """
+    if _is_absent(info.data.get("bbox")) and (box := enclose_segmentation(outline)):
+        return box
+    return bool(outline)
+
+
+def _find_angle(attributes: Any) -> float:
+    """The rotation that CVAT writes among an annotation's attributes."""
+    return angle_of(attributes.get("rotation")) if isinstance(attributes, dict) else 0.0
 
 
 class Annotation(BaseModel):
     """An entry of `annotations`: one object in an image.
 
-    Its box is x, y, width and height; some tools write an empty list for an object without a box.
+    Its box is x, y, width and height. If it has none, `segmentation` is the box around its outline.
     """
 
     id: Id
     image_id: Id
     category_id: Number | str = Field(union_mode="left_to_right")
-    bbox: list[FiniteFloat]
+    bbox: Any = None
     area: FiniteFloat | None = None
     iscrowd: FiniteFloat | None = None
-    segmentation: Presence = False
+    segmentation: Annotated[Any, BeforeValidator(_keep_needed)] = False
     keypoints: Presence = False
+    attributes: Annotated[float, BeforeValidator(_find_angle)] = 0.0
+
+    def find_box(self) -> tuple[Box, bool]:
+        """Returns left, top, right and bottom, and whether the box encloses another shape.
+
+        The sides are not finite if there is neither a box nor an outline.
+
+        Raises:
+            Rejected: the box is not four numbers.
+        """
+        if _is_absent(self.bbox):
+            if isinstance(self.segmentation, tuple):
+                return self.segmentation, True
+            return (math.nan,) * 4, False
+        try:
+            x, y, width, height = map(_as_number, self.bbox)
+        except (TypeError, ValueError, OverflowError):
+            raise bad_annotations(
+                f"bbox of annotation {self.id} is not a list of 4 numbers: {self.bbox!r:.60}"
+            ) from None
+        return rotate_box((x, y, x + width, y + height), self.attributes)
+
+    def find_area(self) -> float:
+        """Returns the area of the box, before any rotation."""
+        if _is_absent(self.bbox):
+            left, top, right, bottom = self.find_box()[0]
+            return (right - left) * (bottom - top)
+        _, _, width, height = map(_as_number, self.bbox)
+        return width * height
+
+
+def _is_absent(bbox: Any) -> bool:
+    """Whether an annotation has no box: null, an empty list, or nothing but NaN."""
+    sides = bbox if isinstance(bbox, list) else [bbox]
+    return all(side is None or (isinstance(side, float) and math.isnan(side)) for side in sides)
+
+
+def _as_number(side: Any) -> float:
+    if side is None:
+        return math.nan
+    if isinstance(side, bool):
+        raise ValueError
+    return float(side)
 
 
 class Contents(BaseModel):
@@ -180,37 +246,52 @@ class Annotations:
     Attributes:
         images: the file's images, sorted by name.
         classes: the categories' numbers by name.
+        twins: unused categories that have the name of another one, and are left out.
         strays: annotations of images that the file does not list.
         not_stored: numbers of objects with masks and with key points.
 
     Raises:
-        Rejected: two categories or images share a name or an id, or a box is not four numbers.
+        Rejected: two categories in use share a name or an id, or two images share an id, or a box
+            is not four numbers.
     """
 
     def __init__(self, contents: Contents) -> None:
         self.images = sorted(contents.images, key=lambda image: image.file_name)
-        self.classes = {category.name: category.id for category in contents.categories}
+        used = {each.category_id for each in contents.annotations}
+        self.classes, self.twins = number_categories(contents.categories, used)
         self._names: dict[Id, str] = {number: name for name, number in self.classes.items()}
-        self._objects: dict[Id, list[Annotation]] = {image.id: [] for image in self.images}
-        if len(self._names) < len(contents.categories) or len(self._objects) < len(self.images):
-            raise bad_annotations(
-                "two categories have one name or one id, or two images have one id"
-            )
+        self._objects: dict[Id, list[Annotation]] = {}
+        names: dict[Id, str] = {}
+        for image in self.images:
+            if image.id in names:
+                pair = f"{names[image.id]!r:.100} and {image.file_name!r:.100}"
+                raise bad_annotations(f"two images have the id {image.id!r:.60}: {pair}")
+            names[image.id] = image.file_name
+            self._objects[image.id] = []
+        self._plain_names = Counter(map(_plain_base, self.images))
         self.strays: list[Annotation] = []
         self.not_stored: Counter[str] = Counter()
         for each in sorted(
             contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)
         ):
-            if len(each.bbox) not in (0, 4):
-                raise bad_annotations(
-                    f"bbox of annotation {each.id} is not a list of 4 numbers: {each.bbox!r:.60}"
-                )
+            each.find_box()  # a malformed one rejects the file, whatever its image
             if each.image_id not in self._objects:
                 self.strays.append(each)
                 continue
             self._objects[each.image_id].append(each)
-            self.not_stored.update({"masks": each.segmentation, "key points": each.keypoints})
+            self.not_stored.update({"masks": bool(each.segmentation), "key points": each.keypoints})
         self.not_stored = +self.not_stored
+
+    def report_twins(self, file: ImageRef) -> Iterator[Notice]:
+        """Yields a warning that names the categories that were left out, if there are any."""
+        for each in self.twins:
+            number = self.classes[each.name]
+            yield file.notice(
+                "warning",
+                "twin_category",
+                f"category {each.id} is left out: no annotation has it, and category {number} has "
+                f"the same name, {each.name!r:.100}",
+            )
 
     def report_strays(self, file: ImageRef) -> Iterator[Notice]:
         """Yields what is wrong with the strays, if any: an error if all annotations are strays."""
@@ -225,16 +306,21 @@ class Annotations:
                 f"the file lists no image for {count}, {such}: {remedy}",
             )
 
+    def has_own_name(self, image: Image) -> bool:
+        """Whether no other image has the same name, in another folder or another spelling."""
+        return self._plain_names[_plain_base(image)] == 1
+
     def boxes(self, image: Image) -> dict[str, Any]:
         """An image's boxes, as `boxes_of` gives them."""
         boxes: list[Box] = []
         areas: list[float] = []
+        enclosed = 0
         objects = self._objects[image.id]
         for each in objects:
-            # An empty list is counted as `not_finite`.
-            x, y, width, height = each.bbox or 4 * [math.nan]
-            boxes.append((x, y, x + width, y + height))
-            areas.append(width * height if each.area is None else each.area)
+            box, encloses = each.find_box()
+            enclosed += encloses
+            boxes.append(box)
+            areas.append(each.find_area() if each.area is None else each.area)
         labels = [self._names.get(each.category_id, each.category_id) for each in objects]
         crowds = [int(bool(each.iscrowd)) for each in objects]
         values: dict[str, list[Any]] = {"is_crowd": crowds, "area": areas}
@@ -243,7 +329,51 @@ class Annotations:
             labels,
             values=values,
             drawn_on_size=(int(image.width or 0), int(image.height or 0)),
+            shapes={"enclosed": enclosed},
         )
+
+
+def _plain_base(image: Image) -> str:
+    """The name of an image's file without its folders, extension and peculiarities of spelling."""
+    name = image.file_name.replace("\\", "/").rpartition("/")[2]
+    return plain_name(posixpath.splitext(name)[0])
+
+
+def number_categories(
+    categories: Iterable[Category], used: Container[Id]
+) -> tuple[dict[str, int], list[Category]]:
+    """Returns the categories' numbers by name, and those that are left out for a twin.
+
+    Roboflow adds a category with the name of the whole project, which may be that of a class. It is
+    left out if no annotation has it.
+
+    Raises:
+        Rejected: two categories share an id, or two that are in use share a name.
+    """
+    by_name: dict[str, list[Category]] = {}
+    names: dict[int, str] = {}
+    for each in categories:
+        if names.setdefault(each.id, each.name) != each.name:
+            both = f"{names[each.id]!r:.100} and {each.name!r:.100}"
+            raise bad_annotations(f"two categories have the id {each.id}: {both}")
+        together = by_name.setdefault(each.name, [])
+        if each.id not in [other.id for other in together]:
+            together.append(each)
+    numbers, twins = {}, []
+    for name, together in by_name.items():
+        in_use = [each for each in together if each.id in used]
+        if len(in_use) > 1:
+            ids = f"{in_use[0].id} and {in_use[1].id}"
+            raise bad_annotations(
+                f"categories {ids} are both called {name!r:.100}, and both have annotations: "
+                "rename one of them"
+            )
+        # Roboflow's own category has the supercategory `none`.
+        ordered = sorted(together, key=lambda each: each.supercategory in (None, "none"))
+        kept = (in_use or ordered)[0]
+        numbers[name] = kept.id
+        twins += [each for each in together if each is not kept]
+    return numbers, twins
 
 
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
@@ -262,11 +392,45 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     return tuple(name for name, head in heads.items() if not head or _looks_like_coco(head))
 
 
+_FIRST = 1024
+_TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
+"""A key or a text of JSON, or a bracket."""
+
+
 def _looks_like_coco(head: bytes) -> bool:
+    head = head.removeprefix(BOM_UTF8).lstrip()
+    if not head.startswith(b"{"):
+        return False
     keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
-    found = [b'"%s"' % key in head for key in keys]
-    is_known = sum(found) > 1 or (any(found[:2]) and b'_id"' in head) or b'"file_name"' in head
-    return is_known and head.removeprefix(BOM_UTF8).lstrip().startswith(b"{")
+    found = [b'"%s"' % key in head[:_FIRST] for key in keys]
+    is_known = (
+        sum(found) > 1
+        or (any(found[:2]) and b'_id"' in head[:_FIRST])
+        or b'"file_name"' in head[:_FIRST]
+    )
+    return is_known or _has_keys_of_coco(head)
+
+
+def _has_keys_of_coco(head: bytes) -> bool:
+    """Whether the keys at the begin of a JSON object are COCO's, however long their values are.
+
+    Categories are enough if they are a list of objects with `id` and `name`: nothing else may have
+    been read.
+    """
+    depth, at, below = 0, b"", set()
+    keys: set[bytes] = set()
+    for token in _TOKEN.finditer(head):
+        if token[0] in b"[{":
+            depth += 1
+        elif token[0] in b"]}":
+            depth -= 1
+        elif token[2] and depth == 1:
+            at = token[1]
+            keys.add(at)
+        elif token[2] and depth == 3 and at == b"categories":
+            below.add(token[1])
+    has_classes = {b"id", b"name"} <= below
+    return len(keys & {b"images", b"annotations", b"categories"}) > 1 or has_classes
 
 
 def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:

@@ -4,6 +4,7 @@ import math
 import posixpath
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
@@ -18,6 +19,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
     given_splits,
 )
+from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -128,7 +130,9 @@ class LabelMe(AnnotationSource):
         place = find_image(annotation, contents.imagePath)
         if outlines:
             yield file.notice("not_stored", "outlines", count=outlines)
-        yield from annotation.list_annotated(place, fields, fields["boxes_labels"])
+        named, folder = contents.imagePath, annotation.folder
+        find_other = partial(find_other_place, annotation.root, folder, named)
+        yield from annotation.list_annotated(place, fields, fields["boxes_labels"], find_other)
 
     def read_annotation(self, contents: Contents) -> tuple[dict[str, Any], int]:
         """Returns the boxes of a file, and the number of other shapes that these enclose.

@@ -20,7 +20,7 @@ from recordmill.schemas.image_ref import (
     Listed,
     boxes_of,
 )
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.named_files import key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
@@ -96,6 +96,9 @@ class RowReader:
             except Rejected as error:
                 detail = f"{posixpath.basename(self.path)}, {row.place}: {error.detail}"
                 ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
+                if entry.boxes and error.reason in WITHOUT_AN_IMAGE:
+                    lost = boxes_of(entry.boxes, entry.box_labels)
+                    ref = ref.replace(features=orjson.dumps(lost).decode())
                 yield ref.notice("rejected", error.reason, detail)
         if 0 < self._largest <= 1:
             what = f"the largest coordinate of its boxes in pixels is {self._largest:g}"
@@ -164,7 +167,7 @@ class RowReader:
                 key or self._row_key(row), *place, offset=row.number - 1, packing=PARQUET_CELL
             )
         try:
-            uri, size, version = locate(self._root, entry.uri)
+            uri, size, version = self._locate(entry.uri)
         except Rejected as rejected:
             why = f": {rejected.detail}"
             if rejected.reason == "vanished" and "{" in self.settings.columns.uri:
@@ -175,6 +178,20 @@ class RowReader:
             raise Rejected("list", rejected.reason, f"{where}{entry.uri!r:.200}{why}") from None
         below = posixpath.join(self._below, uri[len(self._root.rstrip("/")) + 1 :])
         return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
+
+    def _locate(self, path: str) -> tuple[str, int, str]:
+        """Resolves the path of an image, as `locate`; it may be written as on Windows.
+
+        Only a local file whose own name has a backslash is found under that name.
+        """
+        if "\\" not in path:
+            return locate(self._root, path)
+        try:
+            if storage.is_local(self._root):
+                return locate(self._root, path)
+        except Rejected:
+            pass
+        return locate(self._root, path.replace("\\", "/"))
 
 
 def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
@@ -25,6 +25,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_of,
     stems_of,
 )
+from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
@@ -32,6 +33,7 @@ from recordmill.transforms.inputs.named_files import (
     read_sibling,
     size_and_version,
 )
+from recordmill.transforms.inputs.outlines import angle_of, rotate_box
 from recordmill.transforms.inputs.patterns import check_template
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -131,14 +133,16 @@ class Voc(AnnotationSource):
             name, fields = read_annotation(fromstring(read_sibling(file.uri)))
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
-        image = posixpath.join(above, self.images.format(folder=folder), name)
+        images = posixpath.join(above, self.images.format(folder=folder))
+        image = posixpath.join(images, name)
         # Some tools write no extension.
         if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS:
             image = next(
                 (place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")),
                 image,
             )
-        yield from annotation.list_annotated(image, fields, fields["boxes_labels"])
+        find_other = partial(find_other_place, annotation.root, images, name)
+        yield from annotation.list_annotated(image, fields, fields["boxes_labels"], find_other)
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the lists that may have given its split."""
@@ -290,20 +294,32 @@ def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:
         ValueError: something is missing or not a number.
     """
     name = _text(root, "filename")
-    boxes, labels = [], []
+    boxes, labels, enclosed = [], [], 0
     values: dict[str, list[Any]] = {**{flag: [] for flag in FLAGS}, "view": []}
     for found in root.iterfind("object"):
         box = found.find("bndbox")
         if box is None:
             raise ValueError("an <object> has no <bndbox>")
-        boxes.append([_number(box, side) for side in ("xmin", "ymin", "xmax", "ymax")])
+        left, top, right, bottom = (_number(box, side) for side in ("xmin", "ymin", "xmax", "ymax"))
+        whole, is_rotated = rotate_box((left, top, right, bottom), _find_angle(found))
+        boxes.append(whole)
+        enclosed += is_rotated
         labels.append(_text(found, "name"))
         for flag in FLAGS:
             values[flag].append(_whole(found, flag) if found.findtext(flag) else 0)
         values["view"].append(found.findtext("pose", "") or "")
     size = root.find("size")
     drawn_on = (0, 0) if size is None else (_whole(size, "width"), _whole(size, "height"))
-    return name, boxes_of(boxes, labels, values=values, drawn_on_size=drawn_on)
+    shapes = {"enclosed": enclosed}
+    return name, boxes_of(boxes, labels, values=values, drawn_on_size=drawn_on, shapes=shapes)
+
+
+def _find_angle(found: Element) -> float:
+    """The rotation that CVAT writes among an object's attributes; 0 if there is none."""
+    for attribute in found.iterfind("attributes/attribute"):
+        if (attribute.findtext("name") or "").strip() == "rotation":
+            return angle_of((attribute.findtext("value") or "").strip())
+    return 0.0
 
 
 def _text(element: Element, tag: str) -> str:

@@ -15,6 +15,7 @@ import orjson
 import yaml
 
 from recordmill.imaging.geometry import Box
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers
@@ -26,6 +27,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     given_splits,
     split_of,
 )
+from recordmill.transforms.inputs.image_names import names_in
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
@@ -45,6 +47,7 @@ NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 
 _SPLITS = re.compile(rb"^(?:train|val|test) *:", re.MULTILINE)
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
+_LINE = re.compile(r"\s*[0-9]{1,9}(\.0*)?(\s+[-+]?[0-9.]+(e[-+]?[0-9]+)?){4}", re.IGNORECASE)
 _KEY_POINTS = re.compile(r"^kpt_shape *:[\s\[-]*([0-9]+)[\s,-]+([0-9]+)", re.MULTILINE)
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labeled, hidden, visible
@@ -85,6 +88,7 @@ class Yolo(AnnotationSource):
     other_files: ClassVar[str] = "read_only_with_images"
     classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
+    annotation_endings: ClassVar[tuple[str, ...]] = (".txt",)
 
     def __post_init__(self) -> None:
         """Raises ValueError if the settings name a class twice."""
@@ -92,10 +96,18 @@ class Yolo(AnnotationSource):
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]  # depends on the settings
-        """Images, and the files that name the classes."""
+        """Images, text files that may have none, and the files that name the classes."""
         if self.text_files == "beside":
-            return *IMAGE_PATTERNS, *NAMES_BESIDE
-        return "images/", "/classes.txt", *(f"/*{ending}" for ending in _YAML)
+            return *IMAGE_PATTERNS, "*.txt", *NAMES_BESIDE
+        names = (f"/*{ending}" for ending in _YAML)
+        return "images/", "**/labels/**/*.txt", "/classes.txt", *names
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For text files without an image."""
+        return {
+            "no_image": "add the images, correct their names, or name such text files in ignore"
+        }
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
@@ -151,14 +163,25 @@ class Yolo(AnnotationSource):
             yield from self._announce(path, file)
             return
         image = DataFile(path, file)
+        if path.endswith(".txt") and self._image_folder(image.spelled) is not None:
+            yield from self._list_text(image)
+            return
         text_file = self._text_file(image.spelled)
         if not text_file:
             raise Rejected("list", "no_class", "the file is not below a folder called images")
         word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
         text, lacks_file = "", False
         try:
+            try:
+                data = read_sibling(f"{image.root}/{text_file}")
+            except NoFileError:
+                other = self._find_other_text(image, text_file)
+                if not other:
+                    raise
+                data = read_sibling(f"{image.root}/{other}")
+                yield file.notice("respelled", "", f"{other} for {path}")
             # Some editors write a byte order mark.
-            text = read_sibling(f"{image.root}/{text_file}").decode("utf-8-sig")
+            text = data.decode("utf-8-sig")
             fields = self.read_lines(text)
         except NoFileError:
             fields, lacks_file = boxes_of([], [], fractions=True), True
@@ -181,6 +204,53 @@ class Yolo(AnnotationSource):
             above, images, below = f"/{stem}".rpartition("/images/")
             stem = f"{above}/labels/{below}"[1:] if images else ""
         return stem and f"{stem}.txt"
+
+    def _image_folder(self, text_file: str) -> str | None:
+        """The folder of the images of a text file; None if it is not where text files are."""
+        folder = posixpath.dirname(text_file)
+        if self.text_files == "beside":
+            return folder
+        above, labels, below = f"/{folder}/".rpartition("/labels/")
+        return f"{above}/images/{below}".strip("/") if labels else None
+
+    def _find_other_text(self, image: DataFile, text_file: str) -> str:
+        """Returns the text file of an image without one of its own name, if only one can be meant.
+
+        Its name may differ in Unicode's form, URL's escapes or case.
+        """
+        folder, name = posixpath.split(text_file)
+        texts = names_in(f"{image.root}/{folder}".rstrip("/"), are_texts=True)
+        images = names_in(f"{image.root}/{image.folder}".rstrip("/"))
+        found = images.find_pair(posixpath.splitext(name)[0], texts)
+        return posixpath.join(folder, texts.by_stem[found][0]) if found else ""
+
+    def _list_text(self, text: DataFile) -> Iterator[Listed]:
+        """Yields what becomes of a text file that is no reference: it has an image, or no boxes.
+
+        Otherwise, yields the rejection of its boxes.
+        """
+        folder, stem = posixpath.split(posixpath.splitext(text.spelled)[0])
+        image_folder = self._image_folder(text.spelled) or ""
+        images = names_in(f"{text.root}/{image_folder}".rstrip("/"))
+        if images.by_stem.get(stem):
+            yield text.ref.notice("ignored", self.other_files)
+            return
+        texts = names_in(f"{text.root}/{folder}".rstrip("/"), are_texts=True)
+        if texts.find_pair(stem, images):  # the image counts for both
+            yield text.ref.notice("names_images", "names_images", count=0)
+            return
+        try:
+            content = read_sibling(text.ref.uri).decode("utf-8-sig")
+        except UnicodeDecodeError:
+            content = ""
+        if not _LINE.match(content):
+            yield text.ref.notice("ignored", self.other_files)
+            return
+        fields = self.read_lines(content)
+        count = format_count(len(fields["boxes_labels"]), "box")
+        detail = f"it has {count}, and there is no image {posixpath.join(image_folder, stem)}.*"
+        features = orjson.dumps(fields).decode()
+        yield text.ref.replace(features=features).notice("rejected", "no_image", detail)
 
     def read_lines(self, text: str) -> dict[str, Any]:
         """The boxes of one text file, as from `schemas.image_ref.boxes_of`.

@@ -172,6 +172,12 @@ _SIDES = ("xmin", "ymin", "xmax", "ymax")
 HELD = "<bytes>"
 """Stands for the bytes of an image in a sampled row."""
 
+SEVERAL = "<several>"
+"""Stands for a list of classes in a sampled row."""
+
+NUMBERS = "<numbers>"
+"""Stands for a list of numbers that no class names are known for, such as a vector."""
+
 OBJECTS = "<objects>"
 """Stands for boxes with their classes, as Hugging Face stores them."""
 
@@ -213,7 +219,7 @@ class FoundColumns:
     @property
     def has_classes(self) -> bool:
         """Whether the class of an image, or of its boxes, has a known column."""
-        return self.has_boxes or "label" in self.columns
+        return self.has_boxes or not {"label", "labels"}.isdisjoint(self.columns)
 
 
 def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
@@ -228,6 +234,14 @@ def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
     found = {path: columns for path, columns in found.items() if columns.has_classes} or found
     if found:
         yield _as_recognized(found, sketch)
+
+
+_WITH_LABELS = (
+    "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
+    "type: int64, shape: [null]}, image/class/text: {field: label_texts, type: bytes, "
+    "shape: [null]}}}"
+)
+"""A convention with several labels, as YAML."""
 
 
 def _as_recognized(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognized:
@@ -254,28 +268,42 @@ def _as_recognized(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> R
     if first.has_boxes:
         settings["convention"] = "tf_object_detection"
     shown = ", ".join(first.others)
-    needs = key = ""
-    if shown and not first.has_classes:
-        key = "source.columns.label"
-        needs = (
-            f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' "
-            "for none)"
-        )
-    elif any(each != first for each in found.values()):
-        needs = f"{' and '.join(found)} have different columns: let --input name one of them"
-    elif len(endings := _endings_of(path, first.columns.get("uri", ""), sketch)) > 1:
-        key = "source.columns.uri"
-        needs = (
-            f"its images have the extensions {', '.join(endings)}, which it does not name: write "
-            "them into the "
-        )
-        needs += f"table, or add --set '{key}={first.columns['uri']}' to read only these"
-    elif path.endswith(".txt") and not pattern:
+    key, needs = _find_need(found, sketch)
+    if not needs and path.endswith(".txt") and not pattern:
         needs = "a list is read where its name has the word for a split: call it train.txt"
     why = f"a table of images, {path}" + (
         f" (left out: {shown})" if shown and first.has_classes else ""
     )
     return Recognized(settings, why, needs=needs, needed_keys=(key,) if key else ())
+
+
+def _find_need(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> tuple[str, str]:
+    """Returns the setting that the user must give, and why; both empty if there is none.
+
+    The setting is empty if something else must be done.
+    """
+    path, first = next(iter(found.items()))
+    shown = ", ".join(first.others)
+    if shown and not first.has_classes:
+        key = "source.columns.label"
+        return key, (
+            f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' "
+            "for none)"
+        )
+    if column := first.columns.get("labels"):
+        return "convention", (
+            f"its column {column} holds several classes of an image, and the usual convention "
+            f"stores one: add --set 'convention={_WITH_LABELS}'"
+        )
+    if any(each != first for each in found.values()):
+        return "", f"{' and '.join(found)} have different columns: let --input name one of them"
+    if len(endings := _endings_of(path, first.columns.get("uri", ""), sketch)) > 1:
+        key = "source.columns.uri"
+        return key, (
+            f"its images have the extensions {', '.join(endings)}, which it does not name: write "
+            f"them into the table, or add --set '{key}={first.columns['uri']}' to read only these"
+        )
+    return "", ""
 
 
 def _endings_of(path: str, uri: str, sketch: FolderSketch) -> list[str]:
@@ -387,15 +415,21 @@ def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
             return [], ""
         return [
             [*row],
-            [
-                OBJECTS if isinstance(each, dict) and "bbox" in each else str(each)
-                for each in row.values()
-            ],
+            [_show_cell(each) for each in row.values()],
         ], ""
     choices = next((each for ending, each in _DELIMITERS.items() if name.endswith(ending)), ",")
     delimiter = next((each for each in choices if each in lines[0]), choices[0])
     rows = list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))
     return rows, "" if delimiter == choices[0] or name.endswith(".txt") else delimiter
+
+
+def _show_cell(value: Any) -> str:
+    """A cell of JSON as the text by which columns are recognized."""
+    if isinstance(value, dict) and "bbox" in value:
+        return OBJECTS
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        return SEVERAL
+    return str(value)
 
 
 _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",\t "}
@@ -435,16 +469,23 @@ def _find_meanings(
             splits = {_match_case(value, word): name for value, name in USUAL_WORDS.items()}
     if objects := next((key for key, name in left.items() if row.get(name) == OBJECTS), ""):
         columns["objects"] = left.pop(objects)
-    classes = [key for key, name in left.items() if not _NO_CLASS.match(row.get(name, ""))]
+    classes = [
+        key
+        for key, name in left.items()
+        if not _NO_CLASS.match(value := row.get(name, "")) and value != NUMBERS
+    ]
     label = next((name for name in _LABEL if name in classes), "")
     if label and "uri" in columns and all(side in left for side in _SIDES):
         columns |= {side: left.pop(side) for side in _SIDES} | {"box_label": left.pop(label)}
         if "width" in left and "height" in left:
             columns |= {side: left.pop(side) for side in ("width", "height")}
+    elif label and row.get(left[label]) == SEVERAL:
+        columns["labels"] = left.pop(label)
     elif label:
         columns["label"] = left.pop(label)
     elif classes and len(left) == 1 and not objects:  # then it must be the class
-        columns["label"] = left.popitem()[1]
+        column = left.popitem()[1]
+        columns["labels" if row.get(column) == SEVERAL else "label"] = column
     return FoundColumns(columns, root=root, splits=splits, others=tuple(left.values()))
 
 
@@ -454,6 +495,7 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
     Returns its root, relative to the table's folder, and the extension that the cell lacks. Returns
     None if the image was not seen.
     """
+    value = value.replace("\\", "/")  # as written on Windows
     own, name = posixpath.dirname(path), posixpath.basename(value)
     roots: Sequence[str] = (own, *sketch.names)
     if sketch.root and value.startswith(f"{sketch.root}/"):

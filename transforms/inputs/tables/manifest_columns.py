@@ -33,12 +33,15 @@ def refuse(column: str, value: Any, wanted: str) -> Rejected:
 def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
     """Converts a value to text; no value becomes an empty string.
 
-    An integer is written in decimal, or as the class that it numbers in `names`.
+    An integer is written in decimal, or as the class that it numbers in `names`; there, -1 is no
+    class, as in Hugging Face's ClassLabel.
     """
     if value is None:
         return ""
     if names and isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
+    if names and _is_no_class(value):
+        return ""
     if isinstance(value, bool):
         raise refuse(column, value, "not text")
     if isinstance(value, int):
@@ -47,10 +50,17 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
         return names[value] if names else str(value)
     if not isinstance(value, str):
         remedy = ": store it as a string column" if isinstance(value, bytes) else ""
+        if isinstance(value, list):
+            remedy = ": name a column of several classes in source.columns.labels"
         raise refuse(column, value, f"not text{remedy}")
     if any(letter < " " and letter not in "\t\n\r" for letter in value):
         raise refuse(column, value, "not text: it contains control characters")
     return value
+
+
+def _is_no_class(value: Any) -> bool:
+    """Whether a value stands for no class where classes are numbered."""
+    return value in (-1, "-1") and not isinstance(value, float)
 
 
 def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: bool = False) -> str:
@@ -81,7 +91,9 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
     """A value as a list of non-empty strings."""
     return [
-        name_of(each, column, names, is_required=True) for each in list_of(value, column, separator)
+        name_of(each, column, names, is_required=True)
+        for each in list_of(value, column, separator)
+        if not (names and _is_no_class(each))
     ]
 
 
@@ -473,6 +485,10 @@ class CellReader:
         for name in ("key", "label", "split", "group", "sha256"):
             if column := getattr(self.columns, name):
                 is_required = name == "key" or (name == "label" and not self.keeps_unlabeled)
+                cell = cells.get(column)
+                if name == "label" and is_required and self._is_unlabeled(cell, column):
+                    remedy = "set source.unlabeled=keep to keep such images"
+                    raise bad_row(f"column {column!r}: {cell!r} stands for no class: {remedy}")
                 setattr(entry, name, self._name(cells, column, is_required))
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
@@ -480,6 +496,10 @@ class CellReader:
         for key, feature in self.features.items():
             entry.features[key] = feature.value_of(cells.get(feature.column), self.separator)
         return entry
+
+    def _is_unlabeled(self, cell: Any, column: str) -> bool:
+        """Whether a cell is the number that stands for no class."""
+        return bool(self.class_names.get(column)) and _is_no_class(cell)
 
     def _read_boxes(self, entry: Entry, cells: Mapping[str, Any]) -> None:
         columns = self.columns

@@ -72,9 +72,10 @@ def test_a_member_in_no_folder_has_no_class(refer):
 
 
 def test_system_files_are_ignored_and_so_are_files_not_included(refer):
-    names = ["__MACOSX/a/1.jpg", "a/._1.jpg", "a/Thumbs.db", "a/1.txt", "a/1.jpg"]
+    names = ["__MACOSX/a/1.jpg", "a/@eaDir/1.jpg", "a/._1.jpg", "a/Thumbs.db", "a/1.txt", "a/1.jpg"]
     _, refs = refer(dict.fromkeys(names, b"x"), members=("*.jpg",))
     assert [(ref.status, ref.reason) for ref in refs] == [
+        ("ignored", "system_file"),
         ("ignored", "system_file"),
         ("ignored", "hidden"),
         ("ignored", "system_file"),

@@ -106,6 +106,97 @@ def test_an_empty_box_is_counted_instead_of_rejecting_the_file(collection):
     assert fields["boxes_labels"] == ["dog", "cat"]
 
 
+ONE = {"id": 3, "image_id": 7, "category_id": 17}
+
+
+@pytest.mark.parametrize(
+    ("more", "box", "shapes"),
+    [
+        ({"segmentation": [TRIANGLE]}, [1, 2, 4, 6], 1),
+        ({"bbox": None, "segmentation": [TRIANGLE, [9, 9, 10, 9, 10, 20]]}, [1, 2, 10, 20], 1),
+        ({"bbox": [], "segmentation": [TRIANGLE]}, [1, 2, 4, 6], 1),
+        ({"segmentation": [TRIANGLE], "bbox": math.nan}, [1, 2, 4, 6], 1),
+        ({"bbox": [math.nan] * 4, "segmentation": [TRIANGLE]}, [1, 2, 4, 6], 1),
+        ({"segmentation": TRIANGLE}, [1, 2, 4, 6], 1),
+        ({"segmentation": {"size": [30, 40], "counts": [33, 4, 26, 4, 1133]}}, [1, 3, 3, 7], 1),
+        ({"segmentation": {"size": [30, 40], "counts": "Q14j06SS1"}}, None, 0),
+        ({"segmentation": []}, None, 0),
+        ({"segmentation": [[1, 2]]}, None, 0),
+        ({"segmentation": [[1, 2, "x", 4]]}, None, 0),
+        ({"segmentation": {"size": [1, 1], "counts": [0, 7]}}, None, 0),
+        ({}, None, 0),
+        ({"bbox": [math.nan, 2, 3, 4], "segmentation": [TRIANGLE]}, [None, 2, None, 6], 0),
+        ({"bbox": [1, 2, None, 4]}, [1, 2, None, 6], 0),
+        ({"bbox": [1, 2, -math.inf, 4]}, [1, 2, None, 6], 0),
+    ],
+)
+def test_the_box_of_an_annotation_without_one_is_that_of_its_outline(collection, more, box, shapes):
+    *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [{**ONE, **more}]})
+    fields = orjson.loads(ref.features)
+    assert fields["boxes"] == [box or [None] * 4]
+    assert fields.get("boxes_shapes", {}) == ({"enclosed": 1} if shapes else {})
+
+
+@pytest.mark.parametrize(
+    ("rotation", "box", "shapes"),
+    [
+        (0.0, [10, 45, 90, 55], {}),
+        (180, [10, 45, 90, 55], {}),
+        (90.0, [45, 10, 55, 90], {"enclosed": 1}),
+        (-90, [45, 10, 55, 90], {"enclosed": 1}),
+        ("450", [45, 10, 55, 90], {"enclosed": 1}),
+        (45.0, [18.1802, 18.1802, 81.8198, 81.8198], {"enclosed": 1}),
+        (315.0, [18.1802, 18.1802, 81.8198, 81.8198], {"enclosed": 1}),
+        (30, [12.8590, 25.6699, 87.1410, 74.3301], {"enclosed": 1}),
+        ("left", [10, 45, 90, 55], {}),
+        (None, [10, 45, 90, 55], {}),
+        (True, [10, 45, 90, 55], {}),
+        (math.nan, [None] * 4, {}),
+    ],
+)
+def test_a_rotated_box_of_cvat_is_enclosed(collection, rotation, box, shapes):
+    turned = {**ONE, "bbox": [10, 45, 80, 10], "attributes": {"rotation": rotation}}
+    *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [turned]})
+    fields = orjson.loads(ref.features)
+    assert fields["boxes"][0] == pytest.approx(box, abs=1e-4)
+    assert fields.get("boxes_shapes", {}) == shapes
+    assert fields["boxes_values"]["area"] == [800]
+
+
+@pytest.mark.parametrize("attributes", [None, [], "rotation", {"occluded": True}])
+def test_other_attributes_turn_no_box(collection, attributes):
+    still = {**ONE, "bbox": [1, 2, 3, 4], "attributes": attributes}
+    *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [still]})
+    assert orjson.loads(ref.features)["boxes"] == [[1, 2, 4, 6]]
+
+
+TWINS = [
+    {"id": 0, "name": "cat", "supercategory": "none"},
+    {"id": 17, "name": "cat", "supercategory": "cat"},
+    {"id": 18, "name": "dog", "supercategory": "cat"},
+]
+
+
+@pytest.mark.parametrize("annotations", [ANNOTATIONS["annotations"], []])
+def test_an_unused_category_with_the_name_of_another_is_left_out(collection, annotations):
+    announced, warning, *refs = refer(
+        collection, {**ANNOTATIONS, "categories": TWINS, "annotations": annotations}
+    )
+    assert dict(zip(announced.names, announced.numbers, strict=True)) == {"cat": 17, "dog": 18}
+    assert (warning.status, warning.detail) == (
+        "warning",
+        "category 0 is left out: no annotation has it, and category 17 has the same name, 'cat'",
+    )
+    assert [ref.status for ref in refs] == ["", ""]
+
+
+def test_a_category_that_is_listed_twice_is_one(collection):
+    categories = [*ANNOTATIONS["categories"], ANNOTATIONS["categories"][0]]
+    assert refer(collection, {**ANNOTATIONS, "categories": categories}) == refer(
+        collection, ANNOTATIONS
+    )
+
+
 @pytest.mark.parametrize(
     ("segmentation", "is_mask"),
     [
@@ -217,7 +308,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(
     [
         ("{", "Invalid JSON: "),
         ("[]", "Input should be an object"),
-        ({**ANNOTATIONS, "images": [{"id": 7}]}, "images.0.file_name: Field required"),
+        ({**ANNOTATIONS, "images": [{"id": 7}]}, "images.0.file_name (id 7): Field required"),
         ({"images": [], "annotations": []}, "categories: Field required"),
         ({**ANNOTATIONS, "annotations": None}, "annotations: Input should be a valid array"),
         (
@@ -226,31 +317,31 @@ def test_an_image_that_is_not_there_is_one_rejected_image(
         ),
         (
             {**ANNOTATIONS, "images": [{"id": 7, "file_name": 3}]},
-            "images.0.file_name: Input should be a valid string",
+            "images.0.file_name (id 7): Input should be a valid string",
         ),
         (
             {**ANNOTATIONS, "images": [{"id": [7], "file_name": "b.jpg"}]},
-            "images.0.id.int: Input should be a valid",
+            "images.0.id.int (id [7]): Input should be a valid",
         ),
         (
             {**ANNOTATIONS, "categories": [{"id": "x", "name": "a"}]},
-            "categories.0.id: Input should be a valid integer",
+            "categories.0.id (id 'x'): Input should be a valid integer",
         ),
         (
             {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": None, "category_id": 17}]},
             "annotations.0.image_id",
         ),
         (
-            {**ANNOTATIONS, "categories": [{"id": 1, "name": "a"}, {"id": 2, "name": "a"}]},
-            "two categories have one name or one id, or two images have one id",
+            {**ANNOTATIONS, "categories": [{"id": 17, "name": "a"}, {"id": 18, "name": "a"}]},
+            "categories 17 and 18 are both called 'a', and both have annotations: rename one",
+        ),
+        (
+            {**ANNOTATIONS, "categories": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}]},
+            "two categories have the id 1: 'a' and 'b'",
         ),
         (
             {**ANNOTATIONS, "images": [*ANNOTATIONS["images"], ANNOTATIONS["images"][0]]},
-            "two categories have one name or one id, or two images have one id",
-        ),
-        (
-            {**ANNOTATIONS, "annotations": [{"id": 1, "image_id": 7, "category_id": 17}]},
-            "annotations.0.bbox: Field required",
+            "two images have the id 7: 'b.jpg' and 'b.jpg'",
         ),
         *(
             (
@@ -265,22 +356,30 @@ def test_an_image_that_is_not_there_is_one_rejected_image(
             for odd, why in (
                 (
                     {"bbox": [1, 2, 3]},
-                    "bbox of annotation 1 is not a list of 4 numbers: [1.0, 2.0, 3.0]",
+                    "bbox of annotation 1 is not a list of 4 numbers: [1, 2, 3]",
                 ),
-                ({"bbox": [1, 2, "x", 4]}, "annotations.0.bbox.2: Input should be a valid number"),
-                ({"area": "large"}, "annotations.0.area: Input should be a valid number"),
-                ({"area": math.nan}, "annotations.0.area: Input should be a finite number"),
                 (
-                    {"bbox": [1, 2, -math.inf, 4]},
-                    "annotations.0.bbox.2: Input should be a finite number",
+                    {"bbox": [1, 2, "x", 4]},
+                    "bbox of annotation 1 is not a list of 4 numbers: [1, 2, 'x', 4]",
                 ),
-                ({"iscrowd": math.nan}, "annotations.0.iscrowd: Input should be a finite number"),
+                (
+                    {"bbox": [1, 2, 3, 4, 0.5], "segmentation": [TRIANGLE]},
+                    "bbox of annotation 1 is not a list of 4 numbers: [1, 2, 3, 4, 0.5]",
+                ),
+                ({"bbox": {"x": 1}}, "bbox of annotation 1 is not a list of 4 numbers: {'x': 1}"),
+                ({"bbox": 7}, "bbox of annotation 1 is not a list of 4 numbers: 7"),
+                ({"area": "large"}, "annotations.0.area (id 1): Input should be a valid number"),
+                ({"area": math.nan}, "annotations.0.area (id 1): Input should be a finite number"),
+                (
+                    {"iscrowd": math.nan},
+                    "annotations.0.iscrowd (id 1): Input should be a finite number",
+                ),
             )
         ),
         *(
             (
                 {**ANNOTATIONS, "images": [{"id": 7, "file_name": "b.jpg", "width": width}]},
-                "images.0.width: ",
+                "images.0.width (id 7): ",
             )
             for width in ("wide", [1], 1e300, 2**40, -1)
         ),

@@ -296,15 +296,19 @@ def test_a_data_yaml_that_cannot_be_read_is_reported(tmp_path):
     ]
 
 
-def test_only_files_below_images_are_listed():
+def test_only_files_below_images_and_text_files_below_labels_are_listed():
     listing = ListingSettings(include=Yolo().files, not_included=Yolo.other_files)
     assert [
         why_ignored(listing, path, False)
-        for path in ("images/a/1.jpg", "a/images/1.jpg", "data.yaml")
-    ] == [""] * 3
+        for path in (
+            *("images/a/1.jpg", "a/images/1.jpg", "data.yaml"),
+            *("labels/1.txt", "labels/a/b/1.txt", "a/labels/1.txt"),
+        )
+    ] == [""] * 6
     assert [
-        why_ignored(listing, path, False) for path in ("labels/a/1.txt", "a/data.yaml", "README.md")
-    ] == ["read_only_with_images"] * 3
+        why_ignored(listing, path, False)
+        for path in ("labels/a.cache", "a/data.yaml", "README.md", "notes.txt")
+    ] == ["read_only_with_images"] * 4
 
 
 def test_it_gives_boxes():

@@ -27,7 +27,11 @@ def test_texts(value, text):
     [
         (1.0, "column 'a': 1.0 (float) is not text"),
         (True, "column 'a': True (bool) is not text"),
-        ([], "column 'a': [] (list) is not text"),
+        (
+            [],
+            "column 'a': [] (list) is not text: name a column of several classes in "
+            "source.columns.labels",
+        ),
         (b"\xff", "column 'a': b'\\xff' (bytes) is not text: store it as a string column"),
         ("a\0b", "column 'a': 'a\\x00b' (str) is not text: it contains control characters"),
     ],
@@ -40,7 +44,9 @@ def test_cells_that_are_not_text(value, message):
 
 def test_numbers_of_named_classes():
     assert text_of(1, "a", ("cat", "dog")) == "dog"
-    for number in (-1, 2):
+    assert [text_of(none, "a", ("cat", "dog")) for none in (-1, "-1")] == ["", ""]
+    assert (text_of(-1, "a"), text_of("-1", "a")) == ("-1", "-1")
+    for number in (-2, 2):
         with pytest.raises(Rejected, match="is not one of the 2 classes"):
             text_of(number, "a", ("cat", "dog"))
 
@@ -59,7 +65,9 @@ def test_lists():
 
 def test_numbers_of_classes():
     assert texts_of([1, "0", "x"], "c", "|", ["cat", "dog"]) == ["dog", "cat", "x"]
-    for number in (2, "2", -1):
+    assert texts_of([1, -1, "-1"], "c", "|", ["cat", "dog"]) == ["dog"]
+    assert texts_of([1, -1], "c", "|") == ["1", "-1"]
+    for number in (2, "2", -2):
         with pytest.raises(
             Rejected, match=rf"column 'c': {number} \(int\) is not one of the 2 classes"
         ):

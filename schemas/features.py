@@ -25,6 +25,7 @@ equal TensorFlow's.
 import math
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from numbers import Integral
@@ -32,6 +33,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+from google.protobuf.unknown_fields import UnknownFieldSet
 
 _Field = descriptor_pb2.FieldDescriptorProto
 _KINDS = {"Bytes": _Field.TYPE_BYTES, "Float": _Field.TYPE_FLOAT, "Int64": _Field.TYPE_INT64}
@@ -81,6 +84,25 @@ _POOL.Add(_declare_messages())
 Example: Any = message_factory.GetMessageClass(_POOL.FindMessageTypeByName("tensorflow.Example"))
 """The message class of `tf.train.Example`: `Example.FromString(record)`,
 `example.features.feature["label"]`."""
+
+
+_FEATURE_LISTS = 2  # the number of this field of a SequenceExample
+
+
+def list_feature_lists(example: Any) -> list[str]:
+    """Returns the keys of a SequenceExample's `feature_lists`, sorted; an Example has none.
+
+    A SequenceExample can be parsed as an Example: its context has the same place as the features
+    there, and its `feature_lists` are a field that an Example does not have.
+    """
+    keys: set[str] = set()
+    unknown = UnknownFieldSet(example)
+    for number in range(len(unknown)):
+        field = unknown[number]
+        if field.field_number == _FEATURE_LISTS and isinstance(field.data, bytes):
+            with suppress(DecodeError):  # maps are alike, whatever their values
+                keys.update(type(example.features).FromString(field.data).feature)
+    return sorted(keys)
 
 
 Value = bytes | float | int

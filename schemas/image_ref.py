@@ -27,6 +27,7 @@ Status = Literal[
     "names_images",
     "not_stored",
     "respelled",
+    "noted",
 ]
 
 ASSUMED_BYTES = 100_000
@@ -115,7 +116,9 @@ class Notice(ImageRef):
         status: `rejected`, `ignored` and `left_out` are counted in the ledger; a `warning` is shown
             and not counted; `fatal` fails the run; `names_images` says how many files name the
             images of references; `not_stored` counts values of one kind, its reason, that have no
-            place in a record; `respelled` counts images that annotations name otherwise.
+            place in a record; `respelled` counts images that annotations name otherwise;
+            `noted` counts images with one peculiarity, its reason, a sentence in which
+            `{images}` and `{images have}` stand for their number.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
         count: how many things it stands for.

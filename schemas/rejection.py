@@ -43,8 +43,11 @@ REASONS: dict[Stage, dict[str, str]] = {
         "allowed",
         "bad_sample": "the files next to an image in its archive have no label or feature, or "
         "there is no image",
-        "bad_record": "a record of a TFRecord file, or the data after it, is damaged, or the file "
-        "has no records",
+        "bad_record": "a record of a TFRecord file does not match its checksum",
+        "bad_tfrecord": "a TFRecord file is damaged, was cut or is empty, and an unknown number of "
+        "its records is lost",
+        "missing_shard": "a file of a set is missing, by the numbers in the others' names, "
+        "`recordmill.json` or `dataset_info.json`",
         "bad_example": "a record is not an Example of the convention in `source.convention`",
         "bad_array": "the file is not an array of 8-bit images: its header cannot be read, or "
         "describes other data",
@@ -100,6 +103,7 @@ IGNORED: Mapping[str, str] = {
     "hidden": "its name begins with a dot",
     "ignored": "it matches a pattern of `ignore`",
     "labels": "it contains the labels of the images",
+    "no_records": "the TFRecord file is complete, and has no records",
     "no_rows": "the manifest has no rows",
     "not_annotations": "its name does not match `source.split`, so it is not read as annotations",
     "in_no_set": "none of the lists in `source.sets` names it",
@@ -140,8 +144,19 @@ LEFT_OUT: Mapping[str, str] = {
 WITHOUT_AN_IMAGE = frozenset({"no_image", "not_a_file", "outside_root", "vanished"})
 """The reasons for which the listing rejects annotations because their image is missing."""
 
-OF_WHOLE_FILES = frozenset({"bad_archive", "bad_array", "bad_labels", "no_rows", "wrong_length"})
-"""The reasons for which a file of many images is rejected as a whole."""
+OF_CONTAINERS = frozenset(
+    {
+        *("bad_archive", "bad_array", "bad_labels", "bad_packing", "bad_tfrecord"),
+        *("missing_shard", "wrong_length"),
+    }
+)
+"""The reasons for which the listing rejects a file of many images, or an unknown part of one.
+
+Such a file never counts as one image: `max_rejected.containers` limits them.
+"""
+
+OF_WHOLE_FILES = frozenset({*OF_CONTAINERS, "no_rows"} - {"bad_packing"})
+"""The reasons for which a file of many images is rejected, whether it is listed or read."""
 
 TRANSIENT = frozenset({"changed", "unreadable", "vanished"})
 """Reasons that may be gone in the next run, though a file's size and time have not changed: its

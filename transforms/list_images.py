@@ -34,6 +34,7 @@ from recordmill.transforms.inputs.patterns import (
     normal_path,
     why_ignored,
 )
+from recordmill.transforms.inputs.shard_sets import DESCRIPTIONS, ShardTally, judge_sets
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.shards.resources import PROGRESS
 
@@ -111,12 +112,16 @@ class Tally:
         naming_files: files that name images.
         exists: whether anything was found.
         fault: why it cannot be read; empty if it can.
+        is_folder: whether the input is a folder, not one file.
+        shards: what it says about sets of files.
     """
 
     first_folders: set[str] = field(default_factory=set)
     naming_files: int = 0
     exists: bool = False
     fault: str = ""
+    is_folder: bool = True
+    shards: ShardTally = field(default_factory=ShardTally)
 
 
 def list_part(
@@ -126,6 +131,7 @@ def list_part(
     source_input = part.input
     folder, found = _find(part, settings, tally)
     prefix = folder.rstrip("/") + "/"
+    tally.is_folder = folder == source_input.path
     for file in found:
         path = normal_path(file.key)
         if path is None:
@@ -140,11 +146,16 @@ def list_part(
         uri = prefix + file.key if file.key else folder
         spelling = "" if path == file.key else file.key
         if file.status:
+            if source.reads_sets and path.rpartition("/")[2] in DESCRIPTIONS:
+                tally.shards.descriptions.add(path)
             yield file.replace(key=key, uri=uri, spelling=spelling)
         else:
             file = ImageRef(key, uri, file.size, file.version, spelling=spelling)
             tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
-            tally.naming_files += yield from _list_file(file, path, source, settings)
+            listed = _list_file(file, path, source, settings)
+            if source.reads_sets:
+                listed = tally.shards.add(path, listed)
+            tally.naming_files += yield from listed
 
 
 def conclude(
@@ -162,6 +173,8 @@ def conclude(
     if fault := next((tally.fault for tally in tallies if tally.fault), missing_fault):
         missing = whole.replace(key=f"{source_input.name}/" if source_input.name else "")
         yield missing.notice("fatal", "missing_input", f"the input cannot be read ({fault})")
+    if source.reads_sets:
+        yield from _judge_sets(whole, source_input, settings, tallies)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"
@@ -179,6 +192,30 @@ def conclude(
         else:
             detail = f"{what}: set {as_splits} to keep them"
             yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
+
+
+def _judge_sets(
+    whole: ImageRef, source_input: Input, settings: ListingSettings, tallies: Collection[Tally]
+) -> Iterator[Listed]:
+    """Yields rejections of missing and incomplete files of the input's sets.
+
+    One file alone is not missing the others.
+    """
+    shards = ShardTally()
+    for tally in tallies:
+        shards.merge(tally.shards)
+    if not all(tally.is_folder for tally in tallies):
+        yield from (notice for _, notice in shards.held)
+        return
+    prefix = f"{source_input.name}/" if source_input.name else ""
+
+    def is_selected(path: str) -> bool:
+        folders = (path[:at] for at, letter in enumerate(path) if letter == "/")
+        return not why_ignored(settings, path, False) and not any(
+            why_ignored(settings, folder, True) for folder in folders
+        )
+
+    yield from judge_sets(whole, prefix, shards, is_selected)
 
 
 def _find_likely_splits(

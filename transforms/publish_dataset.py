@@ -44,6 +44,7 @@ from recordmill.transforms.publishing.duplicates import (
     compare_splits,
     list_duplicates,
 )
+from recordmill.transforms.publishing.lost_containers import count_containers
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
 from recordmill.transforms.shards.resources import PROGRESS
 
@@ -226,7 +227,8 @@ class _Publication:
         plan, settings = self.plan, self.settings
         ledger, examples = verdicts.predict_ledger(plan.summary, plan.label_map)
         numbers = staged_dataset.preview_numbers(plan, settings)
-        problem = verdicts.check_limits(ledger, [], settings, examples)
+        containers = count_containers(plan.summary.rejected)
+        problem = verdicts.check_limits(ledger, [], settings, examples, containers=containers)
         if not problem and settings.boxes.invalid != "reject":
             problem = verdicts.check_boxes(
                 verdicts.predict_boxes(plan.summary, plan.label_map), settings
@@ -302,7 +304,12 @@ class _Publication:
         lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
         problem = (
             verdicts.check_limits(
-                ledger, lost, settings, examples, verdicts.lost_splits(plan.summary, finished)
+                ledger,
+                lost,
+                settings,
+                examples,
+                verdicts.lost_splits(plan.summary, finished),
+                count_containers(plan.summary.rejected),
             )
             or verdicts.check_boxes(finished, settings)
             or verdicts.check_labels(
@@ -389,7 +396,13 @@ class _Publication:
         marker = dataset_files.read_marker(plan.output)
         before = dataset_files.find_marker(run.against or plan.previous)
         failure = self._compare_with_contract(marker, before)
-        if problem := verdicts.check_limits(marker.ledger, [], self.settings, {}):
+        containers, examples = (
+            count_containers(plan.summary.rejected),
+            plan.summary.rejected_examples,
+        )
+        if problem := verdicts.check_limits(
+            marker.ledger, [], self.settings, examples, containers=containers
+        ):
             failure = self._end(
                 "failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)}
             )

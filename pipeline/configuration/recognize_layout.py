@@ -34,6 +34,7 @@ from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
+from recordmill.storage.tfrecord_file import HEADER_BYTES, compression_of
 from recordmill.transforms.inputs.archive_members import Limits, list_members
 from recordmill.transforms.inputs.folder_sketch import (
     ARCHIVE_ENDINGS,
@@ -43,6 +44,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Names,
     Recognized,
     begins_with_split,
+    is_unknown_file,
 )
 from recordmill.transforms.inputs.named_files import size_and_version
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
@@ -232,7 +234,7 @@ def recognize(
     Raises:
         UsageError: there are several, or a setting is missing; the text has the flags.
     """
-    if sketch.only:
+    if sketch.only and sketch.only not in sketch.record_files:
         kinds = [
             kind
             for kind in kinds
@@ -396,6 +398,9 @@ JSON_HEAD_BYTES = 64 * HEAD_BYTES
 
 MOST_HEADS = 10
 
+MOST_UNKNOWN = 4
+"""Files with names of no known form whose first bytes are read, if there are no images."""
+
 MOST_MEMBERS = 1000
 """Members of an archive that are listed; a tenth of them on a store, if each may take a request."""
 
@@ -436,7 +441,8 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
         names |= _look_into(root, _annotations_below(names), ignore)
     sketch = FolderSketch(names)
     telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
-    paths = [only] if only else telling[:MOST_HEADS]
+    unknown = [] if sketch.has_images else [*sketch.unknown_files.values()][:MOST_UNKNOWN]
+    paths = [only] if only else [*telling[:MOST_HEADS], *unknown]
     heads = dict(
         zip(paths, storage.map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True)
     )
@@ -536,9 +542,10 @@ def _read_head(uri: str) -> bytes:
             return _columns_of(uri)
         most = JSON_HEAD_BYTES if uri.lower().endswith(".json") else HEAD_BYTES
         head = storage.read_range(uri, 0, most)
-        return (
-            zlib.decompressobj(wbits=31).decompress(head) if head.startswith(b"\x1f\x8b") else head
-        )
+        is_zlib = compression_of(head[:HEADER_BYTES]) == "zlib" and is_unknown_file(uri)
+        if is_zlib or head.startswith(b"\x1f\x8b"):
+            return zlib.decompressobj(wbits=zlib.MAX_WBITS if is_zlib else 31).decompress(head)
+        return head
     except (OSError, zlib.error, pa.ArrowException):
         return b""
 

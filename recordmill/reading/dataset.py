@@ -22,6 +22,7 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import LABELS, MARKER, REJECTED, staging_names
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import SidecarRow
+from recordmill.schemas.dataset.tfds_shards import DATASET_INFO, list_tfds_shards
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
@@ -115,9 +116,6 @@ class Shard:
                 yield data
 
 
-DATASET_INFO = "dataset_info.json"
-
-
 def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     """Reads the shards that `dataset_info.json` lists, with their counts, and the class ids.
 
@@ -130,10 +128,13 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     try:
         info: Any = orjson.loads(storage.read_whole(path, dataset_files.MOST_OBJECT_BYTES))
         file_format = info.get("fileFormat", "tfrecord")
+        listed = list(list_tfds_shards(info, file_format))
+        for each in listed:
+            if problem := find_problem(each.name):
+                raise ValueError(f"{each.name!r} {problem}")
         shards = tuple(
-            shard
-            for split in info["splits"]
-            for shard in _shards_of(folder, info, split, file_format)
+            Shard(split, name, storage.join(folder, name), records)
+            for split, name, records in listed
         )
     except FORGED as error:
         raise LoadError(
@@ -148,30 +149,6 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
         storage.join(folder, labels[0]), dataset_files.MOST_OBJECT_BYTES
     ).decode("utf-8", "replace")
     return shards, {line: number for number, line in enumerate(content.splitlines())}
-
-
-def _shards_of(
-    folder: str, info: dict[str, Any], split: dict[str, Any], file_format: str
-) -> list[Shard]:
-    lengths = [int(length) for length in split.get("shardLengths", ())]
-    # TFDS's own names.
-    template = split.get("filepathTemplate") or "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
-    shards = []
-    for index, records in enumerate(lengths):
-        place, count = f"{index:05d}", f"{len(lengths):05d}"
-        words = {
-            "DATASET": info.get("name", ""),
-            "SPLIT": split["name"],
-            "FILEFORMAT": file_format,
-            "SHARD_INDEX": place,
-            "NUM_SHARDS": count,
-            "SHARD_X_OF_Y": f"{place}-of-{count}",
-        }
-        name = re.sub(r"\{(\w+)\}", lambda word, words=words: words[word[1]], template)
-        if problem := find_problem(name):
-            raise ValueError(f"{name!r} {problem}")
-        shards.append(Shard(split["name"], name, storage.join(folder, name), records))
-    return shards
 
 
 SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)

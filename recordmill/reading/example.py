@@ -13,7 +13,7 @@ from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.features import Example, Feature, Kind
+from recordmill.schemas.features import Example, Feature, Kind, list_feature_lists
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.str_path import StrPath
 from recordmill.storage.tfrecord_file import Damage
@@ -30,7 +30,7 @@ class DamagedExampleError(LoadError):
 class ParsedExample:
     """One parsed record; if a key occurs twice, the last one counts, as in protobuf."""
 
-    __slots__ = ("_features",)
+    __slots__ = ("_example", "_features")
 
     def __init__(self, data: bytes | memoryview) -> None:
         """Parses a record.
@@ -39,9 +39,15 @@ class ParsedExample:
             DamagedExampleError: it cannot be parsed.
         """
         try:
-            self._features = Example.FromString(data).features.feature
+            self._example = Example.FromString(data)
         except DecodeError:
             raise DamagedExampleError("the data cannot be parsed as a tf.train.Example") from None
+        self._features = self._example.features.feature
+
+    @property
+    def feature_lists(self) -> list[str]:
+        """The keys of a SequenceExample's `feature_lists`, which is parsed by its context alone."""
+        return list_feature_lists(self._example)
 
     def items(self) -> Iterator[tuple[str, Kind | None, Sequence[Any]]]:
         """Yields the key, kind and values of each feature, sorted by key.
@@ -249,8 +255,8 @@ def examples_as_numpy(
 ) -> Iterator[dict[str, NDArray[Any]]]:
     """Yields each Example of TFRecord files as a dict of numpy arrays by key, in the files' order.
 
-    Both checksums of every record are checked while reading. Gzip files are recognized by their
-    bytes.
+    Both checksums of every record are checked while reading. Files packed with gzip or ZLIB are
+    recognized by their bytes. Of SequenceExamples, it yields the context, not the `feature_lists`.
 
     Args:
         path: a file, a pattern such as `flowers/*.tfrecord`, or a folder of a Recordmill dataset or

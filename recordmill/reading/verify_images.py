@@ -2,11 +2,12 @@
 
 import hashlib
 import re
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from functools import cache
 
 from recordmill.imaging import ImageSettings, find_missing_decoder, prepare_image
-from recordmill.imaging.acceptance import sniff, sniff_other
+from recordmill.imaging.acceptance import accepted_format, sniff, sniff_other
 from recordmill.imaging.pixels import PreparedImage
 from recordmill.imaging.strip_metadata import UnstrippableError, find_metadata
 from recordmill.reading.example import UNMISTAKABLE, Expectations, ParsedExample, find_image
@@ -75,6 +76,65 @@ def _compare_with_row(image: bytes, prepared: PreparedImage, row: SidecarRow) ->
     is_copy = row.height is not None and not row.changes
     if is_copy and hashlib.sha256(image).hexdigest() != row.sha256:
         return "the image was stored unchanged, and its row in the sidecar has another sha256"
+    return ""
+
+
+_ENCODED = "image/encoded"  # a name for nothing but the bytes of an image file
+_PAGE = re.compile(rb"\s*(?:<!doctype|<html|<head|<\?xml|\{)", re.IGNORECASE)
+_MOST_HELD = 1_000
+
+Place = tuple[int, int]
+"""A record's number in its file, and the byte at which it begins."""
+
+
+class ImageFeatures:
+    """Finds values that are no images in features of images, in a file without metadata.
+
+    A feature is one of images if its name is `image/encoded`, or if a tenth of the file's records
+    have an image there. Raw pixels have other names, and they begin like an image by chance only.
+    Under the other usual names, nothing at all and a page of text are no images.
+    """
+
+    def __init__(self, expected: Expectations) -> None:
+        self._names = expected.image_keys
+        self._records = 0
+        self._images: Counter[str] = Counter()
+        self._held: dict[str, list[tuple[Place, str, bool]]] = defaultdict(list)
+
+    def add(self, example: ParsedExample, place: Place) -> None:
+        """Looks at one record."""
+        self._records += 1
+        is_raw = [*(example.values("image/format") or ())] in ([b"raw"], [b"RAW"])
+        for key, kind, values in example.items():
+            if kind not in (None, "bytes") or len(values) > 1:
+                continue
+            data = values[0] if values else b""
+            if sniff(data) in UNMISTAKABLE:
+                self._images[key] += 1
+            elif len(self._held[key]) < _MOST_HELD and (problem := _why_no_image(data)):
+                is_sure = key == _ENCODED and not is_raw
+                is_sure |= key in self._names and (not data or bool(_PAGE.match(data)))
+                self._held[key].append((place, problem, is_sure))
+
+    def find_problems(self) -> list[tuple[Place, str]]:
+        """The places of values that are no images, and what they are, in the file's order."""
+        found = []
+        for key, held in self._held.items():
+            holds_images = 10 * self._images[key] >= self._records
+            found += [
+                (place, f"{key} holds no image: {problem}")
+                for place, problem, is_sure in held
+                if is_sure or (holds_images and self._images[key])
+            ]
+        return sorted(found)
+
+
+def _why_no_image(data: bytes) -> str:
+    """Why bytes are not an image file; empty if they begin like one."""
+    try:
+        accepted_format(data, _decoding(ImageSettings().max_pixels))
+    except Rejected as bad:
+        return "" if bad.reason == "format_not_allowed" else str(bad)[:200]
     return ""
 
 

@@ -1,11 +1,13 @@
 """Verifies one TFRecord file, with its sidecar if it has one; each finding is one line."""
 
 import hashlib
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal
+from math import inf
+from typing import TYPE_CHECKING, Any, Literal
 
 from google.protobuf.message import DecodeError
 
@@ -16,10 +18,14 @@ from recordmill.reading.repeated_keys import find_repeated_in_lines
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals, sum_rejected
 from recordmill.schemas.digests import digest_record, find_images
+from recordmill.schemas.formatting import format_count, show_names
 from recordmill.storage.dataset_files import MOST_SIDECAR_BYTES, parse_rows
 from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
 
-NOTES = frozenset({"members", "edited", "duplicate"})
+if TYPE_CHECKING:
+    from recordmill.reading.verify_images import ImageFeatures
+
+NOTES = frozenset({"members", "edited", "duplicate", "feature_lists"})
 """Kinds reported, but not as failures: readers tolerate them, people may edit the file, or the
 input has them."""
 
@@ -194,6 +200,7 @@ class _Reader:
             else replace(expected, label_ids=frozenset(), class_ids={})
         )
         judged: dict[Profile, str] = {}
+        image_features, sequences = self._watch_images(), Counter[str]()
         offsets: list[int] = []
         end = 0
         # If an image crashes the process, it is known which one.
@@ -207,12 +214,13 @@ class _Reader:
             offsets.append(offset)
             end = offset + len(data) + FRAMING_BYTES
             self._report([("sidecar", self._compare_with_row(offset, data))], number, offset)
-            try:
-                example = ParsedExample(data)
-            except DamagedExampleError as error:
-                self._report([("example", str(error))], number, offset)
+            example = self._parse(data, number, offset)
+            if example is None:
                 continue
             profile = example.profile
+            sequences.update(example.feature_lists)
+            if image_features:
+                image_features.add(example, (number, offset))
             if profile not in judged:
                 judged[profile] = expected.judge(profile)
                 self._note_kinds(profile, number, offset)
@@ -229,6 +237,7 @@ class _Reader:
                 progress(reported_every)
         progress(len(offsets) % reported_every)
         check.records = len(offsets)
+        self._report_features(image_features, sequences)
         self.judge_file()
         self._compare_count(end)
         if check.level != "frames":
@@ -239,6 +248,43 @@ class _Reader:
         for kind, problem in problems:
             if problem:
                 self._check.add(kind, problem, *self._place(offset, number))
+
+    def _parse(self, data: memoryview, number: int, offset: int) -> ParsedExample | None:
+        """Parses a record; if it is no Example, adds a finding and returns None."""
+        try:
+            example = ParsedExample(data)
+        except DamagedExampleError as error:
+            self._report([("example", str(error))], number, offset)
+            return None
+        if example.profile:
+            return example
+        text = "the record is not a tf.train.Example, or it has no features"
+        self._report([("example", text)], number, offset)
+        return None
+
+    def _watch_images(self) -> "ImageFeatures | None":
+        """What finds features without images, if the file has no metadata that declares them."""
+        expected = self._expected
+        if self._check.level != "pixels" or expected.images_are_declared or not expected.image_keys:
+            return None
+        # Other checks do without Pillow.
+        from recordmill.reading.verify_images import ImageFeatures
+
+        return ImageFeatures(expected)
+
+    def _report_features(
+        self, image_features: "ImageFeatures | None", sequences: Mapping[str, int]
+    ) -> None:
+        """Reports what is known of features only after the last record, in the file's order."""
+        check = self._check
+        if problems := image_features.find_problems() if image_features else []:
+            for (number, offset), problem in problems:
+                self._report([("pixels", problem)], number, offset)
+            check.findings.sort(key=lambda each: inf if each.offset is None else each.offset)
+        if sequences:
+            most = format_count(max(sequences.values()), "SequenceExample")
+            keys = show_names(sorted(sequences))
+            check.add("feature_lists", f"{most} with feature_lists, which nothing reads: {keys}")
 
     def _check_images(
         self, example: ParsedExample, no_metadata: bool, number: int, offset: int
@@ -301,14 +347,21 @@ class _Reader:
     def judge_file(self) -> None:
         """Checks properties of the whole file."""
         check, members = self._check, self._records.members
-        packed, name = self._records.compression == "gzip", check.shard.name
+        compression, name = self._records.compression, check.shard.name.lower()
         if not check.bytes:
             check.add("empty", "the file is empty: 0 bytes")
         elif not check.records and not check.findings:
             check.add("empty", "the file has no records")
-        if check.bytes and packed != name.lower().endswith((".gz", ".gzip")):
+        is_named_gzip = name.endswith((".gz", ".gzip"))
+        if compression == "zlib" and not name.endswith((".zlib", ".zz")):
+            named = "its name says gzip" if is_named_gzip else "its name does not say so"
+            detail = f"the file is compressed with ZLIB and {named}: readers must be told"
+            check.add("name", detail)
+        elif compression != "zlib" and check.bytes and (compression == "gzip") != is_named_gzip:
             is_packed, named = (
-                ("", "its name does not say so") if packed else ("not ", "its name says gzip")
+                ("", "its name does not say so")
+                if compression == "gzip"
+                else ("not ", "its name says gzip")
             )
             check.add(
                 "name", f"the file is {is_packed}gzip and {named}: readers that trust the name fail"

@@ -70,7 +70,7 @@ class TooLarge(BadPacking):
 def gunzip(
     stored: StoredFile, max_ratio: int = MAX_RATIO, free_bytes: int | None = None
 ) -> Iterator[memoryview]:
-    """Yields the unpacked bytes of a gzip file of one or several members, up to any damage.
+    """Yields the unpacked bytes of a gzip or ZLIB file, up to any damage.
 
     If a file begins like a bomb, nothing is yielded until its whole size is known: counting takes a
     moment, whereas processing the bytes could take hours.
@@ -91,7 +91,9 @@ def gunzip(
         while piece := content.read(total, PIECE_BYTES):
             total += len(piece)
             if total > most:
-                raise TooLarge(f"the gzip file unpacks to more than {max_ratio} times its size")
+                raise TooLarge(
+                    f"the {content.format} file unpacks to more than {max_ratio} times its size"
+                )
             yield piece
 
     content = GzipBytes(stored)
@@ -100,7 +102,9 @@ def gunzip(
         deque(unpack_all(GzipBytes(stored)), maxlen=0)
     yield from unpack_all(content)
     if content.fault:
-        raise BadPacking(f"the gzip file is damaged: {content.fault}", content.is_checksum_fault)
+        raise BadPacking(
+            f"the {content.format} file is damaged: {content.fault}", content.is_checksum_fault
+        )
 
 
 def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> int:
@@ -118,11 +122,13 @@ def read_bounded(
     Args:
         records: the file's records.
         stored: the file.
-        max_ratio: a gzip file may unpack to `FREE_BYTES_OF_RECORDS` plus this multiple of its size.
+        max_ratio: a packed file may unpack to `FREE_BYTES_OF_RECORDS` plus this multiple of its
+            size.
     """
-    too_large = Damage("gzip", f"the gzip file unpacks to more than {max_ratio} times its size")
+    packed = "ZLIB" if records.compression == "zlib" else "gzip"
+    too_large = Damage("gzip", f"the {packed} file unpacks to more than {max_ratio} times its size")
     most = most_unpacked(stored.size, max_ratio, FREE_BYTES_OF_RECORDS)
-    if records.compression == "gzip":
+    if records.compression != "none":
         try:
             next(gunzip(stored, max_ratio, FREE_BYTES_OF_RECORDS), None)
         except TooLarge:

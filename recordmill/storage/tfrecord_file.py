@@ -1,9 +1,9 @@
-"""Reads TFRecord files, plain or gzip and however damaged, and writes them through Beam's sink.
+"""Reads TFRecord files, packed or not and however damaged, and writes them through Beam's sink.
 
 A file yields each record with its position, and a `Damage` for each damaged part.
 
 Lengths are not trusted: a frame's length is compared with the bytes that remain before anything is
-read. The bytes of a file decide whether it is gzip, not its name.
+read. The bytes of a file decide whether it is packed with gzip or ZLIB, not its name.
 
 A record is a little-endian uint64 length, the masked CRC-32C of those 8 bytes, the data, and the
 data's masked CRC-32C (tensorflow/core/lib/io/record_writer.h).
@@ -104,12 +104,15 @@ class StoredFile:
 class GzipBytes:
     """The unpacked bytes of a gzip file of one member, or of several concatenated ones.
 
+    They may also be those of a ZLIB stream, TensorFlow's other compression of TFRecords.
+
     `read` only goes forward: bytes before the last `offset` cannot be read again.
 
     Attributes:
+        format: `gzip` or `ZLIB`, as the first bytes say.
         packed_bytes: number of stored bytes unpacked so far.
         members: number of members so far.
-        fault: why reading ended, if the gzip file itself is damaged; otherwise the empty string.
+        fault: why reading ended, if the stream itself is damaged; otherwise the empty string.
         is_checksum_fault: whether the fault is a trailer that does not match the unpacked bytes.
     """
 
@@ -118,7 +121,9 @@ class GzipBytes:
         self.packed_bytes = 0
         self._unpacked = b""
         self._start = 0  # position of `_unpacked` in the unpacked file
-        self._inflate: Any = zlib.decompressobj(wbits=31)
+        is_zlib = compression_of(stored.read_at(0, HEADER_BYTES)) == "zlib"
+        self.format: Literal["gzip", "ZLIB"] = "ZLIB" if is_zlib else "gzip"
+        self._inflate: Any = zlib.decompressobj(wbits=zlib.MAX_WBITS if is_zlib else 31)
         self._ended = False
         self.members = 1
         self.fault = ""
@@ -148,13 +153,13 @@ class GzipBytes:
         """The next unpacked bytes, perhaps none; `_ended` is set at the end."""
         packed = self._stored.read_at(self.packed_bytes, _PACKED_BYTES)
         if not packed:
-            return self._end("the gzip stream ends early: the file was truncated")
+            return self._end(f"the {self.format} stream ends early: the file was truncated")
         before = self._inflate.copy()
         try:
             piece: bytes = self._inflate.decompress(packed, BLOCK_BYTES)
         except zlib.error as error:
             reason = re.sub(r"Error -?\d+ while decompressing data: ", "", str(error))
-            self._end(f"the gzip stream is damaged ({reason})")
+            self._end(f"the {self.format} stream is damaged ({reason})")
             self.is_checksum_fault = "incorrect" in str(error) and "header" not in str(error)
             return _unpack_before_damage(before, packed)
         self.packed_bytes += (
@@ -167,12 +172,12 @@ class GzipBytes:
     def _begin_member(self) -> None:
         """Continues after a complete member, with the next one or to the end."""
         following = self._stored.read_at(self.packed_bytes, _PACKED_BYTES)
-        if following.startswith(b"\x1f\x8b"):
+        if following.startswith(b"\x1f\x8b") and self.format == "gzip":
             self.members += 1
             self._inflate = zlib.decompressobj(wbits=31)
         elif following:
-            what = "bytes that are not gzip" if following.strip(b"\0") else "zeros"
-            self._end(f"{what} after the end of the gzip stream")
+            what = f"bytes that are not {self.format}" if following.strip(b"\0") else "zeros"
+            self._end(f"{what} after the end of the {self.format} stream")
         else:
             self._ended = True
 
@@ -220,7 +225,8 @@ class Damage:
 
     Attributes:
         kind: `length` or `data` if their checksum does not match, `cut` if the file ends early,
-            `gzip` if the stream around them is damaged, or `zeros` if only zeros are left.
+            `gzip` if the gzip or ZLIB stream around them is damaged, or `zeros` if only zeros are
+            left. With `data` it is one record, otherwise their number is unknown.
         detail: a description for people.
     """
 
@@ -232,9 +238,8 @@ class RecordFile:
     """One TFRecord file, read once from its first byte to its last."""
 
     def __init__(self, stored: StoredFile) -> None:
-        packed = _is_gzip(stored.read_at(0, _HEADER.size))
-        self._bytes = GzipBytes(stored) if packed else stored
-        self.compression: Literal["gzip", "none"] = "gzip" if packed else "none"
+        self.compression = compression_of(stored.read_at(0, _HEADER.size))
+        self._bytes = stored if self.compression == "none" else GzipBytes(stored)
 
     @property
     def members(self) -> int:
@@ -306,14 +311,33 @@ class RecordFile:
         return -1, offset - start if only_zeros else 0
 
 
-def _is_gzip(start: bytes) -> bool:
-    """Returns whether a file is compressed, judging by its first bytes.
+Compression = Literal["gzip", "zlib", "none"]
 
-    A plain file may begin with those of gzip by chance, but then they match their checksum.
+
+def compression_of(start: bytes) -> Compression:
+    """Returns how a file is compressed, judging by its first bytes.
+
+    A plain file may begin with those of gzip or ZLIB by chance, but then they match their checksum,
+    or they are a length below 4 GiB.
     """
-    if len(start) == _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack(start)[1]:
-        return False
-    return start.startswith(b"\x1f\x8b")
+    if begins_with_frame(start):
+        return "none"
+    if start.startswith(b"\x1f\x8b"):
+        return "gzip"
+    # RFC 1950: deflate, a window of at most 32 KiB, a check of both bytes, and no dictionary.
+    is_zlib = (
+        len(start) > 1
+        and start[0] & 0x8F == 8
+        and not start[1] & 0x20
+        and not (start[0] << 8 | start[1]) % 31
+        and start[4:8] != _HIGH_BYTES
+    )
+    return "zlib" if is_zlib else "none"
+
+
+def begins_with_frame(start: bytes) -> bool:
+    """Whether unpacked bytes begin with a frame: a length and its checksum."""
+    return len(start) >= HEADER_BYTES and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
 
 
 def _frame_starts(block: memoryview) -> Iterator[int]:
@@ -362,9 +386,9 @@ def looks_like_records(path: str) -> bool:
     """
     with StoredFile(path) as stored:
         start = stored.read_at(0, 2**16)
-        if _is_gzip(start[: _HEADER.size]):
-            start = bytes(GzipBytes(stored).read(0, _HEADER.size)[: _HEADER.size])
-    return len(start) >= _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
+        if compression_of(start[:HEADER_BYTES]) != "none":
+            start = bytes(GzipBytes(stored).read(0, HEADER_BYTES)[:HEADER_BYTES])
+    return begins_with_frame(start)
 
 
 def is_not_tfrecord(path: str) -> bool:

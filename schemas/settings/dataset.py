@@ -286,11 +286,14 @@ class RejectionLimits(LossLimits):
         boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all
             boxes of a class.
         labels: when labels without an id fail the run, for images that may have several labels.
+        containers: how many files of many images may be missing, or have lost an unknown part:
+            TFRecords, archives, arrays, Parquet. They do not count as images.
     """
 
     lost_classes: Count = 0
     boxes: LossLimits = field(default_factory=LossLimits)
     labels: LossLimits = field(default_factory=LossLimits)
+    containers: Count = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -77,6 +77,8 @@ class SourceSettings(Protocol):
             or a split.
         shared_files: names of files directly in an input that concern the images of all split
             folders.
+        reads_sets: whether its files hold many images each, and are often parts of a set with
+            numbers such as `-00000-of-00005`.
     """
 
     kind: ClassVar[str] = ""
@@ -92,6 +94,7 @@ class SourceSettings(Protocol):
     gives_words: ClassVar[bool] = False
     labels_from_folders: ClassVar[bool] = False
     shared_files: ClassVar[tuple[str, ...]] = ()
+    reads_sets: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         super().__init_subclass__()
@@ -122,6 +125,10 @@ class SourceSettings(Protocol):
     def remedies(self) -> Mapping[str, str]:
         """What to do about rejected images, by reason; each is the end of a sentence."""
         return {}
+
+    def remedy_for(self, not_stored: Iterable[str]) -> str:
+        """Returns how to store values of these kinds, as the end of a sentence; empty: no way."""
+        return self.remedies.get("not_stored", "")
 
     def features(self) -> tuple[Feature, ...]:
         """Returns the features that this source adds to a convention's own.

@@ -160,7 +160,7 @@ def test_what_cannot_be_read_is_rejected_and_the_rest_is_written(pets, tmp_path,
         "archives.yaml",
         folder,
         "--set",
-        "max_rejected.count=20",
+        "max_rejected={count: 20, containers: 2}",
         "--set",
         "splits.fractions={train: 1.0}",
     )

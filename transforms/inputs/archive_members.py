@@ -20,7 +20,8 @@ from recordmill import storage
 from recordmill.schemas.image_ref import DEFLATED, STORED, Gzip, ImageRef, Packing, ZipMember
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import PIECE_BYTES, unpack
-from recordmill.transforms.inputs.patterns import escape_path
+from recordmill.transforms.inputs.member_names import decode_names, explain_names
+from recordmill.transforms.inputs.patterns import escape_path, normal_path
 
 MAX_RECORD_BYTES = 256 * 2**20
 """The longest piece that is read while members are listed: a zip's whole directory."""
@@ -134,7 +135,11 @@ _TAR_DAMAGES = (tarfile.TarError, ValueError, OverflowError, RecursionError)
 
 
 def tar_members(
-    stream: Any, size: int, limits: Limits, packing: Packing | None = None
+    stream: Any,
+    size: int,
+    limits: Limits,
+    packing: Packing | None = None,
+    names_encoding: str = "",
 ) -> Iterator[Member]:
     """Yields the members of a tar archive in its order, without folders.
 
@@ -143,6 +148,7 @@ def tar_members(
         size: its number of bytes.
         limits: members that exceed them are refused.
         packing: the members' `packing`.
+        names_encoding: the encoding of names outside pax headers; empty: UTF-8.
 
     Raises:
         Rejected: the rest cannot be read; raised after the members before it.
@@ -150,7 +156,10 @@ def tar_members(
     bounded: Any = BoundedStream(stream)
     last = -1
     try:
-        tar = tarfile.TarFile(fileobj=bounded, mode="r", encoding="utf-8", errors="surrogateescape")
+        encoding = names_encoding or "utf-8"
+        tar = tarfile.TarFile(
+            fileobj=bounded, mode="r", encoding=encoding, errors="surrogateescape"
+        )
         while (info := tar.next()) is not None:
             vars(tar)["members"] = []  # otherwise it keeps every header
             if info.offset <= last:
@@ -182,12 +191,11 @@ def tar_members(
 
 _LOCAL_HEADER = struct.Struct("<4s4xH16xHH")  # signature, method, lengths of name and extra field
 _ENCRYPTED = 0x1
-_UTF8_NAME = 0x800
 _ZIP_DAMAGES = (zipfile.BadZipFile, NotImplementedError, struct.error, ValueError, OverflowError)
 """Errors that `zipfile` is known to raise on invalid directories, or unsupported features."""
 
 
-def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
+def zip_members(stream: Any, limits: Limits, names_encoding: str = "") -> Iterator[Member]:
     """Yields the members of a zip archive, sorted by name, without folders.
 
     If no name has a `/`, backslashes separate folders, as in archives from old Windows programs.
@@ -195,6 +203,7 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     Args:
         stream: the archive.
         limits: members that exceed them are refused.
+        names_encoding: as for `decode_names`.
 
     Raises:
         Rejected: the directory, and therefore any member, cannot be read.
@@ -205,10 +214,13 @@ def zip_members(stream: Any, limits: Limits) -> Iterator[Member]:
     except _ZIP_DAMAGES as error:
         raise bad_archive(f"it is not a zip archive, or its end is missing ({error})") from None
     infos, end, members = archive.infolist(), archive.start_dir, []
-    separator = "/" if any("/" in info.orig_filename for info in infos) else "\\"
+    names = decode_names(infos, names_encoding)
+    separator = "/" if any("/" in name for name in names) else "\\"
     # Backwards: each must end before the next begins.
-    for info in sorted(infos, key=lambda info: -info.header_offset):
-        name = _name_of(info).replace(separator, "/")
+    for info, decoded in sorted(
+        zip(infos, names, strict=True), key=lambda pair: -pair[0].header_offset
+    ):
+        name = decoded.replace(separator, "/")
         if not name.endswith("/"):
             members.append(_zip_member(name, info, bounded, end, limits))
         end = min(end, info.header_offset)
@@ -226,13 +238,6 @@ def _zip_member(
         return Member(name, reason="bad_member", detail=detail)
     packing = ZipMember(info.compress_type, start, info.compress_size, info.file_size, info.CRC)
     return Member(name, 0, info.file_size, packing)
-
-
-def _name_of(info: zipfile.ZipInfo) -> str:
-    """The name decoded as UTF-8, flagged as such or not; other bytes become surrogates."""
-    if info.flag_bits & _UTF8_NAME:
-        return info.orig_filename
-    return info.orig_filename.encode("cp437").decode("utf-8", "surrogateescape")
 
 
 def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
@@ -262,7 +267,11 @@ def _data_start(info: zipfile.ZipInfo, stream: Any) -> int:
     return -1
 
 
-def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
+class UnknownNamesError(Rejected):
+    """Names of members are in another encoding."""
+
+
+def list_members(file: ImageRef, limits: Limits, names_encoding: str = "") -> Iterator[Member]:
     """Yields an archive's members without folders, reading only headers unless a tar is packed.
 
     A packed tar is unpacked once in this process, because nothing in it can be found otherwise.
@@ -270,18 +279,32 @@ def list_members(file: ImageRef, limits: Limits) -> Iterator[Member]:
     Args:
         file: the archive.
         limits: on its contents.
+        names_encoding: the encoding of names that are not marked as UTF-8; see `decode_names`.
 
     Raises:
+        UnknownNamesError: some names are in another encoding; raised after all members.
         Rejected: it, or the rest of it, cannot be read.
         OSError: the store does not return it.
     """
-    members = check_names(_members(file, limits))
+    unknown: list[str] = []
+    members = check_names(_note_unknown(_members(file, limits, names_encoding), unknown))
     yield from islice(members, limits.members)
     if next(members, None) is not None:
         raise bad_archive(f"it has more members than source.max_members allows ({limits.members})")
+    if unknown:
+        detail = explain_names(len(unknown), min(unknown), names_encoding)
+        raise UnknownNamesError("list", "bad_archive", detail)
 
 
-def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
+def _note_unknown(members: Iterable[Member], unknown: list[str]) -> Iterator[Member]:
+    """Yields the members, and appends names that could not be decoded."""
+    for member in members:
+        if normal_path(member.name) is None:
+            unknown.append(member.name)
+        yield member
+
+
+def _members(file: ImageRef, limits: Limits, names_encoding: str) -> Iterator[Member]:
     start = storage.read_range(file.uri, 0, 4)
     if start.startswith(b"\x1f\x8b"):
         unpacked = unpack(file.uri, Gzip(), file.version, limits.ratio)
@@ -289,12 +312,12 @@ def _members(file: ImageRef, limits: Limits) -> Iterator[Member]:
             raise bad_archive(unpacked.fault)
         with open(unpacked.path, "rb") as stream:
             try:
-                yield from tar_members(stream, unpacked.size, limits, Gzip())
+                yield from tar_members(stream, unpacked.size, limits, Gzip(), names_encoding)
             except Rejected as damage:  # after the end of a complete tar, nothing is lost
                 raise bad_archive(unpacked.fault or damage.detail) from None
         return
     with storage.open_to_read(file.uri) as stream:
         if start.startswith(b"PK") or file.uri.lower().endswith(".zip"):
-            yield from zip_members(stream, limits)
+            yield from zip_members(stream, limits, names_encoding)
         else:
-            yield from tar_members(stream, file.size, limits)
+            yield from tar_members(stream, file.size, limits, None, names_encoding)

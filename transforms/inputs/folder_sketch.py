@@ -3,12 +3,13 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.storage.tfrecord_file import begins_with_frame
 
 IMAGE_ENDINGS = (
     *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"),
@@ -26,6 +27,27 @@ USUAL_WORDS = {word: SPLIT_NAMES[word] for word in ("train", "val", "valid", "va
 """The split words that most collections use, and their splits."""
 
 _WORDS = "|".join(sorted(SPLIT_NAMES, key=len, reverse=True))
+
+_KNOWN_ENDINGS = frozenset(
+    {
+        *IMAGE_ENDINGS,
+        *(".bz2", ".cfg", ".csv", ".db", ".h5", ".hdf5", ".html", ".idx", ".ini", ".ipynb"),
+        *(".json", ".jsonl", ".labels", ".log", ".manifest", ".mat", ".md", ".names", ".npy"),
+        *(".npz", ".parquet", ".pbtxt", ".pdf", ".pickle", ".pkl", ".pth", ".py", ".rst", ".sh"),
+        *(".tar", ".tgz", ".tsv", ".txt", ".xlsx", ".xls", ".xml", ".yaml", ".yml", ".zip"),
+    }
+)
+
+
+def is_unknown_file(path: str) -> bool:
+    """Whether a file's name has none of the usual extensions, as `part-r-00000` has none."""
+    name = posixpath.basename(path).lower().removesuffix(".gz")
+    return (
+        not name.startswith(("_", "."))
+        and posixpath.splitext(name)[1] not in _KNOWN_ENDINGS
+        and any(map(str.isdigit, name))
+    )
+
 
 ARCHIVE_ENDINGS = (".tar", ".tar.gz", ".tgz", ".zip")
 
@@ -130,6 +152,26 @@ class FolderSketch:
         return not path or name in self.at(above).folders
 
     @property
+    def unknown_files(self) -> dict[str, str]:
+        """The first file of each form of names without a usual extension.
+
+        The form is a pattern in gitignore's syntax, with `*` in place of numbers.
+        """
+        found: dict[str, str] = {}
+        for at, names in self.names.items():
+            for name in filter(is_unknown_file, names.files):
+                form = re.sub(r"[0-9]+", "*", re.sub(r"([\\\[\]?*!#])", r"\\\1", name))
+                found.setdefault(form, posixpath.join(at, name))
+        return found
+
+    @property
+    def record_files(self) -> dict[str, str]:
+        """Those of `unknown_files` that begin like TFRecord files, with their forms."""
+        forms = self.unknown_files.items()
+        found = {path: form for form, path in forms if begins_with_frame(self.heads.get(path, b""))}
+        return found
+
+    @property
     def split_folders(self) -> tuple[str, ...]:
         """The folders in the input, if all of them are named after splits."""
         folders = self.top.folders
@@ -160,6 +202,15 @@ class FolderSketch:
             posixpath.join(at, name)
             for at, names in self.names.items()
             for name in names.ending(*endings)
+        )
+
+    def all_matching(self, matches: Callable[[str], bool]) -> tuple[str, ...]:
+        """The paths of all files whose names match."""
+        return tuple(
+            posixpath.join(at, name)
+            for at, names in self.names.items()
+            for name in names.files
+            if matches(name)
         )
 
     @property

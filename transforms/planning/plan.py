@@ -361,11 +361,16 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
             "tf_object_detection and tfds do"
         )
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
-        remedy = settings.source.remedies.get("not_stored", "")
+        remedy = settings.source.remedy_for(summary.not_stored)
         yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
     if summary.respelled:
         what = f"{say_count(summary.respelled, 'image', 'is')} named otherwise in the annotations"
         yield f"{what}, such as {summary.respelled_examples['']}: no other can be meant"
+    for noted, count in sorted(summary.noted.items()):
+        unit = settings.unit
+        yield noted.replace("{images have}", say_count(count, unit, "has")).replace(
+            "{images}", format_count(count, unit)
+        )
     if count := summary.ignored["without_annotation"]:
         yield (
             f"{say_count(count, 'image', 'has')} no usable annotation, and "

@@ -151,6 +151,7 @@ class Summary(Totals):
         respelled: images that annotations name otherwise.
         respelled_examples: the first of them, under the empty string.
         lost_boxes: boxes whose image is missing, by their label.
+        noted: images by what is peculiar about them; see `Notice.status`.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
         planned_digest: the same for everything that goes to shards: images that are not left out,
             and rejected things.
@@ -177,6 +178,7 @@ class Summary(Totals):
     respelled: int = 0
     respelled_examples: dict[str, str] = field(default_factory=dict)
     lost_boxes: Counter[str | int] = field(default_factory=Counter)
+    noted: Counter[str] = field(default_factory=Counter)
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -245,13 +247,6 @@ class Summary(Totals):
                 _keep_first(
                     self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"}
                 )
-            case "names_images":
-                self.naming_files += notice.count
-            case "not_stored":
-                self.not_stored[reason] += notice.count
-            case "respelled":
-                self.respelled += notice.count
-                _keep_first(self.respelled_examples, {"": notice.detail})
             case "fatal":
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
@@ -263,6 +258,21 @@ class Summary(Totals):
                     f"{place}: {notice.detail}".removeprefix(": "),
                     most=MESSAGES_KEPT,
                 )
+            case _:
+                self._add_remark(notice)
+
+    def _add_remark(self, notice: Notice) -> None:
+        """Adds what is worth a note, but is in no ledger."""
+        match notice.status:
+            case "names_images":
+                self.naming_files += notice.count
+            case "not_stored":
+                self.not_stored[notice.reason] += notice.count
+            case "respelled":
+                self.respelled += notice.count
+                _keep_first(self.respelled_examples, {"": notice.detail})
+            case "noted":
+                self.noted[notice.reason] += notice.count
 
     def _announce(self, classes: ClassNames) -> None:
         """Adds classes that a source names.
@@ -355,6 +365,8 @@ _SUMS = (
         "problems_found",
     ),
     *("not_stored", "respelled", "lost_boxes"),
+    "not_stored",
+    "noted",
 )
 """The attributes that `merge` adds with `+`."""
 

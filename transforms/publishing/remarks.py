@@ -171,9 +171,16 @@ def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Rema
 def _find_rejected(marker: Marker) -> Iterator[Remark]:
     rejected = marker.ledger.rejected
     for reason in sorted(OF_WHOLE_FILES & rejected.keys()):
-        files = f"{say_count(rejected[reason], 'file', 'was')} rejected ({reason})"
-        yield Remark(f"{files}: all {marker.unit}s in such files are missing.", "rejected")
-    if count := sum(rejected.values()):
+        count, is_part = rejected[reason], reason in ("bad_archive", "bad_tfrecord")
+        lost = f"{'an unknown number' if is_part else 'all'} of the {marker.unit}s in such files"
+        files = (
+            say_count(count, "file", "is") + " missing"
+            if reason == "missing_shard"
+            else f"{say_count(count, 'file', 'was')} rejected"
+        )
+        yield Remark(f"{files} ({reason}): {lost} {'is' if is_part else 'are'} lost.", "rejected")
+    images = sum(rejected[reason] for reason in rejected.keys() - OF_WHOLE_FILES)
+    if count := images:
         thing = "row" if marker.unit == "row" else "file"
         yield Remark(f"{say_count(count, thing, 'was')} rejected.", "rejected")
 

@@ -6,6 +6,7 @@ accounts for annotations: dropped boxes, images without boxes, labels.
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from types import MappingProxyType
 from typing import Any
 
 from recordmill.schemas.dataset.json_values import to_json
@@ -30,6 +31,7 @@ from recordmill.schemas.settings.dataset import (
     LossLimits,
 )
 from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.publishing.lost_containers import check_containers
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",
@@ -152,6 +154,7 @@ def check_limits(
     settings: DatasetSettings,
     examples: Mapping[str, str],
     emptied: Sequence[str] = (),
+    containers: Mapping[str, int] = MappingProxyType({}),
 ) -> str:
     """Why too much was rejected; the empty string if it was not.
 
@@ -163,33 +166,24 @@ def check_limits(
             is reported.
         emptied: the splits without written images. They count only if `exclude` or `keep` left
             images out.
+        containers: the rejected files of many images, by reason. They have a limit of their own,
+            and are not images.
     """
-    limits, unit, source = settings.max_rejected, settings.unit, settings.source
-    rejected, ordered = sum(ledger.rejected.values()), most_frequent(ledger.rejected)
-    if ordered and OF_WHOLE_FILES.issuperset(ordered):
-        unit = "file"
-    first = ordered[0] if ordered else ""
-    remedies = {**_REMEDIES, **source.remedies}
-    if settings.labels.ids != "names":
-        remedies["unknown_label"] = "write such labels as integers, or set labels.ids=names"
-    example, remedy = examples.get(first), remedies.get(first, "")
+    limits, source = settings.max_rejected, settings.source
     kept_out = {
         reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED
     }
-    gone = {**ledger.rejected, **kept_out}
-    count, fate = sum(gone.values()), "rejected or left out" if kept_out else "rejected"
-    reasons = ", ".join(f"{gone[reason]} {reason}" for reason in most_frequent(gone))
-    such_as = f", {'such as ' if rejected > 1 else ''}{example}" if example else ""
     if ledger.written == 0:
-        all_of_them = f"all {count:,} {unit}s were" if count != 1 else f"the only {unit} was"
-        return f"nothing is left: {all_of_them} {fate} ({reasons}){such_as}" + (
-            f": {remedy}" if remedy else ""
-        )
+        return _explain_nothing_left(ledger.rejected, kept_out, settings, examples)
+    if problem := check_containers(containers, limits, examples):
+        return problem
     ignore = "" if source.files else "name such files in ignore"  # otherwise each file is one image
-    reasons = ", ".join(f"{ledger.rejected[reason]} {reason}" for reason in ordered)
-    why = f"rejected ({reasons}){such_as}"
+    images = Counter(ledger.rejected) - Counter(containers)
+    unit, example, remedy = _describe_rejected(images, settings, examples)
+    reasons = ", ".join(f"{images[reason]} {reason}" for reason in most_frequent(images))
+    why, fate = f"rejected ({reasons}){example}", "rejected or left out" if kept_out else "rejected"
     if problem := _check_loss(
-        f"{unit}s", "max_rejected", limits, rejected, ledger.written, why, remedy, ignore
+        f"{unit}s", "max_rejected", limits, images.total(), ledger.written, why, remedy, ignore
     ):
         return problem
     for kind, names in (("class", lost), ("split", emptied if kept_out else ())):
@@ -202,6 +196,41 @@ def check_limits(
                 f"{_join_advice(ignore, 'raise it')}"
             )
     return ""
+
+
+def _describe_rejected(
+    rejected: Mapping[str, int], settings: DatasetSettings, examples: Mapping[str, str]
+) -> tuple[str, str, str]:
+    """Returns the word for rejected things, an example of them, and what to do about it.
+
+    The example is the end of a clause. It is of the most frequent reason.
+    """
+    ordered, unit = most_frequent(rejected), str(settings.unit)
+    if ordered and OF_WHOLE_FILES.issuperset(ordered):
+        unit = "file"
+    first = ordered[0] if ordered else ""
+    remedies = {**_REMEDIES, **settings.source.remedies}
+    if settings.labels.ids != "names":
+        remedies["unknown_label"] = "write such labels as integers, or set labels.ids=names"
+    remedy = remedies.get(first, "")
+    such_as = "such as " if sum(rejected.values()) > 1 else ""
+    return unit, f", {such_as}{examples[first]}" if examples.get(first) else "", remedy
+
+
+def _explain_nothing_left(
+    rejected: Mapping[str, int],
+    left_out: Mapping[str, int],
+    settings: DatasetSettings,
+    examples: Mapping[str, str],
+) -> str:
+    """The sentence about a run of which no image is left."""
+    unit, example, remedy = _describe_rejected(rejected, settings, examples)
+    gone = {**rejected, **left_out}
+    count, fate = sum(gone.values()), "rejected or left out" if left_out else "rejected"
+    reasons = ", ".join(f"{gone[reason]} {reason}" for reason in most_frequent(gone))
+    all_of_them = f"all {count:,} {unit}s were" if count != 1 else f"the only {unit} was"
+    advice = f": {remedy}" if remedy else ""
+    return f"nothing is left: {all_of_them} {fate} ({reasons}){example}{advice}"
 
 
 def _check_loss(

@@ -39,9 +39,19 @@ def test_each_member_is_where_its_bytes_are(make_zip, method, before):
 
 
 def test_names_are_utf8_whether_or_not_the_archive_says_so(make_zip):
+    content = make_zip({"ABCD.jpg": b"1", "caf\xe9.jpg": b"2"})
+    content = content.replace(b"ABCD", "äö".encode())
+    assert [each.name for each in members_of(content)] == ["café.jpg", "äö.jpg"]
+
+
+def test_if_one_name_is_not_utf8_no_name_is_taken_for_it(make_zip):
     content = make_zip({"ABCD.jpg": b"1", "caf\xe9.jpg": b"2", "wxyz.jpg": b"3"})
     content = content.replace(b"ABCD", "äö".encode()).replace(b"wxyz", b"xy\xe9z")
-    assert [each.name for each in members_of(content)] == ["café.jpg", "xy\udce9z.jpg", "äö.jpg"]
+    assert [each.name for each in members_of(content)] == [
+        "café.jpg",
+        "xy\udce9z.jpg",
+        "\udcc3\udca4\udcc3\udcb6.jpg",
+    ]
 
 
 @pytest.mark.parametrize(

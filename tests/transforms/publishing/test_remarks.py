@@ -161,9 +161,10 @@ def test_rejected_files_of_many_images_are_counted():
         "ignored": {},
     }
     assert texts(marker(ledger={**ledger, "left_out": {}})) == [
-        "2 files were rejected (bad_archive): all images in such files are missing.",
-        "1 file was rejected (bad_array): all images in such files are missing.",
-        "4 files were rejected.",
+        "2 files were rejected (bad_archive): an unknown number of the images in such files is "
+        "lost.",
+        "1 file was rejected (bad_array): all of the images in such files are lost.",
+        "1 file was rejected.",
     ]
 
 

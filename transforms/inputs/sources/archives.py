@@ -2,17 +2,17 @@
 
 The archives stay packed.
 
-Samples are those of WebDataset: consecutive members that differ only in their extension, which
-follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of `000/07`
-(webdataset's `base_plus_ext`).
+Samples are those of WebDataset: consecutive members that differ only in their extension; see
+`archive_samples`.
 """
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate, groupby
+from itertools import accumulate
 from typing import Any, ClassVar, Literal
 
 import orjson
@@ -21,39 +21,71 @@ from recordmill.schemas.features import Kind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.storage.packed_files import MAX_RATIO, read_image
-from recordmill.transforms.inputs.archive_members import Limits, Member, bad_archive, list_members
+from recordmill.transforms.inputs.archive_members import (
+    Limits,
+    Member,
+    UnknownNamesError,
+    bad_archive,
+    list_members,
+)
+from recordmill.transforms.inputs.archive_samples import (
+    SampleSketch,
+    SeveralImagesError,
+    group_samples,
+)
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
+from recordmill.transforms.inputs.member_names import check_encoding
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, feature_value
 
 
-def _as_samples(sketch: FolderSketch, name: str, inside: FolderSketch) -> Recognized:
+def _as_samples(
+    sketch: FolderSketch, name: str, inside: FolderSketch, samples: SampleSketch
+) -> Recognized:
     source: dict[str, Any] = {"kind": "archives", "labels": "beside"}
-    has_label, has_caption, has_json = map(inside.top.beside_images, (".cls", ".txt", ".json"))
+    has_label, has_caption, has_json = map(samples.has, ("cls", "txt", "json"))
+    needs, keys = "", ("source.label_part",)
     if not has_label:
         source["label_part"] = ""
     if has_caption:
         source["features_from"] = {"image/caption": {"part": "txt", "default": ""}}
-    if splits := sketch.archive_splits:
+    splits = sketch.archive_splits
+    if splits:
         ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
         source["split"] = f"{_any_of(splits)}[^/]*{ending}"
+    elif splits := _splits_of_folders(samples):
+        source["split"] = f"/{_any_of(splits)}/"
+    try:
+        if own := samples.image_parts(Archives().image_parts):
+            source["image_parts"] = own
+    except SeveralImagesError as several:
+        (parts,) = several.args
+        needs = (
+            f"its samples have several images ({', '.join(parts)}), and one can be stored: add "
+            f"--set 'source.image_parts=[{parts[0]}]'"
+        )
+        keys = ("source.image_parts",)
     label = sketch.heads.get(f"{name}/.cls", b"").strip()
     ids = {"labels": {"ids": "integers"}} if label.lstrip(b"-").isdigit() else {}
-    needs = ""
     if has_json and not has_label and not has_caption:
         needs = (
             "its .json files are not read: add --set source.label_part=json.KEY, or '' for "
             "images without labels"
         )
     settings = {"source": source, **splits, **ids}
-    return Recognized(
-        settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=("source.label_part",)
-    )
+    return Recognized(settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=keys)
+
+
+def _splits_of_folders(samples: SampleSketch) -> dict[str, Any]:
+    """The settings that take splits from folders of samples, if all are named after splits."""
+    words = {folder.rpartition("/")[2] for folder in samples.folders}
+    return given_splits("from_source", words) if words <= SPLIT_NAMES.keys() else {}
 
 
 def _as_folders(
@@ -227,16 +259,23 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
     return names[number]
 
 
-def group_samples(members: Iterable[Member]) -> Iterator[dict[str, Member]]:
-    """Yields the samples of an archive: consecutive members with one name, by extension."""
-    for _, together in groupby(members, key=lambda member: _split(member.name)[0]):
-        yield {_split(member.name)[1]: member for member in together}
+_LABEL_FILES = "labels in .cls files"
 
 
-def _split(name: str) -> tuple[str, str]:
-    folder, slash, base = name.rpartition("/")
-    stem, _, extension = base.partition(".")
-    return folder + slash + stem, extension.lower()
+def _explain_order(path: str) -> str:
+    """What to say about a sample without a part: another member may be between them."""
+    if path.lower().endswith(".zip"):  # its members are sorted
+        return ""
+    return "; the order matters: the members of a sample must follow one another"
+
+
+def _json_parts(texts: Mapping[str, bytes]) -> set[str]:
+    """The parts `json.KEY` of the `.json` that was read; none if it is malformed."""
+    try:
+        values = orjson.loads(texts["json"]) if "json" in texts else None
+    except ValueError:  # reported where a value is read
+        values = None
+    return {f"json.{key}" for key in values} if isinstance(values, dict) else set()
 
 
 _ENDING = re.compile(r"(?<=.)\.(tar|tar\.gz|tgz|zip)$", re.IGNORECASE)
@@ -266,6 +305,8 @@ class Archives(Source):
             `splits.from_source` maps to a split. Empty: none.
         members: patterns (gitignore's syntax) of the members to read; others are ignored. Empty:
             all.
+        names_encoding: the encoding of members' names that are not marked as UTF-8, such as
+            `cp866`, `cp850`, `gbk` or `shift_jis`; empty: UTF-8, if Unix or macOS made the archive.
         max_member_bytes: larger members are rejected.
         max_ratio: members of a zip archive that unpack to more than this many times their size are
             rejected; a packed tar is not unpacked beyond that.
@@ -290,17 +331,20 @@ class Archives(Source):
     features_from: Mapping[str, PartFeature] = field(default_factory=dict)
     split: str = ""
     members: tuple[str, ...] = ()
+    names_encoding: str = ""
     max_member_bytes: AtLeastOne = 256 * 2**20
     max_ratio: AtLeastOne = MAX_RATIO
     max_members: AtLeastOne = 10_000_000
 
     files: ClassVar[tuple[str, ...]] = ("*.tar", "*.tar.gz", "*.tgz", "*.zip")
     split_settings: ClassVar[tuple[str, ...]] = ("split",)
+    reads_sets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError if a setting is invalid."""
         if self.split:
             compile_pattern(self.split, "source.split", "split")
+        check_encoding(self.names_encoding)
         if self.features_from and self.labels != "beside":
             raise ValueError("source.features_from needs `source.labels: beside`")
         for key, feature in self.features_from.items():
@@ -329,6 +373,11 @@ class Archives(Source):
         }
         if not archives:
             return
+        for name, inside in archives.items():
+            samples = SampleSketch.of(inside)
+            if samples.images:  # whatever the folders, labels are next to images
+                yield _as_samples(sketch, name, inside, samples)
+                return
         name, inside = next(iter(archives.items()))
         top = inside.top
         is_wrapped = (
@@ -337,7 +386,7 @@ class Archives(Source):
         if is_wrapped:
             inside = inside.below(top.folders[0])
         if any(map(inside.top.beside_images, (".cls", ".json", ".txt"))):  # outside any folder
-            yield _as_samples(sketch, name, inside)
+            yield _as_samples(sketch, name, inside, SampleSketch.of(inside))
         elif layout := _other_layout(inside):
             needs = (
                 f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
@@ -354,27 +403,51 @@ class Archives(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image for each member, or for each sample."""
         listed = ""
-        members = list_members(
-            file, Limits(self.max_member_bytes, self.max_members, self.max_ratio)
-        )
+        limits = Limits(self.max_member_bytes, self.max_members, self.max_ratio)
+        members = list_members(file, limits, self.names_encoding)
         list_images = self._samples if self.labels == "beside" else self._folders
         try:
             for ref in list_images(path, file, members):
                 listed = "the rest of the archive cannot be read: "
                 yield ref
+        except UnknownNamesError:
+            raise
         except Rejected as error:
             raise bad_archive(f"{listed}{error.detail}") from None
         if not listed:
             raise bad_archive("the archive is empty")
 
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For names in an unknown encoding."""
+        return {
+            "bad_name": "set source.names_encoding to the encoding of the members' names, such as "
+            "cp866 (Russian), cp850 (western Europe), gbk (Chinese) or shift_jis (Japanese)"
+        }
+
+    def remedy_for(self, not_stored: Iterable[str]) -> str:
+        """How to read labels, or store texts: images and other binary parts cannot be stored."""
+        kinds = {*not_stored}
+        if _LABEL_FILES in kinds:
+            return "source.labels=beside reads labels next to images"
+        is_text = any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds)
+        return "source.features_from stores texts and values of .json" if is_text else ""
+
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
+        labels = 0
         for member in members:
             ref = self._reference(path, file, member)
+            if not ref.status and member.name.lower().endswith(".cls"):  # never an image
+                ref = ref.notice("ignored", "labels")
+                labels += 1
             if not ref.status and not ref.label and self.class_from != "none":
                 ref = ref.notice("rejected", "no_class", "the member is not in a class folder")
             yield ref
+        if labels:
+            yield file.notice("not_stored", _LABEL_FILES, count=labels)
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
+        unused: Counter[str] = Counter()
         for parts in group_samples(members):
             refs = {
                 extension: self._reference(path, file, member)
@@ -382,25 +455,43 @@ class Archives(Source):
             }
             yield from (ref for ref in refs.values() if ref.status == "ignored")
             refs = {extension: ref for extension, ref in refs.items() if ref.status != "ignored"}
-            image = next(
-                (refs[extension] for extension in self.image_parts if extension in refs), None
-            )
-            if image:
-                yield image if image.status else self._with_parts(image, refs)
+            taken = next((part for part in self.image_parts if part in refs), "")
+            if taken:
+                image = refs[taken]
+                unused.update(f".{part}" for part in refs.keys() - self._read_parts - {taken})
+                yield image if image.status else self._with_parts(image, refs, unused)
             elif refs:
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
                 detail = (
                     f"there is no image next to {there}, of those that source.image_parts names"
+                    f"{_explain_order(path)}"
                 )
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
+        yield from (file.notice("not_stored", kind, count=n) for kind, n in unused.items())
 
-    def _with_parts(self, image: ImageRef, refs: Mapping[str, ImageRef]) -> ImageRef:
-        """The image's reference, with what the wanted members next to it hold."""
-        parts = (self.label_part, *(each.part for each in self.features_from.values()))
-        wanted = {"json" if part.startswith("json.") else part for part in parts}
+    @property
+    def _wanted_parts(self) -> set[str]:
+        """The parts that are read: extensions, and keys as `json.KEY`."""
+        return {self.label_part, *(each.part for each in self.features_from.values())}
+
+    @property
+    def _read_parts(self) -> set[str]:
+        """The extensions of the members that are read."""
+        return {"json" if part.startswith("json.") else part for part in self._wanted_parts}
+
+    def _with_parts(
+        self, image: ImageRef, refs: Mapping[str, ImageRef], unused: Counter[str]
+    ) -> ImageRef:
+        """The image's reference, with what the wanted members next to it hold.
+
+        Values of `.json` that nothing reads are counted as unused.
+        """
         label = ""
         try:
-            texts = {each: self._text(refs[each]) for each in sorted(wanted & refs.keys())}
+            texts = {
+                each: self._text(refs[each]) for each in sorted(self._read_parts & refs.keys())
+            }
+            unused.update(_json_parts(texts) - self._wanted_parts)
             values = {
                 key: each.value_of(value_of(each.part, texts))
                 for key, each in self.features_from.items()
@@ -410,7 +501,9 @@ class Archives(Source):
                     value_of(self.label_part, texts), self.label_part, self.class_names
                 )
         except Rejected as error:
-            return image.notice("rejected", "bad_sample", error.detail)
+            is_lacking = bool(self._read_parts - refs.keys() - {""})
+            order = _explain_order(image.uri) if is_lacking else ""
+            return image.notice("rejected", "bad_sample", f"{error.detail}{order}")
         return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
 
     def _text(self, ref: ImageRef) -> bytes:

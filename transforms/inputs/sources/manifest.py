@@ -239,6 +239,7 @@ class Manifest(TableFormat, Source):
     other_files: ClassVar[str] = "taken_only_by_name"
     split_settings: ClassVar[tuple[str, ...]] = ("columns.split",)
     group_setting: ClassVar[str] = "columns.group"
+    reads_sets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError if the settings contradict each other."""

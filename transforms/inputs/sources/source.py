@@ -70,6 +70,7 @@ class ArraySource(Source, Protocol):
 
     labels: Any
     gives_pixels: ClassVar[bool] = True
+    reads_sets: ClassVar[bool] = True
 
     @property
     def gives_labels(self) -> bool:

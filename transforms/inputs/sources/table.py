@@ -144,6 +144,7 @@ class Table(TableFormat, Source):
     files: ClassVar[tuple[str, ...]] = TABLE_FILES
     split_settings: ClassVar[tuple[str, ...]] = ("split",)
     group_setting: ClassVar[str] = "group"
+    reads_sets: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError if a setting is invalid."""

@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import posixpath
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -15,7 +16,14 @@ import orjson
 from google.protobuf.message import DecodeError
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
-from recordmill.schemas.features import IMAGE_FIELDS, STORED_IMAGE, Example, Feature, Kind
+from recordmill.schemas.features import (
+    IMAGE_FIELDS,
+    STORED_IMAGE,
+    Example,
+    Feature,
+    Kind,
+    list_feature_lists,
+)
 from recordmill.schemas.image_ref import (
     ClassNames,
     Content,
@@ -30,6 +38,7 @@ from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
 from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
 from recordmill.transforms.inputs.class_names import ClassNamesError, LabelFiles
+from recordmill.transforms.inputs.example_labels import read_labels
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import compile_globs, compile_pattern, find_split_word
@@ -38,6 +47,9 @@ from recordmill.transforms.inputs.sources.source import Source
 KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
 """The type of a feature to copy: one value, or a list."""
 
+
+FEATURE_LISTS = "feature_lists of SequenceExamples:"
+"""What the name of a kind that is not stored begins with, before the list's key."""
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
@@ -51,12 +63,22 @@ def parse_entries(record: bytes) -> Mapping[str, Any]:
     Raises:
         Rejected: it is not an Example, or an empty one.
     """
-    entries: Mapping[str, Any] = {}
-    with suppress(DecodeError):
-        entries = Example.FromString(record).features.feature
-    if not entries:
-        raise bad_example("the record is not a tf.train.Example, or it has no features")
+    entries: Mapping[str, Any] = parse_example(record).features.feature
     return entries
+
+
+def parse_example(record: bytes) -> Any:
+    """Parses a serialized Example, or the context of a SequenceExample, which is alike.
+
+    Raises:
+        Rejected: it is not an Example, or an empty one.
+    """
+    example: Any = None
+    with suppress(DecodeError):
+        example = Example.FromString(record)
+    if example is None or not example.features.feature:
+        raise bad_example("the record is not a tf.train.Example, or it has no features")
+    return example
 
 
 def value_of(entries: Mapping[str, Any], feature: Feature) -> Any:
@@ -132,16 +154,27 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
     Raises:
         Rejected: no convention fits.
     """
-    convention = _find_convention(
-        frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
+    return require_convention(
+        entries,
+        _find_convention(
+            frozenset((key, entry.WhichOneof("kind")) for key, entry in entries.items())
+        ),
     )
-    if convention is None:
+
+
+def require_convention(entries: Mapping[str, Any], found: Convention | None) -> Convention:
+    """The convention that was found for an Example.
+
+    Raises:
+        Rejected: none was.
+    """
+    if found is None:
         keys = ", ".join(sorted(entries))
         raise bad_example(
             f"its keys do not fit any known convention of images ({keys:.200}): set "
             "source.convention"
         )
-    return convention
+    return found
 
 
 @lru_cache(maxsize=1024)
@@ -331,6 +364,7 @@ class Tfrecords(Source):
     max_ratio: AtLeastOne = MAX_RATIO
 
     gives_words: ClassVar[bool] = True
+    reads_sets: ClassVar[bool] = True
     split_settings: ClassVar[tuple[str, ...]] = ("split", "split_feature")
     files: ClassVar[tuple[str, ...]] = tuple(
         name + ending
@@ -395,23 +429,31 @@ class Tfrecords(Source):
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
-        """Recognizes files named like TFRecords in an input without images."""
-        patterns = compile_globs(cls.files)
-        names = [
-            name
-            for each in sketch.names.values()
-            for name in each.files
-            if patterns.match_file(name)
-        ]
-        if names and not sketch.has_images:
-            words = {find_split_word(cls().split, name) for name in names}
-            images = {"reencode": "never", "check": "header"}
-            settings = {
-                "source": {"kind": "tfrecords"},
-                **given_splits("from_source", words),
-                "images": images,
-            }
-            yield Recognized(settings, f"TFRecord files such as {min(names)}")
+        """Recognizes files named like TFRecords, or that begin like them.
+
+        There must be no images.
+        """
+        if sketch.has_images:
+            return
+        patterns, include = compile_globs(cls.files), dict[str, Any]()
+        paths = sketch.all_matching(patterns.match_file)
+        if not paths and (forms := sorted(sketch.record_files.values())):
+            include = {"include": forms}
+            paths = sketch.all_matching(compile_globs(tuple(forms)).match_file)
+        if not paths:
+            return
+        settings = {
+            "source": {"kind": "tfrecords"},
+            **include,
+            **given_splits("from_source", {cls().word_in(path) for path in paths}),
+            "images": {"reencode": "never", "check": "header"},
+        }
+        example = min(posixpath.basename(path) for path in paths)
+        yield Recognized(settings, f"TFRecord files such as {example}")
+
+    def word_in(self, path: str) -> str:
+        """The word for a file's split: in its name, or else in its path; empty: none."""
+        return find_split_word(self.split, posixpath.basename(path), path)
 
     def classes(self) -> Mapping[str, int]:
         """The classes in `class_names`."""
@@ -445,6 +487,11 @@ class Tfrecords(Source):
         """For features that no convention has."""
         return {"not_stored": "source.keep copies features of the input"}
 
+    def remedy_for(self, not_stored: Iterable[str]) -> str:
+        """The same, unless nothing but `feature_lists` is not stored, which it cannot copy."""
+        others = [kind for kind in not_stored if not kind.startswith(f"{FEATURE_LISTS} ")]
+        return self.remedies["not_stored"] if others else ""
+
     def annotations(self) -> Mapping[str, str]:
         """Boxes, if there are images."""
         return {"boxes": ""} if self.contents == "images" else {}
@@ -454,18 +501,23 @@ class Tfrecords(Source):
 
         Yields a rejected one for each damaged place.
         """
+        damages: list[str] = []
+        damaged = file
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
-        word = find_split_word(self.split, path.rpartition("/")[2], path)
-        examples = _ExamplesOfFile(self, word, labels)
+        examples = _ExamplesOfFile(self, self.word_in(path), labels)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
                 ref = file.replace(key=f"{file.key}/{index:06}", spelling="")
                 if isinstance(record, Damage):
                     where = f"record {index} at byte {offset}" if offset >= 0 else f"record {index}"
-                    yield ref.notice("rejected", "bad_record", f"{where}: {record.detail}")
+                    if record.kind == "data":  # one record is lost
+                        yield ref.notice("rejected", "bad_record", f"{where}: {record.detail}")
+                        continue
+                    damaged = damaged if damages else ref
+                    damages.append(f"{where}: {record.detail}")
                     continue
-                packing = str(Gzip(has_checksums=True)) if records.compression == "gzip" else ""
+                packing = str(Gzip(has_checksums=True)) if records.compression != "none" else ""
                 ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
                 try:
                     yield examples.make_reference(ref, bytes(record))
@@ -478,12 +530,19 @@ class Tfrecords(Source):
                         "bad_example",
                         f"record {index} at byte {offset}: {error.detail}",
                     )
-        if index < 0:
-            yield file.notice("rejected", "bad_record", "the file holds no records")
+        if index < 0 and records.compression != "none":  # nothing has been cut off
+            yield file.notice("ignored", "no_records")
+        elif index < 0:
+            yield file.notice("rejected", "bad_tfrecord", "the file is empty: 0 bytes")
+        elif damages:
+            yield damaged.notice("rejected", "bad_tfrecord", _show_damages(damages))
         read = {self.key_feature, self.split_feature, *self.keep}
         not_stored = {key: count for key, count in examples.others.items() if key not in read}
         yield from (
             file.notice("not_stored", key, count=count) for key, count in not_stored.items()
+        )
+        yield from (
+            file.notice("noted", note, count=count) for note, count in examples.noted.items()
         )
         numbers = examples.numbers
         known = {name: number for name, number in numbers.items() if number is not None}
@@ -495,8 +554,9 @@ class Tfrecords(Source):
         """The image of one Example, and the features to copy; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
         entries = parse_entries(record)
-        convention = self._declared or find_convention(entries)
-        fields = read_fields(entries, convention)
+        labels = read_labels(entries, self._declared, _find_convention)
+        convention = require_convention(entries, labels.convention)
+        fields = read_fields(labels.entries, convention)
         kept = read_kept(entries, self.kept)
         if self.contents == "rows":
             # The reference has the class. A digest that the input lacks stays missing: only files
@@ -514,6 +574,15 @@ class Tfrecords(Source):
         return Content(data, image, fields=kept)
 
 
+_MOST_DAMAGES = 3
+
+
+def _show_damages(damages: Sequence[str]) -> str:
+    """The damaged places of a file, as a sentence."""
+    more = f", and {len(damages) - _MOST_DAMAGES:,} more" if damages[_MOST_DAMAGES:] else ""
+    return "; ".join(damages[:_MOST_DAMAGES]) + more
+
+
 @dataclass(slots=True)
 class _ExamplesOfFile:
     """Makes references from the Examples of one file, and collects what is announced after them.
@@ -524,6 +593,7 @@ class _ExamplesOfFile:
         labels: the names of its numbered classes.
         numbers: the classes to announce, with their numbers; None for a class without one.
         others: how many Examples have each feature that is not the convention's.
+        noted: how many Examples have each peculiarity, as for `Notice.status`.
     """
 
     source: Tfrecords
@@ -531,6 +601,7 @@ class _ExamplesOfFile:
     labels: LabelFiles
     numbers: dict[str, int | None] = field(default_factory=dict)
     others: Counter[str] = field(default_factory=Counter)
+    noted: Counter[str] = field(default_factory=Counter)
 
     def make_reference(self, ref: ImageRef, record: bytes) -> ImageRef:
         """Makes the reference of an Example from the reference to its bytes.
@@ -539,11 +610,16 @@ class _ExamplesOfFile:
             Rejected: it is not an Example, or not of the convention.
             ClassNamesError: its file of class names cannot be used.
         """
-        source, entries = self.source, parse_entries(record)
-        convention = source._declared or find_convention(entries)
-        fields = read_fields(entries, convention)
-        self.others.update(entries.keys() - convention.features.keys())
+        source, example = self.source, parse_example(record)
+        entries: Mapping[str, Any] = example.features.feature
+        labels = read_labels(entries, source._declared, _find_convention)
+        convention = require_convention(entries, labels.convention)
+        fields = read_fields(labels.entries, convention)
         read_kept(entries, source.kept)
+        self.others.update(entries.keys() - convention.features.keys() - labels.unread)
+        self.others.update(f"{FEATURE_LISTS} {key}" for key in list_feature_lists(example))
+        if not fields.get("label_text"):  # otherwise that is the label
+            self.noted.update(labels.notes)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
         split = ref.split or (
             text_in(entries, source.split_feature) if source.split_feature else self.word

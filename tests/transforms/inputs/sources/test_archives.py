@@ -169,7 +169,8 @@ def test_members_next_to_an_image_are_its_label_and_features(refer):
         "1.npy": b"?",
     }
     settings = {"labels": "beside", "class_names": ("cat", "dog"), "features_from": features}
-    file, (ref,) = refer(files, **settings)
+    file, (ref, unused) = refer(files, **settings)
+    assert unused == file.notice("not_stored", ".npy")
     expected = orjson.dumps({"caption": "a dog", "tags": ["x", "y"]}).decode()
     assert ref == replace(
         file, key=f"in/{PATH}/1.jpg", offset=512, length=5, label="dog", features=expected
@@ -264,8 +265,9 @@ def test_members_of_one_name_are_a_sample():
 
 
 def test_of_several_images_the_first_of_the_list_is_taken(refer):
-    _, (ref,) = refer({"1.png": b"x", "1.jpg": b"x"}, labels="beside", label_part="")
+    file, (ref, other) = refer({"1.png": b"x", "1.jpg": b"x"}, labels="beside", label_part="")
     assert ref.key.endswith("1.jpg")
+    assert other == file.notice("not_stored", ".png")
 
 
 def test_parts_are_texts_or_values_of_the_json():

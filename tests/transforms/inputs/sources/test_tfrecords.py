@@ -1,6 +1,7 @@
 import base64
 import gzip
 import struct
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,137 @@ def test_a_gzip_file_is_recognized_by_its_bytes(refer):
         ("gzip_records", len(record)) for record in records
     ]
     assert [Tfrecords().read(ref, 1000).image for ref in refs] == [b"image"] * 3
+
+
+def test_a_zlib_file_is_recognized_by_its_bytes(refer):
+    records = [encode("keras", label=number) for number in range(3)]
+    for level in range(10):
+        packed = zlib.compress(b"".join(map(frame, records)), level)
+        _file, (*refs, _) = refer(packed)
+        assert [ref.label for ref in refs] == ["0", "1", "2"]
+        assert [Tfrecords().read(ref, 1000).image for ref in refs] == [b"image"] * 3
+        _file, (*_, cut, _) = refer(packed[:-3])
+        assert (cut.reason, cut.detail.rpartition(": ")[2]) == (
+            "bad_tfrecord",
+            "the file was truncated",
+        )
+
+
+def test_all_places_of_a_damaged_file_are_one_rejection(refer):
+    frames = [bytearray(frame(encode("keras", label=number))) for number in range(10)]
+    for number in (1, 3, 5, 7):
+        frames[number][9] ^= 1
+    _, (*refs, damage, announced) = refer(b"".join(frames))
+    assert [ref.label for ref in refs] == ["0", "2", "4", "6", "8", "9"]
+    assert (damage.key, damage.reason) == (f"in/{PATH}/000001", "bad_tfrecord")
+    wrong = "the length does not match its checksum"
+    places = [f"record {n} at byte {n * len(frames[0])}: {wrong}" for n in (1, 3, 5)]
+    assert damage.detail == f"{'; '.join(places)}, and 1 more"
+    assert announced.names == ("0", "2", "4", "6", "8", "9")
+
+
+def sequence(record, **lists):
+    """A SequenceExample with the context of an Example."""
+    packed = Example()
+    for key, steps in lists.items():
+        packed.features.feature[key.replace("__", "/")].bytes_list.value.extend(steps)
+    content = packed.features.SerializeToString()
+    assert len(content) < 128
+    return record + b"\x12" + bytes([len(content)]) + content
+
+
+def test_feature_lists_of_sequence_examples_are_counted_and_no_way_keeps_them(refer):
+    record = encode("default", label=1, label_text=b"dog")
+    one, two = sequence(record, image__caption=[b"a"]), sequence(record, ids=[b"1"], z=[b"2"])
+    file, (*refs, captions, ids, z) = refer([one, two, one])
+    assert [ref.label for ref in refs] == ["dog"] * 3
+    kinds = [f"feature_lists of SequenceExamples: {key}" for key in ("image/caption", "ids", "z")]
+    assert [captions, ids, z] == [
+        file.notice("not_stored", kind, count=count)
+        for kind, count in zip(kinds, (2, 1, 1), strict=True)
+    ]
+    assert Tfrecords().remedy_for(kinds) == ""
+    assert Tfrecords().remedy_for([*kinds, "x"]) == "source.keep copies features of the input"
+
+
+def labeled(kind, *values, key="image/class/label", text=b""):
+    example = Example.FromString(encode("default", filename=b"1.jpg"))
+    getattr(example.features.feature[key], kind).value.extend(values)
+    if text:
+        example.features.feature["image/class/text"].bytes_list.value.append(text)
+    return example.SerializeToString()
+
+
+NOTED = "image/class/label is {}, int64 was expected"
+
+
+@pytest.mark.parametrize(
+    ("record", "label", "note"),
+    [
+        (labeled("bytes_list", b"1"), "1", "bytes"),
+        (labeled("bytes_list", b" 12 "), "12", "bytes"),
+        (labeled("bytes_list", b"-3"), "-3", "bytes"),
+        (labeled("bytes_list", b"2.0"), "2", "bytes"),
+        (labeled("float_list", 1.0), "1", "float"),
+        (labeled("int64_list", 1), "1", ""),
+    ],
+)
+def test_labels_that_are_written_as_text_or_floats_are_read_as_numbers(refer, record, label, note):
+    file, (ref, *notes, announced) = refer([record])
+    assert (ref.label, announced) == (label, ClassNames.of(file, {label: int(label)}))
+    read = f"{NOTED.format(note)}: the labels of {{images}} were read as numbers"
+    assert notes == ([file.notice("noted", read)] if note else [])
+    assert Tfrecords().read(ref, 1000).image == b"image"
+    _, (declared, *_) = refer([record], Tfrecords(convention="default"))
+    assert declared.label == label
+
+
+@pytest.mark.parametrize(
+    ("record", "note"),
+    [
+        (labeled("bytes_list", b"cat"), "bytes"),
+        (labeled("bytes_list", b"1.5"), "bytes"),
+        (labeled("bytes_list", b""), "bytes"),
+        (labeled("float_list", 1.5), "float"),
+        (labeled("float_list", float("nan")), "float"),
+        (labeled("float_list", 1e20), "float"),
+    ],
+)
+def test_labels_of_another_type_that_are_no_numbers_are_said_to_be_lost(refer, record, note):
+    file, (ref, noted) = refer([record])
+    assert (ref.status, ref.label) == ("", "")
+    assert noted == file.notice("noted", f"{NOTED.format(note)}: {{images have}} no label")
+    _, (declared,) = refer([record], Tfrecords(convention="default"))
+    assert (declared.reason, declared.detail) == (
+        "bad_example",
+        f"record 0 at byte 0: feature image/class/label is a {note}_list, not a int64_list",
+    )
+
+
+def test_boxes_with_labels_that_are_no_numbers_are_rejected(refer):
+    boxes = {"xmin": [0.0], "ymin": [0.0], "xmax": [1.0], "ymax": [1.0], "box_labels": [1]}
+    example = Example.FromString(encode("tf_object_detection", **boxes))
+    labels = example.features.feature["image/object/class/label"]
+    labels.bytes_list.value[:] = [b"7"]
+    _, (read, noted, _) = refer([example.SerializeToString()])
+    assert orjson.loads(read.features)["boxes_labels"] == ["7"]
+    assert noted.reason.startswith("image/object/class/label is bytes, int64 was expected: the")
+    labels.bytes_list.value[:] = [b"cat"]
+    _, (ref,) = refer([example.SerializeToString()])
+    assert (ref.reason, ref.detail) == (
+        "bad_example",
+        "record 0 at byte 0: feature image/object/class/label is a bytes_list, not a int64_list",
+    )
+
+
+def test_a_label_that_the_name_replaces_is_no_loss(refer):
+    _, (ref,) = refer([labeled("bytes_list", b"x", text=b"dog")])
+    assert (ref.label, ref.reason) == ("dog", "")
+
+
+def test_a_feature_that_no_convention_takes_for_a_label_is_not_stored_as_ever(refer):
+    file, (_, other) = refer([labeled("bytes_list", b"1", key="some/label")])
+    assert other == file.notice("not_stored", "some/label")
 
 
 def test_classes_keep_their_numbers_where_that_is_asked_for(refer):
@@ -270,15 +402,16 @@ def test_damage_is_one_rejected_reference_and_reading_goes_on(refer):
     content = bytearray(b"".join(frames))
     content[len(frames[0]) + 20] ^= 1
     content[3 * len(frames[0]) + 2] ^= 1
-    _, (one, data, two, length, last, _) = refer(bytes(content))
-    assert [ref.status for ref in (one, data, two, length, last)] == [
+    _, (one, data, two, last, length, _) = refer(bytes(content))
+    assert [ref.status for ref in (one, data, two, last, length)] == [
         "",
         "rejected",
         "",
-        "rejected",
         "",
+        "rejected",
     ]
-    assert (data.reason, length.reason) == ("bad_record", "bad_record")
+    assert (data.reason, length.reason) == ("bad_record", "bad_tfrecord")
+    assert length.key == f"in/{PATH}/000003"
     place = len(frames[0])
     assert data.detail.startswith(f"record 1 at byte {place}: the data do not match their checksum")
     assert length.detail.startswith(
@@ -293,21 +426,28 @@ def test_a_cut_file_keeps_what_is_before_the_cut(refer):
         content = b"".join(frames)[:-5]
         _, (*refs, cut, _) = refer(gzip.compress(content) if packed else content)
         assert [ref.label for ref in refs] == ["0", "1"]
-        assert (cut.status, cut.reason) == ("rejected", "bad_record")
+        assert (cut.status, cut.reason) == ("rejected", "bad_tfrecord")
         assert "the file ends inside the record's" in cut.detail
 
 
 @pytest.mark.parametrize(
-    ("content", "reason"), [(b"", "bad_record"), (b"no records" * 9, "bad_record")]
+    ("content", "status", "reason"),
+    [
+        (b"", "rejected", "bad_tfrecord"),
+        (b"no records" * 9, "rejected", "bad_tfrecord"),
+        (gzip.compress(b""), "ignored", "no_records"),
+        (gzip.compress(b"")[:-1], "rejected", "bad_tfrecord"),
+        (zlib.compress(b""), "ignored", "no_records"),
+    ],
 )
-def test_a_file_without_records_is_never_nothing(refer, content, reason):
-    _file, refs = refer(content)
-    assert {(ref.status, ref.reason) for ref in refs} == {("rejected", reason)}
+def test_a_file_without_records_is_never_nothing(refer, content, status, reason):
+    _file, (ref,) = refer(content)
+    assert (ref.status, ref.reason) == (status, reason)
 
 
 def test_a_gzip_file_of_nothing_but_empty_records_is_one_rejected_reference(refer):
     _, (ref,) = refer(gzip.compress(frame(b"") * 300_000))
-    assert (ref.status, ref.reason) == ("rejected", "bad_record")
+    assert (ref.status, ref.reason) == ("rejected", "bad_tfrecord")
     assert ref.detail == (
         "record 0 at byte 0: the gzip file unpacks to more than 100 times its size"
     )

@@ -1,0 +1,90 @@
+"""WebDataset's samples: members of an archive that differ only in their extension.
+
+The extension follows the first dot of the base name: `000/07.seg.png` is the part `seg.png` of
+`000/07` (webdataset's `base_plus_ext`).
+"""
+
+import posixpath
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+
+from recordmill.transforms.inputs.archive_members import Member
+from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch
+
+
+def split_part(name: str) -> tuple[str, str]:
+    """The name of the sample that a member belongs to, and which part of it the member is."""
+    folder, slash, base = name.rpartition("/")
+    stem, _, extension = base.partition(".")
+    return folder + slash + stem, extension.lower()
+
+
+def group_samples(members: Iterable[Member]) -> Iterator[dict[str, Member]]:
+    """Yields the samples of an archive: consecutive members with one name, by extension."""
+    for _, together in groupby(members, key=lambda member: split_part(member.name)[0]):
+        yield {split_part(member.name)[1]: member for member in together}
+
+
+def is_image_part(part: str) -> bool:
+    """Whether a part has the extension of an image, such as `jpg` and `seg.png`."""
+    return f".{part}".endswith(IMAGE_ENDINGS)
+
+
+@dataclass(frozen=True)
+class SampleSketch:
+    """The samples in a sketch of an archive, as far as it was seen.
+
+    Attributes:
+        parts: the parts of each sample that has an image.
+        folders: the folders of these samples; the empty string is the archive itself.
+    """
+
+    parts: Sequence[frozenset[str]]
+    folders: frozenset[str]
+
+    @classmethod
+    def of(cls, inside: FolderSketch) -> "SampleSketch":
+        """Finds the samples in an archive."""
+        samples: dict[str, set[str]] = defaultdict(set)
+        for folder, names in inside.names.items():
+            for name in names.files:
+                sample, part = split_part(posixpath.join(folder, name))
+                samples[sample].add(part)
+        found = {
+            sample: frozenset(parts)
+            for sample, parts in sorted(samples.items())
+            if any(map(is_image_part, parts))
+        }
+        folders = frozenset(sample.rpartition("/")[0] for sample in found)
+        return cls(tuple(found.values()), folders)
+
+    def has(self, part: str) -> bool:
+        """Whether a sample has this part."""
+        return any(part in parts for parts in self.parts)
+
+    @cached_property
+    def images(self) -> frozenset[frozenset[str]]:
+        """The images of samples with a label, as sets of parts."""
+        return frozenset(
+            frozenset(filter(is_image_part, parts)) for parts in self.parts if "cls" in parts
+        )
+
+    def image_parts(self, usual: Sequence[str]) -> list[str]:
+        """Returns the parts to take as images; empty: the usual ones are enough.
+
+        Raises:
+            SeveralImagesError: a sample has several images, and none of them has a usual name.
+        """
+        unusual = [images for images in self.images if images.isdisjoint(usual)]
+        if several := [images for images in unusual if len(images) > 1]:
+            raise SeveralImagesError(sorted(min(several, key=sorted)))
+        own = sorted(part for images in unusual for part in images)
+        there = {part for images in self.images for part in images}
+        return [*(part for part in usual if part in there), *own] if own else []
+
+
+class SeveralImagesError(Exception):
+    """Samples have several images, whose parts are the exception's argument."""

@@ -1,0 +1,51 @@
+"""Whether files of many images are missing, or have lost an unknown part.
+
+Such a container does not count as an image, because nobody knows how many images it has lost.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from recordmill.schemas.formatting import most_frequent, say_count
+from recordmill.schemas.rejection import OF_CONTAINERS
+from recordmill.schemas.settings.dataset import RejectionLimits
+
+SETTING = "max_rejected.containers"
+_MOST_SHOWN = 2
+
+
+def count_containers(rejected_when_listed: Mapping[str, int]) -> Counter[str]:
+    """Returns the containers among the rejections of a listing, by reason."""
+    return Counter(
+        {
+            reason: count
+            for reason, count in rejected_when_listed.items()
+            if reason in OF_CONTAINERS and count
+        }
+    )
+
+
+def check_containers(
+    lost: Mapping[str, int], limits: RejectionLimits, examples: Mapping[str, str]
+) -> str:
+    """Why too many containers were lost; the empty string if they were not.
+
+    Args:
+        lost: the containers, by reason.
+        limits: how many may be lost.
+        examples: a rejected container for each reason, in words.
+    """
+    count = sum(lost.values())
+    if count <= limits.containers:
+        return ""
+    ordered = most_frequent(lost)
+    shown = [examples[reason] for reason in ordered if reason in examples][:_MOST_SHOWN]
+    is_all = len(shown) == count
+    such_as = f", {'' if is_all else 'such as '}{' and '.join(shown)}" if shown else ""
+    reasons = ", ".join(f"{lost[reason]} {reason}" for reason in ordered)
+    them = "it" if count == 1 else "them"
+    return (
+        f"{say_count(count, 'container', 'is')} missing or damaged ({reasons}){such_as}, and "
+        f"{SETTING} is {limits.containers}: accept the loss with --set {SETTING}={count}, or "
+        f"restore {them}"
+    )

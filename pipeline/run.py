@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     """Builds one conversion: the shuffle moves references to images, never their pixels."""
+    from dataclasses import replace
+
     import apache_beam as beam
     from apache_beam.pvalue import AsSingleton
 
@@ -40,7 +42,8 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)
     # In-process runners have one worker.
     spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
-    listed = inputs | ListReferences(settings.source, settings.listing, spread)  # in batches
+    listing = replace(settings.listing, left_by_user=run.left_by_user)
+    listed = inputs | ListReferences(settings.source, listing, spread)  # in batches
     reuse, _ = (
         find_reusable(run.reuse, describe_before_listing(settings, job.recipe))
         if run.reuse

@@ -28,6 +28,7 @@ Status = Literal[
     "not_stored",
     "respelled",
     "noted",
+    "unclaimed",
 ]
 
 ASSUMED_BYTES = 100_000
@@ -118,7 +119,9 @@ class Notice(ImageRef):
             images of references; `not_stored` counts values of one kind, its reason, that have no
             place in a record; `respelled` counts images that annotations name otherwise;
             `noted` counts images with one peculiarity, its reason, a sentence in which
-            `{images}` and `{images have}` stand for their number.
+            `{images}` and `{images have}` stand for their number;
+            `unclaimed` counts files of one role, its reason, that no source claims and that
+            may carry labels.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
         count: how many things it stands for.

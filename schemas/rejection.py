@@ -100,8 +100,10 @@ REASONS: dict[Stage, dict[str, str]] = {
 
 IGNORED: Mapping[str, str] = {
     "class_names": "it names the classes",
+    "description": "it describes the collection, or belongs to its code",
     "hidden": "its name begins with a dot",
     "ignored": "it matches a pattern of `ignore`",
+    "known_sibling": "downloads of the format contain it, and nothing of it is stored",
     "labels": "it contains the labels of the images",
     "no_records": "the TFRecord file is complete, and has no records",
     "no_rows": "the manifest has no rows",

@@ -19,12 +19,13 @@ from apache_beam import coders
 from apache_beam.pvalue import TaggedOutput
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
 from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
+from recordmill.transforms.inputs.claims import Claims, title_read_by
 from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.patterns import (
@@ -36,6 +37,7 @@ from recordmill.transforms.inputs.patterns import (
 )
 from recordmill.transforms.inputs.shard_sets import DESCRIPTIONS, ShardTally, judge_sets
 from recordmill.transforms.inputs.sources.source import list_file
+from recordmill.transforms.inputs.unclaimed_files import UnclaimedFiles
 from recordmill.transforms.shards.resources import PROGRESS
 
 BATCH_SIZE = 1024
@@ -114,6 +116,7 @@ class Tally:
         fault: why it cannot be read; empty if it can.
         is_folder: whether the input is a folder, not one file.
         shards: what it says about sets of files.
+        unclaimed: files that the source does not claim.
     """
 
     first_folders: set[str] = field(default_factory=set)
@@ -122,6 +125,7 @@ class Tally:
     fault: str = ""
     is_folder: bool = True
     shards: ShardTally = field(default_factory=ShardTally)
+    unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)
 
 
 def list_part(
@@ -130,6 +134,9 @@ def list_part(
     """Yields the references and notices of one part of an input, and adds to its tally."""
     source_input = part.input
     folder, found = _find(part, settings, tally)
+    # A file that the user names needs no other claim.
+    unclaimed = tally.unclaimed if folder == source_input.path else UnclaimedFiles()
+    claims = Claims(source, settings, unclaimed)
     prefix = folder.rstrip("/") + "/"
     tally.is_folder = folder == source_input.path
     for file in found:
@@ -145,14 +152,17 @@ def list_part(
         key = f"{source_input.name}/{path}" if source_input.name else path
         uri = prefix + file.key if file.key else folder
         spelling = "" if path == file.key else file.key
-        if file.status:
+        if isinstance(file, Notice):
             if source.reads_sets and path.rpartition("/")[2] in DESCRIPTIONS:
                 tally.shards.descriptions.add(path)
-            yield file.replace(key=key, uri=uri, spelling=spelling)
+            yield claims.place(file.replace(key=key, uri=uri, spelling=spelling), path)
         else:
             file = ImageRef(key, uri, file.size, file.version, spelling=spelling)
+            if described := claims.describe(path, file):
+                yield described
+                continue
             tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
-            listed = _list_file(file, path, source, settings)
+            listed = _list_file(file, path, claims)
             if source.reads_sets:
                 listed = tally.shards.add(path, listed)
             tally.naming_files += yield from listed
@@ -175,6 +185,10 @@ def conclude(
         yield missing.notice("fatal", "missing_input", f"the input cannot be read ({fault})")
     if source.reads_sets:
         yield from _judge_sets(whole, source_input, settings, tallies)
+    unclaimed = UnclaimedFiles()
+    for tally in tallies:
+        unclaimed.merge(tally.unclaimed)
+    yield from unclaimed.judge(whole, title_read_by(source))
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"
@@ -234,13 +248,12 @@ def _find_likely_splits(
     return likely if are_classes or len(likely) == len(first_folders) else {}
 
 
-def _list_file(
-    file: ImageRef, path: str, source: SourceSettings, settings: ListingSettings
-) -> Generator[Listed, None, bool]:
+def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, None, bool]:
     """Yields the references of one file.
 
     Returns whether the file names images instead of being one.
     """
+    source, settings, whole_path = claims.source, claims.settings, path
     if settings.from_folders:
         folder, _, below = path.partition("/")
         split = settings.from_folders.get(folder) if below else None
@@ -251,20 +264,26 @@ def _list_file(
             return False
         if split is None:
             known = ", ".join(settings.from_folders)
-            yield file.notice(
-                "rejected", "no_split", f"the file is not in one of the split folders {known}"
-            )
+            detail = f"the file is not in one of the split folders {known}"
+            yield claims.place(file.notice("rejected", "no_split", detail), whole_path)
             return False
         path, file = below or path, file.replace(split=split)
-    names_images = found = False
+    names_images = False
+    found, image = 0, None
     for each in list_file(source, path, file):
-        found = True
+        found += 1
         if type(each) is ImageRef:
+            image = each
             names_images = names_images or each.uri != file.uri
             yield _assign_split(each, file.split, settings)
+        elif type(each) is Notice and each.key == file.key:
+            found = -2  # the file is no image
+            yield claims.place(each, whole_path)
         else:
             yield each
-    if not found:
+    if found > 0:
+        claims.take(whole_path, file, image if found == 1 else None)
+    elif not found:
         raise NoReferenceError(
             f"the source yields nothing for {file.uri}: it must yield at least one reference"
         )

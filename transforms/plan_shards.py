@@ -21,7 +21,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from recordmill.schemas.dataset.record_index import RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow
 from recordmill.schemas.digests import order_of, source_digest_of
-from recordmill.schemas.errors import Price
+from recordmill.schemas.errors import FAILED, WRONG_USAGE, Price
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
@@ -33,6 +33,7 @@ from recordmill.schemas.settings.dataset import (
 )
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
+from recordmill.transforms.planning.explain_unclaimed import explain_unclaimed
 from recordmill.transforms.planning.plan import (
     Plan,
     ReusableDataset,
@@ -228,6 +229,11 @@ def plan_dataset(
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
         problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
         summary = replace(summary, problems=[problem], problems_found=1)
+    exit_code = FAILED
+    if run.is_recognized and not summary.problems:
+        problem = explain_unclaimed(summary.unclaimed, settings, run.command) or ""
+        if problem:
+            summary, exit_code = replace(summary, problems=[problem], problems_found=1), WRONG_USAGE
     reuse, notes = find_reusable(run.reuse, describe_before_listing(settings, recipe))
     if not summary.problems:
         try:
@@ -239,7 +245,7 @@ def plan_dataset(
         processes = run.processes if summary.references >= run.fewest_for_processes else 1
         with suppress(OSError):  # of the temporary folder
             price = price_run(sample, summary, settings, processes)
-    return replace(plan, reuse=reuse, run_notes=notes, price=price)
+    return replace(plan, reuse=reuse, run_notes=notes, price=price, exit_code=exit_code)
 
 
 def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId | None:

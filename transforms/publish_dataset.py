@@ -220,7 +220,9 @@ class _Publication:
             marker = self._publish_staged()
             notes = (*marker.notes, *(marker.run.notes or ()))
             return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
-        return self._end("refused" if plan.action == "refuse" else "failed", plan.sentence, FAILED)
+        if plan.action == "refuse":
+            return self._end("refused", plan.sentence, FAILED)
+        return self._end("failed", plan.sentence, plan.exit_code)
 
     def _preview(self) -> Outcome:
         """Predicts the outcome of a run, with its exit code."""
@@ -271,7 +273,7 @@ class _Publication:
         if failure := self._compare_with_contract(marker, before):
             return failure
         totals = ImageTotals.sum_of(report.images for report in reports)
-        remarks = find_remarks(marker, totals, settings)
+        remarks = find_remarks(marker, totals, settings, plan.summary.unclaimed)
         marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
         dataset = staged_dataset.StagedDataset(
             marker, settings, shards, reports, plan.staging, totals, remarks

@@ -91,12 +91,17 @@ class LoadedSettings:
         comment: the first line of the dataset's `config.yaml` if it says what was recognized and
             why: now, or when the given configuration was written; otherwise empty.
         layout: the layout that was recognized now; None if none was, or none was needed.
+        is_recognized: whether the inputs' files decided the settings, or no layout was recognized
+            and the defaults hold.
+        left_by_user: see `RunSettings`.
     """
 
     settings: DatasetSettings
     names_convention: bool
     comment: str
     layout: Layout | None
+    is_recognized: bool = False
+    left_by_user: frozenset[str] = frozenset()
 
 
 def load_settings(
@@ -134,12 +139,24 @@ def load_settings(
     _rename_earlier(plain, overridden, "--set")
     overridden = [earlier_names.SETTINGS.get(keys, keys) for keys in overridden]
     plain = fit_to_type(DatasetSettings, plain, [])  # recognizers compare texts
-    layout = None
-    if _is_to_be_recognized(plain, path) and recognizer:
+    layout, is_recognized = None, _is_to_be_recognized(plain, path) and recognizer is not None
+    left_by_user = _find_left_by_user(plain)
+    if is_recognized and recognizer:
         plain, layout = recognizer(plain)
     settings = _validate(plain, path or "--set", overridden)
     comment = _comment_on(layout, text.partition("\n")[0])
-    return LoadedSettings(settings, plain.get("convention") is not None, comment, layout)
+    names_convention = plain.get("convention") is not None
+    return LoadedSettings(settings, names_convention, comment, layout, is_recognized, left_by_user)
+
+
+def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
+    """The reasons for ignoring files that the written settings give."""
+    source = plain.get("source")
+    reasons = {
+        "not_included": plain.get("include"),
+        "not_annotations": isinstance(source, dict) and source.get("split"),
+    }
+    return frozenset(reason for reason, is_written in reasons.items() if is_written)
 
 
 def _comment_on(layout: Layout | None, first_line: str) -> str:

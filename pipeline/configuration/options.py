@@ -110,6 +110,23 @@ class LaunchOptions:
     beam_arguments: tuple[str, ...] = ()
 
     @property
+    def command(self) -> tuple[str, ...]:
+        """The flags that decide the dataset and its place, for a command to repeat."""
+        named = [("--input", each) for each in self.input]
+        named += [("--output", self.output)] if self.output else []
+        named += [("--config", self.config)] if self.config else []
+        named += [("--set", each) for each in self.set]
+        named += [("--against", self.against)] if self.against else []
+        named += [("--reuse", each) for each in self.reuse]
+        switches = ("plan", "update", "versions", "overwrite")
+        return (
+            *(part for pair in named for part in pair),
+            *(f"--{switch}" for switch in switches if getattr(self, switch)),
+            *([f"--runner={self.runner}"] if self.runner != "DirectRunner" else []),
+            *self.beam_arguments,
+        )
+
+    @property
     def is_here(self) -> bool:
         """Whether the job works on this machine."""
         return self.runner in LOCAL_RUNNERS

@@ -462,6 +462,7 @@ class DatasetSettings:
             from_source=self.splits.from_source,
             group=self.splits.group,
             classes_known=bool(self.labels.classes),
+            left_by_user=frozenset(("not_included",)) if self.include else frozenset(),
         )
 
     def differs(self, key: str) -> bool:

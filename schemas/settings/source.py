@@ -39,6 +39,8 @@ class ListingSettings:
             may be one.
         group: if set, a pattern; keys with the same text in its group `group` stay in one split.
         not_included: the reason for ignoring files that match none of `include`.
+        left_by_user: reasons for ignoring files with which the user has chosen what to read, so
+            that the other files are not missed.
     """
 
     include: tuple[str, ...] = ()
@@ -48,6 +50,7 @@ class ListingSettings:
     group: str | None = None
     classes_known: bool = False
     not_included: str = "not_included"
+    left_by_user: frozenset[str] = frozenset()
 
 
 @runtime_checkable
@@ -129,6 +132,16 @@ class SourceSettings(Protocol):
     def remedy_for(self, not_stored: Iterable[str]) -> str:
         """Returns how to store values of these kinds, as the end of a sentence; empty: no way."""
         return self.remedies.get("not_stored", "")
+
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """Files that downloads of this format contain besides what is read, by pattern.
+
+        Each has what is lost without it, in the plural, as `files of captions`; empty: nothing. In
+        a pattern, `*` stands for any characters but slashes, `**` for any; case does not matter,
+        and neither do the folders above. The first pattern that fits counts.
+        """
+        return {}
 
     def features(self) -> tuple[Feature, ...]:
         """Returns the features that this source adds to a convention's own.

@@ -435,7 +435,7 @@ def test_roboflows_exports_need_no_setting_but_the_configuration(
 def test_lists_that_were_read_are_not_ignored(tmp_path, monkeypatch, capsys):
     write(tmp_path / "in", MADE["Pascal VOC"][0])
     marker, _ = run("--input in --config auto", tmp_path, monkeypatch, capsys)
-    ignored = {"taken_only_by_name": 1}  # cat_train.txt
+    ignored = {"known_sibling": 1}  # cat_train.txt
     assert marker["ledger"] == {
         "listed": 3,
         "written": 2,

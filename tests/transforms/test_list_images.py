@@ -155,7 +155,14 @@ def test_patterns_are_gitignores(tmp_path):
     write(
         tmp_path, "cat/1.jpg", "cat/2.txt", "cat/raw/3.jpg", "dog/4.JPG", "old/5.jpg", "old/6.jpg"
     )
-    assert brief(list_all(tmp_path, include=("*.jpg", "*.JPG"), ignore=("/old/", "raw"))) == [
+    assert brief(
+        list_all(
+            tmp_path,
+            include=("*.jpg", "*.JPG"),
+            ignore=("/old/", "raw"),
+            left_by_user=frozenset(["not_included"]),
+        )
+    ) == [
         ("cat/1.jpg", "cat", ""),
         ("cat/2.txt", "ignored", "not_included"),
         ("cat/raw", "ignored", "ignored"),
@@ -444,7 +451,7 @@ def test_files_that_concern_all_split_folders_belong_to_no_split(tmp_path):
 class Words(Source):
     """The first letter of a file's name is its split."""
 
-    files = ("*.txt",)
+    files = ("*.jpg",)
 
     def list_references(self, path, file):
         yield replace(file, split=path[0] if path[0] != "_" else "")
@@ -453,23 +460,23 @@ class Words(Source):
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, [("_.txt", "", ""), ("a.txt", "", ""), ("b.txt", "", "")]),
+        ({}, [("_.jpg", "", ""), ("a.jpg", "", ""), ("b.jpg", "", "")]),
         (
             {"from_source": {"a": "train", "": "rest"}},
             [
-                ("_.txt", "rest", ""),
-                ("a.txt", "train", ""),
-                ("b.txt", "", "its split is 'b', which is not one of a, "),
+                ("_.jpg", "rest", ""),
+                ("a.jpg", "train", ""),
+                ("b.jpg", "", "its split is 'b', which is not one of a, "),
             ],
         ),
         (
             {"from_source": {"a": "train", "b": "test"}},
-            [("_.txt", "", "it has no split"), ("a.txt", "train", ""), ("b.txt", "test", "")],
+            [("_.jpg", "", "it has no split"), ("a.jpg", "train", ""), ("b.jpg", "test", "")],
         ),
     ],
 )
 def test_words_of_the_source_decide_splits_only_where_they_are_named(tmp_path, settings, expected):
-    write(tmp_path, "a.txt", "b.txt", "_.txt")
+    write(tmp_path, "a.jpg", "b.jpg", "_.jpg")
     refs = sorted(
         list_images(Input(str(tmp_path)), Words(), ListingSettings(**settings)),
         key=lambda ref: ref.key,
@@ -479,10 +486,10 @@ def test_words_of_the_source_decide_splits_only_where_they_are_named(tmp_path, s
 
 
 def test_words_of_the_source_do_not_touch_splits_that_folders_give(tmp_path):
-    write(tmp_path, "t/a.txt", "val/_.txt")
+    write(tmp_path, "t/a.jpg", "val/_.jpg")
     listing = ListingSettings(from_folders={"t": "train", "val": "validation"})
     refs = list_images(Input(str(tmp_path)), Words(), listing)
-    assert {ref.key: ref.split for ref in refs} == {"t/a.txt": "train", "val/_.txt": "validation"}
+    assert {ref.key: ref.split for ref in refs} == {"t/a.jpg": "train", "val/_.jpg": "validation"}
 
 
 def test_files_that_name_images_are_counted_for_each_input(tmp_path):

@@ -16,7 +16,7 @@ from recordmill import storage
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
-from recordmill.schemas.errors import Price
+from recordmill.schemas.errors import FAILED, Price
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
@@ -149,6 +149,7 @@ class Plan:
         action: `convert`; `preview`, writing nothing; `finish` a publication that was cut; `keep`
             the dataset there; `refuse`; or `fail`.
         sentence: why, unless the action is `convert`.
+        exit_code: that of a plan to `fail`.
         selection: how images are assigned to splits.
         starts: the first order hash of each shard, by split.
         label_map: class ids.
@@ -172,6 +173,7 @@ class Plan:
     plan_id: str = ""
     action: Action = "convert"
     sentence: str = ""
+    exit_code: int = FAILED
     selection: SplitCutoffs = field(default_factory=SplitCutoffs)
     starts: dict[str, list[int]] = field(default_factory=dict)
     label_map: LabelMap = field(default_factory=lambda: LabelMap({}))

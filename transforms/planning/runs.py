@@ -45,6 +45,12 @@ class RunSettings:
         versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
         preview: whether only to plan.
+        is_recognized: whether the input's files decided the settings. A file that may carry labels
+            and that no source claims stops such a run.
+        command: the arguments of the command that started the run, for advice; empty if it was
+            Python code.
+        left_by_user: reasons for ignoring files that the user's own settings give, not the
+            recognized ones.
         names_convention: whether the user or the layout names a convention: only then may it be one
             without boxes.
         writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
@@ -65,6 +71,9 @@ class RunSettings:
     versions: bool = False
     overwrite: bool = False
     preview: bool = False
+    is_recognized: bool = False
+    command: tuple[str, ...] = ()
+    left_by_user: frozenset[str] = frozenset()
     names_convention: bool = True
     writer: Literal["recordmill", "beam"] = "recordmill"
     threads: int = 0

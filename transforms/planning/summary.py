@@ -21,6 +21,7 @@ from recordmill.schemas.digests import (
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE
+from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 from recordmill.transforms.planning.splitting import ImageSplitter
 
 MAX_BINS = 1 << 16
@@ -110,6 +111,9 @@ def range_of(starts: list[int], number: int) -> int:
 SAMPLE_SIZE = 32
 """Images in the sample from which sizes are estimated."""
 
+MOST_UNCLAIMED = 100
+"""The most kinds of unclaimed files that are kept."""
+
 MESSAGES_KEPT = 20
 """The most warnings, and the most problems, that are kept."""
 
@@ -152,6 +156,7 @@ class Summary(Totals):
         respelled_examples: the first of them, under the empty string.
         lost_boxes: boxes whose image is missing, by their label.
         noted: images by what is peculiar about them; see `Notice.status`.
+        unclaimed: files that no source claims and that may carry labels, by role and extension.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
         planned_digest: the same for everything that goes to shards: images that are not left out,
             and rejected things.
@@ -179,6 +184,7 @@ class Summary(Totals):
     respelled_examples: dict[str, str] = field(default_factory=dict)
     lost_boxes: Counter[str | int] = field(default_factory=Counter)
     noted: Counter[str] = field(default_factory=Counter)
+    unclaimed: list[Unclaimed] = field(default_factory=list)
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -247,6 +253,8 @@ class Summary(Totals):
                 _keep_first(
                     self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"}
                 )
+            case "unclaimed":
+                _keep_lowest(self.unclaimed, Unclaimed.of_notice(notice), most=MOST_UNCLAIMED)
             case "fatal":
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
@@ -347,6 +355,7 @@ class Summary(Totals):
             _keep_lowest(self.nearest[split_name], *near, most=len(other.nearest) + 1)
         for name, most in (
             ("sample", SAMPLE_SIZE),
+            ("unclaimed", MOST_UNCLAIMED),
             ("warnings", MESSAGES_KEPT),
             ("problems", MESSAGES_KEPT),
         ):

@@ -5,7 +5,7 @@ acted on no image.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from unicodedata import normalize
 
@@ -21,6 +21,8 @@ from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.inputs.unclaimed_files import Unclaimed
+from recordmill.transforms.planning.explain_unclaimed import describe_unclaimed
 from recordmill.transforms.publishing.loss_remarks import find_losses
 
 LARGE_IMBALANCE = 10
@@ -31,10 +33,21 @@ LARGE_GROWTH = 1.5
 files."""
 
 
-def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings) -> list[Remark]:
-    """Makes the remarks, the worst first, which are the same for the same dataset.
+def find_remarks(
+    marker: Marker,
+    images: ImageTotals,
+    settings: DatasetSettings,
+    unclaimed: Sequence[Unclaimed] = (),
+) -> list[Remark]:
+    """Makes the remarks, the worst first, which are the same for the same input.
 
     They do not include the marker's notes.
+
+    Args:
+        marker: the dataset's marker.
+        images: what was done to the images.
+        settings: what the dataset is.
+        unclaimed: files that may carry labels and that were not read.
     """
     return [
         *_find_duplicates(marker),
@@ -44,6 +57,7 @@ def find_remarks(marker: Marker, images: ImageTotals, settings: DatasetSettings)
         *find_losses(images.losses, settings.images.bits),
         *_find_lossy(images, settings),
         *_find_rejected(marker),
+        *(Remark(text, "") for text in describe_unclaimed(unclaimed)),
     ]
 
 

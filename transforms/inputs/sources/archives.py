@@ -400,6 +400,11 @@ class Archives(Source):
         data = read_image(ref, max_bytes, self.max_ratio)
         return Content(data, data)
 
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """What img2dataset and WebDataset write next to archives."""
+        return {"*_stats.json": "statistics", "*.idx": "indexes", "*.index": "indexes"}
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image for each member, or for each sample."""
         listed = ""

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.transforms.inputs.file_roles import is_description_name
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
@@ -114,6 +115,11 @@ class ClassFolders(Source):
         """Whether folders name classes."""
         return self.class_from != "none"
 
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """Kaggle's samples of a submission."""
+        return {"*submission*.csv": "sample submissions"}
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per file."""
         label = folder_label(path, self.class_from)
@@ -150,6 +156,8 @@ def _find_unread_annotations(sketch: FolderSketch) -> str:
             .replace(",", " ")
             .split()
         )
+        if is_description_name(path) and not path.endswith(".txt"):
+            continue
         if not path.endswith(".txt") or stems & stems_of(map(posixpath.basename, words)):
             return (
                 f"{path} is not understood and may hold annotations: {_CONVERT_FIRST}, or "

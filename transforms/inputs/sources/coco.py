@@ -107,6 +107,20 @@ class Coco(AnnotationSource):
             "vanished": f"correct source.images, which is {self.images!r}, a folder below the input"
         }
 
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """The other files of COCO's downloads, and of tools that write its format."""
+        return {
+            "captions_*.json": "files of captions",
+            "person_keypoints_*.json": "files of key points",
+            "image_info_*.json": "files of images without annotations",
+            "stuff_*.json": "files of stuff masks",
+            "panoptic_*.json": "files of panoptic masks",
+            "panoptic_*.png": "masks",
+            "panoptic_*/**.png": "masks",
+            "stuff_*/**.png": "masks",
+        }
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields each of the file's `images`, with its boxes."""
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))

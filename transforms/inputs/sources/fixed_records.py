@@ -167,6 +167,11 @@ class FixedRecords(ArraySource):
             Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others
         )
 
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """CIFAR-100's names of the classes of its other label."""
+        return {"*_label_names.txt": "", "batches.meta.txt": ""}
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference per record, from the file's size alone."""
         name = posixpath.basename(path)

@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
@@ -62,6 +62,11 @@ class Idx(ArraySource):
         yield Recognized(
             {**settings, "images": {"store": "png"}}, f"IDX files of {', '.join(words)}"
         )
+
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """EMNIST's tables of the characters that its classes are."""
+        return {"*-mapping.txt": "tables of characters"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each image of one file, from its header and its labels."""

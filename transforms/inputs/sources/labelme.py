@@ -2,7 +2,7 @@
 
 import math
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -121,6 +121,11 @@ class LabelMe(AnnotationSource):
             yield Recognized(
                 {**settings, **splits}, f"LabelMe's JSON files in {folders[0] or 'the input'}"
             )
+
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """LabelMe's lists of classes and of flags."""
+        return {"labels.txt": "lists of classes", "flags.txt": "lists of flags"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""

@@ -318,6 +318,11 @@ class Manifest(TableFormat, Source):
         )
         return idle | {key: reason for key, can_act, reason in reasons if not can_act}
 
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """Kaggle's tables without labels."""
+        return {"test.csv": "tables of test images", "*submission*.csv": "sample submissions"}
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per row, or per image if each row has one box."""
         match = (

@@ -16,6 +16,12 @@ import orjson
 from google.protobuf.message import DecodeError
 
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
+from recordmill.schemas.dataset.file_names import (
+    COMPANIONS,
+    RESERVED,
+    SIDECARS,
+    TRANSFORM_FN,
+)
 from recordmill.schemas.features import (
     IMAGE_FIELDS,
     STORED_IMAGE,
@@ -495,6 +501,13 @@ class Tfrecords(Source):
     def annotations(self) -> Mapping[str, str]:
         """Boxes, if there are images."""
         return {"boxes": ""} if self.contents == "images" else {}
+
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """What Recordmill, TFDS, TFX and TensorFlow's models write next to TFRecord files."""
+        names = (*RESERVED, *COMPANIONS, "*.labels.txt", "labels*.txt", "*label_map*.pbtxt")
+        folders = (f"{SIDECARS}/**", f"{TRANSFORM_FN}/**")
+        return dict.fromkeys((*names, *folders, "*.idx", "*.index", "*.crc"), "")
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference for each record, to the byte range of its data.

@@ -113,6 +113,18 @@ class Voc(AnnotationSource):
         )
         return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
 
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """The masks and lists of VOC's downloads; lists in use are no siblings."""
+        in_use = {f"{self.sets}/{word}.txt": "" for word in SETS if self.sets}
+        return {
+            **in_use,
+            "SegmentationClass*/**": "masks",
+            "SegmentationObject*/**": "masks",
+            "ImageSets/**.txt": "split lists",
+            "labelmap.txt": "color tables",
+        }
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes; or notices on a split list."""
         if path.endswith(".txt"):

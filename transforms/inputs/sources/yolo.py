@@ -156,6 +156,26 @@ class Yolo(AnnotationSource):
                 )
             yield Recognized(settings, why, needs=needs, needed_keys=(key,))
 
+    @property
+    def siblings(self) -> Mapping[str, str]:
+        """The other files of Ultralytics, Darknet, CVAT, Label Studio and Roboflow.
+
+        Text files in their place are read with their images.
+        """
+        lists = dict.fromkeys(
+            (f"{word}.txt" for word in ("train", "val", "valid", "test", "trainval")), "split lists"
+        )
+        in_place = {"labels/**.txt": ""} if self.text_files == "labels" else {}
+        named = dict.fromkeys((*NAMES_BESIDE, "predefined_classes.txt"), "")
+        return {
+            **in_place,
+            **lists,
+            **named,
+            "*.cache": "caches",
+            "notes.json": "notes",
+            "obj.data": "",
+        }
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image with its boxes, or the named classes."""
         beside = self.text_files == "beside"

@@ -1,0 +1,119 @@
+"""Which listed files a source claims, and what becomes of the others."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.settings.source import ListingSettings, SourceSettings
+from recordmill.transforms.inputs.file_roles import (
+    TITLES,
+    YOLO_TEXT,
+    FileRole,
+    is_description_name,
+    is_image_name,
+    role_of_name,
+)
+from recordmill.transforms.inputs.unclaimed_files import UnclaimedFiles, find_sibling
+
+_UNREAD = frozenset(
+    ("not_included", "taken_only_by_name", "read_only_with_images", "not_annotations")
+)
+"""Why a source ignores a file that it does not know."""
+
+_NO_IMAGE = frozenset(("no_class", "no_split", "name_mismatch"))
+"""Why a source rejects a file by its name or place."""
+
+
+def title_read_by(source: SourceSettings) -> str:
+    """The format of the files of annotations that a source reads; empty for others."""
+    if source.kind == "yolo":
+        # Elsewhere, text files are claimed by their folder.
+        return YOLO_TEXT if getattr(source, "text_files", "") == "beside" else ""
+    return TITLES.get(source.kind, "")
+
+
+@dataclass(slots=True)
+class Claims:
+    """Sorts the files of an input, or of a part of it, by whether their source claims them.
+
+    Attributes:
+        source: what the files mean.
+        settings: which files are read.
+        unclaimed: what is found.
+    """
+
+    source: SourceSettings
+    settings: ListingSettings
+    unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)
+    _siblings: Mapping[str, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Asks the source once."""
+        self._siblings = self.source.siblings
+
+    def describe(self, path: str, file: ImageRef) -> Notice | None:
+        """Returns the notice of a file that no source needs to see; None for others.
+
+        Such files describe the collection, or are known files of the format. A source that names
+        its files is asked first, unless there is no doubt.
+        """
+        if is_image_name(path):
+            return None
+        if not self.settings.include:
+            return self._describe(path, file)
+        is_chosen = "not_included" in self.settings.left_by_user
+        if is_chosen or role_of_name(path) != FileRole("description"):
+            return None
+        return file.notice("ignored", "description")
+
+    def place(self, notice: Notice, path: str) -> Notice:
+        """Notes the fate of a whole file, and returns it with a better reason if there is one.
+
+        Args:
+            notice: the notice that the listing, or the source, gave of the file.
+            path: the file's path below the input.
+        """
+        if notice.status == "ignored" and notice.reason in _UNREAD - self.settings.left_by_user:
+            if described := self._describe(path, notice):
+                return described
+            if not (self._is_read(path) or is_image_name(path)):
+                self.unclaimed.add(path, notice)
+        elif notice.status == "rejected" and not is_image_name(path):
+            if notice.reason in _NO_IMAGE:
+                self.unclaimed.add(path, notice)
+            else:
+                self.unclaimed.add_rejected(path, notice)
+        elif notice.reason == "in_no_set":
+            self.unclaimed.add_unlisted(path, notice)
+        return notice
+
+    def take(self, path: str, file: ImageRef, ref: ImageRef | None) -> None:
+        """Notes a file of which the source made images.
+
+        Args:
+            path: its path below the input.
+            file: a reference to it.
+            ref: the only image that was made of it, if there is only one.
+        """
+        is_image = ref is not None and ref.uri == file.uri and ref.key == file.key
+        if is_image and not is_image_name(path):
+            self.unclaimed.add(path, file)
+        else:
+            self.unclaimed.add_claimed(path)
+
+    def _is_read(self, path: str) -> bool:
+        """Whether a known file of the format is read, or has nothing to lose."""
+        if find_sibling(path, self._siblings) is None:
+            return False
+        self.unclaimed.add_claimed(path)
+        return True
+
+    def _describe(self, path: str, file: ImageRef) -> Notice | None:
+        if what := find_sibling(path, self._siblings):
+            self.unclaimed.siblings[what] += 1
+            return file.notice("ignored", "known_sibling")
+        if what == "" or not is_description_name(path):
+            return None
+        if role_of_name(path) is None:  # its content may show that it is a list
+            self.unclaimed.add(path, file)
+        return file.notice("ignored", "description")

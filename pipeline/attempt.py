@@ -27,7 +27,7 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
-from recordmill.pipeline.configuration.config import Layout, load_settings
+from recordmill.pipeline.configuration.config import Layout, LoadedSettings, load_settings
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.configuration.recognize_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import (
@@ -35,6 +35,7 @@ from recordmill.pipeline.configuration.resolve_settings import (
     make_recipe,
     resolve_settings,
 )
+from recordmill.pipeline.explain_failure import check_address_space, explain_failure
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import check_tensorflow
@@ -68,6 +69,7 @@ from recordmill.storage.dataset_files import (
     read_marker,
     work_folders,
 )
+from recordmill.storage.written_files import take_back
 from recordmill.transforms.planning.runs import RunSettings, find_busy
 from recordmill.transforms.shards.resources import PROGRESS, default_processes, fewest_for_processes
 
@@ -110,6 +112,7 @@ def attempt(
         # Imports Beam; errors in the configuration have been reported before.
         from recordmill.pipeline.runners import run_job
 
+        check_address_space()
         outcome = analyze_output(run_job(job, build, options, terminal), job, terminal)
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
@@ -120,10 +123,10 @@ def attempt(
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if options.traceback:
             traceback.print_exc()
+        output = job.run.output if job else options.output
         what = f"unexpected {type(error).__name__}: {last_line(error)}"
-        outcome = Outcome(
-            "failed", f"{what} (--traceback shows where): run the same command again", FAILED
-        )
+        bug = f"{what} (--traceback shows where): run the same command again"
+        outcome = Outcome("failed", explain_failure(error, output) or bug, FAILED)
     return outcome, job
 
 
@@ -183,11 +186,9 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         reuse=_find_reuse(options, settings, output),
         versions=options.versions,
         overwrite=options.overwrite or options.update,
+        update=options.update,
         preview=options.plan,
-        is_recognized=loaded.is_recognized,
-        command=options.command if options.owns_process else (),
-        left_by_user=loaded.left_by_user,
-        names_convention=loaded.names_convention,
+        **_recognition_of(loaded, options),
         writer=options.writer,
         threads=options.threads,
         processes=_processes(options, settings),
@@ -198,6 +199,16 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if settings.analyze and (options.wait or options.is_here) and not options.plan:
         check_tensorflow()
     return Job(settings, inputs, recipe, run, loaded.layout)
+
+
+def _recognition_of(loaded: LoadedSettings, options: LaunchOptions) -> dict[str, Any]:
+    """Returns what the plan must know about the recognition of the input."""
+    return {
+        "is_recognized": loaded.is_recognized,
+        "command": options.command if options.owns_process else (),
+        "left_by_user": loaded.left_by_user,
+        "names_convention": loaded.names_convention,
+    }
 
 
 def _discard_leftovers(output: str, terminal: Terminal) -> None:
@@ -404,6 +415,8 @@ def _discard(output: str, name: str) -> str:
         # If its marker cannot be used, its files in the output are unknown.
         with suppress(ValueError):
             roll_back(output, plan_id)
+    if count := take_back(staging, output):
+        done += f", and {format_count(count, 'file')} that it had begun to put in place"
     storage.remove_folder(staging)
     return done
 

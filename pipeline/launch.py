@@ -19,6 +19,7 @@ from recordmill.pipeline.configuration.options import (
     parse_options,
     write_json,
 )
+from recordmill.pipeline.explain_failure import explain_failure
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.earlier_names import with_earlier_keys
@@ -62,6 +63,10 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt:  # while modules are imported
         outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
+    except (ImportError, MemoryError, OSError, RuntimeError) as error:  # also then
+        if not (sentence := explain_failure(error, options.output)):
+            raise
+        outcome = Outcome("failed", sentence, FAILED)
     output = job.run.output if job else options.output
     terminal.report_outcome(outcome, output)
     line = _summary_line(outcome, job, output, round(time.monotonic() - started, 3))

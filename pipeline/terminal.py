@@ -26,7 +26,7 @@ SECONDS_BETWEEN_LINES = 10.0
 
 
 class _SafeConsole(Console):
-    """A console in which no text can control the terminal, whoever wrote it."""
+    """A console in which no text from data can control the terminal."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None

@@ -41,3 +41,14 @@ def with_present_settings(recipe: Mapping[str, Any]) -> dict[str, Any]:
         if isinstance(place, dict) and old in place:
             place[new] = place.pop(old)
     return renamed
+
+
+def drop_former_meanings(settings: dict[str, Any]) -> None:
+    """Removes values of an earlier version that mean something else now.
+
+    A configuration with `licence` is of a version in which `boxes.drawn_on: displayed` was the
+    default and meant what `auto` does now.
+    """
+    boxes = settings.get("boxes")
+    if "licence" in settings and isinstance(boxes, dict) and boxes.get("drawn_on") == "displayed":
+        settings["boxes"] = {key: value for key, value in boxes.items() if key != "drawn_on"}

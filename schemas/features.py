@@ -36,6 +36,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
+from recordmill.schemas.example_bytes import insert_images
+
 _Field = descriptor_pb2.FieldDescriptorProto
 _KINDS = {"Bytes": _Field.TYPE_BYTES, "Float": _Field.TYPE_FLOAT, "Int64": _Field.TYPE_INT64}
 
@@ -307,6 +309,15 @@ class ExampleEncoder:
 
     def encode_with_rest(self, record: Mapping[str, Any]) -> tuple[bytes, bytes]:
         """Serializes the record as `encode` does, and again with an empty image."""
+        images = {
+            each.key: record[each.field]
+            for each in self._features
+            if each.field in STORED_IMAGE and isinstance(record.get(each.field), bytes)
+        }
+        if images and max(map(len, images.values())) > MESSAGE_BYTES:
+            empty = {field: b"" for field in STORED_IMAGE if field in record}
+            rest = self.encode({**record, **empty})
+            return insert_images(rest, images), rest
         whole = self.encode(record)
         for feature, place in zip(self._thread.present, self._thread.places, strict=True):
             if feature.field in STORED_IMAGE:

@@ -32,9 +32,10 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage import dataset_files, stored_names
 from recordmill.storage.tfrecord_file import looks_like_shard
+from recordmill.storage.written_files import MOVES, find_moved, take_back
 from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Action, Plan
-from recordmill.transforms.publishing.staged_dataset import publish_staged
+from recordmill.transforms.publishing.staged_dataset import check_replaced, publish_staged
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
 
@@ -48,11 +49,13 @@ class Leftover:
         complete: whether it holds a complete dataset: its publishing was cut, and half of it may be
             in the output.
         shards: finished shards in it from which a run may resume.
+        moved: files in the output that `--writer=beam` had begun to put in place from there.
     """
 
     name: str
     complete: bool = False
     shards: int = 0
+    moved: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,6 +136,8 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
         return Leftover(name)  # its dataset was already in place
     if MARKER in names:
         return Leftover(name, complete=True)
+    if MOVES in names:
+        return Leftover(name, moved=find_moved(staging, output))
     outcome = dataset_files.read_object(storage.join(staging, OUTCOME))
     if outcome.get("exit_code") in (TOO_MANY_REJECTED, NOT_AS_EXPECTED):
         return Leftover(name)
@@ -206,8 +211,14 @@ def decide_action(state: OutputState, plan: PlanEntry, overwrite: bool) -> tuple
     return "keep", f"{output} already holds this dataset: nothing to do"
 
 
-def clear_leftovers(state: OutputState) -> list[str]:
+def clear_leftovers(state: OutputState, is_update: bool = False) -> list[str]:
     """Deletes the leftovers that no run will resume from.
+
+    Args:
+        state: what the output contains.
+        is_update: whether this run updates a dataset: then no later run has the input or the
+            configuration of an earlier one, and finished shards of other plans are deleted, too.
+            Work that a run has claimed meanwhile stays.
 
     Returns:
         A note on each leftover, deleted or not.
@@ -217,7 +228,9 @@ def clear_leftovers(state: OutputState) -> list[str]:
     """
     notes = []
     for each in state.leftovers:
-        if each.complete or each.shards:
+        if runs.find_busy(state.output, [each.name], elsewhere=True):
+            continue
+        if each.complete or (each.shards and not is_update):
             shards = format_count(each.shards, "finished shard")
             what = (
                 f"{state.output}/{each.name} stays, with {shards} of another configuration or input"
@@ -226,9 +239,17 @@ def clear_leftovers(state: OutputState) -> list[str]:
                 f"{what}: the command that started it resumes from there, --discard deletes it"
             )
         else:
-            storage.remove_folder(storage.join(state.output, each.name))
+            staging = storage.join(state.output, each.name)
+            if count := take_back(staging, state.output):
+                notes.append(
+                    f"deleted {format_count(count, 'file')} that a killed run with --writer=beam "
+                    "had begun to put in place"
+                )
+            storage.remove_folder(staging)
+            shards = f", with {format_count(each.shards, 'finished shard')}" if each.shards else ""
             notes.append(
-                f"deleted {each.name}, which another run had left: no run will resume from it"
+                f"deleted {each.name}, which another run had left{shards}: no run will resume from "
+                "it"
             )
     return notes
 
@@ -258,10 +279,12 @@ def _find_strangers(state: OutputState) -> list[str]:
     a dataset there, the names of any shards count, too. Shards and records are not counted yet, so
     each number in a name stands for any number.
     """
+    own = {name for each in state.leftovers for name in each.moved}  # deleted before anything else
+    names = [name for name in state.names if name not in own]
     shards = "|".join(
         re.sub(r"(\\ )*\d+", r" *[\\da-fA-F,_]+", re.escape(name)) for name in state.file_names
     )
-    fitting = {name for name in state.names if re.fullmatch(shards, name) or name in COMPANIONS}
+    fitting = {name for name in names if re.fullmatch(shards, name) or name in COMPANIONS}
     if state.marker is not None:
         return sorted(
             fitting
@@ -270,7 +293,7 @@ def _find_strangers(state: OutputState) -> list[str]:
     ours = RESERVED | fitting
     return [
         name
-        for name in state.names
+        for name in names
         if looks_like_shard(name) or name.endswith("labels.txt") or name in ours
     ]
 
@@ -342,7 +365,7 @@ def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
         folder = storage.join(run.output, name)
         if plan_id != plan.plan_id:
             is_ours = not run.preview and not storage.is_link(folder)
-            plan.run_notes.extend(_tidy(folder) if is_ours else ())
+            plan.run_notes.extend(_tidy(folder, run.update) if is_ours else ())
         elif dataset_files.find_marker(folder) is not None:
             complete.append((number, name))
     number, name = complete[-1]
@@ -352,7 +375,7 @@ def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
     return plan
 
 
-def _tidy(folder: str) -> Iterator[str]:
+def _tidy(folder: str, is_update: bool) -> Iterator[str]:
     """Finishes a version whose publishing was cut, and deletes work that no run will resume.
 
     Yields notes on both.
@@ -360,7 +383,7 @@ def _tidy(folder: str) -> Iterator[str]:
     try:
         if not (state := read_output(folder, "")).busy:
             yield from _finish_cut(state)
-            yield from clear_leftovers(read_output(folder, ""))
+            yield from clear_leftovers(read_output(folder, ""), is_update)
             if not storage.folder_names(folder):
                 storage.remove_folder(folder)
     except (OSError, ValueError) as error:  # other versions work without this one
@@ -393,7 +416,7 @@ def _claim_and_decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, A
     if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
         return _claim_and_decide(plan, run)
     if claimed and action in ("convert", "keep"):
-        plan.run_notes.extend(clear_leftovers(state))
+        plan.run_notes.extend(clear_leftovers(state, run.update))
     if claimed and action != "convert":
         runs.release_claim(plan.output, plan.plan_id, run.run_id)
     return state, action, sentence
@@ -409,13 +432,20 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
 
 
 def _decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
-    """Reads the output and decides what to do there."""
+    """Reads the output and decides what to do there.
+
+    Raises:
+        LoadError: what is there cannot be replaced without touching other files than a dataset's.
+        OSError: it cannot be read.
+    """
     state = read_output(plan.output, plan.plan_id, plan.recipe["file_names"])
     action, sentence = decide_action(state, plan.entry, run.overwrite)
     if action == "keep" and (marker := state.marker):
         outdated = run.overwrite and is_outdated(marker, plan)
         if outdated or (run.reuse and _may_be_stale(marker, plan)):
             action, sentence = decide_to_convert(state)
+    if action == "convert" and state.marker is not None:
+        check_replaced(state.output, state.marker)
     return state, action, sentence
 
 

@@ -26,6 +26,7 @@ from recordmill.schemas.settings.source import Input, ListingSettings, SourceSet
 from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.claims import Claims, title_read_by
+from recordmill.transforms.inputs.file_roles import is_image_name
 from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.patterns import (
@@ -158,7 +159,7 @@ def list_part(
             yield claims.place(file.replace(key=key, uri=uri, spelling=spelling), path)
         else:
             file = ImageRef(key, uri, file.size, file.version, spelling=spelling)
-            if described := claims.describe(path, file):
+            if not is_image_name(path) and (described := claims.describe(path, file)):
                 yield described
                 continue
             tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
@@ -268,7 +269,7 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
             yield claims.place(file.notice("rejected", "no_split", detail), whole_path)
             return False
         path, file = below or path, file.replace(split=split)
-    names_images = False
+    names_images = is_placed = False
     found, image = 0, None
     for each in list_file(source, path, file):
         found += 1
@@ -276,12 +277,16 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
             image = each
             names_images = names_images or each.uri != file.uri
             yield _assign_split(each, file.split, settings)
-        elif type(each) is Notice and each.key == file.key:
-            found = -2  # the file is no image
+        elif (
+            isinstance(each, Notice)
+            and each.status in ("ignored", "rejected")
+            and each.key == file.key
+        ):
+            is_placed = True
             yield claims.place(each, whole_path)
         else:
             yield each
-    if found > 0:
+    if found and not is_placed:
         claims.take(whole_path, file, image if found == 1 else None)
     elif not found:
         raise NoReferenceError(

@@ -3,6 +3,7 @@
 An interrupted publication can be completed.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -30,6 +31,7 @@ from recordmill.schemas.errors import (
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
+from recordmill.storage.written_files import WrittenFile, publish_written
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Plan
@@ -425,21 +427,16 @@ def _move_written(
     )
     staged_dataset.check_names(marker)
     labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
-    storage.write_file(storage.join(plan.staging, LABELS), labels.encode())
-    files = {}
+    content = labels.encode()
+    storage.write_file(storage.join(plan.staging, LABELS), content)
+    files = []
     for each in shards:
         number = f"{each.report.index:05d}-of-{settings.shards.count:05d}"
-        files[f"{each.report.split}-{number}.tfrecord"] = each.entry.name
-    files[LABELS] = LABELS
-    moves = {
-        storage.join(plan.staging, name): storage.join(plan.output, to)
-        for name, to in files.items()
-    }
-    try:
-        storage.move_files(moves.items())
-    except OSError:
-        storage.remove_files(moves.values())
-        raise
+        name, entry = f"{each.report.split}-{number}.tfrecord", each.entry
+        files.append(WrittenFile(name, entry.name, entry.bytes, entry.sha256))
+    digest = hashlib.sha256(content).hexdigest()
+    files.append(WrittenFile(LABELS, LABELS, len(content), digest))
+    publish_written(files, plan.staging, plan.output)
     return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
 
 

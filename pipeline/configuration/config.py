@@ -25,6 +25,7 @@ from recordmill import storage
 from recordmill.pipeline.configuration.resolve_settings import (
     complete_settings,
     find_unstored_boxes,
+    find_unstored_classes,
 )
 from recordmill.pipeline.configuration.setting_types import fit_to_type, read_set_text
 from recordmill.schemas import earlier_names
@@ -134,6 +135,7 @@ def load_settings(
             f"the configuration {path} holds a {type(plain).__name__}, not keys and values"
         )
     plain = plain or {}
+    earlier_names.drop_former_meanings(plain)
     _rename_earlier(plain, [()], path or "--set")
     overridden = [_set(plain, override) for override in overrides]
     _rename_earlier(plain, overridden, "--set")
@@ -303,10 +305,8 @@ def _validate(
     except ValueError as error:
         problems.append(str(error))
     else:
-        unstored = (
-            find_unstored_boxes(ExampleLayout(settings)) if plain.get("convention") is None else ""
-        )
-        problems += [unstored] if unstored else []
+        find = find_unstored_boxes if plain.get("convention") is None else find_unstored_classes
+        problems += filter(None, [find(ExampleLayout(settings))])
     splits: Any = plain.get("splits")
     given = [
         key

@@ -134,6 +134,8 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """
     ignore = partial(why_ignored, _listing(written))
     sketch = look_at_input(place, ignore)
+    if "source" not in written and _may_be_classes_only(sketch, kinds):
+        _refuse_tables(sketch, place, _listing(written).ignore)
     found = recognize(sketch, kinds, place, written)
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
     classes_or_none = not found or found.kind == "class_folders"
@@ -152,6 +154,12 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     if not found and top.files and not top.folders:
         _refuse_files(top, place)
     return found
+
+
+def _may_be_classes_only(sketch: FolderSketch, kinds: Sequence[str]) -> bool:
+    """Whether there are several ways, and none reads a file of labels."""
+    ways = [each.kind for kind in kinds for each in load_source(kind).recognize(sketch)]
+    return len(ways) > 1 and set(ways) == {"class_folders"}
 
 
 def _lies_below(place: str, folder: str, found: Recognized) -> UsageError:

@@ -94,6 +94,28 @@ def check_fields(layout: ExampleLayout) -> None:
         )
 
 
+def find_unstored_classes(layout: ExampleLayout) -> str:
+    """A sentence if images have a class and no boxes, and the convention is for boxes; else empty.
+
+    Their class would be lost.
+    """
+    source, fields = layout.settings.source, layout.fields
+    stores_class = not ({"label", "label_text"} | MANY_LABELS_FIELDS).isdisjoint(fields)
+    if (
+        stores_class
+        or not layout.stores_boxes
+        or isinstance(layout.settings.convention, Convention)
+    ):
+        return ""
+    if not source.gives_labels or "boxes" in source.annotations():
+        return ""
+    what = f"the convention ({layout.convention.title}) stores the classes of boxes only"
+    return (
+        f"{what}, and the images have a class and no boxes: choose another convention, such as "
+        "default or slim"
+    )
+
+
 def find_unstored_boxes(layout: ExampleLayout) -> str:
     """A sentence if the source surely gives boxes and no feature stores them; otherwise empty."""
     source = layout.settings.source
@@ -508,7 +530,8 @@ def _other_rules(settings: DatasetSettings) -> Sequence[_Rule]:
         (source.contents == "rows", ("features",), "the source holds neither images nor files"),
         (
             not settings.holds_images or "boxes" not in annotations,
-            _BOXES,
+            # Configurations of earlier datasets name what was the default.
+            _BOXES[settings.boxes.drawn_on == "displayed" :],
             "the source gives no boxes",
         ),
         (

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from recordmill.imaging.jpeg_header import JpegHeader, Subsampling
+from recordmill.imaging.scan_work import MAX_SECONDS, estimate_seconds
 from recordmill.schemas.rejection import Rejected, describe_error
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS, ImageSettings
 
@@ -164,19 +165,30 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
         raise Rejected("decode", "decode_error", describe_error(error)) from None
 
 
-def check_scans(data: bytes, header: JpegHeader, max_pixels: int) -> None:
-    """Rejects JPEGs whose scans visit far more pixels than any real file's, as `too_much_work`."""
-    in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
-    if in_first_scan == bytes([header.components]) and header.process not in _PROGRESSIVE:
-        return  # the only scan that a decoder reads
+def check_scans(data: bytes, header: JpegHeader, max_pixels: int, decoders: int = 1) -> None:
+    """Rejects JPEGs whose scans take far longer than any real file's, as `too_much_work`.
+
+    Unusual ones are read in full by two `decoders`, one after the other.
+    """
+    if has_one_scan(data, header):
+        return
     scans = data.count(b"\xff\xda", header.scan_start)
-    pixels = scans * header.width * header.height
-    if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * max(max_pixels, DEFAULT_MAX_PIXELS):
-        raise Rejected(
-            "decode",
-            "too_much_work",
-            f"JPEG: {scans} scans of {header.width} x {header.height} pixels",
-        )
+    pixels, most = scans * header.width * header.height, max(max_pixels, DEFAULT_MAX_PIXELS)
+    what = f"JPEG: {scans} scans of {header.width} x {header.height} pixels"
+    if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * most:
+        raise Rejected("decode", "too_much_work", what)
+    # Who allows larger images allows their scans.
+    seconds = MAX_SECONDS * most / DEFAULT_MAX_PIXELS
+    if decoders * estimate_seconds(data, header, scans) > seconds:
+        size = f"{len(data) - header.scan_start:,} bytes"
+        raise Rejected("decode", "too_much_work", f"{what} in {size}")
+
+
+def has_one_scan(data: bytes, header: JpegHeader) -> bool:
+    """Whether a decoder reads only the first scan of a JPEG, as its code is not arithmetic."""
+    in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
+    is_whole = in_first_scan == bytes([header.components])
+    return is_whole and header.process < 0xC9 and header.process not in _PROGRESSIVE
 
 
 def stored_format(settings: ImageSettings) -> str:

@@ -20,6 +20,7 @@ from recordmill.imaging.geometry import (
     target_size,
 )
 from recordmill.imaging.jpeg_header import JpegHeader, Soundness, read_jpeg_header
+from recordmill.imaging.large_images import BYTES_PER_PIXEL, take_turn
 from recordmill.imaging.pixels import PreparedImage, Raster
 from recordmill.imaging.strip_metadata import (
     POSITION,
@@ -156,16 +157,16 @@ class _Preparation:
                 raise Rejected(
                     "decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never"
                 )
-        raster, digest = _decode(
-            data, header, jpeg_reduction(size, target) if self.hooks.change is None else 1
-        )
-        if fits:
-            return self._encode(
-                raster, {"icc_ignored"} if profile == "unusable" else set(), header, digest
-            )
-        image, changes = apply_profile(pixels.to_image(raster), header.icc_profile)
-        image, more_changes = self._transform(image, header.orientation, target)
-        return self._encode(pixels.to_raster(image), changes | more_changes, header, digest)
+        reduction = jpeg_reduction(size, target) if self.hooks.change is None else 1
+        with take_turn(_estimate_jpeg(data, header, reduction, is_changed=not fits)):
+            raster, digest = _decode(data, header, reduction, settings.max_pixels)
+            if fits:
+                return self._encode(
+                    raster, {"icc_ignored"} if profile == "unusable" else set(), header, digest
+                )
+            image, changes = apply_profile(pixels.to_image(raster), header.icc_profile)
+            image, more_changes = self._transform(image, header.orientation, target)
+            return self._encode(pixels.to_raster(image), changes | more_changes, header, digest)
 
     def _check_copy(
         self, copied: PreparedImage, data: bytes, header: JpegHeader, size: Size
@@ -183,8 +184,9 @@ class _Preparation:
             reduction = (
                 hash_reduction(size) if settings.near_duplicates else pixels.SMALLEST_REDUCTION
             )
-        raster, digest = _decode(data, header, reduction)
-        return self._measure(copied, raster, raster, digest)
+        with take_turn(_estimate_jpeg(data, header, reduction)):
+            raster, digest = _decode(data, header, reduction, settings.max_pixels)
+            return self._measure(copied, raster, raster, digest)
 
     def _copy(
         self,
@@ -225,8 +227,21 @@ class _Preparation:
         """The path of all formats but JPEG, and of unusual JPEGs, whose header is given."""
         settings, opened = self.settings, pillow_decode.open_image(data, file_format)
         self.check_size(*opened.size)
-        if settings.reencoding == "never":
-            return self._copy_with_pillow(data, file_format, opened)
+        area = opened.width * opened.height
+        with take_turn(area * BYTES_PER_PIXEL[file_format] + 2 * len(data)):
+            if settings.reencoding == "never":
+                return self._copy_with_pillow(data, file_format, opened)
+            return self._convert_with_pillow(data, file_format, opened, header)
+
+    def _convert_with_pillow(
+        self,
+        data: bytes,
+        file_format: str,
+        opened: ImageFile.ImageFile,
+        header: JpegHeader | None,
+    ) -> PreparedImage:
+        """The stored form of an opened image without `reencode: never`."""
+        settings = self.settings
         channels = pillow_decode.count_encoded_channels(opened)
         loaded = pillow_decode.load_image(opened, file_format, settings.bits)
         source, digest = loaded.source, pixels.digest_pixels(loaded.image, loaded.orientation)
@@ -370,11 +385,14 @@ def _pillow_opens_copy(data: bytes, header: JpegHeader, copied: PreparedImage) -
     return header.soundness is Soundness.PLAIN or pillow_decode.pillow_opens(copied.encoded, header)
 
 
-def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, str | None]:
+def _decode(
+    data: bytes, header: JpegHeader, reduction: int, max_pixels: int
+) -> tuple[Raster, str | None]:
     """The pixels of a JPEG, and their digest if they are decoded in full."""
     try:
         raster = pixels.decode_jpeg(data, header, reduction)
     except pixels.UnusualJpeg:
+        pixels.check_scans(data, header, max_pixels, decoders=2)
         # Like TensorFlow, Pillow tolerates stray bytes between segments and odd subsampling, but
         # truncation too.
         with suppress(pixels.UnusualJpeg, UnstrippableError):
@@ -383,6 +401,22 @@ def _decode(data: bytes, header: JpegHeader, reduction: int) -> tuple[Raster, st
             pillow_decode.load_image(pillow_decode.open_image(data, "JPEG"), "JPEG").image
         )
     return raster, pixels.digest_pixels(raster, header.orientation) if reduction == 1 else None
+
+
+def _estimate_jpeg(
+    data: bytes, header: JpegHeader, reduction: int, is_changed: bool = False
+) -> int:
+    """Returns about how many bytes of memory it takes to decode a JPEG.
+
+    A file of several scans needs two bytes for each coefficient, in full. Pixels take four bytes,
+    and up to three copies of them are made if the image changes; a file that libjpeg-turbo may
+    leave to Pillow counts as one of those.
+    """
+    area = header.width * header.height
+    if header.soundness is not Soundness.PLAIN:
+        return area * BYTES_PER_PIXEL["JPEG"] + 2 * len(data)
+    coefficients = 0 if pixels.has_one_scan(data, header) else 2 * header.components * area
+    return coefficients + area * (16 if is_changed else 5) // reduction**2 + 2 * len(data)
 
 
 def holds_position(data: bytes) -> bool:

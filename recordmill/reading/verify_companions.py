@@ -17,6 +17,7 @@ from recordmill import storage
 from recordmill.reading.dataset import FORGED, Dataset
 from recordmill.reading.repeated_keys import find_repeated_in_lines, find_repeated_key
 from recordmill.reading.verify_shard import Finding, ShardCheck
+from recordmill.schemas.dataset.compare_plans import LISTED_ALL_SETTINGS
 from recordmill.schemas.dataset.file_names import (
     INDEX,
     MARKER,
@@ -29,6 +30,7 @@ from recordmill.schemas.dataset.json_values import json_keys
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import Row
 from recordmill.schemas.dataset.totals import add_hex, digest_rejected, sum_rejected
+from recordmill.schemas.earlier_names import with_license
 from recordmill.schemas.formatting import escape_controls, show_text
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report, read_rows
@@ -44,7 +46,7 @@ def find_other_contents(
     Files that cannot be read are reported elsewhere.
     """
     yield from _find_names(marker)
-    yield from _find_keys(dataset)
+    yield from _find_keys(dataset, marker)
     for compare in (_compare_rejected, _compare_positions, _compare_card, _compare_remarks):
         with suppress(OSError, RecursionError, *FORGED):
             yield from compare(dataset, marker, checks)
@@ -59,16 +61,21 @@ def _find_names(marker: Marker) -> Iterator[str]:
             yield f"it contradicts itself: {key} is {name}, not {expected}"
 
 
-def _find_keys(dataset: Dataset) -> Iterator[str]:
+def _find_keys(dataset: Dataset, marker: Marker) -> Iterator[str]:
     """Keys of the marker that are lacking, unknown or given twice."""
+    earlier = set[str]()
+    if marker.plan.version <= LISTED_ALL_SETTINGS:
+        earlier.add("plan.settings is missing")
     content = storage.read_whole(storage.join(dataset.folder, MARKER), MOST_OBJECT_BYTES)
     with suppress(ValueError, RecursionError):
-        value: Any = orjson.loads(content)
+        value: Any = with_license(orjson.loads(content))
         if (key := find_repeated_key(content)) is not None:
             yield f"it contradicts itself: the key {key} is given twice"
         is_ours = value.get("run", {}).get("recordmill") == VERSION
         yield from (
-            f"it contradicts itself: {each}" for each in _compare_keys(Marker, value, "", is_ours)
+            f"it contradicts itself: {each}"
+            for each in _compare_keys(Marker, value, "", is_ours)
+            if each not in earlier
         )
 
 
@@ -81,7 +88,8 @@ def _compare_keys(kind: Any, value: Any, path: str, is_ours: bool) -> Iterator[s
         # What is not required has a value in any marker: only in `run`, older versions had less.
         if not parts[key].is_omitted and (is_ours or not path.startswith("run")):
             yield f"{path}{key} is missing"
-    for key in sorted(value.keys() - parts.keys()) if is_ours else ():
+    is_known = is_ours and not path.startswith("about")  # its license had another spelling
+    for key in sorted(value.keys() - parts.keys()) if is_known else ():
         yield f"{path}{key} is not a key of this version"
     for key in sorted(parts.keys() & value.keys()):
         for inner, each, below in _objects_in(parts[key].kind, value[key], f"{path}{key}"):

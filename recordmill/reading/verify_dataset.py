@@ -56,7 +56,7 @@ from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.schemas.str_path import StrPath
 from recordmill.schemas.yaml_core import load_yaml
-from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, read_rows
+from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, most_bytes_of, read_rows
 from recordmill.storage.stores.store import in_parallel
 
 _MOST_REPORTED = 100
@@ -271,13 +271,16 @@ def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | N
     digest = marker.run.digests.get(name)
     try:
         forms = _label_maps(name, dataset.labels)
-        most = MOST_OBJECT_BYTES
-        if forms and storage.read_whole(path, most).decode("utf-8", "replace") not in forms:
+        content = storage.read_whole(path, MOST_OBJECT_BYTES) if forms else b""
+        if forms and content.decode("utf-8", "replace") not in forms:
             return Finding(
                 "names",
                 "it does not list the classes and ids of recordmill.json line by line",
                 name,
             )
+        size, most = storage.size_of(path), most_bytes_of(marker)
+        if size is not None and size > most:
+            return Finding("size", f"the file has {size:,} bytes, more than it can have", name)
         if storage.digest_of(path) == digest or digest is None:
             return None
     except FileNotFoundError:

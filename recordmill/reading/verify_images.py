@@ -88,11 +88,11 @@ Place = tuple[int, int]
 
 
 class ImageFeatures:
-    """Finds values that are no images in features of images, in a file without metadata.
+    """Finds values that are not images in features of images, in a file without metadata.
 
     A feature is one of images if its name is `image/encoded`, or if a tenth of the file's records
     have an image there. Raw pixels have other names, and they begin like an image by chance only.
-    Under the other usual names, nothing at all and a page of text are no images.
+    Under the other usual names, an empty value or a page of text is not an image.
     """
 
     def __init__(self, expected: Expectations) -> None:
@@ -117,7 +117,7 @@ class ImageFeatures:
                 self._held[key].append((place, problem, is_sure))
 
     def find_problems(self) -> list[tuple[Place, str]]:
-        """The places of values that are no images, and what they are, in the file's order."""
+        """The places of values that are not images, and what they are, in the file's order."""
         found = []
         for key, held in self._held.items():
             holds_images = 10 * self._images[key] >= self._records

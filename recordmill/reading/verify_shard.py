@@ -119,6 +119,10 @@ class ShardCheck:
             self.hidden += 1
 
 
+_MOST_MORE_BYTES = 2**32
+"""A file that is larger than its dataset says by more than this is not read."""
+
+
 class _Reader:
     """Checks one file, and reads its sidecar when it is first needed.
 
@@ -250,7 +254,7 @@ class _Reader:
                 self._check.add(kind, problem, *self._place(offset, number))
 
     def _parse(self, data: memoryview, number: int, offset: int) -> ParsedExample | None:
-        """Parses a record; if it is no Example, adds a finding and returns None."""
+        """Parses a record; if it is not an Example, adds a finding and returns None."""
         try:
             example = ParsedExample(data)
         except DamagedExampleError as error:
@@ -355,7 +359,7 @@ class _Reader:
         is_named_gzip = name.endswith((".gz", ".gzip"))
         if compression == "zlib" and not name.endswith((".zlib", ".zz")):
             named = "its name says gzip" if is_named_gzip else "its name does not say so"
-            detail = f"the file is compressed with ZLIB and {named}: readers must be told"
+            detail = f"the file is compressed with ZLIB and {named}: readers cannot know that"
             check.add("name", detail)
         elif compression != "zlib" and check.bytes and (compression == "gzip") != is_named_gzip:
             is_packed, named = (
@@ -443,6 +447,9 @@ def verify_shard(
     try:
         with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
             check.bytes = stored.size
+            if shard.bytes is not None and stored.size > shard.bytes + _MOST_MORE_BYTES:
+                check.add("size", f"expected {shard.bytes:,} bytes, found {stored.size:,}")
+                return check
             reader = _Reader(stored, check, expected)
             if level == "files" and not no_metadata and reader.is_as_written():
                 check.records = len(reader.rows)

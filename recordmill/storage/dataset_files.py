@@ -48,6 +48,8 @@ REPORT_HEAD = (
 MOST_OBJECT_BYTES = 2**29
 """The size of the largest marker, note or other JSON object that is read."""
 
+_MOST_BYTES_OF_ONE = 2**16
+
 MOST_SIDECAR_BYTES = 2**32
 """The size of the largest sidecar that is read at once."""
 
@@ -110,12 +112,21 @@ def holds_report(output: str) -> bool:
     return start.lstrip().startswith(REPORT_HEAD)
 
 
+def most_bytes_of(marker: Marker) -> int:
+    """More bytes than any file of a dataset besides its shards has.
+
+    No reader waits for the digest of a file that claims to be as large as a disk.
+    """
+    return MOST_OBJECT_BYTES + _MOST_BYTES_OF_ONE * max(marker.ledger.listed, 0)
+
+
 def find_fault(output: str, marker: Marker) -> str:
     """Returns what is wrong with the files that a marker lists, or an empty string.
 
     The answer is a few words. Shards are checked by size, and other files by SHA-256 unless users
     may edit them.
     """
+    most = most_bytes_of(marker)
     expected: dict[str, int | str | None] = {shard.name: shard.bytes for shard in marker.shards}
     expected |= {shard.sidecar: shard.sidecar_sha256 or None for shard in marker.shards}
     digests = marker.run.digests
@@ -126,6 +137,8 @@ def find_fault(output: str, marker: Marker) -> str:
         size = storage.size_of(path)
         if size is None:
             return f"lacks {name}"
+        if not isinstance(wanted, int) and size > most:
+            return f"holds {name} with {size:,} bytes, more than it can have"
         if isinstance(wanted, int) and size != wanted:
             return f"holds {name} with {size:,} bytes instead of {wanted:,}"
         is_other = isinstance(wanted, str) and storage.digest_of(path) != wanted
@@ -333,7 +346,8 @@ def read_analysis(output: str) -> dict[str, Any] | None:
         return None
     if not isinstance(note, dict) or not note.keys() >= {"split", "size", "contents"}:
         return None
-    return note if isinstance(note["split"], str) else None
+    is_ours = isinstance(note["split"], str) and isinstance(note["size"], list)
+    return note if is_ours else None
 
 
 def analysis_fits(note: Mapping[str, Any] | None, marker: Marker) -> bool:

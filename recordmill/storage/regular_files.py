@@ -1,6 +1,6 @@
 """Opens local files to read, and nothing else: a pipe would block, and a device may never end.
 
-A folder from somebody else may hold both, or links to them, under the names of a dataset's files.
+A folder from another person may hold both, or links to them, under the names of a dataset's files.
 """
 
 import errno

@@ -1,8 +1,8 @@
 """Turns the names that a dataset's files hold into paths, and refuses those that lead elsewhere.
 
-A folder may come from somebody else: its markers, the unfinished work in it and its links decide
-which files a run deletes and replaces. Whoever reads may follow links, as git-annex, DVC and the
-Hub's cache need; whoever writes or deletes must not leave the folder.
+A folder may come from another person: its markers, the unfinished work in it and its links decide
+which files a run deletes and replaces. Readers may follow links, as git-annex, DVC and the Hub's
+cache need; what writes or deletes must not leave the folder.
 """
 
 import re
@@ -96,7 +96,7 @@ _FILES = frozenset({*RESERVED, *COMPANIONS}) - {MARKER, SIDECARS}
 def find_foreign_name(marker: Marker) -> str | None:
     """Names the first entry of a marker whose name no file of a dataset has, even if it is safe.
 
-    Other versions may write others: a reader need not mind, but nobody may delete or move them.
+    Other versions may write others: a reader need not mind, but no run may delete or move them.
     """
     for split, listed in marker.splits.items():
         for number, shard in enumerate(listed.shards):
@@ -108,7 +108,7 @@ def find_foreign_name(marker: Marker) -> str | None:
     indexes = {index_name(shard.name) for shard in marker.shards}
     for number, name in enumerate(marker.files):
         if name not in _FILES and name not in indexes and not _FILE.fullmatch(name):
-            return f"files[{number}] is {name[:100]!r}, which is no file of a dataset"
+            return f"files[{number}] is {name[:100]!r}, which is not a file of a dataset"
     return None
 
 
@@ -139,7 +139,7 @@ def find_stray_move(marker: Marker, switch: Switch) -> str | None:
             if problem := find_problem(name):
                 return f"switch.moves[{number}][{place}] is {name[:100]!r}, which {problem}"
         if not _STAGED.fullmatch(source):
-            return f"switch.moves[{number}][0] is {source[:100]!r}, which is no file of a shard"
+            return f"switch.moves[{number}][0] is {source[:100]!r}, which is not a file of a shard"
     shards = {name for shard in marker.shards for name in (shard.name, shard.sidecar)}
     targets = [target for _, target in switch.moves]
     if others := sorted({*targets} - {*shards, *marker.files}):
@@ -160,16 +160,16 @@ def _find_stray_removal(names: tuple[str, ...]) -> str | None:
         is_shard = is_shard and not find_problem_of_shard(name)
         problem = find_problem(name)
         if problem or not (is_listed or is_sidecar or is_shard):
-            why = problem or "is no file of a dataset"
+            why = problem or "is not a file of a dataset"
             return f"switch.removes[{number}] is {name[:100]!r}, which {why}"
     return None
 
 
 def find_kept_name(folder: str, names: Iterable[str]) -> str | None:
-    """Returns the first of the names of shards whose file in a folder is no shard.
+    """Returns the first of the names of shards whose file in a folder is not a shard.
 
     A shard of an unusual name has a sidecar, or begins as TFRecord files do. Other files are
-    somebody's own, whatever a marker says.
+    the user's, whatever a marker says.
 
     Raises:
         OSError: a file cannot be read.

@@ -101,7 +101,7 @@ class RowTotals(Totals):
             empty if there are none.
         instances: boxes, or else labels of records with several, by class name; empty if there are
             none.
-        boxes_of_records: `boxes` of records only.
+        boxes_of_records: `boxes` of records, and those without an image.
         boxes_of_bare: the same, only of records without any box left.
         fingerprints: the sum of the records' digests by class name, in hex, see `record_digest_of`.
         bare: records that may have boxes and have none.
@@ -153,6 +153,8 @@ class RowTotals(Totals):
             else:
                 self.rejected[row.rejected] += 1
             self.rejected_when_listed += row.stage == "list"
+            if boxes and "without_image" in boxes:
+                self.boxes_of_records["without_image"] += boxes["without_image"]
             return
         self.records += 1
         self.input_bytes += row.bytes

@@ -85,7 +85,7 @@ def test_a_folder_of_archives_is_read_whole_and_the_rest_of_it_ignored(pets, tmp
     (folder / "README.txt").write_text("read me", encoding="utf-8")
     marker, _ = convert("archives.yaml", folder, "--set", "source.class_from=last_folder")
     assert marker["ledger"]["written"] == 4 * len(pets)
-    assert marker["ledger"]["ignored"] == {"not_included": 1}
+    assert marker["ledger"]["ignored"] == {"description": 1}
 
 
 # Of decoders, about what is wrong with some of the files.

@@ -58,7 +58,7 @@ def test_seed_1_cifar_10_becomes_raw_pixels_with_the_splits_of_its_files(cifar10
     }
     assert {len(each["image"][0]) for found in examples.values() for each in found} == {3072}
     assert marker["labels"] == {name: number for number, name in enumerate(NAMES)}
-    assert marker["ledger"]["ignored"] == {"class_names": 1, "not_included": 1}
+    assert marker["ledger"]["ignored"] == {"class_names": 1, "description": 1}
     assert marker["plan"]["settings"]["images"]["store"] == "raw"
 
 
@@ -136,7 +136,7 @@ def test_seed_1_a_file_of_another_length_is_rejected_with_its_name_and_the_remai
     folder, _ = cifar10
     with open(folder / "data_batch_2.bin", "ab") as file:
         file.write(b"12345")
-    marker, examples = convert("cifar10.yaml", folder)
+    marker, examples = convert("cifar10.yaml", folder, "--set=max_rejected.containers=1")
     assert marker["ledger"]["rejected"] == {"wrong_length": 1}
     (row,) = map(
         json.loads,

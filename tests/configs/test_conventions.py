@@ -63,7 +63,7 @@ def inception(*picture):
 
 
 def tf_object_detection(label, name, content, split):
-    """Without `image/object/`: class folders have no boxes. tests/configs/test_detection.py has
+    """Without `image/object/`: the images have no boxes. tests/configs/test_detection.py has
     some."""
     return {
         "image/height": ("int64_list", [10]),
@@ -173,7 +173,8 @@ FILES = {
 USUAL_FILES = "{}-00000-of-00002.tfrecord {}-00001-of-00002.tfrecord"
 
 LABELS = {"inception": "daisy\nrose red\n", "tpu_imagenet": "daisy\nrose red\n"}
-LABELS["tf_object_detection"] = "1:daisy\n2:rose red\n"
+LABELS["tf_object_detection"] = ""
+UNLABELED = "--set=source.class_from=none"
 USUAL_LABELS = "0:daisy\n1:rose red\n"
 
 
@@ -220,9 +221,9 @@ def test_every_convention_is_among_these():
 
 @pytest.mark.parametrize("convention", EXAMPLES)
 def test_a_dataset_has_the_peers_files_labels_keys_types_and_values(convention, dataset, picture):
-    output, marker = dataset(
-        convention, *([FEATURE] if "feature" in convention or convention == "plain" else [])
-    )
+    more = [FEATURE] if "feature" in convention or convention == "plain" else []
+    more += [UNLABELED] if convention == "tf_object_detection" else []
+    output, marker = dataset(convention, *more)
     listed = {
         split: [shard["name"] for shard in said["shards"]]
         for split, said in marker["splits"].items()
@@ -262,11 +263,15 @@ def split_of(output, key):
     return split
 
 
-def test_the_object_detection_apis_label_map(dataset):
-    output, _ = dataset("tf_object_detection")
-    assert (output / "label_map.pbtxt").read_text() == (
-        'item {\n  id: 1\n  name: "daisy"\n}\nitem {\n  id: 2\n  name: "rose red"\n}\n'
-    )
+def test_the_object_detection_api_has_no_place_for_the_class_of_an_image(dataset, tmp_path, capsys):
+    dataset("tf_object_detection", UNLABELED)
+    flags = [f"--input={tmp_path / 'photos'}", f"--output={tmp_path / 'lost'}"]
+    assert launch([*flags, "--set=convention=tf_object_detection"], build) == 2
+    assert (
+        "the convention (TensorFlow's Object Detection API) stores the classes of boxes only, and "
+        "the images have a class and no boxes: choose another convention, such as default or slim"
+    ) in capsys.readouterr().err
+    assert launch([*flags, "--set=convention=slim"], build) == 0
 
 
 def test_tensorflow_datasets_label_file(dataset):

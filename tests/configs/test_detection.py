@@ -199,7 +199,7 @@ def test_images_without_annotation_are_counted_separately(tmp_path, picture, con
     write(folder, "README.md", "Photographs\n")
     monkeypatch.chdir(tmp_path)  # annotations and a listing may spell one path in two ways
     marker, _ = convert("voc.yaml", "./collection")
-    ignored = {"taken_only_by_name": 1, "without_annotation": 2}
+    ignored = {"description": 1, "without_annotation": 2}
     assert marker["ledger"] == {
         "listed": 7,
         "written": 4,

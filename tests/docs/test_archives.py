@@ -18,6 +18,14 @@ def archives(tmp_path):
     with zipfile.ZipFile(tmp_path / "photos.zip", "w") as photos:
         for number in range(12):
             photos.writestr(f"{['rose', 'tulip'][number % 2]}/{number}.jpg", picture(number))
+    with zipfile.ZipFile(tmp_path / "russian.zip", "w") as photos:
+        for number in range(12):
+            info = zipfile.ZipInfo(f"{['@@@@', '####'][number % 2]}/{number}.jpg")
+            info.create_system = 0
+            photos.writestr(info, picture(number))
+    content = (tmp_path / "russian.zip").read_bytes()
+    content = content.replace(b"@@@@", "роза".encode("cp866"))
+    (tmp_path / "russian.zip").write_bytes(content.replace(b"####", "мята".encode("cp866")))
     (tmp_path / "shards").mkdir()
     for split in ("train", "val"):
         with tarfile.open(tmp_path / "shards" / f"{split}-000.tar", "w") as shard:
@@ -47,6 +55,7 @@ def test_the_page_does_what_it_says(archives, run_page):
 
     assert marker("photos-dataset")["ledger"]["written"] == 12
     assert marker("photos-dataset")["labels"] == {"rose": 0, "tulip": 1}
+    assert marker("russian-dataset")["labels"] == {"мята": 0, "роза": 1}
     assert marker("shards-dataset")["labels"] == {"0": 0, "1": 1, "2": 2}
     assert {
         split: said["records"] for split, said in marker("shards-dataset")["splits"].items()

@@ -227,7 +227,7 @@ def test_files_that_describe_a_collection_change_nothing(name, tmp_path):
 
 
 @pytest.mark.parametrize("path", [path for path in ORDINARY if "/" not in path])
-def test_a_file_that_describes_class_folders_is_no_rejection(path, tmp_path):
+def test_a_file_that_describes_class_folders_is_not_rejected(path, tmp_path):
     write(tmp_path / "in", {**MADE["class folders"][0], path: ORDINARY[path]})
     write(tmp_path / "in", {f"cat/{path}": ORDINARY[path]})
     planned = plan(tmp_path / "in")
@@ -322,7 +322,7 @@ STOPPED = {
         ["imagelabels.mat (arrays)"],
         None,
     ),
-    "CVAT's XML beside a CSV": (
+    "CVAT's XML next to a CSV": (
         {
             **images("images/cat.0.jpg", "images/cat.1.jpg"),
             "list.csv": ",image\n0,images/cat.0.jpg\n1,images/cat.1.jpg\n",
@@ -331,7 +331,7 @@ STOPPED = {
         ["annotations.xml (CVAT's XML)"],
         {},
     ),
-    "JSON beside the images of a class": (
+    "JSON next to the images of a class": (
         {
             **images(*(f"cat/{number}.jpg" for number in range(9)), "dog/9.jpg"),
             **{f"cat/{number}.json": '{"breed": "persian"}' for number in range(9)},
@@ -339,7 +339,7 @@ STOPPED = {
         ["9 annotations such as cat/0.json (JSON)"],
         {"cat": 0, "dog": 1},
     ),
-    "a table beside classes": (
+    "a table next to classes": (
         {**MADE["class folders"][0], "labels.csv": "breed,age\npersian,3\n"},
         ["labels.csv (tables)"],
         {"cat": 0, "dog": 1},
@@ -429,3 +429,16 @@ def test_more_files_than_are_read_are_left_out_by_their_extension(tmp_path):
     assert planned.message.endswith("""add --set 'ignore=["*.xml"]'""")
     after = plan(tmp_path / "in", 'ignore=["*.xml"]')
     assert content_of(after) == (3, 0, ["cat", "dog"], {})
+
+
+def test_a_table_next_to_split_folders_is_named_before_any_choice(tmp_path):
+    table = "ImageID,Source,LabelName,Confidence,XMin,XMax,YMin,YMax\n1,xclick,/m/0,1,0.1,0.9,0,1\n"
+    files = {**images("train/1.jpg", "test/2.jpg"), "train-annotations-bbox.csv": table}
+    write(tmp_path / "in", files)
+    planned = plan(tmp_path / "in")
+    assert planned.exit_code == 2
+    assert "in/train-annotations-bbox.csv is not understood" in planned.message
+    assert "in 2 ways" not in planned.message
+    (flags,) = re.findall("leave it out with (--set .+)$", planned.message)
+    after = plan(tmp_path / "in", *shlex.split(flags)[1::2])
+    assert (after.exit_code, "in 2 ways" in after.message) == (2, True)

@@ -1,6 +1,8 @@
 """`--writer=beam`: stock `WriteToTFRecord` in the same command, with the same ledger."""
 
+import hashlib
 import json
+import os
 import signal
 from collections import Counter
 
@@ -10,6 +12,7 @@ from stored_records import read_records
 
 from recordmill.pipeline.convert import convert as convert_in_python
 from recordmill.schemas.errors import ConversionError
+from recordmill.transforms import publish_dataset
 from tests.pipeline.conftest import encode_picture
 
 BEAM = "--writer=beam"
@@ -251,9 +254,113 @@ def test_what_a_killed_run_has_left_is_deleted(photos, convert, tmp_path):
     assert sum(records_in(done.output).values()) == 10
 
 
+def kill_at(convert, photos, number):
+    """Kills a run at a rename, removal or forced write of its last step, by their number; returns
+    the number of those that it has done, and of files in the output."""
+    from recordmill import storage
+    from recordmill.storage import written_files
+
+    process = os.fork()
+    if process:
+        status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+        moved = [name for name in left_in(photos.parent / "dataset") if ".staging" not in name]
+        return status, len(moved)
+    calls = [0]
+
+    def counting(function):
+        def call(*given):
+            calls[0] += 1
+            if calls[0] == number:
+                os._exit(100 + number)
+            return function(*given)
+
+        return call
+
+    publish = written_files.publish_written
+
+    def cut(*given):
+        with pytest.MonkeyPatch.context() as patch:
+            for name in ("move_file", "write_file", "remove_files", "force_to_disk"):
+                patch.setattr(storage, name, counting(getattr(storage, name)))
+            return publish(*given)
+
+    try:
+        publish_dataset.publish_written = cut
+        convert(photos, BEAM, settings=COUNT)
+    finally:
+        os._exit(1)
+
+
+@pytest.mark.parametrize("writer", [(BEAM,), ()], ids=["beam", "recordmill"])
+@pytest.mark.parametrize("number", range(1, 11))
+def test_a_run_that_is_killed_between_renames_is_not_in_the_way(photos, convert, number, writer):
+    status, moved = kill_at(convert, photos, number)
+    # Writing, forcing and renaming the list, forcing the folder, four files, forcing, the list.
+    assert (status, moved) == (100 + number, min(max(number - 5, 0), 4))
+    output = photos.parent / "dataset"
+    done = convert(photos, *writer, settings=COUNT)
+    assert (done.code, done.errors) == (0, [])
+    assert list(output.glob(".staging-*")) == []
+    if writer:
+        assert left_in(output) == ["labels.txt", *records_in(output)]
+        assert sum(records_in(output).values()) == 10
+    else:
+        assert done.line["status"] == "published"
+    note = f"deleted {moved} file{'s' if moved > 1 else ''} that a killed run with --writer=beam"
+    assert any(each.startswith(note) for each in done.line["notes"]) == bool(moved)
+
+
+def test_a_killed_run_is_discarded_with_what_it_had_moved(photos, convert):
+    assert kill_at(convert, photos, 7) == (107, 2)
+    before = left_in(photos.parent / "dataset")
+    preview = convert(photos, "--plan", settings=COUNT)
+    assert (preview.code, preview.line["status"], left_in(preview.output)) == (0, "planned", before)
+    done = convert(photos, BEAM, "--discard", settings=COUNT)
+    assert done.code == 0
+    assert sum(records_in(done.output).values()) == 10
+
+
+def test_an_interruption_between_renames_leaves_an_empty_output(photos, convert, monkeypatch):
+    from recordmill import storage
+
+    move = storage.move_file
+
+    def stop_late(source, target):
+        if target.endswith("labels.txt"):
+            raise KeyboardInterrupt
+        move(source, target)
+
+    monkeypatch.setattr(storage, "move_file", stop_late)
+    monkeypatch.setattr("os._exit", lambda code: None)
+    assert convert(photos, BEAM, settings=COUNT).code != 0
+    assert left_in(photos.parent / "dataset") == []
+
+
+def test_what_a_killed_run_had_moved_is_deleted_only_with_its_bytes(photos, convert, tmp_path):
+    output = tmp_path / "dataset"
+    (output / ".staging-abc").mkdir(parents=True)
+    victim, mine = tmp_path / "victim.txt", output / "notes.txt"
+    victim.write_text("precious")
+    mine.write_text("mine")
+    digest = hashlib.sha256(b"precious").hexdigest()
+    names = ["../victim.txt", str(victim), "notes.txt", "link.txt", ".hidden", "", "..", "a\\b"]
+    (output / "link.txt").symlink_to(victim)
+    (output / ".hidden").write_text("precious")
+    listed = [{"source": "x", "target": each, "bytes": 8, "sha256": digest} for each in names]
+    for content in (json.dumps(listed), "[", "{}", "[1]", "null", '[{"target": 5}]'):
+        (output / ".staging-abc").mkdir(parents=True, exist_ok=True)
+        (output / ".staging-abc/moves.json").write_text(content)
+        done = convert(photos, BEAM, settings=COUNT)
+        assert done.code == 0
+        assert (victim.read_text(), mine.read_text()) == ("precious", "mine")
+        assert (output / "link.txt").is_symlink()
+        assert (output / ".hidden").exists()
+        for path in (*output.glob("*.tfrecord"), output / "labels.txt"):
+            path.unlink()
+
+
 def test_a_last_step_that_a_runner_repeats_moves_the_rest(photos, convert, monkeypatch):
     from recordmill import storage
-    from recordmill.transforms import publish_dataset
 
     move, move_written, moved = storage.move_file, publish_dataset._move_written, []
 

@@ -66,7 +66,7 @@ def test_no_command_passes_them_on(evil, tmp_path, capsys):
         assert not RAW.search(printed.out + printed.err), (command, words)
 
 
-def test_a_unit_of_another_kind_is_no_marker(evil, tmp_path, capsys):
+def test_a_marker_with_an_unknown_unit_is_refused(evil, tmp_path, capsys):
     marker = json.loads((evil / "recordmill.json").read_bytes())
     (evil / "recordmill.json").write_text(json.dumps(marker | {"unit": EVIL}))
     for command in (verify, inspect, versions):

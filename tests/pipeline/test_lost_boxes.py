@@ -6,6 +6,8 @@ import re
 
 import pytest
 
+from recordmill.reading.dataset import open_dataset
+from recordmill.reading.verify_dataset import verify_dataset
 from tests.pipeline.conftest import encode_picture
 
 SETTINGS = {
@@ -215,3 +217,112 @@ def test_labels_without_an_id_fail_a_run_by_a_limit_of_their_own(convert, tmp_pa
     assert allowed.marker["labels_of_images"] == {
         "listed": 7, "unknown_label": 3, "with_rejected_images": 1, "written": 3
     }  # fmt: skip
+
+
+def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path):
+    root = ships({"a": GOOD * 5, "b": GOOD, "gone": GOOD + GOOD.replace("0 ", "1 ", 1)})
+    (root / "images/gone.jpg").unlink()
+    (root / "labels/blank.txt").write_text("\n")
+    (root / "labels/classes.txt").write_text("ship\nboat\n")
+    (root / "labels/a.json").write_text("{}")
+    done = convert(root, settings={**SETTINGS, **NO_LIMITS})
+    assert (done.code, done.line["ledger"]["rejected"]) == (3, {"no_image": 1})
+    assert done.line["boxes"] == {"listed": 8, "without_image": 2, "written": 6}
+    assert done.errors[0].startswith(
+        "all boxes of 1 class (boat) were dropped (2 without_image: boat, ship), such as box 1 of "
+        "2 of labels/gone.txt (class ship), which no limit allows: add the missing images or "
+        "correct their names, or list the classes to keep in labels.classes"
+    )
+    settings = {**SETTINGS, "labels.classes": ["ship"]}
+    chosen = convert(root, settings=settings)
+    assert (chosen.code, chosen.marker["dropped_boxes"]) == (
+        0,
+        {"without_image": {"boat": 1, "ship": 1}},
+    )
+    assert chosen.marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 3}
+    assert verify_dataset(open_dataset(str(chosen.output)), "files").findings == ()
+    strict, other = {**settings, "max_rejected.boxes.count": 0}, tmp_path / "other"
+    planned = convert(root, "--plan", output=other, settings=strict)
+    over = convert(root, output=other, settings=strict)
+    assert (planned.code, over.code) == (3, 3)
+    assert "1 of 7 boxes was dropped (1 without_image: ship)" in planned.line["sentence"]
+    assert over.errors[0].startswith("1 of 7 boxes was dropped (1 without_image: ship), such as")
+    left_out = convert(
+        root,
+        "--overwrite",
+        settings={**SETTINGS, "ignore": ["/labels/gone.txt"], "max_rejected.boxes.count": 0},
+    )
+    assert (left_out.code, left_out.marker["boxes"]) == (0, {"listed": 6, "written": 6})
+
+
+@pytest.mark.parametrize(
+    ("image", "text"),
+    [
+        ("d\u00e9cran 1.jpg", "d%C3%A9cran%201.txt"),
+        ("e\u0301.jpg", "\u00e9.txt"),
+        ("\u00e9.jpg", "e\u0301.txt"),
+        ("IMG_1.JPG", "img_1.txt"),
+        ("img_1.jpg", "IMG_1.TXT"),
+    ],
+)
+@pytest.mark.parametrize("place", ["labels", "beside"])
+def test_a_text_file_is_matched_to_its_image_in_spite_of_its_spelling(
+    convert, ships, image, text, place
+):
+    root = ships({"b": GOOD})
+    texts = root / ("images" if place == "beside" else "labels")
+    (root / "labels/b.txt").rename(texts / "b.txt")
+    (root / "images" / image).write_bytes(encode_picture("x"))
+    (texts / text).write_text(GOOD * 3)
+    done = convert(root, settings={**SETTINGS, "source.text_files": place})
+    assert (done.code, done.marker["boxes"]) == (0, {"listed": 4, "written": 4})
+    assert done.marker["ledger"]["rejected"] == {}
+    (note,) = (each for each in done.marker["notes"] if "named otherwise" in each)
+    assert note.startswith("1 image is named otherwise in the annotations, such as ")
+
+
+def test_a_text_file_that_two_images_may_mean_is_matched_to_none(convert, ships):
+    root = ships({"b": GOOD * 99})
+    for name in ("IMG.jpg", "Img.jpg"):
+        (root / "images" / name).write_bytes(encode_picture(name))
+    (root / "labels/img.txt").write_text(GOOD)
+    done = convert(root, settings=SETTINGS)
+    assert (done.code, done.marker["boxes"]) == (
+        0,
+        {"listed": 100, "without_image": 1, "written": 99},
+    )
+    assert done.marker["ledger"]["rejected"] == {"no_image": 1}
+    assert done.marker["images_without_boxes"]["no_file"] == 2
+
+
+VOC = (
+    "<annotation><filename>{}</filename><object><name>ship</name><bndbox><xmin>1</xmin>"
+    "<ymin>2</ymin><xmax>9</xmax><ymax>8</ymax></bndbox></object></annotation>"
+)
+
+
+def test_boxes_of_xml_files_without_an_image_are_lost(convert, tmp_path):
+    root = tmp_path / "xml"
+    for folder in ("JPEGImages", "Annotations"):
+        (root / folder).mkdir(parents=True)
+    for name in "abc":
+        (root / f"Annotations/{name}.xml").write_text(VOC.format(f"C:\\ships\\{name}.png"))
+        if name != "c":
+            (root / f"JPEGImages/{name}.jpg").write_bytes(encode_picture(name))
+    settings = {
+        "source.kind": "voc",
+        "convention": "tf_object_detection",
+        "splits.fractions": {"train": 1.0},
+    }
+    done = convert(root, settings=settings)
+    assert (done.code, done.marker["boxes"]) == (
+        0,
+        {"listed": 3, "without_image": 1, "written": 2},
+    )
+    assert any(each.startswith("2 images are named otherwise") for each in done.marker["notes"])
+    strict = {**settings, "max_rejected.boxes.count": 0}
+    over = convert(root, output=tmp_path / "other", settings=strict)
+    assert (over.code, over.errors[0][:58]) == (
+        3,
+        "1 of 3 boxes was dropped (1 without_image: ship), such as ",
+    )

@@ -266,6 +266,30 @@ def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, 
     assert (first.code, first.staging, first.marker["run"]["shards_reused"]) == (0, [], 4)
 
 
+@pytest.mark.parametrize("versions", [(), ("--versions",)], ids=["in_place", "versions"])
+def test_nights_with_killed_runs_leave_nothing_behind(convert, photos, monkeypatch, versions):
+    def fail(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    flags = ("--update", *versions)
+    picture = next((photos / "cat").iterdir()).read_bytes()
+    assert convert(photos, *flags, settings=TWO).code == 0
+    for night in (1, 2):
+        (photos / f"cat/night{night}.jpg").write_bytes(picture)
+        with monkeypatch.context() as patch:
+            patch.setattr("recordmill.transforms.publishing.staged_dataset.stage_dataset", fail)
+            assert convert(photos, *flags, settings=TWO).code == 1
+    (photos / "cat/night3.jpg").write_bytes(picture)
+    done = convert(photos, *flags, settings=TWO)
+    assert (done.code, done.line["status"]) == (0, "published")
+    assert list(done.output.glob("**/.staging-*")) == []
+    assert len([*done.output.glob("**/labels.txt")]) == 1 + len(versions)
+    notes = [note for note in done.line["notes"] if note.startswith("deleted .staging-")]
+    assert [note.split("left, ")[1] for note in notes] == [
+        "with 4 finished shards: no run will resume from it"
+    ]
+
+
 def test_what_others_left_confuses_no_reader(convert, photos, published, capsys):
     leftover = published.output / ".staging-other"
     leftover.mkdir()

@@ -148,12 +148,9 @@ def home(tmp_path_factory, class_folders):
 
 @pytest.mark.parametrize(
     "kind",
-    [
-        pytest.param(kind, marks=pytest.mark.slow) if kind in ("null", "folder") else kind
-        for kind in KINDS
-    ],
+    [kind if kind == "pipe" else pytest.param(kind, marks=pytest.mark.slow) for kind in KINDS],
 )
-def test_no_command_waits_for_what_is_no_file(home, tmp_path, kind):
+def test_no_command_waits_for_what_is_not_a_file(home, tmp_path, kind):
     (tmp_path / "ds").symlink_to(home / "ds")
     (tmp_path / "photos").symlink_to(home / "photos")
     words = [sys.executable, "-c", SCRIPT, str(tmp_path), kind, json.dumps(NAMES), STEPS]

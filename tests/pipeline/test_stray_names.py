@@ -1,4 +1,4 @@
-"""A folder from somebody else: whatever its markers, links and notes name, no run and no command
+"""A folder from another person: whatever its markers, links and notes name, no run and no command
 touches a file outside it."""
 
 import json
@@ -155,7 +155,7 @@ def test_only_files_of_our_patterns_are_deleted_inside_too(place, capsys, name):
     stage(place, removes=[name])
     ours = inside(place)
     assert run(place) == 1
-    assert "is no file of a dataset" in capsys.readouterr().err
+    assert "is not a file of a dataset" in capsys.readouterr().err
     assert inside(place) == ours
     shutil.rmtree(place / f"ds/.staging-{PLAN}")
     marker = marker_of(place)
@@ -163,10 +163,8 @@ def test_only_files_of_our_patterns_are_deleted_inside_too(place, capsys, name):
     (place / "ds/recordmill.json").write_text(json.dumps(marker))
     ours = inside(place)
     assert run(place, "--overwrite", "--set=seed=7") == 1
-    assert "which is no file of a dataset" in capsys.readouterr().err
-    assert {key: ours[key] for key in ours if ".staging" not in key}.items() <= inside(
-        place
-    ).items()
+    assert "which is not a file of a dataset" in capsys.readouterr().err
+    assert inside(place) == ours
 
 
 def test_a_user_s_file_that_a_marker_calls_a_shard_stays(place, capsys):
@@ -184,7 +182,7 @@ def test_a_user_s_file_that_a_marker_calls_a_shard_stays(place, capsys):
 
 
 @pytest.mark.parametrize("pair", [[], ["a"], ["a", "b", "c"], ["train-00000.tfrecord"] * 3])
-def test_moves_that_are_no_pairs_are_refused(place, capsys, pair):
+def test_moves_that_are_not_pairs_are_refused(place, capsys, pair):
     stage(place, moves=[pair])
     before, ours = outside(place), inside(place)
     assert run(place) == 1

@@ -106,7 +106,12 @@ def _conventions() -> list[Case]:
         case("convention_default", of.photos, "convention=default", HALVES),
         case("convention_raw_pixels", of.photos, "convention=raw_pixels", EXACT),
         case("convention_tfrecorder", of.photos, "convention=tfrecorder", EXACT),
-        case("convention_tf_object_detection", of.photos, "convention=tf_object_detection"),
+        case(
+            "convention_tf_object_detection",
+            of.photos,
+            "convention=tf_object_detection",
+            "source.class_from=none",
+        ),
         case(
             "convention_feature_vector",
             of.photos,

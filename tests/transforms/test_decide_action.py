@@ -19,6 +19,7 @@ from recordmill.transforms.claim_output import (
     read_output,
 )
 from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.runs import claim_output
 from recordmill.transforms.planning.summary import Summary
 
 SHARDS = [
@@ -193,6 +194,30 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
         ".staging-one",
     ]
     assert len(tree(dataset)) == len(FILES) + 1 + 5
+
+
+def test_an_update_deletes_the_finished_shards_of_other_plans_that_nobody_claims(dataset):
+    leave(dataset, "finished", [0, 5, 7])
+    leave(dataset, "nothing")
+    leave(dataset, "complete", [5], recordmill_json="{}")
+    state = read_output(str(dataset), "zzz")
+    claim_output(str(dataset), "claimed", "another")
+    leave(dataset, "elsewhere", [5])
+    claim = {"run": "r", "host": "another-machine", "process": 1, "since": "now"}
+    (dataset / ".staging-elsewhere/claim-r.json").write_text(json.dumps(claim))
+    late = (Leftover(".staging-claimed", shards=2), Leftover(".staging-elsewhere", shards=1))
+    gone = "which another run had left"
+    notes = clear_leftovers(replace(state, leftovers=(*state.leftovers, *late)), is_update=True)
+    assert notes[1:] == [
+        f"deleted .staging-finished, {gone}, with 3 finished shards: no run will resume from it",
+        f"deleted .staging-nothing, {gone}: no run will resume from it",
+    ]
+    assert notes[0].startswith(f"{dataset}/.staging-complete stays")
+    assert [path.name for path in sorted(dataset.glob(".staging-*"))] == [
+        ".staging-claimed",
+        ".staging-complete",
+        ".staging-elsewhere",
+    ]
 
 
 def test_a_complete_dataset_in_another_plans_staging_is_not_deleted(dataset):

@@ -132,7 +132,7 @@ def test_system_files_are_ignored(tmp_path):
 
 
 @pytest.mark.parametrize("folder", SYSTEM_FOLDERS)
-def test_folders_of_systems_and_tools_are_no_classes_at_any_depth(tmp_path, folder):
+def test_folders_of_systems_and_tools_are_not_classes_at_any_depth(tmp_path, folder):
     write(tmp_path, f"{folder}/1.jpg", f"cat/{folder}/deep/2.jpg", "cat/3.jpg")
     assert sorted(brief(list_all(tmp_path))) == sorted(
         [

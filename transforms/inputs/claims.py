@@ -1,4 +1,4 @@
-"""Which listed files a source claims, and what becomes of the others."""
+"""Which listed files a source claims, and what happens to the others."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -55,10 +55,8 @@ class Claims:
         """Returns the notice of a file that no source needs to see; None for others.
 
         Such files describe the collection, or are known files of the format. A source that names
-        its files is asked first, unless there is no doubt.
+        its files is asked first, unless there is no doubt. The file is not named like an image.
         """
-        if is_image_name(path):
-            return None
         if not self.settings.include:
             return self._describe(path, file)
         is_chosen = "not_included" in self.settings.left_by_user
@@ -88,15 +86,16 @@ class Claims:
         return notice
 
     def take(self, path: str, file: ImageRef, ref: ImageRef | None) -> None:
-        """Notes a file of which the source made images.
+        """Notes a file from which the source made images.
 
         Args:
             path: its path below the input.
             file: a reference to it.
             ref: the only image that was made of it, if there is only one.
         """
-        is_image = ref is not None and ref.uri == file.uri and ref.key == file.key
-        if is_image and not is_image_name(path):
+        if is_image_name(path):
+            self.unclaimed.claimed_folders.add(path[: path.find("/") + 1])
+        elif ref is not None and ref.uri == file.uri and ref.key == file.key:
             self.unclaimed.add(path, file)
         else:
             self.unclaimed.add_claimed(path)

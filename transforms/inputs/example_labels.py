@@ -1,6 +1,6 @@
 """Labels of Examples that are numbers written as text or as floats.
 
-Conventions have integers. `"1"` and `1.0` are read as 1; what is no integer stays unread. Both are
+Conventions have integers. `"1"` and `1.0` are read as 1, and other values stay unread. Both are
 noted, never silent.
 """
 
@@ -60,7 +60,7 @@ def read_labels(
     readable = {key: values for key, values in numbers.items() if values is not None}
     meant = declared or find(_with_integers(kinds, wrong))
     if meant is None or (not declared and _named(meant, kinds) <= _named(strict, kinds)):
-        return ReadLabels(strict, entries)  # these are no labels
+        return ReadLabels(strict, entries)  # these are not labels
     keys = wrong.keys() & _label_keys(meant)
     # A record that lacks its only label has none; one whose boxes lack theirs is rejected.
     unread = {
@@ -111,7 +111,7 @@ def _named(convention: Convention | None, kinds: Mapping[str, Any]) -> int:
 
 
 def _as_integers(entry: Any, kind: str) -> list[int] | None:
-    """The integers that a list of texts or floats stands for; None if one is no integer."""
+    """The integers that a list of texts or floats stands for; None if one is not an integer."""
     values = getattr(entry, kind).value
     if kind == "float_list":
         are_integers = all(value.is_integer() and abs(value) < _MOST_FLOAT for value in values)

@@ -81,10 +81,9 @@ _DESCRIBED_BY = re.compile(
 
 _DESCRIPTIONS = frozenset(
     _WORD.findall(
-        "_success dockerfile makefile procfile gemfile rakefile pipfile pipfile.lock "
-        "package.json package-lock.json tsconfig.json pyproject.toml setup.cfg setup.py tox.ini "
-        "mkdocs.yml mkdocs.yaml environment.yml environment.yaml "
-        "docker-compose.yml docker-compose.yaml "
+        "_success dockerfile makefile procfile gemfile rakefile pipfile pipfile.lock package.json "
+        "package-lock.json tsconfig.json pyproject.toml setup.cfg setup.py tox.ini mkdocs.yml "
+        "mkdocs.yaml environment.yml environment.yaml docker-compose.yml docker-compose.yaml "
         "codemeta.json zenodo.json datapackage.json dataset-metadata.json croissant.json "
         "dataset_infos.json dataset_info.json conda.yml conda.yaml codecov.yml dvc.yaml "
         "params.yaml kernel-metadata.json poetry.lock uv.lock license.xml"

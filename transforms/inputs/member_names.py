@@ -31,7 +31,7 @@ _MOST_SHOWN = 60
 
 
 def check_encoding(name: str) -> None:
-    """Checks the setting; empty is no encoding.
+    """Checks the setting, which may be empty.
 
     Raises:
         ValueError: Python knows no such encoding of text, or it does not contain ASCII.
@@ -123,14 +123,13 @@ def explain_names(count: int, first: str, encoding: str) -> str:
     """
     data = first.encode("utf-8", "surrogateescape")
     shown = [
-        f"{each} gives {text[:_MOST_SHOWN]!r}"
+        f"{text[:_MOST_SHOWN]!r} in {each}"
         for each in _LIKELY
         if each != encoding and (text := _plausible_text(data, each))
     ]
     what = f"{say_count(count, 'name', 'is')} not {encoding or 'marked as UTF-8'}"
-    how = f"set {SETTING} to the encoding of the machine that made the archive"
-    example = f", of which, for the first of them, {', '.join(shown)}" if shown else ""
-    return f"{what}: {how}{example}"
+    example = f", such as one that is {', '.join(shown)}" if shown else ""
+    return f"{what}{example}: set {SETTING} to the encoding in which they are right"
 
 
 def _plausible_text(data: bytes, encoding: str) -> str:

@@ -132,10 +132,7 @@ def judge_sets(
     for path, (expected, name) in sorted(counts.items()):
         there = tally.records.get(path, expected)
         if there < expected and path not in damaged:
-            detail = (
-                f"it holds {there:,} records, and {name} says {expected:,}: {expected - there:,} "
-                "are lost"
-            )
+            detail = _describe_loss(there, expected, name)
             cut = whole.replace(key=f"{prefix}{path}", uri=f"{root}/{path}")
             yield cut.notice("rejected", "bad_tfrecord", detail)
 
@@ -146,8 +143,12 @@ def _explain_damage(notice: Notice, there: int, expected: int | None, name: str)
         return notice
     if expected == there == 0:
         return notice.notice("ignored", "no_records")
-    lost = f"{max(expected - there, 0):,} of its {expected:,} records are lost, says {name}"
-    return notice.replace(detail=f"{notice.detail}; {lost}")
+    return notice.replace(detail=f"{notice.detail}; {_describe_loss(there, expected, name)}")
+
+
+def _describe_loss(there: int, expected: int, name: str) -> str:
+    lost = max(expected - there, 0)
+    return f"it has lost {lost:,} of the {expected:,} records that {name} lists"
 
 
 def find_missing(paths: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -38,4 +38,6 @@ def is_system_name(name: str) -> bool:
     if name[:1] not in _FIRST_LETTERS:
         return False
     lower = name.lower()
-    return lower in _NAMES or _NUMBERED.fullmatch(lower) is not None
+    if lower in _NAMES:
+        return True
+    return lower.startswith((".", "found.", "thumbs.")) and bool(_NUMBERED.fullmatch(lower))

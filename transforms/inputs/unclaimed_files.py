@@ -22,7 +22,6 @@ from recordmill.transforms.inputs.file_roles import (
     FileRole,
     Role,
     is_description_name,
-    is_image_name,
     role_of_head,
     role_of_name,
     suffix_of,
@@ -93,7 +92,7 @@ class UnclaimedFiles:
         unlisted: files of annotations that no split list names, as in `kept`.
         siblings: numbers of known files of the format, by what is not stored.
         claimed_suffixes: extensions of files that are not images and that a source claims.
-        claimed_folders: first folders of files that a source claims.
+        claimed_folders: first folders of files that a source claims, with a slash; empty: none.
         claimed_places: folders of claimed files that are not images.
     """
 
@@ -124,17 +123,15 @@ class UnclaimedFiles:
         _keep_first(self.suspects, _item(path, file))
 
     def add_unlisted(self, path: str, file: ImageRef) -> None:
-        """Adds a file of annotations that no split list names, perhaps since it is no such file."""
+        """Adds a file of annotations that no split list names."""
         _keep_first(self.unlisted, _item(path, file))
 
     def add_claimed(self, path: str) -> None:
-        """Notes a file that a source claims."""
-        if not is_image_name(path):
-            self.claimed_suffixes.add(suffix_of(path))
-            if len(self.claimed_places) < _MOST_FOLDERS:
-                self.claimed_places.add(path.rpartition("/")[0])
-        if len(self.claimed_folders) < _MOST_FOLDERS:
-            self.claimed_folders.add(path.partition("/")[0] if "/" in path else "")
+        """Notes a file that a source claims and that is not named like an image."""
+        self.claimed_suffixes.add(suffix_of(path))
+        if len(self.claimed_places) < _MOST_FOLDERS:
+            self.claimed_places.add(path.rpartition("/")[0])
+        self.claimed_folders.add(path[: path.find("/") + 1])
 
     def merge(self, other: Self) -> None:
         """Adds what was found in another part of the same input."""
@@ -207,8 +204,8 @@ class UnclaimedFiles:
     def _image_folder(self, paths: Sequence[str]) -> str:
         """The only folder that a source reads, if these files are outside it; else empty."""
         folders = self.claimed_folders
-        is_apart = folders.isdisjoint(path.partition("/")[0] for path in paths)
-        return next(iter(folders)) if len(folders) == 1 and is_apart else ""
+        is_apart = folders.isdisjoint(path[: path.find("/") + 1] for path in paths)
+        return next(iter(folders)).rstrip("/") if len(folders) == 1 and is_apart else ""
 
     def _patterns(self, suffix: str, paths: Sequence[str], count: int) -> list[str]:
         """Patterns for `ignore` that leave out exactly these files; empty if there are none."""
@@ -218,10 +215,9 @@ class UnclaimedFiles:
         if suffix and suffix not in self.claimed_suffixes:
             endings = sorted({path.rpartition(".")[2] for path in paths} | {suffix})
             return [f"*.{ending}" for ending in endings]
-        folders = {path.partition("/")[0] if "/" in path else "" for path in paths}
-        is_full = len(self.claimed_folders) >= _MOST_FOLDERS
-        if not is_full and folders.isdisjoint({"", *self.claimed_folders}):
-            return [f"/{escape_glob(folder)}/" for folder in sorted(folders)]
+        folders = {path[: path.find("/") + 1] for path in paths}
+        if folders.isdisjoint({"", *self.claimed_folders}):
+            return [f"/{escape_glob(folder)}" for folder in sorted(folders)]
         return listed if count == len(paths) else []
 
 

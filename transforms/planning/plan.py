@@ -149,7 +149,6 @@ class Plan:
         action: `convert`; `preview`, writing nothing; `finish` a publication that was cut; `keep`
             the dataset there; `refuse`; or `fail`.
         sentence: why, unless the action is `convert`.
-        exit_code: that of a plan to `fail`.
         selection: how images are assigned to splits.
         starts: the first order hash of each shard, by split.
         label_map: class ids.
@@ -168,12 +167,12 @@ class Plan:
         reuse: earlier datasets whose images may be stored again.
         run_notes: messages about this run alone, not about the dataset.
         price: the expected cost of the run; None if predicting it was not worth it.
+        exit_code: that of a run whose action is `fail`.
     """
 
     plan_id: str = ""
     action: Action = "convert"
     sentence: str = ""
-    exit_code: int = FAILED
     selection: SplitCutoffs = field(default_factory=SplitCutoffs)
     starts: dict[str, list[int]] = field(default_factory=dict)
     label_map: LabelMap = field(default_factory=lambda: LabelMap({}))
@@ -191,6 +190,7 @@ class Plan:
     reuse: tuple[ReusableDataset, ...] = ()
     run_notes: list[str] = field(default_factory=list)
     price: Price | None = field(default=None, compare=False)
+    exit_code: int = FAILED
 
     @property
     def entry(self) -> PlanEntry:

@@ -28,6 +28,7 @@ from recordmill.storage.dataset_files import (
     staging_folder,
     work_folders,
 )
+from recordmill.storage.written_files import take_back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +45,8 @@ class RunSettings:
         exclusions: the contents of the file in `exclude`; the plan id includes its digest.
         versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
+        update: whether this run updates the dataset in the output, so that work which an earlier
+            run has left there for another input is deleted.
         preview: whether only to plan.
         is_recognized: whether the input's files decided the settings. A file that may carry labels
             and that no source claims stops such a run.
@@ -70,6 +73,7 @@ class RunSettings:
     exclusions: Exclusions = field(default_factory=Exclusions)
     versions: bool = False
     overwrite: bool = False
+    update: bool = False
     preview: bool = False
     is_recognized: bool = False
     command: tuple[str, ...] = ()
@@ -149,11 +153,12 @@ def release_claim(output: str, plan_id: str, run_id: str) -> None:
 def release_claims(output: str, run_id: str) -> None:
     """Deletes a run's claims, whatever its plan, after it has ended without its last step.
 
-    The files of `--writer=beam`, in a folder named after the run, are deleted, too: no run resumes
-    them.
+    The files of `--writer=beam`, in a folder named after the run, are deleted, too, and so is what
+    it had begun to put in place: no run resumes them.
     """
     # The run has failed already, and claims of processes that are gone do not count.
     with suppress(OSError):
+        take_back(staging_folder(output, run_id), output)
         storage.remove_folder(staging_folder(output, run_id))
         for folder in work_folders(output):
             for name in staging_names(storage.folder_names(folder)):
@@ -219,7 +224,7 @@ def _is_at_work(claim: dict[str, Any]) -> bool:
         return False
     try:
         os.kill(process, 0)
-    except (ProcessLookupError, OverflowError):  # no system has processes of such numbers
+    except (ProcessLookupError, OverflowError):  # no process has such a number
         return False
     except PermissionError:  # another user's
         pass

@@ -1,6 +1,6 @@
 """Whether files of many images are missing, or have lost an unknown part.
 
-Such a container does not count as an image, because nobody knows how many images it has lost.
+Such a container does not count as an image, because the number of its lost images is unknown.
 """
 
 from collections import Counter

@@ -393,12 +393,22 @@ def _old_files(output: str) -> tuple[str, ...]:
     if not storage.exists(storage.join(output, MARKER)):
         return ()
     old = dataset_files.read_marker(output)
-    if stray := stored_names.find_foreign_name(old):
-        raise LoadError(f"{output}/{MARKER} is not safe to use: {stray}")
-    check_shards(output, [shard.name for shard in old.shards], f"{output}/{MARKER}")
+    check_replaced(output, old)
     names = [name for shard in old.shards for name in (shard.name, shard.sidecar)]
     report = [REPORT] if dataset_files.holds_report(output) else []
     return tuple(dict.fromkeys((*names, *old.files, *report)))
+
+
+def check_replaced(output: str, old: Marker) -> None:
+    """Makes sure that all files that a dataset lists are a dataset's, before it is replaced.
+
+    Raises:
+        LoadError: one is not.
+        OSError: one cannot be read.
+    """
+    if stray := stored_names.find_foreign_name(old):
+        raise LoadError(f"{output}/{MARKER} is not safe to use: {stray}")
+    check_shards(output, [shard.name for shard in old.shards], f"{output}/{MARKER}")
 
 
 def check_shards(output: str, names: Iterable[str], marker: str) -> None:
@@ -490,7 +500,8 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
         LoadError: it cannot be read.
     """
     staging = dataset_files.staging_folder(output, plan_id)
-    stored_names.refuse_links_of(output, storage.folder_names(output))
+    if storage.is_local(output):  # stores have no links
+        stored_names.refuse_links_of(output, storage.folder_names(output))
     try:
         marker, value = dataset_files.read_marker_json(staging)
         switch = from_json(Switch, value.get("switch"))

@@ -38,7 +38,7 @@ _REMEDIES = {
     "unknown_label": "add such labels to labels.classes, or let labels.catch_all take them",
 }
 
-_CORRECT_BOXES = {"without_image": "add the images of such boxes or correct their names"}
+_CORRECT_BOXES = {"without_image": "add the missing images or correct their names"}
 
 
 class LedgerError(Exception):
@@ -223,7 +223,7 @@ def _explain_nothing_left(
     settings: DatasetSettings,
     examples: Mapping[str, str],
 ) -> str:
-    """The sentence about a run of which no image is left."""
+    """The sentence about a run that leaves no image."""
     unit, example, remedy = _describe_rejected(rejected, settings, examples)
     gone = {**rejected, **left_out}
     count, fate = sum(gone.values()), "rejected or left out" if left_out else "rejected"

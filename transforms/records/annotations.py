@@ -64,8 +64,6 @@ def place_boxes(
             `size_mismatch` if the boxes were drawn on an image of another shape.
     """
     drawn_on, size, disagrees = _find_drawn_size(given, geometry, settings)
-    if given["boxes_fractions"]:
-        size = (1, 1)
     names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
     counts: Counter[str] = Counter(
@@ -136,7 +134,7 @@ def _area_of(box: Box, geometry: Geometry) -> float:
 def _find_drawn_size(
     given: Mapping[str, Any], geometry: Geometry, settings: BoxSettings
 ) -> tuple[Literal["displayed", "stored"], Sequence[int], bool]:
-    """The orientation of the image on which boxes were drawn, and its size.
+    """The orientation of the image on which boxes were drawn, and its size in their unit.
 
     The third value is whether the size in the annotations speaks against that orientation, or
     against the image's metadata.
@@ -146,8 +144,9 @@ def _find_drawn_size(
     wanted: Literal["displayed", "stored"] = (
         "displayed" if settings.drawn_on == "auto" else settings.drawn_on
     )
+    unit = (1, 1) if given["boxes_fractions"] else None
     if not declared or not all(declared):
-        return wanted, sizes[wanted], False
+        return wanted, unit or sizes[wanted], False
     if tuple(declared) not in sizes.values():
         width, height = geometry.displayed_size
         detail = (
@@ -158,7 +157,7 @@ def _find_drawn_size(
     disagrees = tuple(declared) != sizes[wanted]
     if disagrees and settings.drawn_on == "auto":
         wanted = "stored"
-    return wanted, sizes[wanted], disagrees
+    return wanted, unit or sizes[wanted], disagrees
 
 
 def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[float]:
@@ -304,8 +303,9 @@ def count_lost_boxes(ref: ImageRef, label_map: LabelMap) -> AnnotationCounts:
         )
         for place, label in enumerate(labels, 1)
     ]
-    count = len(labels) + dropped
-    return AnnotationCounts(boxes=Counter(listed=count, without_image=count), dropped=lost)
+    # The source has dropped these shapes, and does not say their class.
+    lost += [DroppedBox("without_image", "", len(lost) + 1, is_faulty=False)] * dropped
+    return AnnotationCounts(boxes=Counter(listed=len(lost), without_image=len(lost)), dropped=lost)
 
 
 def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> None:

@@ -37,7 +37,12 @@ from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
-from recordmill.storage.dataset_files import find_marker, parse_rows, read_marker
+from recordmill.storage.dataset_files import (
+    MOST_SIDECAR_BYTES,
+    find_marker,
+    parse_rows,
+    read_marker,
+)
 from recordmill.storage.tfrecord_file import HEADER_BYTES, GzipBytes, StoredFile
 from recordmill.transforms.planning.plan import ReusableDataset
 
@@ -439,7 +444,12 @@ def _read_lines(path: str, sha256: str, *part: int) -> list[bytes]:
         OSError: they cannot be read.
         ValueError: they have another digest.
     """
-    content = storage.read_range(path, *part)
+    if part and part[-1] > MOST_SIDECAR_BYTES:
+        raise ValueError(path)
+    if part:
+        content = storage.read_range(path, *part)
+    else:
+        content = storage.read_whole(path, MOST_SIDECAR_BYTES)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise ValueError(path)
     return content.splitlines()

@@ -15,12 +15,29 @@ from botocore.config import Config
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
+    FlexibleChecksumError,
+    HTTPClientError,
+    IncompleteReadError,
     NoCredentialsError,
     PartialCredentialsError,
 )
 
 from recordmill.storage.stores.find_store import VersionedObject
-from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS, Store, split_uri, system_error
+from recordmill.storage.stores.store import (
+    BLOCK_BYTES,
+    CONNECTIONS,
+    PIECE_BYTES,
+    STALL_SECONDS,
+    TRIES,
+    BrokenBodyError,
+    Store,
+    read_resuming,
+    split_uri,
+    system_error,
+)
+
+_BROKEN = (HTTPClientError, IncompleteReadError, FlexibleChecksumError, OSError)
+"""What the body of an answer raises if it is cut, stalls or is damaged."""
 
 _MOST_KEYS = 1000  # the most that one request deletes
 _IN_PARTS = TransferConfig(
@@ -38,8 +55,21 @@ class AmazonStore(Store):
     starts_anywhere = True
 
     def __init__(self, options: PipelineOptions) -> None:
-        s3 = options.view_as(S3Options)
-        self._client: Any = Session().client(
+        self._options = options.view_as(S3Options)
+        # By default it keeps ten connections and discards the others.
+        self._client = self._make_client(Config(max_pool_connections=CONNECTIONS))
+        self._reader = self._make_client(
+            Config(
+                max_pool_connections=CONNECTIONS,
+                connect_timeout=STALL_SECONDS,
+                read_timeout=STALL_SECONDS,
+                retries={"total_max_attempts": TRIES - 1},
+            )
+        )
+
+    def _make_client(self, config: Config) -> Any:
+        s3 = self._options
+        return Session().client(
             "s3",
             region_name=s3.s3_region_name,
             api_version=s3.s3_api_version,
@@ -49,21 +79,38 @@ class AmazonStore(Store):
             aws_access_key_id=s3.s3_access_key_id,
             aws_secret_access_key=s3.s3_secret_access_key,
             aws_session_token=s3.s3_session_token,
-            # By default it keeps ten and discards the others.
-            config=Config(max_pool_connections=CONNECTIONS),
+            config=config,
         )
 
     def read(self, uri: str, offset: int, length: int) -> bytes:
-        """Reads a range in one request."""
-        last = "" if length < 0 else offset + max(length, 1) - 1
-        with _os_errors(uri):
+        """Reads a range in one request, or in several if its body breaks off."""
+        last = None if length < 0 else offset + max(length, 1) - 1
+        version: dict[str, str] = {}
+
+        def ask(done: int) -> Iterator[bytes]:
+            if last is not None and offset + done > last:
+                return
+            wanted = f"bytes={offset + done}-{'' if last is None else last}"
             try:
-                answer = self._client.get_object(**_place(uri), Range=f"bytes={offset}-{last}")
-                data: bytes = answer["Body"].read()
+                answer = self._reader.get_object(**_place(uri), Range=wanted, **version)
             except ClientError as error:
                 if _status(error) == 416:  # it begins after the end
-                    return b""
+                    return
                 raise
+            if answer.get("ETag"):
+                version["IfMatch"] = answer["ETag"]  # the rest is of the same object
+            body = answer["Body"]
+            try:
+                while piece := body.read(PIECE_BYTES):
+                    yield piece
+            except _BROKEN as error:
+                is_damaged = isinstance(error, FlexibleChecksumError)
+                raise BrokenBodyError(str(error), uri, is_damaged) from error
+            finally:
+                body.close()
+
+        with _os_errors(uri):
+            data = read_resuming(ask, uri)
         return data if length < 0 else data[:length]
 
     def describe(self, uri: str) -> FileMetadata | None:

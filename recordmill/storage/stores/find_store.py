@@ -18,7 +18,13 @@ from apache_beam.io.filesystems import FileSystems
 from apache_beam.io.tfrecordio import WriteToTFRecord
 from apache_beam.options.pipeline_options import PipelineOptions
 
-from recordmill.storage.stores.store import Store, system_error
+from recordmill.storage.stores.store import (
+    BLOCK_BYTES,
+    BrokenBodyError,
+    Store,
+    read_resuming,
+    system_error,
+)
 
 
 class VersionedObject(FileMetadata):
@@ -62,10 +68,22 @@ class BeamStore(Store):
         """Opens the file, and reads a range."""
         if self.describe(uri) is None:  # each file system has its own error for that
             raise system_error(404, "", uri)
-        with FileSystems.open(uri, compression_type=_PLAIN) as stream:
-            if offset:
-                stream.seek(offset)
-            return stream.read() if length < 0 else stream.read(length)
+
+        def ask(done: int) -> Iterator[bytes]:
+            left = length - done if length >= 0 else BLOCK_BYTES
+            try:
+                with FileSystems.open(uri, compression_type=_PLAIN) as stream:
+                    if offset + done:
+                        stream.seek(offset + done)
+                    while left > 0 and (piece := stream.read(min(left, BLOCK_BYTES))):
+                        yield piece
+                        left -= len(piece) if length >= 0 else 0
+            except PermissionError:
+                raise
+            except Exception as error:  # each file system has errors of its own
+                raise BrokenBodyError(str(error) or type(error).__name__, uri) from error
+
+        return read_resuming(ask, uri)
 
     def describe(self, uri: str) -> FileMetadata | None:
         """Size and time of one file."""

@@ -12,13 +12,17 @@ from google.auth.exceptions import GoogleAuthError
 from google.cloud.storage.exceptions import DataCorruption
 from google.cloud.storage.retry import DEFAULT_RETRY
 from requests.adapters import HTTPAdapter
+from requests.exceptions import RequestException
 
 from recordmill.storage.stores.find_store import VersionedObject
 from recordmill.storage.stores.store import (
     BLOCK_BYTES,
     CONNECTIONS,
+    STALL_SECONDS,
+    BrokenBodyError,
     Store,
     in_parallel,
+    read_resuming,
     split_uri,
     system_error,
 )
@@ -49,18 +53,26 @@ class GoogleStore(Store):
     def read(self, uri: str, offset: int, length: int) -> bytes:
         """Reads a range in one request."""
         last = None if length < 0 else offset + max(length, 1) - 1
-        with _os_errors(uri):
+
+        def ask(done: int) -> Iterator[bytes]:
             try:
                 # As stored: Google would unpack objects with Content-Encoding gzip, and then ignore
-                # ranges.
+                # ranges. The client asks for missing parts itself, but not for ever.
                 data: bytes = self._blob(uri).download_as_bytes(
                     start=offset or None if last is None else offset,
                     end=last,
                     raw_download=True,
                     retry=DEFAULT_RETRY,
+                    timeout=STALL_SECONDS,
                 )
+                yield data
             except RequestRangeNotSatisfiable:
-                return b""
+                return
+            except (DataCorruption, RequestException) as error:
+                raise BrokenBodyError(str(error), uri) from error
+
+        with _os_errors(uri):
+            data = read_resuming(ask, uri)
         return data if length < 0 else data[:length]
 
     def describe(self, uri: str) -> FileMetadata | None:
@@ -135,5 +147,5 @@ def _os_errors(uri: str) -> Iterator[None]:
         yield
     except GoogleAuthError as error:
         raise system_error(401, str(error), uri) from error
-    except (GoogleAPIError, DataCorruption) as error:
+    except (GoogleAPIError, DataCorruption, RequestException) as error:
         raise system_error(getattr(error, "code", None), str(error), uri) from error

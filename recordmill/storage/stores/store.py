@@ -3,6 +3,7 @@
 import errno
 import io
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar, Protocol, TypeVar
@@ -94,6 +95,55 @@ def system_error(status: int | None, why: str, uri: str) -> OSError:
     """The OSError that corresponds to a store's HTTP status."""
     code = {404: errno.ENOENT, 401: errno.EACCES, 403: errno.EACCES}.get(status or 0, errno.EIO)
     return OSError(code, why if code == errno.EIO else os.strerror(code), uri)
+
+
+PIECE_BYTES = 256 * 2**10
+"""How much of a body is read at once: if it breaks off, at most this much is lost."""
+
+TRIES = 6
+"""How often one range is asked for, if its body is cut, stalls or is damaged on the way."""
+
+STALL_SECONDS = 15
+"""How long a store may send nothing; then the rest of the range is asked for again."""
+
+_PAUSES = (0.1, 0.4, 1.0, 2.0, 4.0)  # seconds before the second try and the next ones
+
+
+class BrokenBodyError(OSError):
+    """A store's answer broke off or was damaged.
+
+    Attributes:
+        is_damaged: whether its bytes were wrong, so that none of them may be used.
+    """
+
+    def __init__(self, why: str, uri: str, is_damaged: bool = False) -> None:
+        super().__init__(errno.EIO, why, uri)
+        self.is_damaged = is_damaged
+
+
+def read_resuming(ask: Callable[[int], Iterable[bytes]], uri: str) -> bytes:
+    """Reads a body; asks for its missing part again if it breaks off.
+
+    Args:
+        ask: yields the body from so many bytes on; raises a BrokenBodyError where it breaks off.
+        uri: the object.
+
+    Raises:
+        OSError: it broke off again and again, or what `ask` raises.
+    """
+    pieces: list[bytes] = []
+    for pause in (*_PAUSES, None):
+        try:
+            pieces.extend(ask(sum(map(len, pieces))))
+            return b"".join(pieces)
+        except BrokenBodyError as error:
+            if pause is None:
+                why = f"{error.strerror} (asked {TRIES} times)"
+                raise OSError(errno.EIO, why, uri) from error
+            if error.is_damaged:
+                pieces.clear()
+        time.sleep(pause)
+    raise AssertionError("the last try returns or raises")
 
 
 def in_parallel(function: Callable[[Any], R], items: Iterable[Any]) -> list[R]:

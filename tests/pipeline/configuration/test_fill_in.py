@@ -2,6 +2,7 @@
 refusal."""
 
 import io
+import json
 import tarfile
 from dataclasses import asdict
 from functools import partial
@@ -474,3 +475,43 @@ def test_no_table_is_lost_that_was_not_looked_into(fill_in):
 def test_a_column_of_any_name_may_hold_the_images(fill_in):
     filled, _ = fill_in({"in/pics/1.jpg": b"", "in/meta.csv": b"photo_no,kind\npics/1.jpg,cat\n"})
     assert filled["source"]["columns"] == {"uri": "photo_no", "label": "kind"}
+
+
+@pytest.mark.parametrize("indent", [None, 4, "\t"])
+@pytest.mark.parametrize("count", [1, 60])
+@pytest.mark.parametrize("first", [{}, {"info": {"description": "x" * 2000}, "licenses": []}])
+def test_coco_that_begins_with_long_categories_is_recognized(fill_in, indent, count, first):
+    points = [f"key point {number}" for number in range(133)]
+    categories = [
+        {"id": number, "name": f"animal {number}", "keypoints": points} for number in range(count)
+    ]
+    images = [{"id": 1, "file_name": "1.jpg"}]
+    text = json.dumps({**first, "categories": categories, "images": images}, indent=indent)
+    settings, layout = fill_in({"in/annotations.json": text.encode(), "in/images/1.jpg": b""})
+    assert layout.kind == "coco"
+    assert settings["source"] == {
+        "kind": "coco",
+        "split": r"annotations\.json",
+        "images": "images",
+    }
+
+
+@pytest.mark.parametrize("content", [{"categories": {"label": {}}}, {"categories": ["a", "b"]}])
+def test_other_categories_are_not_cocos(fill_in, content):
+    text = json.dumps({"x": "y" * 2000, **content}).encode()
+    with pytest.raises(UsageError, match=r"annotations\.json is not understood"):
+        fill_in({"in/annotations.json": text, "in/images/1.jpg": b""})
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ({"classes": ["cat"]}, {"classes": ["cat"]}),
+        ({"offset": 0}, {"offset": 0}),
+        ({"classes": ["cat"], "ids": "names"}, {"classes": ["cat"], "ids": "names"}),
+        ({"classes": []}, {"classes": [], "ids": "raised"}),
+    ],
+)
+def test_the_users_classes_replace_the_recognized_ids(fill_in, labels, expected):
+    files = {"in/annotations/instances_train.json": COCO, "in/train/1.jpg": b""}
+    assert fill_in(files, {"labels": labels})[0]["labels"] == expected

@@ -1,6 +1,7 @@
 import gzip
 import subprocess
 import sys
+import zlib
 from itertools import pairwise
 
 import numpy as np
@@ -8,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import recordmill
 from recordmill.reading.example import examples_as_numpy
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Example, Feature, encode_example
@@ -185,3 +187,11 @@ def test_several_splits_of_a_dataset(published):
 
     assert keys(["test", "train"]) == keys("test+train") == keys("test") + keys("train")
     assert len(set(keys("train+test"))) == 24
+
+
+def test_zlib_files_are_read(tmp_path, frame, example):
+    path = tmp_path / "a.tfrecord"
+    path.write_bytes(zlib.compress(frame(example(a=1)) + frame(example(a=2))))
+    assert [each["a"].tolist() for each in examples_as_numpy(path)] == [[1], [2]]
+    with pytest.raises(LoadError, match=r"a\.tfrecord is compressed, and a record cannot be found"):
+        len(recordmill.open(path, form="numpy")["a"])

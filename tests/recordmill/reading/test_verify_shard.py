@@ -1,4 +1,6 @@
 import hashlib
+import struct
+import zlib
 
 import pytest
 
@@ -113,4 +115,108 @@ def test_unreadable_sidecars_are_reported_once(verify, frame, tmp_path, content,
     assert [(finding.record, finding.offset, finding.source) for finding in others] == [
         (0, 0, ""),
         (1, 17, ""),
+    ]
+
+
+NO_EXAMPLE = "the record is not a tf.train.Example, or it has no features"
+EVENT = b"\x09" + struct.pack("<d", 1.5e9) + b"\x1a\x0dbrain.Event:2"
+
+
+@pytest.mark.parametrize("record", [b"", EVENT, b"\x0a\x00"], ids=["empty", "event", "no features"])
+@pytest.mark.parametrize("level", ["frames", "files", "pixels"])
+def test_a_record_without_features_is_not_an_example(verify, frame, record, level):
+    check = verify(2 * frame(record), level)
+    assert [(each.kind, each.detail, each.record) for each in check.findings] == [
+        ("example", NO_EXAMPLE, 0),
+        ("example", NO_EXAMPLE, 1),
+    ]
+
+
+def found(check):
+    return [(each.kind, each.record, each.detail.partition(": ")[0]) for each in check.findings]
+
+
+HTML = b"<html>404</html>"
+
+
+@pytest.mark.parametrize("key", ["image/encoded", "image", "image_raw", "train/image", "photo"])
+@pytest.mark.parametrize("wrong", [HTML, b"", b"\0" * 40])
+def test_a_feature_of_images_that_holds_none_is_found(verify, frame, example, draw, key, wrong):
+    records = [example({key: data, "name": b"x"}) for data in (wrong, draw(1), draw(2), wrong)]
+    check = verify(b"".join(map(frame, records)), "pixels")
+    problem = f"{key} holds no image"
+    assert found(check) == [("pixels", 0, problem), ("pixels", 3, problem)]
+    assert found(verify(b"".join(map(frame, records)), "files")) == []
+
+
+@pytest.mark.parametrize(
+    ("key", "data", "is_found"),
+    [
+        ("image/encoded", HTML, True),
+        ("image/encoded", b"", True),
+        ("image/encoded", bytes(3072), True),
+        ("image", HTML, True),
+        ("image", b"", True),
+        ("image", bytes(3072), False),
+        ("image_raw", bytes(range(200)), False),
+        ("photo", HTML, False),
+    ],
+)
+def test_without_any_image_the_usual_name_decides(verify, frame, example, key, data, is_found):
+    check = verify(3 * frame(example({key: data, "label": 1})), "pixels")
+    expected = [("pixels", n, f"{key} holds no image") for n in range(3)]
+    assert found(check) == (expected if is_found else [])
+
+
+def test_raw_pixels_that_say_so_are_accepted(verify, frame, example):
+    raw = example({"image/encoded": bytes(3072), "image/format": b"raw"})
+    assert found(verify(frame(raw), "pixels")) == []
+
+
+def test_raw_pixels_that_begin_like_an_image_do_not_make_others_wrong(verify, frame, example, draw):
+    raw = [frame(example(image=bytes(300))) for _ in range(30)]
+    check = verify(frame(example(image=draw(1))) + b"".join(raw), "pixels")
+    assert found(check) == []
+
+
+def test_findings_stay_in_the_order_of_the_file(verify, frame, example, draw):
+    records = [frame(example({"image/encoded": data})) for data in (HTML, draw(1), HTML)]
+    check = verify(records[0] + frame(b"") + records[1] + records[2], "pixels")
+    assert [(each.kind, each.record) for each in check.findings] == [
+        ("pixels", 0),
+        ("example", 1),
+        ("pixels", 3),
+    ]
+
+
+def test_feature_lists_are_noted(verify, frame, example):
+    lists = example({"image/caption": b"a"})
+    check = verify(3 * frame(example(a=1) + b"\x12" + lists[1:]) + frame(example(a=1)))
+    (note,) = check.findings
+    assert (note.kind, note.is_note, note.detail) == (
+        "feature_lists",
+        True,
+        "3 SequenceExamples with feature_lists, which nothing reads: image/caption",
+    )
+
+
+@pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz", "a.zlib"])
+def test_zlib_is_read_and_a_name_that_does_not_say_so_is_reported(tmp_path, frame, example, name):
+    (tmp_path / name).write_bytes(zlib.compress(3 * frame(example(a=1))))
+    check = verify_shard(Shard("a", name, str(tmp_path / name)), STRANGER, "files")
+    assert check.records == 3
+    said = "its name says gzip" if name.endswith("gz") else "its name does not say so"
+    assert [each.detail for each in check.findings] == (
+        []
+        if name == "a.zlib"
+        else [f"the file is compressed with ZLIB and {said}: readers cannot know that"]
+    )
+
+
+def test_a_damaged_zlib_stream_is_reported(tmp_path, frame, example):
+    packed = zlib.compress(200 * frame(example(a=1)))
+    (tmp_path / "a.zlib").write_bytes(packed[:-2])
+    check = verify_shard(Shard("a", "a.zlib", str(tmp_path / "a.zlib")), STRANGER, "files")
+    assert [(each.kind, each.detail) for each in check.findings] == [
+        ("gzip", "the ZLIB stream ends early: the file was truncated")
     ]

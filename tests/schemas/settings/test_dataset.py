@@ -14,21 +14,25 @@ from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.sources.voc import Voc
 
+CHOSEN = frozenset({"not_included"})
+
 
 def test_listing_settings_are_those_written():
     splits = SplitSettings(group="(?P<group>x)")
     settings = make_settings(include=("*.jpg",), ignore=("b",), splits=splits)
     assert settings.listing == ListingSettings(
-        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=False
+        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=False, left_by_user=CHOSEN
     )
     known = replace(settings, labels=LabelSettings(classes=("train",)))
     assert known.listing == ListingSettings(
-        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=True
+        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=True, left_by_user=CHOSEN
     )
     assert make_settings(source=Voc()).listing == ListingSettings(
         ("*.xml",), not_included="taken_only_by_name"
     )
-    assert make_settings(source=Voc(), include=("*.v",)).listing == ListingSettings(("*.v",))
+    assert make_settings(source=Voc(), include=("*.v",)).listing == ListingSettings(
+        ("*.v",), left_by_user=CHOSEN
+    )
 
 
 def test_settings_travel_to_workers():

@@ -5,6 +5,7 @@ from make_settings import make_settings
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
 from recordmill.schemas.errors import Outcome
+from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.publishing.remarks import Remark, find_remarks, note_idle
 
@@ -116,24 +117,68 @@ def test_dropped_boxes_and_images_without_any_are_reported():
     ]
 
 
-@pytest.mark.parametrize(
-    ("lone", "are"), [(1, "file without an image is"), (10, "files without an image are")]
-)
-def test_annotation_files_that_no_image_belongs_to_are_reported(lone, are):
+def test_files_that_are_not_annotations_are_not_counted_as_such():
     ledger = {
         "listed": 22,
         "written": 22,
         "rejected": {},
-        "ignored": {"read_only_with_images": lone},
+        "ignored": {"read_only_with_images": 3},
         "left_out": {},
     }
     dataset = marker(
         ledger=ledger, boxes={"listed": 1, "written": 1}, images_without_boxes={"no_file": 10}
     )
-    expected = (
-        f"10 images have no box: 10 have no annotation file; {lone} annotation {are} ignored."
-    )
-    assert texts(dataset) == [expected]
+    assert texts(dataset) == ["10 images have no box: 10 have no annotation file."]
+
+
+@pytest.mark.parametrize(
+    ("drawn_on", "text"),
+    [
+        (
+            "auto",
+            "2 boxes are on images that are annotated with the size of their bytes, and displayed "
+            "turned by their EXIF orientation: they were read as drawn on the image as stored; if "
+            "the tool displayed it upright, set boxes.drawn_on=displayed.",
+        ),
+        (
+            "displayed",
+            "2 boxes are on images whose annotated size is not that of the displayed image: "
+            "boxes.drawn_on=displayed was followed.",
+        ),
+        (
+            "stored",
+            "2 boxes are on images whose annotated size is not that of the stored image: "
+            "boxes.drawn_on=stored was followed.",
+        ),
+    ],
+)
+def test_sizes_that_disagree_with_the_orientation_are_reported(drawn_on, text):
+    dataset = marker(boxes={"listed": 4, "written": 4, "size_disagrees": 2})
+    settings = make_settings(boxes=BoxSettings(drawn_on=drawn_on))
+    assert [each.text for each in find_remarks(dataset, ImageTotals(), settings)] == [text]
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (("Cat", "cat"), "The classes 'Cat' and 'cat' differ"),
+        (("dog ", "dog", "d og"), "The classes 'd og' and 'dog' and 'dog ' differ"),
+        (("hot dog", "hot\u00a0dog"), "The classes 'hot dog' and 'hot\\xa0dog' differ"),
+        (("e\u0301", "\u00c9"), "The classes 'e\u0301' and '\u00c9' differ"),
+        (("Straße", "STRASSE"), "The classes 'STRASSE' and 'Straße' differ"),
+    ],
+)
+def test_classes_that_differ_in_case_or_blanks_only_are_reported(names, text):
+    labels = {name: number for number, name in enumerate(names)}
+    dataset = marker(labels=labels, splits={"train": split(**dict.fromkeys(names, 5))})
+    assert texts(dataset) == [f"{text} in case or blanks only: they may be meant as one."]
+
+
+def test_other_classes_are_not_alike():
+    names = ["cat", "cats", "cat-1", "cat_1", "cat 2", "1", "01"]
+    labels = {name: number for number, name in enumerate(names)}
+    dataset = marker(labels=labels, splits={"train": split(**dict.fromkeys(names, 5))})
+    assert texts(dataset) == []
 
 
 @pytest.mark.parametrize(("count", "images"), [(1, "1 image"), (20, "20 images")])

@@ -14,7 +14,7 @@ from recordmill.schemas.dataset.totals import (
 )
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -155,7 +155,10 @@ TOLERANT = RejectionLimits(share=0.5, count=10, lost_classes=1)
 
 def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType({})):
     return SimpleNamespace(
-        max_rejected=limits, unit=unit, source=SimpleNamespace(files=files, remedies=remedies)
+        max_rejected=limits,
+        unit=unit,
+        source=SimpleNamespace(files=files, remedies=remedies),
+        labels=LabelSettings(),
     )
 
 

@@ -427,14 +427,14 @@ class Archives(Source):
         """For names in an unknown encoding."""
         return {
             "bad_name": "set source.names_encoding to the encoding of the members' names, such as "
-            "cp866 (Russian), cp850 (western Europe), gbk (Chinese) or shift_jis (Japanese)"
+            "cp866 (Russian), cp850 (western Europe), gbk (Chinese), shift_jis (Japanese) or utf-8"
         }
 
     def remedy_for(self, not_stored: Iterable[str]) -> str:
         """How to read labels, or store texts: images and other binary parts cannot be stored."""
         kinds = {*not_stored}
         if _LABEL_FILES in kinds:
-            return "source.labels=beside reads labels next to images"
+            return "set source.labels to `beside` to read labels next to images"
         is_text = any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds)
         return "source.features_from stores texts and values of .json" if is_text else ""
 

@@ -437,7 +437,7 @@ class Tfrecords(Source):
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
         """Recognizes files named like TFRecords, or that begin like them.
 
-        There must be no images.
+        An input with images is not recognized.
         """
         if sketch.has_images:
             return

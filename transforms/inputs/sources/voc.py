@@ -115,7 +115,7 @@ class Voc(AnnotationSource):
 
     @property
     def siblings(self) -> Mapping[str, str]:
-        """The masks and lists of VOC's downloads; lists in use are no siblings."""
+        """The masks and lists of VOC's downloads; not the lists in use."""
         in_use = {f"{self.sets}/{word}.txt": "" for word in SETS if self.sets}
         return {
             **in_use,

@@ -41,6 +41,7 @@ NAMES_FILES = ("data.yaml", "classes.txt")
 Ultralytics' `coco8.yaml`."""
 
 _YAML = (".yaml", ".yml")
+_TEXTS = "*.[tT][xX][tT]"
 
 NAMES_BESIDE = (*NAMES_FILES, "obj.names", "_darknet.labels")
 """Files that name the classes if text files are next to images, as in Darknet."""
@@ -88,7 +89,7 @@ class Yolo(AnnotationSource):
     other_files: ClassVar[str] = "read_only_with_images"
     classes_from: ClassVar[str] = "data.yaml or source.names"
     shared_files: ClassVar[tuple[str, ...]] = NAMES_BESIDE
-    annotation_endings: ClassVar[tuple[str, ...]] = (".txt",)
+    annotation_endings: ClassVar[tuple[str, ...]] = (".txt", ".TXT")
 
     def __post_init__(self) -> None:
         """Raises ValueError if the settings name a class twice."""
@@ -98,9 +99,9 @@ class Yolo(AnnotationSource):
     def files(self) -> tuple[str, ...]:  # type: ignore[override]  # depends on the settings
         """Images, text files that may have none, and the files that name the classes."""
         if self.text_files == "beside":
-            return *IMAGE_PATTERNS, "*.txt", *NAMES_BESIDE
+            return *IMAGE_PATTERNS, _TEXTS, *NAMES_BESIDE
         names = (f"/*{ending}" for ending in _YAML)
-        return "images/", "**/labels/**/*.txt", "/classes.txt", *names
+        return "images/", f"**/labels/**/{_TEXTS}", "/classes.txt", *names
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -183,7 +184,7 @@ class Yolo(AnnotationSource):
             yield from self._announce(path, file)
             return
         image = DataFile(path, file)
-        if path.endswith(".txt") and self._image_folder(image.spelled) is not None:
+        if path.lower().endswith(".txt") and self._image_folder(image.spelled) is not None:
             yield from self._list_text(image)
             return
         text_file = self._text_file(image.spelled)
@@ -245,10 +246,7 @@ class Yolo(AnnotationSource):
         return posixpath.join(folder, texts.by_stem[found][0]) if found else ""
 
     def _list_text(self, text: DataFile) -> Iterator[Listed]:
-        """Yields what becomes of a text file that is no reference: it has an image, or no boxes.
-
-        Otherwise, yields the rejection of its boxes.
-        """
+        """Yields notices on a text file: its boxes are rejected if there is no image for them."""
         folder, stem = posixpath.split(posixpath.splitext(text.spelled)[0])
         image_folder = self._image_folder(text.spelled) or ""
         images = names_in(f"{text.root}/{image_folder}".rstrip("/"))

@@ -33,8 +33,8 @@ def refuse(column: str, value: Any, wanted: str) -> Rejected:
 def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
     """Converts a value to text; no value becomes an empty string.
 
-    An integer is written in decimal, or as the class that it numbers in `names`; there, -1 is no
-    class, as in Hugging Face's ClassLabel.
+    An integer is written in decimal, or as the class that it numbers in `names`. There, -1 stands
+    for no class, as in Hugging Face's ClassLabel.
     """
     if value is None:
         return ""

@@ -6,7 +6,7 @@ from dataclasses import replace
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
 from recordmill.transforms.inputs.sources.coco import Annotations, Coco, Contents
 from recordmill.transforms.inputs.sources.source import list_file
 
@@ -443,3 +443,26 @@ def test_a_fraction_of_a_pixel_in_a_side_is_left_out(collection):
         return refer(collection, {**ANNOTATIONS, "images": [image]})[-1].features
 
     assert features(40.5, 30.0) == features(40, 30)
+
+
+@pytest.mark.parametrize(
+    "name", ["images\\1/b.jpg", "../../b.jpg", "C:\\pets\\b.jpg", "b.png", "B.jpg", "%62.jpg"]
+)
+def test_an_image_that_is_named_otherwise_is_found(collection, name):
+    images = [{**ANNOTATIONS["images"][0], "file_name": name}, ANNOTATIONS["images"][1]]
+    _, *found = refer(collection, {**ANNOTATIONS, "images": images})
+    assert sorted(each.status for each in found) == ["", "", "respelled"]
+    assert sorted(each.key for each in found if not each.status) == [
+        "pets/train/a.jpg",
+        "pets/train/b.jpg",
+    ]
+
+
+def test_images_of_one_name_in_several_folders_are_not_taken_for_one(collection):
+    images = [
+        {"id": 7, "file_name": "one/b.jpg"},
+        {"id": 5, "file_name": "two/b.jpg"},
+    ]
+    _, *found = refer(collection, {**ANNOTATIONS, "images": images})
+    assert [(each.status, each.reason) for each in found] == [("rejected", "vanished")] * 2
+    assert [count_boxes(each) for each in found] == [2, 0]

@@ -1,7 +1,7 @@
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.sources.manifest import Manifest, RowReader
 from recordmill.transforms.inputs.tables.cells import Row
@@ -191,3 +191,19 @@ def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
         folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val"
     )
     assert [ref.split for ref in refs] == ["val", "test"]
+
+
+def test_a_path_may_be_written_as_on_windows(folder):
+    (ref,) = refer(folder, Entry(uri="images\\a.jpg"))
+    assert (ref.status, ref.key) == ("", "pets/in/images/a.jpg")
+    (folder / "in" / "c\\d.jpg").write_bytes(b"d")
+    (own,) = refer(folder, Entry(uri="c\\d.jpg"))
+    assert own.uri.endswith("/in/c\\d.jpg")
+    (gone,) = refer(folder, Entry(uri="images\\..\\..\\..\\x.jpg"))
+    assert (gone.status, gone.reason) == ("rejected", "outside_root")
+
+
+def test_boxes_of_a_missing_image_are_in_the_ledger(folder):
+    entry = Entry(uri="images/gone.jpg", boxes=[[1, 2, 3, 4]] * 2, box_labels=["cat", "dog"])
+    (ref,) = refer(folder, entry, columns=BOXES)
+    assert (ref.status, ref.reason, count_boxes(ref)) == ("rejected", "vanished", 2)

@@ -4,7 +4,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
 
@@ -251,3 +251,40 @@ def test_lists_that_give_splits_are_used():
     lists = [f"in/ImageSets/Main/{word}.txt" for word in ("train", "val", "test", "trainval")]
     assert list(Voc(sets="ImageSets/Main").uses(ref)) == [ref.uri, *lists]
     assert list(Voc().uses(ref)) == [ref.uri]
+
+
+@pytest.mark.parametrize(
+    ("value", "box", "shapes"),
+    [
+        ("0.0", [10, 45, 90, 55], {}),
+        (" 90.0 ", [45, 10, 55, 90], {"enclosed": 1}),
+        ("-45", [18.1802, 18.1802, 81.8198, 81.8198], {"enclosed": 1}),
+        ("left", [10, 45, 90, 55], {}),
+        ("", [10, 45, 90, 55], {}),
+    ],
+)
+def test_a_rotated_box_of_cvat_is_enclosed(tmp_path, value, box, shapes):
+    bar = (
+        "<object><name>bar</name><bndbox><xmin>10</xmin><ymin>45</ymin><xmax>90</xmax>"
+        "<ymax>55</ymax></bndbox><attributes><attribute><name>color</name><value>30</value>"
+        f"</attribute><attribute><name>rotation</name><value>{value}</value></attribute>"
+        "</attributes></object>"
+    )
+    *_, ref = refer(tmp_path, annotation(bar))
+    fields = orjson.loads(ref.features)
+    assert fields["boxes"][0] == pytest.approx(box, abs=1e-4)
+    assert fields.get("boxes_shapes", {}) == shapes
+
+
+@pytest.mark.parametrize(
+    "name", ["C:\\pets\\1.jpg", "/home/me/1.jpg", "..\\1.jpg", "1.png", "1.JPEG", "%31.jpg"]
+)
+def test_an_image_that_is_named_otherwise_is_found(tmp_path, name):
+    note, _, ref = refer(tmp_path, annotation(OBJECT, name))
+    assert (note.status, ref.status, ref.key) == ("respelled", "", "old/JPEGImages/1.jpg")
+    assert note.detail.endswith(" for old/JPEGImages/1.jpg")
+
+
+def test_a_rejected_annotation_keeps_its_boxes_for_the_ledger(tmp_path):
+    (ref,) = refer(tmp_path, annotation(OBJECT + BARE, "gone.jpg"))
+    assert (ref.status, ref.reason, count_boxes(ref)) == ("rejected", "vanished", 2)

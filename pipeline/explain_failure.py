@@ -1,0 +1,115 @@
+"""Says in one sentence why a run failed, if that is no bug: a store, or the limits of a machine."""
+
+import errno
+import re
+import resource
+from collections.abc import Iterator
+
+from recordmill.schemas.errors import RecordmillError
+from recordmill.schemas.formatting import format_size
+
+_STEP = re.compile(r"\s*\[while running [^\]]*\]\s*$")
+"""What Beam adds to an error's text."""
+
+_READING = re.compile(r"\bInputError: (\S+://.* cannot be read: .*)", re.DOTALL)
+
+_AT_A_STORE = re.compile(
+    r"\b\w*Error: \[Errno \d+\] (?P<why>.*): ['\"](?P<uri>[a-zA-Z][-+.\w]*://[^'\"]*)['\"]$",
+    re.DOTALL,
+)
+"""An OSError that names an object, as a runner passes it on: as text."""
+
+_NO_THREAD = re.compile(r"can't (start|allocate) new (thread|lock)|can't create new thread")
+_NO_MEMORY = re.compile(
+    r"\bMemoryError\b|Cannot allocate memory|failed to map segment|Unable to allocate|"
+    r"\[Errno 12\]|malloc of size \d+ failed"
+)
+_NO_PROCESS = re.compile(r"Resource temporarily unavailable|\[Errno 11\]")
+
+
+def explain_failure(error: BaseException, output: str) -> str:
+    """Explains an error that is not a bug; returns an empty text for any other.
+
+    Runners pass on the errors of workers as text, so their classes do not always help.
+
+    Args:
+        error: what the runner, or a step, has raised.
+        output: the output, which is written rather than read.
+    """
+    texts = [_STEP.sub("", each) for each in _texts_of(error)]
+    for text in texts:
+        if found := _READING.search(text):
+            return f"{' '.join(_short(found[1]).split())}: run the same command again"
+    for text in texts:
+        if found := _AT_A_STORE.search(text):
+            what = "written" if found["uri"].startswith(output) else "read"
+            sentence = f"{found['uri']} cannot be {what}: {_short(found['why'])}"
+            return f"{' '.join(sentence.split())}: run the same command again"
+    if any(map(_NO_THREAD.search, texts)):
+        return f"no thread can be started ({_limits()}): {_REMEDY}"
+    if any(map(_NO_MEMORY.search, texts)):
+        return f"there is not enough memory ({_limits()}): {_REMEDY}"
+    if any(map(_NO_PROCESS.search, texts)):
+        return f"no process or thread can be started ({_limits()}): {_REMEDY}"
+    return ""
+
+
+_REMEDY = "raise the limit, free memory, or lower --threads and --processes"
+
+
+def _texts_of(error: BaseException | None) -> Iterator[str]:
+    """The texts of an error and of those that caused it, with their classes."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        # Only the end: a runner's text may begin with a traceback.
+        text = str(error).strip()
+        yield f"{type(error).__name__}: {text.splitlines()[-1] if text else ''}"
+        if isinstance(error, OSError) and error.errno == errno.ENOMEM:
+            yield "MemoryError: "
+        error = error.__cause__ or error.__context__
+
+
+def _short(text: str) -> str:
+    return text if len(text) < 300 else f"{text[:300]}..."
+
+
+def _limits() -> str:
+    """The limits of this process that may be the reason, in a few words."""
+    limits = []
+    for what, kind, show in (
+        ("address space", resource.RLIMIT_AS, format_size),
+        ("processes and threads", resource.RLIMIT_NPROC, "{:,}".format),
+    ):
+        soft, _ = resource.getrlimit(kind)
+        if soft != resource.RLIM_INFINITY:
+            limits.append(f"{what} limited to {show(soft)}")
+    return ", ".join(limits) or "no limit of this process is set"
+
+
+LEAST_ADDRESS_SPACE = 192 * 2**20
+"""What a run needs once everything is imported: stacks of threads, and images of some size.
+
+With less, Python may wait for ever for a thread that has no memory to begin."""
+
+
+def check_address_space() -> None:
+    """Makes sure that the limit on this process's address space leaves room for threads.
+
+    Raises:
+        RecordmillError: it does not.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return
+    try:
+        with open("/proc/self/statm", encoding="ascii") as file:
+            used = int(file.read().split()[0]) * resource.getpagesize()
+    except OSError:  # another system than Linux
+        return
+    if limit - used < LEAST_ADDRESS_SPACE:
+        needed = format_size(used + LEAST_ADDRESS_SPACE)
+        raise RecordmillError(
+            f"the address space of this process is limited to {format_size(limit)}, which leaves "
+            f"no room for threads: raise the limit (ulimit -v) to {needed} or more"
+        )

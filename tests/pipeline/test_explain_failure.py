@@ -1,0 +1,127 @@
+"""A run that fails without a bug says so in one sentence."""
+
+import resource
+import subprocess
+import sys
+
+import pytest
+
+from recordmill.pipeline.explain_failure import check_address_space, explain_failure
+from recordmill.schemas.errors import RecordmillError
+from recordmill.transforms.shards.shard_writer import InputError
+
+AGAIN = "run the same command again"
+BEHIND = " [while running 'ConvertShards/ParDo(Convert)']"
+
+
+def limits_at(monkeypatch, **soft):
+    kinds = {resource.RLIMIT_AS: "space", resource.RLIMIT_NPROC: "processes"}
+    monkeypatch.setattr(
+        resource, "getrlimit", lambda kind: (soft.get(kinds[kind], resource.RLIM_INFINITY), -1)
+    )
+
+
+@pytest.mark.parametrize(
+    ("error", "sentence"),
+    [
+        (
+            InputError(
+                "s3://b/in/a.jpg cannot be read: [Errno 5] InternalError: 's3://b/in/a.jpg'"
+            ),
+            "s3://b/in/a.jpg cannot be read: [Errno 5] InternalError: 's3://b/in/a.jpg'",
+        ),
+        (
+            RuntimeError(
+                "Traceback (most recent call last):\n  x\nrecordmill.transforms.shards.shard_writer"
+                f".InputError: s3://b/in/a.jpg cannot be read: it was cut{BEHIND}"
+            ),
+            "s3://b/in/a.jpg cannot be read: it was cut",
+        ),
+        (
+            RuntimeError(f"OSError: [Errno 5] An error occurred (500): 's3://b/in/x.csv'{BEHIND}"),
+            "s3://b/in/x.csv cannot be read: An error occurred (500)",
+        ),
+        (
+            OSError(5, "An error occurred (500)", "gs://b/in/x.csv"),
+            "gs://b/in/x.csv cannot be read: An error occurred (500)",
+        ),
+        (
+            OSError(5, "slow down", "s3://b/out/train-0.tfrecord"),
+            "s3://b/out/train-0.tfrecord cannot be written: slow down",
+        ),
+        (KeyError("x"), ""),
+        (RuntimeError("OSError: [Errno 5] a local disk: '/mnt/x.jpg'"), ""),
+        (ValueError(""), ""),
+    ],
+)
+def test_a_store_that_fails_is_named(error, sentence):
+    assert explain_failure(error, "s3://b/out") == (f"{sentence}: {AGAIN}" if sentence else "")
+
+
+@pytest.mark.parametrize(
+    ("error", "start"),
+    [
+        (RuntimeError("can't start new thread"), "no thread can be started ("),
+        (
+            RuntimeError(f"RuntimeError: can't start new thread{BEHIND}"),
+            "no thread can be started (",
+        ),
+        (MemoryError(), "there is not enough memory ("),
+        (OSError(12, "Cannot allocate memory"), "there is not enough memory ("),
+        (RuntimeError(f"MemoryError{BEHIND}"), "there is not enough memory ("),
+        (
+            ImportError("libx.so: failed to map segment from shared object"),
+            "there is not enough memory (",
+        ),
+        (BlockingIOError(11, "Resource temporarily unavailable"), "no process or thread can be"),
+    ],
+)
+def test_a_machine_without_room_is_named(monkeypatch, error, start):
+    limits_at(monkeypatch, space=400 * 2**20)
+    sentence = explain_failure(error, "out")
+    assert sentence.startswith(start)
+    assert sentence.endswith(
+        "(address space limited to 400.0 MiB): raise the limit, free memory, or lower --threads "
+        "and --processes"
+    )
+    assert "unexpected" not in sentence
+    limits_at(monkeypatch)
+    assert "(no limit of this process is set)" in explain_failure(error, "out")
+
+
+def test_an_error_that_another_one_caused_is_explained():
+    error = RuntimeError("a step failed")
+    error.__cause__ = MemoryError()
+    assert explain_failure(error, "out").startswith("there is not enough memory (")
+
+
+def test_too_little_address_space_is_refused_before_threads_start(monkeypatch):
+    limits_at(monkeypatch)
+    check_address_space()
+    limits_at(monkeypatch, space=2**50)
+    check_address_space()
+    limits_at(monkeypatch, space=100 * 2**20)
+    with pytest.raises(RecordmillError, match=r"is limited to 100\.0 MiB, which leaves no room"):
+        check_address_space()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mebibytes", [240, 400])
+@pytest.mark.parametrize("processes", [1, 4])
+def test_a_run_in_little_address_space_ends_in_one_sentence(photos, tmp_path, mebibytes, processes):
+    command = [sys.executable, "-m", "pipeline.run", "--input", str(photos)]
+    command += ["--output", str(tmp_path / "d"), f"--processes={processes}"]
+    size = mebibytes * 2**20
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (size, size)),
+    )
+    assert done.returncode == 1
+    assert "Traceback" not in done.stderr
+    (line,) = [each for each in done.stderr.splitlines() if each.startswith("error: ")]
+    assert "limited to" in line
+    assert "unexpected" not in line

@@ -45,6 +45,14 @@ def show_names(names: Iterable[str], most: int = 5) -> str:
     return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
 
 
+def show_first(names: Iterable[str], most: int = 8) -> str:
+    """The first names, and the number of the others: `a, b and 130 more`."""
+    shown = list(names)
+    if len(shown) <= most + 1:
+        return ", ".join(shown)
+    return f"{', '.join(shown[:most])} and {len(shown) - most:,} more"
+
+
 def most_frequent(counts: Mapping[str, int]) -> list[str]:
     """Names sorted by count, largest first, then by code point."""
     return sorted(counts, key=lambda name: (-counts[name], name))

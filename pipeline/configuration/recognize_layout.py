@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
+from recordmill.imaging.acceptance import sniff
 from recordmill.pipeline.configuration.config import Layout, iter_overrides
 from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.schemas.errors import UsageError
@@ -50,15 +51,17 @@ from recordmill.transforms.inputs.named_files import size_and_version
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
-from recordmill.transforms.inputs.tables.known_tables import (
+from recordmill.transforms.inputs.tables.known_tables import find_columns, why_no_columns
+from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
+from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
+from recordmill.transforms.inputs.tables.recognize_tables import unused_columns
+from recordmill.transforms.inputs.tables.table_heads import (
     HELD,
     NUMBERS,
     OBJECTS,
+    OTHER_BYTES,
     SEVERAL,
-    why_no_columns,
 )
-from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
-from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
@@ -69,6 +72,9 @@ _AS_A_TABLE = (
     "(docs/manifests.md), "
     "or --config configs/observations.yaml if there are none"
 )
+
+_DESCRIPTIVE = ("source", "splits", "labels", "include", "ignore", "convention")
+"""Settings that say what the files mean, whether users or recognition gave them."""
 
 _OWN_SPLITS = ("fractions", "stratify", "from_folders", "from_source")
 """Keys below `splits` with which users decide the splits themselves."""
@@ -119,9 +125,13 @@ def fill_in(
         raise UsageError(
             f"inputs have different layouts ({', '.join(kinds)}): convert each, or write --config"
         )
-    layout = Layout(found[0][1].kind, found[0][1].why, flags_of(settings))
+    merged = _merge(settings, written)
+    in_use = {key: merged[key] for key in (*settings, *_DESCRIPTIVE) if key in merged}
+    first = found[0][1]
+    why = first.describe(unused_columns(first.left_out, _part(merged, "source")))
+    layout = Layout(first.kind, why, flags_of(in_use))
     say(f"recognized {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
-    return _merge(settings, written), layout
+    return merged, layout
 
 
 def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognized | None:
@@ -134,9 +144,14 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """
     ignore = partial(why_ignored, _listing(written))
     sketch = look_at_input(place, ignore)
-    if "source" not in written and _may_be_classes_only(sketch, kinds):
-        _refuse_tables(sketch, place, _listing(written).ignore)
-    found = recognize(sketch, kinds, place, written)
+    try:
+        if "source" not in written and _may_be_classes_only(sketch, kinds):
+            _refuse_tables(sketch, place, _listing(written).ignore)
+        found = recognize(sketch, kinds, place, written)
+    except UsageError:
+        if "source" not in written and not _has_tables(sketch):
+            _refuse_tables(sketch, place, _listing(written).ignore)
+        raise
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
     classes_or_none = not found or found.kind == "class_folders"
     if classes_or_none and len(top.folders) == 1 and not top.images:
@@ -206,6 +221,11 @@ def _refuse_files(top: Names, place: str) -> None:
     raise UsageError(f"{place} holds no image, only files such as {top.files[0]}: {advice}")
 
 
+def _has_tables(sketch: FolderSketch) -> bool:
+    """Whether a table of images is among the files that were looked into."""
+    return any(find_columns(path, sketch) for path in sketch.heads if path.endswith(TABLE_ENDINGS))
+
+
 def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
     """Refuses a table that is not understood, since its labels would be lost.
 
@@ -254,7 +274,8 @@ def recognize(
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
     if len(found) > 1:
         whys = [
-            each.why + (f", but {each.needs.partition(':')[0]}" if each.needs else "")
+            each.describe(each.left_out)
+            + (f", but {each.needs.partition(':')[0]}" if each.needs else "")
             for each in found
         ]
         ways = [
@@ -265,8 +286,9 @@ def recognize(
             f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}"
         )
     for each in found:
-        if each.needs and not any(_has_key(written, key) for key in each.needed_keys):
-            raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {each.needs}")
+        for needs, keys in ((each.needs, each.needed_keys), *each.questions):
+            if needs and not any(_has_key(written, key) for key in keys):
+                raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {needs}")
     return next(iter(found), None)
 
 
@@ -403,6 +425,9 @@ MOST_KEPT = 10_000
 HEAD_BYTES = 1024
 JSON_HEAD_BYTES = 64 * HEAD_BYTES
 """More of JSON is read, because COCO's list of images may follow long categories."""
+
+WIDE_HEAD_BYTES = 2**16
+"""The same for a table whose first two lines are longer."""
 
 MOST_HEADS = 10
 
@@ -549,19 +574,29 @@ def _read_head(uri: str) -> bytes:
         if uri.lower().endswith(".parquet"):
             return _columns_of(uri)
         most = JSON_HEAD_BYTES if uri.lower().endswith(".json") else HEAD_BYTES
-        head = storage.read_range(uri, 0, most)
-        is_zlib = compression_of(head[:HEADER_BYTES]) == "zlib" and is_unknown_file(uri)
-        if is_zlib or head.startswith(b"\x1f\x8b"):
-            return zlib.decompressobj(wbits=zlib.MAX_WBITS if is_zlib else 31).decompress(head)
+        start = storage.read_range(uri, 0, most)
+        head = _unpacked(start, uri)
+        is_table = len(start) == HEAD_BYTES and uri.lower().endswith(TABLE_ENDINGS)
+        if is_table and head.count(b"\n") < 2:
+            head = _unpacked(storage.read_range(uri, 0, WIDE_HEAD_BYTES), uri)
         return head
     except (OSError, zlib.error, pa.ArrowException):
         return b""
 
 
+def _unpacked(head: bytes, uri: str) -> bytes:
+    """Unpacks the first bytes of a file as far as they are needed."""
+    is_zlib = compression_of(head[:HEADER_BYTES]) == "zlib" and is_unknown_file(uri)
+    if not is_zlib and not head.startswith(b"\x1f\x8b"):
+        return head
+    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS if is_zlib else 31)
+    return unpacker.decompress(head, WIDE_HEAD_BYTES)
+
+
 def _columns_of(uri: str) -> bytes:
     """Returns the columns and the first row of a Parquet file as CSV.
 
-    The row has the strings, and placeholders for bytes and boxes.
+    The row has the strings and numbers, and placeholders for bytes and boxes.
     """
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
@@ -569,14 +604,22 @@ def _columns_of(uri: str) -> bytes:
         texts = [
             each.name
             for each in schema
-            if pa.types.is_string(each.type) or pa.types.is_large_string(each.type)
+            if pa.types.is_string(each.type)
+            or pa.types.is_large_string(each.type)
+            or pa.types.is_integer(each.type)
+            or pa.types.is_floating(each.type)
         ]
+        held = [each.name for each in schema if not bytes_type_fault(pa.schema([each]), each.name)]
+        if len(held) > 1:  # the first image of each says which are images
+            texts += held
         batch = next(table.iter_batches(batch_size=1, columns=texts), None) if texts else None
         first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
 
     def shown(column: pa.Field) -> str:
-        if not bytes_type_fault(pa.schema([column]), column.name):
-            return HELD
+        if column.name in held:
+            cell = first.get(column.name)
+            data = cell.get("bytes") if isinstance(cell, dict) else cell
+            return HELD if data is None or sniff(data) else OTHER_BYTES
         is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
         kind = column.type.value_type if is_list else column.type
         has_boxes = pa.types.is_struct(kind) and any(
@@ -589,7 +632,8 @@ def _columns_of(uri: str) -> bytes:
             if is_text or class_names(schema, column.name):
                 return SEVERAL
             return NUMBERS if pa.types.is_integer(kind) or pa.types.is_floating(kind) else ""
-        return first.get(column.name) or ""
+        value = first.get(column.name)
+        return "" if value is None else str(value)
 
     values = [shown(each) for each in schema]
     stream_of_text = io.StringIO()

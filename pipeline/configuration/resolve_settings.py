@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from recordmill import storage
 from recordmill.imaging import find_missing_decoder
+from recordmill.pipeline.configuration.unmoved_features import find_unmoved
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
@@ -260,8 +261,8 @@ def resolve_settings(
         raise UsageError(str(error)) from None
     if idle := find_idle(settings):
         raise UsageError("\n".join(idle))
-    for unused in find_unused_words(settings):
-        note(unused)
+    for sentence in (*find_unused_words(settings), *find_unmoved(settings)):
+        note(sentence)
     return settings
 
 

@@ -113,7 +113,8 @@ def fit_to_type(kind: Any, value: Any, problems: list[str], key: str = "") -> An
             raise UsageError(value.error)
         return fit_to_type(kind, value.value, problems, key)
     if value is None:
-        return "" if kind is str or "" in _words_of(members) else None
+        is_text = str in members and NoneType not in members
+        return "" if is_text or "" in _words_of(members) else None
     return _fit_by_class(members, value, problems, key)
 
 

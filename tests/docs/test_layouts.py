@@ -132,6 +132,33 @@ MADE = {
         None,
         CLASSES,
     ),
+    "one table and folder per split": (
+        {
+            **images("train/1.jpg", "train/2.jpg", "val/1.jpg"),
+            "train.csv": "id,label\n1,cat\n2,dog\n",
+            "val.csv": "id,label\n1,cat\n",
+        },
+        {"train": 2, "validation": 1},
+        CLASSES,
+    ),
+    "pandas: a CSV with an index": (
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            "list.csv": ",path,class\n0,images/1.jpg,cat\n1,images/2.jpg,dog\n",
+        },
+        None,
+        CLASSES,
+    ),
+    "Open Images: boxes": (
+        {
+            **images("train/1.jpg", "train/2.jpg"),
+            "class-descriptions-boxable.csv": "/m/01yrx,Cat\n",
+            "train-annotations-bbox.csv": "ImageID,LabelName,XMin,XMax,YMin,YMax\n"
+            "1,/m/01yrx,0.25,0.75,0.25,0.75\n2,/m/01yrx,0.25,0.75,0.25,0.75\n",
+        },
+        None,
+        {"/m/01yrx": 1},
+    ),
     "Kaggle: a CSV of file names and classes": (
         {
             **images("train_images/1.jpg", "train_images/2.jpg", "test_images/3.jpg"),

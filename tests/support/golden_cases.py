@@ -540,6 +540,14 @@ def _sources() -> list[Case]:
             inputs="rows.csv",
         ),
         case(
+            "manifest_columns",
+            of.manifest_of_points,
+            "source={kind: manifest, columns: {uri: column_1, label: class},"
+            " root: {one.csv: p, two.csv: q}, features_from: {points: {columns: ['y*', x], type: "
+            "float, default: -1}}}",
+            HALVES,
+        ),
+        case(
             "table_types",
             of.observations_of_types,
             "source={kind: table, key: id, split: part, columns: {size: int,"

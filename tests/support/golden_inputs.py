@@ -280,6 +280,14 @@ def manifest_of_everything() -> Files:
     return images | {"rows.csv": as_csv(rows, names)}
 
 
+def manifest_of_points() -> Files:
+    """Two tables, each with a folder; the column of paths has no name, and numbers are missing."""
+    images = {f"{at}/{n}.jpg": draw_jpeg(f"points {at} {n}") for at in "pq" for n in range(5)}
+    rows = [(f"{n}.jpg", f"c{n % 2}", n / 2, n, "" if n == 3 else n * n) for n in range(5)]
+    table = as_csv(rows, ("", "class", "x", "y1", "y2"))
+    return images | {"one.csv": table, "two.csv": table}
+
+
 def manifest_of_other_text() -> Files:
     """UTF-16 without a header, cells between semicolons, some in single quotes."""
     text = "".join(f"'p/{n}.jpg';'größer; als {n % 2}'\n" for n in range(9))

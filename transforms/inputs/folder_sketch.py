@@ -3,11 +3,12 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.tfrecord_file import begins_with_frame
 
@@ -74,6 +75,20 @@ class Names:
     @cached_property
     def _image_stems(self) -> frozenset[str]:
         return frozenset(stems_of(self.images))
+
+    @cached_property
+    def _images_by_stem(self) -> Mapping[str, str]:
+        return {posixpath.splitext(name)[0]: name for name in reversed(self.images)}
+
+    def find_image(self, name: str) -> str:
+        """The image with this name, or with this name and an extension; empty if there is none."""
+        if name.lower().endswith(IMAGE_ENDINGS) and name in self._image_names:
+            return name
+        return self._images_by_stem.get(name, "")
+
+    @cached_property
+    def _image_names(self) -> frozenset[str]:
+        return frozenset(self.images)
 
     @cached_property
     def _suffixes(self) -> frozenset[str]:
@@ -247,6 +262,10 @@ class FolderSketch:
         return FolderSketch({path[len(folder) + 1 :]: names for path, names in inner.items()})
 
 
+Question = tuple[str, tuple[str, ...]]
+"""What the user must say or do, as a sentence, and the YAML keys with which that is done."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recognized:
     """Settings under which a source can read an input.
@@ -258,6 +277,8 @@ class Recognized:
             fits.
         needs: what the user must say or do first, as a sentence; empty: nothing.
         needed_keys: YAML keys with which the user has said or done it.
+        questions: what else the user must say or do, each with its keys.
+        left_out: columns of a table that are not stored, unless the user's settings name them.
     """
 
     settings: Mapping[str, Any]
@@ -265,11 +286,17 @@ class Recognized:
     is_firm: bool = True
     needs: str = ""
     needed_keys: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
+    left_out: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:
         """The name of the source."""
         return str(self.settings["source"]["kind"])
+
+    def describe(self, left_out: Sequence[str]) -> str:
+        """What led to the settings, and which columns are left out."""
+        return self.why + (f" (left out: {show_first(left_out)})" if left_out else "")
 
 
 def split_of(word: str) -> str:

@@ -65,8 +65,8 @@ def test_what_is_written_wins_key_by_key(fill_in):
     assert asdict(layout) == {
         "kind": "class_folders",
         "why": "class folders below train, val",
-        "flags": "--set source.kind=class_folders --set 'splits.from_folders={train: train, val: "
-        "validation}'",
+        "flags": "--set source.kind=class_folders --set source.class_from=last_folder --set "
+        "'splits.from_folders={train: train, val: validation}'",
     }
 
 
@@ -223,8 +223,8 @@ NO_HEADER = "it does not begin with a header of different names and a row, in UT
 @pytest.mark.parametrize(
     ("name", "data", "why"),
     [
-        ("labels.csv", b"path,class\nimages\\1.jpg,cat\n",
-         "its first row names no image that is there: images\\1.jpg, cat"),
+        ("labels.csv", b"path,class\nold\\1.jpg,cat\n",
+         "its first row names no image that is there: old\\1.jpg, cat"),
         ("labels.csv", b"path,class\n/old/images/1.jpg,cat\n",
          "its first row names no image that is there: /old/images/1.jpg, cat"),
         ("labels.csv", b"path|class\nimages/1.jpg|cat\n",
@@ -468,8 +468,10 @@ def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
 
 def test_no_table_is_lost_that_was_not_looked_into(fill_in):
     tables = {f"in/part{number}.csv": b"path,label\nimages/1.jpg,cat\n" for number in range(9)}
-    filled, _ = fill_in({**IMAGE_OF_LISTS, **tables, "in/about.csv": b"name,value\nauthor,x\n"})
+    filled, _ = fill_in({**IMAGE_OF_LISTS, **tables})
     assert filled.keys().isdisjoint({"include", "ignore"})
+    with pytest.raises(UsageError, match=r"about\.csv is not understood as a table of images"):
+        fill_in({"in/about.csv": b"name,value\nauthor,x\n"})
 
 
 def test_a_column_of_any_name_may_hold_the_images(fill_in):

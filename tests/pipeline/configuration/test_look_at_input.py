@@ -84,7 +84,8 @@ def test_a_few_files_are_read_a_little(look):
         "b.csv.gz": b"uri,label\n1.jpg,cat\n",
         "c.parquet": (
             b"image,raw,label,text,several,objects,parts,large,label\r\n"
-            b'<bytes>,<bytes>,twice,"a, ""b""",,<objects>,<objects>,<bytes>,twice\r\n'
+            b'<other bytes>,<other bytes>,twice,"a, ""b""",,<objects>,<objects>,<other bytes>,'
+            b"twice\r\n"
         ),
         "labels/00.txt": ("0 " * 999)[:1024].encode(),
         "labels/01.txt": ("0 " * 999)[:1024].encode(),
@@ -95,6 +96,17 @@ def test_a_few_files_are_read_a_little(look):
 @pytest.mark.parametrize("ending", TABLE_ENDINGS)
 def test_every_file_that_is_a_table_by_its_name_is_looked_into(ending, look):
     assert list(look({f"a{ending}": "uri\n", "1.jpg": "jpeg"}).heads) == [f"a{ending}"]
+
+
+def test_a_table_with_long_rows_is_read_further(look):
+    header = ",".join(f"column_of_numbers_{number}" for number in range(900))
+    texts = {name: f"{header}\n{'1,' * 899}1\n{'2,' * 30_000}" for name in ("a.csv", "a.txt")}
+    packed = gzip.compress(texts["a.csv"].encode(), compresslevel=0)
+    heads = look({**texts, "b.csv.gz": packed}).heads
+    assert heads["a.csv"] == texts["a.csv"][: 2**16].encode()
+    assert heads["a.txt"] == texts["a.txt"][:1024].encode()
+    assert heads["b.csv.gz"] == heads["a.csv"][: len(heads["b.csv.gz"])]
+    assert len(heads["b.csv.gz"]) > 60_000
 
 
 def test_no_more_than_ten_files_are_read(look, monkeypatch):

@@ -1,9 +1,9 @@
 """Hugging Face's imagefolder: images, and `metadata.csv`, `.jsonl` or `.parquet` next to them."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
@@ -75,6 +75,11 @@ class ImageFolder(Source):
         return Manifest(
             columns=columns, features_from=self.features_from, class_names=self.class_names
         )
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
+        """Replaces patterns in `features_from` by the names of the columns that match them."""
+        tables = (file for file in files if posixpath.basename(file.key) in self.files)
+        return replace(self, features_from=self._manifest().settle(tables, note).features_from)
 
     def annotations(self) -> Mapping[str, str]:
         """The annotations that have a column."""

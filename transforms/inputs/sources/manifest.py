@@ -6,11 +6,12 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.formatting import show_first
 from recordmill.schemas.image_ref import (
     PARQUET_CELL,
     UNKNOWN_SIZE,
@@ -26,7 +27,8 @@ from recordmill.transforms.inputs.named_files import key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
-from recordmill.transforms.inputs.tables.known_tables import PRESETS, recognize_tables
+from recordmill.transforms.inputs.tables.column_patterns import has_patterns, replace_patterns
+from recordmill.transforms.inputs.tables.known_tables import PRESETS
 from recordmill.transforms.inputs.tables.manifest_columns import (
     CellReader,
     Columns,
@@ -40,11 +42,13 @@ from recordmill.transforms.inputs.tables.parquet import (
 )
 from recordmill.transforms.inputs.tables.read_table import (
     LIST_FILES,
+    TABLE_ENDINGS,
     TABLE_FILES,
     Table,
     TableFormat,
     read_table,
 )
+from recordmill.transforms.inputs.tables.recognize_tables import recognize_tables
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -71,8 +75,10 @@ class RowReader:
 
     def __post_init__(self) -> None:
         """Resolves the root."""
-        root, folder = self.settings.root, self.file.uri.rpartition("/")[0]
+        root, folder = self.settings.root_of(self.path), self.file.uri.rpartition("/")[0]
         self._below = "" if root else posixpath.dirname(self.path)
+        if root and not isinstance(self.settings.root, str):
+            self._below = _folder_in_keys(posixpath.dirname(self.path), root)
         root = (root if "://" in root else posixpath.join(folder, root)).rstrip("/") or "/"
         self._root = os.path.abspath(root) if storage.is_local(root) else root
 
@@ -180,18 +186,35 @@ class RowReader:
         return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
 
     def _locate(self, path: str) -> tuple[str, int, str]:
-        """Resolves the path of an image, as `locate`; it may be written as on Windows.
+        r"""The image that a row names, with its size and version.
 
-        Only a local file whose own name has a backslash is found under that name.
+        Windows writes `images\1.jpg`. A file of exactly this name comes first, where that can be
+        seen without a request.
+
+        Raises:
+            Rejected: as `locate`.
         """
-        if "\\" not in path:
+        if "\\" not in path or "/" in path:
             return locate(self._root, path)
         try:
             if storage.is_local(self._root):
                 return locate(self._root, path)
-        except Rejected:
-            pass
+        except Rejected as rejected:
+            if rejected.reason != "vanished":
+                raise
         return locate(self._root, path.replace("\\", "/"))
+
+
+def _folder_in_keys(own: str, root: str) -> str:
+    """The folder in the keys of images if each manifest has a root: names in two may be equal.
+
+    Args:
+        own: the manifest's folder below the input.
+        root: its root; only the last name counts if that may be outside the input.
+    """
+    below = posixpath.normpath(posixpath.join(own, root))
+    is_inside = "://" not in root and not below.startswith(("/", ".."))
+    return below if is_inside else posixpath.basename(root.rstrip("/"))
 
 
 def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
@@ -210,9 +233,11 @@ class Manifest(TableFormat, Source):
             known. Empty: none.
         columns: the columns and their meanings; by default only `uri`, which names the image.
         features_from: additional features from columns, by feature key:
-            `{image/age: {column: age, type: int64}}`.
+            `{image/age: {column: age, type: int64}}`; `{landmarks: {columns: "x_*", type: float}}`
+            makes a list of several columns.
         root: the folder that contains all images; paths are relative to it. By default the
-            manifest's own folder, from which a relative `root` starts too.
+            manifest's own folder, from which a relative `root` starts too. If manifests have
+            different folders, `{train.csv: train, test.csv: test}`.
         separator: separates several labels or values in one cell of text.
         boxes_unit: the unit of box coordinates: `pixels`, or `fraction` of the image's width and
             height.
@@ -229,7 +254,7 @@ class Manifest(TableFormat, Source):
     preset: Literal["", "vertex", "automl"] = ""
     columns: Columns = field(default_factory=lambda: Columns(uri="uri"))
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
-    root: str = ""
+    root: str | Mapping[str, str] = ""
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
@@ -262,6 +287,20 @@ class Manifest(TableFormat, Source):
         if self.split:
             compile_pattern(self.split, "source.split", "split")
         self.classes()
+
+    def root_of(self, path: str) -> str:
+        """The setting `root` for a manifest.
+
+        Raises:
+            UnreadableTableError: there is none for this one.
+        """
+        if isinstance(self.root, str):
+            return self.root
+        for name in (path, posixpath.basename(path)):
+            if name in self.root:
+                return self.root[name]
+        known = show_first(self.root)
+        raise UnreadableTableError(f"source.root has no folder for it, only for {known}: add one")
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -333,10 +372,7 @@ class Manifest(TableFormat, Source):
         if self.split and not match:
             yield file.notice("ignored", "not_annotations")
             return
-        wanted = dict((column, key) for key, column in self.columns.named())
-        for key, feature in self.features_from.items():
-            wanted.setdefault(feature.column, f"source.features_from.{key}.column")
-        wanted = {} if self.preset else wanted
+        wanted = {} if self.preset else self._wanted_columns()
         count = 0
         try:
             is_ragged = self.preset == "automl"
@@ -357,12 +393,38 @@ class Manifest(TableFormat, Source):
                 for ref in row_reader.list_references(table.rows, self._reader(names)):
                     count += isinstance(ref, ImageRef)
                     yield ref
-                yield from table.report_blanks(file)
+                yield from table.report(file)
+                if not self.preset:
+                    yield from table.report_unread(file, wanted)
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_manifest", str(error))
             return
         if not count:
             yield file.notice("ignored", "no_rows")
+
+    def _wanted_columns(self) -> dict[str, str]:
+        """The columns that a manifest must have, each with the YAML key that names it."""
+        wanted = dict((column, key) for key, column in self.columns.named())
+        for key, feature in self.features_from.items():
+            for column in feature.names:
+                wanted.setdefault(column, f"source.features_from.{key}.{feature.key_of_names}")
+        return wanted
+
+    def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
+        """Replaces patterns in `features_from` by the names of the columns that match them."""
+        if not any(map(has_patterns, self.features_from.values())):
+            return self
+        tables = ((file.key, file.uri) for file in files if self._is_manifest(file.key))
+        others = {column for _, column in self.columns.named()}
+        settled = replace_patterns(self.features_from, tables, self._table_format(), others)
+        return replace(self, features_from=settled)
+
+    def _is_manifest(self, path: str) -> bool:
+        """Whether a listed file is a manifest, by its name."""
+        name = posixpath.basename(path)
+        if self.split:
+            return bool(compile_pattern(self.split, "source.split").fullmatch(name))
+        return self.format != "auto" or name.lower().endswith(TABLE_ENDINGS)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads the image where its row says, or from the row."""

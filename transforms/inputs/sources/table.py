@@ -42,6 +42,8 @@ class ColumnTypes:
         self._first: defaultdict[str, dict[str, str]] = defaultdict(dict)
         self._values: Counter[str] = Counter()  # rows with a value, by column
         self._not_text: set[str] = set()  # columns whose values are not all strings
+        self._unnamed: set[str] = set()
+        self._no_index: set[str] = set()  # of those, the ones that do not count the rows
         self._rows = 0
 
     def add(self, table: OpenTable, path: str) -> None:
@@ -50,8 +52,12 @@ class ColumnTypes:
         Raises:
             UnreadableTableError: it cannot be read to its end.
         """
-        for row in table.rows:
+        self._unnamed |= table.unnamed
+        for place, row in enumerate(table.rows):
             self._rows += row.cells is not None
+            self._no_index |= {
+                name for name in table.unnamed if (row.cells or {}).get(name) != str(place)
+            }
             for name, cell in (row.cells or {}).items():
                 if name in self._without:
                     continue
@@ -62,6 +68,11 @@ class ColumnTypes:
                     self._values[name] += 1
                     if seen not in first:
                         first[seen] = f"{path}, {row.place}: {cell!r:.40}"
+
+    @property
+    def indexes(self) -> list[str]:
+        """The columns without a name that count the rows from 0, as pandas' index does; sorted."""
+        return sorted(self._unnamed - self._no_index)
 
     @property
     def empty(self) -> list[str]:
@@ -180,6 +191,12 @@ class Table(TableFormat, Source):
             except UnreadableTableError as error:
                 raise ValueError(f"source: {file.key} cannot be read: {error}") from None
         found = types.settled()
+        for name in types.indexes:
+            found.pop(name, None)
+            note(
+                f"{name} has no name, counts the rows and is left out: declare "
+                f"source.columns.{name} to keep it"
+            )
         for name in types.empty:
             note(
                 f"column {name!r} has no value in any row and is left out: declare "
@@ -210,7 +227,7 @@ class Table(TableFormat, Source):
                         yield ref.notice(
                             "rejected", "bad_row", f"{path}, {row.place}: {error.detail}"
                         )
-                yield from table.report_blanks(file)
+                yield from table.report(file)
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_table", f"the table {file.key} cannot be used: {error}")
             return

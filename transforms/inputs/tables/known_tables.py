@@ -1,25 +1,20 @@
-"""Known tables: those of Google's services, and any whose columns are recognized.
+"""Known tables: those of Google's services, and the meanings of columns in any others.
 
-Columns are recognized by their names and the first row.
+Columns are recognized by their names and the first rows.
 """
 
-import csv
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-import orjson
-
+from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.folder_sketch import (
     IMAGE_ENDINGS,
     USUAL_WORDS,
     FolderSketch,
-    Recognized,
-    begins_with_split,
-    given_splits,
-    split_pattern,
+    split_of,
 )
 from recordmill.transforms.inputs.tables.cells import bad_row
 from recordmill.transforms.inputs.tables.manifest_columns import (
@@ -30,7 +25,15 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
     refuse,
     text_of,
 )
-from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
+from recordmill.transforms.inputs.tables.table_heads import (
+    HELD,
+    NUMBERS,
+    OBJECTS,
+    OTHER_BYTES,
+    SEVERAL,
+    TableHead,
+    head_of,
+)
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
 
@@ -128,58 +131,26 @@ PRESETS: Mapping[str, tuple[Literal["jsonl", "csv"], Callable[[Any], Entry]]] = 
 
 
 _IMAGE = (
-    *(
-        "file_name",
-        "filename",
-        "image_path",
-        "image_file",
-        "image_name",
-        "image_uri",
-        "image",
-        "img_path",
-        "img",
-    ),
-    *(
-        "filepath",
-        "file_path",
-        "file",
-        "path",
-        "uri",
-        "images",
-        "name",
-        "image_id",
-        "img_id",
-        "id_code",
-        "id",
-    ),
+    *("filename", "imagepath", "imagefile", "imagefilename", "imagename", "imageuri", "image"),
+    *("imgpath", "img", "imgname", "filepath", "file", "path", "uri", "images", "name"),
+    *("imageid", "imgid", "idcode", "id"),
 )
+"""Names of columns that name images, likely ones first, as `_plain` writes them."""
+
 _LABEL = (
-    "label",
-    "class",
-    "class_name",
-    "category",
-    "species",
-    "breed",
-    "target",
-    "diagnosis",
-    "labels",
-    "tag",
+    *("label", "class", "classname", "labelname", "category", "species", "breed", "target"),
+    *("diagnosis", "labels", "tag"),
 )
+_MEASURES = frozenset(
+    {"age", "angle", "count", "height", "price", "rating", "score", "size", "weight", "width"}
+)
+"""Names of columns that are not taken for the class if they hold numbers."""
+
 _NO_CLASS = re.compile(r"\s*(\[?\{|-?[0-9.]+( -?[0-9.]+)+\s*$)")
 """How a cell begins that holds shapes as JSON (Label Studio), or runs of pixels (Kaggle)."""
 _SPLIT = ("split", "set", "subset", "partition")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
-HELD = "<bytes>"
-"""Stands for the bytes of an image in a sampled row."""
-
-SEVERAL = "<several>"
-"""Stands for a list of classes in a sampled row."""
-
-NUMBERS = "<numbers>"
-"""Stands for a list of numbers that no class names are known for, such as a vector."""
-
-OBJECTS = "<objects>"
-"""Stands for boxes with their classes, as Hugging Face stores them."""
+_VIA = "region_shape_attributes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +165,16 @@ class FoundColumns:
         splits: split words as the table spells them, and their splits; empty if it has no such
             column.
         others: the remaining columns.
+        index: those of them that only count the rows.
+        numbers: those of the others that hold numbers, as far as seen.
+        flags: those of the others that hold 0 or 1, as far as seen.
+        boxes_unit: the unit of boxes, if it is not the usual one.
+        images: the columns that hold images, if there are several.
+        roots: the folders that may be `root`, if there are several.
+        is_spread: whether no folder of `roots` holds the images of all rows.
+        packed: columns of bytes.
+        class_id: a class that is an id of Open Images, if there is one.
+        fault: why the table cannot be read, if its columns say so.
     """
 
     columns: Mapping[str, str]
@@ -202,11 +183,26 @@ class FoundColumns:
     delimiter: str = ""
     splits: Mapping[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
+    index: tuple[str, ...] = ()
+    numbers: tuple[str, ...] = field(default=(), compare=False)
+    flags: tuple[str, ...] = field(default=(), compare=False)
+    boxes_unit: str = ""
+    images: tuple[str, ...] = ()
+    roots: tuple[str, ...] = ()
+    is_spread: bool = False
+    packed: tuple[str, ...] = field(default=(), compare=False)
+    class_id: str = field(default="", compare=False)
+    fault: str = ""
 
     @property
     def source(self) -> dict[str, Any]:
         """The settings of the source that reads them."""
-        optional = {"names": list(self.names), "root": self.root, "delimiter": self.delimiter}
+        optional = {
+            "names": list(self.names),
+            "root": self.root,
+            "delimiter": self.delimiter,
+            "boxes_unit": self.boxes_unit,
+        }
         return {"kind": "manifest", "columns": self.columns} | {
             key: value for key, value in optional.items() if value
         }
@@ -221,125 +217,35 @@ class FoundColumns:
         """Whether the class of an image, or of its boxes, has a known column."""
         return self.has_boxes or not {"label", "labels"}.isdisjoint(self.columns)
 
+    @property
+    def is_list(self) -> bool:
+        """Whether the table only names images."""
+        return not self.has_classes and not {*self.others} - {*self.index}
 
-def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
-    """Recognizes tables with a column that names images or contains them."""
-    tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
-    tables = [
-        path
-        for path in tables
-        if not re.match(r"metadata\.|.*submission", posixpath.basename(path))
-    ]
-    found = {path: columns for path in tables if (columns := find_columns(path, sketch))}
-    found = {path: columns for path, columns in found.items() if columns.has_classes} or found
-    if found:
-        yield _as_recognized(found, sketch)
-
-
-_WITH_LABELS = (
-    "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
-    "type: int64, shape: [null]}, image/class/text: {field: label_texts, type: bytes, "
-    "shape: [null]}}}"
-)
-"""A convention with several labels, as YAML."""
+    def with_root(self) -> "FoundColumns":
+        """The same with the folder of a template, such as `train/{id}.jpg`, in `root`."""
+        folder, _, name = self.columns.get("uri", "").rpartition("/")
+        if "{" not in name or "{" in folder:
+            return self
+        root = posixpath.normpath(posixpath.join(self.root, folder)) if folder else self.root
+        return replace(self, columns={**self.columns, "uri": name}, root=root)
 
 
-def _as_recognized(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> Recognized:
-    """The settings for tables whose columns were found."""
-    path, first = next(iter(found.items()))
-    source = first.source
-    settings: dict[str, Any] = {"source": source}
-    folders = {posixpath.dirname(each) for each in found}
-    unread = _find_unread_tables(found, sketch)
-    pattern, words = split_pattern(posixpath.basename(each) for each in (*found, *unread))
-    if first.splits:
-        settings["splits"] = {"from_source": dict(first.splits)}
-    elif folders <= set(sketch.split_folders):
-        settings |= given_splits("from_folders", sketch.split_folders)
-    elif pattern and (len(found) + len(unread) > 1 or path.endswith(".txt")):
-        source["split"] = pattern
-        settings |= given_splits("from_source", words)
-    if (
-        not source.get("split")
-        and not unread
-        and set(sketch.all_ending(*TABLE_ENDINGS)) - found.keys()
-    ):
-        settings["include"] = [f"/{each}" for each in found]
-    if first.has_boxes:
-        settings["convention"] = "tf_object_detection"
-    shown = ", ".join(first.others)
-    key, needs = _find_need(found, sketch)
-    if not needs and path.endswith(".txt") and not pattern:
-        needs = "a list is read where its name has the word for a split: call it train.txt"
-    why = f"a table of images, {path}" + (
-        f" (left out: {shown})" if shown and first.has_classes else ""
-    )
-    return Recognized(settings, why, needs=needs, needed_keys=(key,) if key else ())
+@dataclass(frozen=True, slots=True)
+class _ImageColumn:
+    """The column that names images or contains them.
 
-
-def _find_need(found: Mapping[str, FoundColumns], sketch: FolderSketch) -> tuple[str, str]:
-    """Returns the setting that the user must give, and why; both empty if there is none.
-
-    The setting is empty if something else must be done.
+    Attributes:
+        name: the column.
+        columns: the setting `columns` for it.
+        root: the folder of the images.
+        roots: all folders that may be it, if there are several.
     """
-    path, first = next(iter(found.items()))
-    shown = ", ".join(first.others)
-    if shown and not first.has_classes:
-        key = "source.columns.label"
-        return key, (
-            f"it is not clear which column is the class: add --set {key}=COLUMN ({shown}; or '' "
-            "for none)"
-        )
-    if column := first.columns.get("labels"):
-        return "convention", (
-            f"its column {column} holds several classes of an image, and the usual convention "
-            f"stores one: add --set 'convention={_WITH_LABELS}'"
-        )
-    if any(each != first for each in found.values()):
-        return "", f"{' and '.join(found)} have different columns: let --input name one of them"
-    if len(endings := _endings_of(path, first.columns.get("uri", ""), sketch)) > 1:
-        key = "source.columns.uri"
-        return key, (
-            f"its images have the extensions {', '.join(endings)}, which it does not name: write "
-            f"them into the table, or add --set '{key}={first.columns['uri']}' to read only these"
-        )
-    return "", ""
 
-
-def _endings_of(path: str, uri: str, sketch: FolderSketch) -> list[str]:
-    """Returns the extensions of the images that a template in a table may mean.
-
-    The list is empty if `uri` is a column.
-    """
-    folder = posixpath.normpath(
-        posixpath.join(posixpath.dirname(path), posixpath.dirname(uri))
-    ).removeprefix(".")
-    return (
-        sorted({posixpath.splitext(each)[1] for each in sketch.at(folder).images})
-        if "{" in uri
-        else []
-    )
-
-
-def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:
-    """Returns the tables that were not looked into, next to those that were found.
-
-    Lists (`.txt`) count only if they are named after a split.
-    """
-    places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
-    tables = (
-        path for path in sketch.all_ending(*TABLE_ENDINGS, ".txt") if path not in sketch.heads
-    )
-    alike = (
-        path
-        for path in tables
-        if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places
-    )
-    return [
-        path
-        for path in alike
-        if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))
-    ]
+    name: str
+    columns: dict[str, str]
+    root: str = ""
+    roots: tuple[str, ...] = ()
 
 
 def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
@@ -351,22 +257,18 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
         path: the table's path below the input.
         sketch: the input, with the table's first bytes.
     """
-    rows, delimiter = _first_rows(path, sketch)
+    head = head_of(path, sketch)
     found = None
-    if rows and _place_of(rows[0][0].strip(), path, sketch) == ("", ""):
-        found = _without_header(rows[0])
-    elif len(rows) == 2 and _is_header(rows[0]) and not path.endswith(".txt"):
-        row = dict(zip(*rows, strict=False))
-        if image := _find_image(row, path, sketch):
-            found = _find_meanings(row, *image)
-    return found and replace(found, delimiter=delimiter)
-
-
-def _is_header(row: Sequence[str]) -> bool:
-    """Whether a row may name columns: names differ, and do not look like those of images."""
-    return len(set(row)) == len(row) and not any(
-        name.lower().endswith(IMAGE_ENDINGS) for name in row
-    )
+    if head.rows and _place_of(head.rows[0][0].strip(), path, sketch) == ("", ""):
+        found = _without_header(head.rows[0])
+    elif len(head.rows) > 1 and head.is_header and not path.endswith(".txt"):
+        if image := _find_image(head, path, sketch):
+            found = _find_meanings(head, image)
+            if image.roots and not _find_common_places(image.name, head, path, sketch):
+                found = replace(found, is_spread=True)
+        else:
+            found = _choose_image(head)
+    return found and replace(found, delimiter=head.delimiter)
 
 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
@@ -384,109 +286,138 @@ def _without_header(row: Sequence[str]) -> FoundColumns | None:
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
     """The names in the first row of a table that has a header."""
-    rows, _ = _first_rows(path, sketch)
-    return tuple(next(iter(rows), ()))
+    return head_of(path, sketch).header
 
 
 def why_no_columns(path: str, sketch: FolderSketch) -> str:
     """Why `find_columns` finds nothing in a table."""
-    rows, _ = _first_rows(path, sketch)
-    if len(rows) < 2 or not _is_header(rows[0]) or b"\0" in sketch.heads[path]:
+    head = head_of(path, sketch)
+    if len(head.rows) < 2 or not head.is_header or b"\0" in sketch.heads[path]:
         return "it does not begin with a header of different names and a row, in UTF-8"
-    return f"its first row names no image that is there: {', '.join(rows[1]):.100}"
+    return f"its first row names no image that is there: {show_first(head.rows[1]):.100}"
 
 
-def _first_rows(path: str, sketch: FolderSketch) -> tuple[list[list[str]], str]:
-    """The first two rows of a table, and its delimiter if that is not the usual one.
-
-    For JSON, the first row is the keys. A CSV's delimiter is found in its first line.
-    """
-    text = sketch.heads.get(path, b"").decode("utf-8", "replace").removeprefix("\ufeff")
-    name = path.lower().removesuffix(".gz")
-    lines = [line for line in text.splitlines() if line.strip()]
-    if not lines:
-        return [], ""
-    if name.endswith((".jsonl", ".ndjson")):
-        try:
-            row = orjson.loads(lines[0])
-        except ValueError:  # only part of the line was read
-            row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', lines[0]))
-        if not row or not isinstance(row, dict):
-            return [], ""
-        return [
-            [*row],
-            [_show_cell(each) for each in row.values()],
-        ], ""
-    choices = next((each for ending, each in _DELIMITERS.items() if name.endswith(ending)), ",")
-    delimiter = next((each for each in choices if each in lines[0]), choices[0])
-    rows = list(csv.reader(lines[:2], delimiter=delimiter, skipinitialspace=True))
-    return rows, "" if delimiter == choices[0] or name.endswith(".txt") else delimiter
+def _plain(name: str) -> str:
+    """A column's name in lower case, without what people put between words: `Image ID`."""
+    return re.sub(r"[\s_.-]", "", name.lower())
 
 
-def _show_cell(value: Any) -> str:
-    """A cell of JSON as the text by which columns are recognized."""
-    if isinstance(value, dict) and "bbox" in value:
-        return OBJECTS
-    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
-        return SEVERAL
-    return str(value)
-
-
-_DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",\t "}
-"""What may be between the cells of a file with this extension; what is usual comes first."""
-
-
-def _find_image(
-    row: Mapping[str, str], path: str, sketch: FolderSketch
-) -> tuple[str, dict[str, str], str] | None:
-    """Finds the column that names the image or contains it.
-
-    Returns the column, the setting `columns` for it, and the folder of the images.
-    """
-    by_name = {name.strip().lower(): name for name in row}
+def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColumn | None:
+    """Finds the column that names the image or contains it."""
+    row, by_name = head.first(), {_plain(name): name for name in head.header}
     usual = [by_name[name] for name in _IMAGE if name in by_name]
     named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
-    for name in dict.fromkeys((*usual, *named)):
-        if place := _place_of(row[name].strip(), path, sketch):
-            root, ending = place
-            if ending:
-                return name, {"uri": posixpath.join(root, f"{{{name}}}{ending}")}, ""
-            return name, {"uri": name}, root
+    names = (*usual, *named) or [name for name in row if name in head.unnamed]
+    for name in dict.fromkeys(names):
+        if places := _likely_places(name, head, path, sketch):
+            root, ending = next(iter(places.items()))
+            if root and (folder := _find_folder_column(name, head, path, sketch)):
+                template = posixpath.join(folder[1], f"{{{folder[0]}}}", f"{{{name}}}{ending}")
+                return _ImageColumn(name, {"uri": template})
+            if ending and len(places) == 1:
+                return _ImageColumn(name, {"uri": posixpath.join(root, f"{{{name}}}{ending}")})
+            columns = {"uri": f"{{{name}}}{ending}" if ending else name}
+            return _ImageColumn(name, columns, root, tuple(places) if len(places) > 1 else ())
     held = [name for name, value in row.items() if value == HELD]
-    return (held[0], {"bytes": held[0]}, "") if len(held) == 1 else None
+    return _ImageColumn(held[0], {"bytes": held[0]}) if len(held) == 1 else None
 
 
-def _find_meanings(
-    row: Mapping[str, str], image: str, columns: dict[str, str], root: str
-) -> FoundColumns:
+def _choose_image(head: TableHead) -> FoundColumns | None:
+    """The columns of a table with several columns of images; None if there are not several."""
+    held = tuple(name for name, value in head.first().items() if value == HELD)
+    if not held:
+        return None
+    found = _find_meanings(head, _ImageColumn(held[0], {"bytes": held[0]}))
+    return replace(found, images=held)
+
+
+def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
     """Finds the columns of class, split and boxes among those that are not the image's."""
-    left = {name.strip().lower(): name for name in row if name != image}
+    row, columns = head.first(), image.columns
+    index = tuple(name for name in head.header if name != image.name and head.is_index(name))
+    left = _name_plainly((name for name in head.header if name not in (image.name, *index)), head)
     splits = {}
-    if split := next((left[name] for name in _SPLIT if name in left), None):
-        word = row[split].strip()
+    if split := next((key for key in _SPLIT if key in left), ""):
+        word = row.get(left[split], "").strip()
         if word.lower() in USUAL_WORDS:
-            columns["split"] = left.pop(split.strip().lower())
+            columns["split"] = left.pop(split)
             splits = {_match_case(value, word): name for value, name in USUAL_WORDS.items()}
     if objects := next((key for key, name in left.items() if row.get(name) == OBJECTS), ""):
         columns["objects"] = left.pop(objects)
-    classes = [
-        key
-        for key, name in left.items()
-        if not _NO_CLASS.match(value := row.get(name, "")) and value != NUMBERS
-    ]
+    classes = [key for key, name in left.items() if not _is_no_class(name, head)]
     label = next((name for name in _LABEL if name in classes), "")
+    unit = ""
     if label and "uri" in columns and all(side in left for side in _SIDES):
+        unit = "fraction" if _are_fractions([left[side] for side in _SIDES], head) else ""
         columns |= {side: left.pop(side) for side in _SIDES} | {"box_label": left.pop(label)}
         if "width" in left and "height" in left:
             columns |= {side: left.pop(side) for side in ("width", "height")}
-    elif label and row.get(left[label]) == SEVERAL:
-        columns["labels"] = left.pop(label)
     elif label:
-        columns["label"] = left.pop(label)
-    elif classes and len(left) == 1 and not objects:  # then it must be the class
+        columns[_label_key(row.get(left[label]))] = left.pop(label)
+    elif classes and len(left) == 1 and not objects and _may_be_class(left[classes[0]], head):
         column = left.popitem()[1]
-        columns["labels" if row.get(column) == SEVERAL else "label"] = column
-    return FoundColumns(columns, root=root, splits=splits, others=tuple(left.values()))
+        columns[_label_key(row.get(column))] = column
+    class_id = row.get(columns.get("box_label", columns.get("label", "")), "")
+    return FoundColumns(
+        columns,
+        root=image.root,
+        roots=image.roots,
+        splits=splits,
+        others=tuple(name for name in head.header if name in {*index, *left.values()}),
+        index=index,
+        numbers=tuple(name for name in left.values() if head.holds_numbers(name)),
+        flags=tuple(name for name in left.values() if head.holds_flags(name)),
+        boxes_unit=unit,
+        packed=tuple(name for name in row if row[name] in (HELD, OTHER_BYTES)),
+        class_id=class_id if _FREEBASE.fullmatch(class_id) else "",
+        fault=_VIA_FAULT if _VIA in row else "",
+    )
+
+
+def _label_key(cell: str | None) -> str:
+    """Returns the key of `source.columns` for a column of classes: one an image, or several."""
+    return "labels" if cell == SEVERAL else "label"
+
+
+def _name_plainly(names: Iterable[str], head: TableHead) -> dict[str, str]:
+    """Columns by their plain names; of equal ones, the later by their own.
+
+    What follows a last delimiter in each line is left out.
+    """
+    plain: dict[str, str] = {}
+    for name in names:
+        if name not in head.unnamed or any(head.cells(name)):
+            plain[name if _plain(name) in plain else _plain(name)] = name
+    return plain
+
+
+_FREEBASE = re.compile(r"/[mgt]/[0-9a-z_]+")
+"""An id of a class of Open Images."""
+
+_VIA_FAULT = (
+    "the regions of VGG Image Annotator (VIA) are not read from CSV: let VIA export them as COCO"
+)
+
+
+def _is_no_class(name: str, head: TableHead) -> bool:
+    """Whether a column surely holds no classes: shapes, runs of pixels, or measured numbers."""
+    first = head.first().get(name, "")
+    return bool(_NO_CLASS.match(first)) or first == NUMBERS or head.holds_fractions(name)
+
+
+def _may_be_class(name: str, head: TableHead) -> bool:
+    """Whether the only column that has no other meaning holds classes."""
+    return not (_plain(name) in _MEASURES and head.holds_numbers(name))
+
+
+def _are_fractions(sides: Sequence[str], head: TableHead) -> bool:
+    """Whether boxes are parts of the image's width and height, as far as seen."""
+    cells = [cell for side in sides for cell in head.cells(side) if cell]
+    return (
+        all(map(head.holds_numbers, sides))
+        and any(map(head.holds_fractions, sides))
+        and all(0 <= float(cell) <= 1 for cell in cells)
+    )
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:
@@ -495,24 +426,88 @@ def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | 
     Returns its root, relative to the table's folder, and the extension that the cell lacks. Returns
     None if the image was not seen.
     """
-    value = value.replace("\\", "/")  # as written on Windows
+    places = _places_of(value, path, sketch)
+    return next(iter(places.items()), None)
+
+
+def _places_of(value: str, path: str, sketch: FolderSketch) -> dict[str, str]:
+    """Finds all images that a cell may name: their roots, and the extension that the cell lacks.
+
+    If one is found from the table's own folder, there are no others.
+    """
+    if "\\" in value and "/" not in value:
+        value = value.replace("\\", "/")  # as programs on Windows write it
     own, name = posixpath.dirname(path), posixpath.basename(value)
     roots: Sequence[str] = (own, *sketch.names)
     if sketch.root and value.startswith(f"{sketch.root}/"):
         value, roots = value.removeprefix(f"{sketch.root}/"), ("",)
     if not name or "{" in value or value.startswith("/") or "://" in value:
-        return None
-    for root in roots:
-        for image in sketch.at(posixpath.dirname(posixpath.join(root, value))).images:
-            if image.startswith(name) and name in (image, posixpath.splitext(image)[0]):
-                return _below(root, own), image[len(name) :]
+        return {}
+    found: dict[str, str] = {}
+    for root in dict.fromkeys(roots):
+        if image := sketch.at(posixpath.dirname(posixpath.join(root, value))).find_image(name):
+            found.setdefault(_below(root, own), image[len(name) :])
+        if root == own and found:
+            return found
+    if found:
+        return found
     is_whole = name.lower().endswith(IMAGE_ENDINGS)
     deeper = posixpath.join(roots[0], value.split("/")[0])  # its contents were not listed
-    return (
-        (_below(roots[0], own), "")
-        if is_whole and "/" in value and sketch.has_folder(deeper)
-        else None
-    )
+    is_below = is_whole and "/" in value and sketch.has_folder(deeper)
+    return {_below(roots[0], own): ""} if is_below else {}
+
+
+def _likely_places(name: str, head: TableHead, path: str, sketch: FolderSketch) -> dict[str, str]:
+    """Finds the folders that hold the images of a column; several if nothing tells them apart.
+
+    Several folders may hold the first image: then those that hold the images of all sampled rows
+    count, and of these the one that has the split word of the table in its name. If other rows name
+    images of other folders, all these folders are returned.
+    """
+    of_rows = [_places_of(cell, path, sketch) for cell in head.cells(name)]
+    if not of_rows or not of_rows[0]:
+        return {}
+    of_all = _find_common_places(name, head, path, sketch)
+    if not of_all:
+        return of_rows[0] | {root: end for each in of_rows for root, end in each.items()}
+    words = split_words(posixpath.basename(path))
+    alike = {root: end for root, end in of_all.items() if words & split_words(root)}
+    return alike if len(alike) == 1 else of_all
+
+
+def _find_common_places(
+    name: str, head: TableHead, path: str, sketch: FolderSketch
+) -> dict[str, str]:
+    """The folders that hold the images of all sampled rows, except those that no folder holds."""
+    of_rows = [each for cell in head.cells(name) if (each := _places_of(cell, path, sketch))]
+    places = next(iter(of_rows), {})
+    return {root: end for root, end in places.items() if all(root in each for each in of_rows)}
+
+
+def _find_folder_column(
+    name: str, head: TableHead, path: str, sketch: FolderSketch
+) -> tuple[str, str] | None:
+    """Finds a column that names the folder of each row's image, such as its class or split.
+
+    Returns the column and the folder around those folders; None if there is no such column.
+    """
+    for other in head.header:
+        around: set[str] | None = None
+        for cell, folder in zip(head.cells(name), head.cells(other), strict=False):
+            found = {
+                posixpath.dirname(root)
+                for root in _places_of(cell, path, sketch)
+                if folder and posixpath.basename(root) == folder
+            }
+            around = found if around is None else around & found
+        if around and other != name:
+            return other, min(around)
+    return None
+
+
+def split_words(path: str) -> set[str]:
+    """The splits whose words are in a path."""
+    return {split for word in re.findall("[A-Za-z]+", path) if (split := split_of(word))}
 
 
 def _below(root: str, own: str) -> str:

@@ -378,8 +378,7 @@ class FeatureFrom:
     def check(self, key: str) -> None:
         """Raises ValueError if the feature's settings are invalid."""
         name = f"source.features_from.{key}"
-        if not getattr(self, self.where):
-            raise ValueError(f"{name}.{self.where} is empty: name the {self.where}")
+        self._check_origin(name)
         if self.many and self.default is not None:
             raise ValueError(
                 f"{name}: many and default contradict each other: without values, the list is empty"
@@ -390,6 +389,11 @@ class FeatureFrom:
             raise ValueError(
                 f"{name}.default is {self.default!r}, which is not of type {self.type}"
             ) from None
+
+    def _check_origin(self, name: str) -> None:
+        """Raises ValueError if nothing says where the values are."""
+        if not getattr(self, self.where):
+            raise ValueError(f"{name}.{self.where} is empty: name the {self.where}")
 
     def default_value(self) -> Any:
         """Returns the default as stored in references, e.g. 1.0 for 1 if `type` is `float`.
@@ -412,35 +416,79 @@ class FeatureFrom:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FeatureColumn(FeatureFrom):
-    """An additional feature from a column.
+    """An additional feature from a column, or from several.
 
-    The YAML keys below its name are this attribute and those of `FeatureFrom`.
+    The YAML keys below its name are these attributes and those of `FeatureFrom`.
 
     Attributes:
         column: the column.
+        columns: instead of `column`, several columns, whose values become one list in this order: a
+            list of names and patterns (`x_*`), or one of them. The columns that match a pattern are
+            in the order of the table. `Manifest.settle` replaces patterns by names.
     """
 
-    column: str
+    column: str = ""
+    columns: str | tuple[str, ...] = ()
 
     where: ClassVar[str] = "column"
     described: ClassVar[str] = "column `{}`"
 
-    def value_of(self, cell: Any, separator: str) -> Any:
-        """The feature's value or values; an empty cell has none.
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns that it reads."""
+        if self.column:
+            return (self.column,)
+        return (self.columns,) if isinstance(self.columns, str) else self.columns
+
+    @property
+    def key_of_names(self) -> str:
+        """The YAML key that names the columns."""
+        return "column" if self.column else "columns"
+
+    def _check_origin(self, name: str) -> None:
+        if self.column and self.columns:
+            raise ValueError(f"{name}.column and columns contradict each other: remove one of them")
+        if not all(self.names) or not self.names:
+            raise ValueError(
+                f"{name}.column is empty: name the column, or several columns in {name}.columns"
+            )
+        if self.columns and self.many:
+            raise ValueError(
+                f"{name}.many: a cell of columns holds one value: remove it, or name one column "
+                "that holds lists"
+            )
+        if len(set(self.names)) < len(self.names):
+            twice = next(each for each in self.names if self.names.count(each) > 1)
+            raise ValueError(f"{name}.columns names {twice!r} twice: remove one of them")
+
+    def as_feature(self, key: str) -> Feature:
+        """The feature under its name; several columns become a list without a default."""
+        if self.column:
+            return super(FeatureColumn, self).as_feature(key)
+        count, shown = len(self.names), [f"`{name}`" for name in self.names]
+        listed = f"`{self.names[0]}` to `{self.names[-1]}`" if count > 20 else ", ".join(shown)
+        return Feature(key, self.type, key, f"{count} columns: {listed}", many=True)
+
+    def value_in(self, cells: Mapping[str, Any], separator: str) -> Any:
+        """The feature's value or values in a row; an empty cell has none.
 
         Raises:
-            Rejected: the value is missing or of another type.
+            Rejected: a value is missing or of another type.
         """
         if self.many:
             return [
                 feature_value(each, self.type, self.column)
-                for each in list_of(cell, self.column, separator)
+                for each in list_of(cells.get(self.column), self.column, separator)
             ]
+        values = [self._value_of(cells.get(name), name) for name in self.names]
+        return values[0] if self.column else values
+
+    def _value_of(self, cell: Any, column: str) -> Any:
         if cell is None or cell == "":
             if self.default is None:
-                raise refuse(self.column, cell, "")
+                raise refuse(column, cell, "")
             return self.default_value()
-        return feature_value(cell, self.type, self.column)
+        return feature_value(cell, self.type, column)
 
 
 @dataclass(frozen=True)
@@ -494,7 +542,7 @@ class CellReader:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)
         for key, feature in self.features.items():
-            entry.features[key] = feature.value_of(cells.get(feature.column), self.separator)
+            entry.features[key] = feature.value_in(cells, self.separator)
         return entry
 
     def _is_unlabeled(self, cell: Any, column: str) -> bool:

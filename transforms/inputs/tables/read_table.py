@@ -6,17 +6,18 @@ Text is read line by line, plain or gzipped and in any encoding.
 import codecs
 import csv
 import io
+import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import orjson
 import pyarrow as pa
 
 from recordmill import storage
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.formatting import format_count, say_count, show_first
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.storage.tfrecord_file import StoredFile
@@ -39,6 +40,9 @@ _MOST_EMPTY_LINES = 2**20
 # Stands for bytes that are not in the encoding: half of a surrogate pair is in no valid text.
 _FAULT = "\udcff"
 _MARK_FAULTS = "recordmill.mark_faults"
+_NOT_ENCODED = "it is not in"
+_MOST_UNREAD = 8
+_DELIMITER_LINE = re.compile(r'"?sep=([^\w\s"]|\t)"?\s*')
 codecs.register_error(_MARK_FAULTS, lambda error: (_FAULT, error.end))  # type: ignore[attr-defined]
 
 
@@ -83,7 +87,7 @@ class TextLines:
                 f"line {self.number} has over {MAX_LETTERS:,} characters: are line ends missing?"
             )
         if _FAULT in line:
-            raise ValueError(f"it is not in {self._encoding}")
+            raise ValueError(f"{_NOT_ENCODED} {self._encoding}")
         return line.removeprefix("\ufeff") if self.number == 1 else line
 
 
@@ -310,13 +314,23 @@ class Table:
         kind: the kind of file.
         rows: its rows, with cells by column name unless the table is ragged.
         schema: the schema, in Parquet.
+        header: the names of all columns; empty if rows name them (JSON lines), or none has a name.
+        unnamed: those of `header` that the table's own header leaves empty.
         blank: the first cell or column name that begins with a blank, of the rows read so far.
+        count: the number of rows read so far.
+        misread: the numbers of the first and of all rows so far that are not in the encoding.
+        keys: of JSON lines, how many rows have each key, so far.
     """
 
     kind: TableKind
     rows: Iterator[Row]
     schema: pa.Schema | None = None
+    header: tuple[str, ...] = ()
+    unnamed: frozenset[str] = frozenset()
     blank: str = ""
+    count: int = 0
+    misread: tuple[int, int] = (0, 0)
+    keys: Counter[str] = field(default_factory=Counter)
 
     @property
     def as_text(self) -> bool:
@@ -343,8 +357,46 @@ class Table:
         self.rows = watched()
         return self
 
-    def report_blanks(self, file: ImageRef) -> Iterator[Notice]:
-        """Yields a note about `blank`, if any."""
+    def counted(self) -> "Table":
+        """The same table, which sets `count`, `misread` and `keys` when its rows are read."""
+        rows = self.rows
+
+        def counted() -> Iterator[Row]:
+            for row in rows:
+                self.count += 1
+                if row.fault.startswith(_NOT_ENCODED):
+                    first, count = self.misread
+                    self.misread = (first or row.number, count + 1)
+                if self.kind == "jsonl" and row.cells:
+                    self.keys.update(row.cells.keys())
+                yield row
+
+        self.rows = counted()
+        return self
+
+    def report_unread(self, file: ImageRef, read: Collection[str]) -> Iterator[Notice]:
+        """Yields how many values of each column were not read.
+
+        Args:
+            file: the table.
+            read: the columns that were read.
+        """
+        counts = self.keys or Counter(dict.fromkeys(self.header, self.count))
+        unread = [name for name in counts if name not in read and name.lstrip(" ") not in read]
+        most = len(unread) if len(unread) <= _MOST_UNREAD else _MOST_UNREAD - 1
+        for name in unread[:most]:
+            yield file.notice("not_stored", name, count=counts[name])
+        if others := unread[most:]:
+            count = max(counts[name] for name in others)
+            yield file.notice("not_stored", f"{len(others):,} more columns", count=count)
+
+    def report(self, file: ImageRef) -> Iterator[Notice]:
+        """Yields notes about cells that begin with a blank, and rows in another encoding."""
+        first, count = self.misread
+        if count:
+            what = f"{say_count(count, 'row', 'is')} not in the encoding, such as row {first}"
+            advice = "set source.encoding, such as windows-1252, or correct them"
+            yield file.notice("warning", "encoding", f"{what}: {advice}")
         if self.blank:
             advice = "set source.blanks=skip, or keep if it belongs to them"
             detail = f"cells begin with a blank, such as {self.blank!r:.60}: {advice}"
@@ -380,15 +432,17 @@ def read_table(
                 wanted = _check_columns(schema.names, wanted)
                 check_sizes(parquet, wanted.keys())
                 read = [name for name in wanted if name not in unread]
-                yield Table(kind, read_parquet_rows(parquet, read), schema=schema)
+                rows = read_parquet_rows(parquet, read)
+                yield Table(kind, rows, schema=schema, header=tuple(schema.names)).counted()
             return
         with open_lines(uri, table_format.encoding) as lines:
             if kind == "jsonl":
-                yield Table(kind, _check_keys(read_jsonl_rows(lines), wanted))
+                yield Table(kind, _check_keys(read_jsonl_rows(lines), wanted)).counted()
             elif ragged:
-                yield Table(kind, read_csv_rows(lines, table_format.csv_dialect(kind, lines.head)))
+                rows = read_csv_rows(lines, _dialect(kind, lines, table_format))
+                yield Table(kind, rows).counted()
             else:
-                table = Table(kind, _read_columns(kind, lines, table_format, wanted))
+                table = _read_columns(kind, lines, table_format, wanted).counted()
                 yield table.watch_blanks() if table_format.blanks == "auto" else table
     except (FileNotFoundError, PermissionError, IsADirectoryError) as error:
         raise UnreadableTableError(
@@ -398,16 +452,18 @@ def read_table(
 
 def _read_columns(
     kind: TableKind, lines: TextLines, table_format: TableFormat, wanted: Mapping[str, str] | None
-) -> Iterator[Row]:
-    """The rows of CSV, TSV or a list, with cells by column name."""
-    dialect = table_format.csv_dialect(kind, lines.head)
+) -> Table:
+    """Opens CSV, TSV or a list, whose rows have cells by column name."""
+    dialect = _dialect(kind, lines, table_format)
     if dialect["delimiter"] == " " and kind == "txt":
         # The first word may contain blanks, as paths may; -1: any number.
         most = len(table_format.names) - 1
         rows = _read_rows(lines, lambda: next(lines).strip().rsplit(maxsplit=most))
     else:
         rows = read_csv_rows(lines, dialect)
-    names: Sequence[str] = table_format.names or _read_header(rows)
+    own: Sequence[str] = table_format.names or _read_header(rows)
+    names = name_columns(own, wanted or ())
+    unnamed = frozenset(name for name, given in zip(names, own, strict=True) if name != given)
     bare = [name.lstrip(" ") for name in names]
     if (
         table_format.blanks == "auto"
@@ -418,9 +474,41 @@ def _read_columns(
         names, rows = bare, read_csv_rows(lines, {**dialect, "skipinitialspace": True})
     wanted = _check_columns(names, wanted)
     positions = {name: place for place, name in enumerate(names) if name in wanted}
-    return _name_cells(
-        rows, positions, len(names), "source.names" if table_format.names else "the table"
-    )
+    where = "source.names" if table_format.names else "the table"
+    named = _name_cells(rows, positions, len(names), where)
+    return Table(kind, named, header=tuple(names), unnamed=unnamed)
+
+
+def _dialect(kind: TableKind, lines: TextLines, table_format: TableFormat) -> dict[str, Any]:
+    """The arguments of `csv.reader`; skips Excel's line `sep=;`, which names the delimiter."""
+    dialect = table_format.csv_dialect(kind, lines.head)
+    delimiter = delimiter_line(lines.head)
+    if delimiter and not table_format.delimiter:
+        while not next(lines, "end").strip():
+            pass
+        dialect["delimiter"] = delimiter
+    return dialect
+
+
+def delimiter_line(line: str) -> str:
+    """The delimiter that a table's first line names in Excel's way, `sep=;`; else empty."""
+    found = _DELIMITER_LINE.fullmatch(line)
+    return found[1] if found else ""
+
+
+def name_columns(header: Sequence[str], own: Collection[str] = ()) -> list[str]:
+    """Names the columns whose name is empty after their place, from 1: `column_1`.
+
+    pandas writes such a column for its index.
+
+    Args:
+        header: the names in the table.
+        own: names that stay, even if they are empty.
+    """
+    return [
+        name if name.strip() or name in own else f"column_{place}"
+        for place, name in enumerate(header, start=1)
+    ]
 
 
 def _read_header(rows: Iterator[Row]) -> list[str]:
@@ -444,7 +532,7 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Ma
                 f"it has {counts[column]} columns {column!r} ({key}): rename all but one"
             )
         if column not in counts:
-            shown = show_names(map(repr, names), 20)
+            shown = show_first(map(repr, names))
             advice = (
                 "correct the name; CSV may need source.delimiter, or source.names if it has no "
                 "header"

@@ -126,14 +126,48 @@ def test_boxes_and_their_labels_are_as_many():
 
 
 def test_an_empty_cell_takes_the_default_or_is_refused():
+    def read(cell, **settings):
+        return FeatureColumn(column="x", **settings).value_in({"x": cell}, "|")
+
     for kind, default in (("int64", -1), ("float", 0.5), ("bytes", "none")):
-        feature = FeatureColumn(column="x", type=kind, default=default)
-        assert feature.value_of("", "|") == feature.value_of(None, "|") == default
-    assert FeatureColumn(column="x", type="float", default=1).value_of("", "|") == 1.0
-    assert FeatureColumn(column="x", type="int64", many=True).value_of("1|2", "|") == [1, 2]
-    assert FeatureColumn(column="x", many=True).value_of("", "|") == []
+        assert read("", type=kind, default=default) == read(None, type=kind, default=default)
+        assert read("", type=kind, default=default) == default
+    assert read("", type="float", default=1) == 1.0
+    assert read("1|2", type="int64", many=True) == [1, 2]
+    assert read("", many=True) == []
     with pytest.raises(Rejected, match="column 'x' is empty"):
-        FeatureColumn(column="x", type="int64").value_of("", "|")
+        read("", type="int64")
+
+
+def test_several_columns_are_one_list_of_their_number():
+    cells = {"b": "2", "a": "1.5", "c": ""}
+    feature = FeatureColumn(columns=("b", "a"), type="float")
+    assert feature.value_in(cells, "|") == [2.0, 1.5]
+    described = Feature("v", "float", "v", "2 columns: `b`, `a`", many=True)
+    assert feature.as_feature("v") == described
+    filled = FeatureColumn(columns=("a", "c"), type="float", default=-1)
+    assert filled.value_in(cells, "|") == [1.5, -1.0]
+    with pytest.raises(Rejected, match="column 'c' is empty"):
+        FeatureColumn(columns=("a", "c"), type="float").value_in(cells, "|")
+    with pytest.raises(Rejected, match=r"column 'a': '1.5' \(str\) is not a 64-bit integer"):
+        FeatureColumn(columns=("a",), type="int64").value_in(cells, "|")
+    many = FeatureColumn(columns=tuple(f"x{number}" for number in range(136)), type="float")
+    assert many.as_feature("v").meaning == "136 columns: `x0` to `x135`"
+
+
+@pytest.mark.parametrize(
+    ("settings", "sentence"),
+    [
+        ({"column": "a", "columns": ("b",)}, "a.column and columns contradict each other"),
+        ({"columns": ("a", "")}, "a.column is empty: name the column, or several columns in"),
+        ({"columns": ("a",), "many": True}, "a.many: a cell of columns holds one value"),
+        ({"columns": ("a", "b", "a")}, "a.columns names 'a' twice"),
+        ({"columns": "x*", "type": "float", "default": "?"}, "a.default is '?', which is not of"),
+    ],
+)
+def test_columns_of_a_feature_that_cannot_be(settings, sentence):
+    with pytest.raises(ValueError, match=rf"^source\.features_from\.{re.escape(sentence)}"):
+        FeatureColumn(**settings).check("a")
 
 
 def test_features_as_examples_have_them():
@@ -159,7 +193,7 @@ def test_columns_that_cannot_be(columns, sentence):
 
 def test_a_feature_without_a_column_names_its_key():
     with pytest.raises(
-        ValueError, match=r"^source\.features_from\.a\.column is empty: name the column$"
+        ValueError, match=r"^source\.features_from\.a\.column is empty: name the column, or"
     ):
         FeatureColumn(column="").check("a")
 

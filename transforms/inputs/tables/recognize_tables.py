@@ -1,0 +1,346 @@
+"""Recognition of tables of images: which tables of an input are read, how, and which are not."""
+
+import posixpath
+import re
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from typing import Any
+
+import orjson
+
+from recordmill.schemas.formatting import show_first
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Question,
+    Recognized,
+    begins_with_split,
+    given_splits,
+    split_pattern,
+)
+from recordmill.transforms.inputs.tables.known_tables import (
+    FoundColumns,
+    find_columns,
+    split_words,
+    why_no_columns,
+)
+from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
+
+_SIBLING = re.compile(r".*submission.*|class-descriptions.*\.csv")
+"""Names of tables that hold no labels: Kaggle's form for answers, Open Images' names of classes."""
+
+_ANNOTATIONS = (".xml", ".json", ".manifest", ".mat", ".npy", ".npz", ".pkl", ".h5", ".hdf5", ".db")
+"""Extensions of files that may hold what a list of images lacks."""
+
+_WITH_LABELS = (
+    "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
+    "type: int64, shape: [null]}, image/class/text: {field: label_texts, type: bytes, "
+    "shape: [null]}}}"
+)
+"""A convention with several labels, as YAML."""
+
+_MOST_NAMED = 8
+"""Columns that a command names one by one, rather than by a pattern."""
+
+
+def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
+    """Recognizes tables with a column that names images or contains them."""
+    tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
+    tables = [path for path in tables if not _is_of_others(path)]
+    seen = {path: columns for path in tables if (columns := find_columns(path, sketch))}
+    found = {path: _without_guess(columns, seen.values()) for path, columns in seen.items()}
+    of_classes = {path: columns for path, columns in found.items() if columns.has_classes}
+    of_values = {path: columns for path, columns in found.items() if not columns.is_list}
+    choice = of_classes or of_values or found
+    read = {
+        path: columns
+        for path, columns in choice.items()
+        if not any(_is_test(path, columns, other) for other in choice.values())
+    }
+    if read:
+        yield _as_recognized(_with_roots(read), found, sketch)
+
+
+def _is_test(path: str, columns: FoundColumns, other: FoundColumns) -> bool:
+    """Whether a table is as Kaggle's test.csv: without the class or target that another one has."""
+    own, others = (
+        {*each.columns.values(), *each.others} - {each.columns.get("uri"), *each.index}
+        for each in (columns, other)
+    )
+    is_named = "test" in split_words(posixpath.basename(path))
+    return is_named and not columns.has_classes and own < others
+
+
+def _without_guess(columns: FoundColumns, tables: Iterable[FoundColumns]) -> FoundColumns:
+    """The same, without a class that was guessed, if it may be none as another table shows.
+
+    The only column next to that of images in Kaggle's test.csv may be one of several in train.csv.
+    """
+    label = columns.columns.get("label", "")
+    if not any(label in each.others and not each.has_classes for each in tables):
+        return columns
+    kept = {key: name for key, name in columns.columns.items() if key != "label"}
+    return replace(columns, columns=kept, others=(*columns.others, label))
+
+
+def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[str]:
+    """The columns that no setting of a source names, in YAML's shape."""
+    given, features = source.get("columns"), source.get("features_from")
+    named = {str(each) for each in given.values()} if isinstance(given, Mapping) else set()
+    for feature in features.values() if isinstance(features, Mapping) else ():
+        if isinstance(feature, Mapping):
+            columns_of = feature.get("columns") or ()
+            named |= {str(feature.get("column"))}
+            named |= {columns_of} if isinstance(columns_of, str) else set(map(str, columns_of))
+    return [
+        name
+        for name in columns
+        if not any(
+            name == each or f"{{{name}}}" in each or fnmatchcase(name, each) for each in named
+        )
+    ]
+
+
+def _is_of_others(path: str) -> bool:
+    """Whether a table is that of another source, or one that holds no labels."""
+    name = posixpath.basename(path).lower()
+    return name.startswith("metadata.") or bool(_SIBLING.fullmatch(name))
+
+
+def _with_roots(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]:
+    """The same tables; if only their folders differ, these are in `root`."""
+    alike = {path: columns.with_root() for path, columns in found.items()}
+    bare = [replace(columns, root="") for columns in alike.values()]
+    differ = any(each != columns for each in found.values() for columns in found.values())
+    return alike if differ and all(each == bare[0] for each in bare) else found
+
+
+def _as_recognized(
+    read: Mapping[str, FoundColumns], found: Mapping[str, FoundColumns], sketch: FolderSketch
+) -> Recognized:
+    """The settings for tables whose columns were found.
+
+    Args:
+        read: the tables to read.
+        found: all tables of images.
+        sketch: the input.
+    """
+    path, first = next(iter(read.items()))
+    source = first.source
+    settings: dict[str, Any] = {"source": source}
+    folders = {posixpath.dirname(each) for each in read}
+    unread = _find_unread_tables(read, sketch)
+    pattern, words = split_pattern(posixpath.basename(each) for each in (*read, *unread))
+    if len({each.root for each in read.values()}) > 1:
+        source["root"] = {each: columns.root for each, columns in read.items()}
+    if first.splits:
+        settings["splits"] = {"from_source": dict(first.splits)}
+    elif folders <= set(sketch.split_folders):
+        settings |= given_splits("from_folders", sketch.split_folders)
+    elif pattern and (len(read) + len(unread) > 1 or path.endswith(".txt")):
+        source["split"] = pattern
+        settings |= given_splits("from_source", words)
+    elif by_root := _splits_by_root(read):
+        source["split"], settings["splits"] = by_root
+    others = [each for each in sketch.all_ending(*TABLE_ENDINGS) if each not in {*read, *unread}]
+    if not source.get("split") and not unread and others:
+        settings["include"] = [f"/{each}" for each in read]
+    if first.has_boxes:
+        settings["convention"] = "tf_object_detection"
+    questions = tuple(_find_questions(read, found, bool(pattern), sketch))
+    needs, keys = next(iter(questions), ("", ()))
+    why = f"a table of images, {path}"
+    if first.class_id:
+        why += f", with ids of classes such as {first.class_id}"
+    if others and not needs:
+        why += f", not {show_first(others)}"
+    return Recognized(
+        settings,
+        why,
+        needs=needs,
+        needed_keys=keys,
+        questions=questions[1:],
+        left_out=tuple(dict.fromkeys((*first.images, *first.others))),
+    )
+
+
+def _splits_by_root(read: Mapping[str, FoundColumns]) -> tuple[str, dict[str, Any]] | None:
+    """A pattern for tables and the splits of their folders; None if those are not named so."""
+    splits = {posixpath.basename(path): split_words(found.root) for path, found in read.items()}
+    if len(splits) < len(read) or any(len(words) != 1 for words in splits.values()):
+        return None
+    given = {name: split for name, (split,) in splits.items()}
+    if len({*given.values()}) < 2:
+        return None
+    return f"(?P<split>{'|'.join(map(re.escape, given))})", {"from_source": given}
+
+
+def _find_questions(
+    read: Mapping[str, FoundColumns],
+    found: Mapping[str, FoundColumns],
+    has_pattern: bool,
+    sketch: FolderSketch,
+) -> Iterator[Question]:
+    """Yields what the user must say or do first, each with the settings that say it.
+
+    What is wrong with the tables comes before what is unclear about one.
+    """
+    path, first = next(iter(read.items()))
+    if fault := next((each.fault for each in found.values() if each.fault), ""):
+        table = next(each for each in found if found[each].fault)
+        yield f"{table} cannot be used: {fault}, or {_leave_out([table])}", ()
+    if unused := _find_unused(read, found, sketch):
+        yield unused, ()
+    if first.images:
+        choices = _choices("source.columns.bytes", first.images)
+        yield (
+            f"its columns {' and '.join(first.images)} hold images, and one of them is stored: add "
+            f"{choices}; the others are not stored",
+            ("source.columns.bytes",),
+        )
+    if first.is_spread:
+        yield (
+            f"its images are in several folders ({', '.join(first.roots)}), and no column names "
+            f"them: write the folders into the table, or {_leave_out([path])}",
+            (),
+        )
+    elif first.roots and len(read) == 1:
+        choices = _choices("source.root", first.roots)
+        yield (
+            f"several folders hold its images: write the folders into the table, or add {choices}",
+            ("source.root",),
+        )
+    elif len(endings := _endings_of(path, first, sketch)) > 1:
+        key = "source.columns.uri"
+        yield (
+            f"its images have the extensions {', '.join(endings)}, which it does not name: write "
+            f"them into the table, or add --set '{key}={first.columns['uri']}' to read only these",
+            (key,),
+        )
+    if path.endswith(".txt") and not has_pattern:
+        yield "a list is read where its name has the word for a split: call it train.txt", ()
+    if column := first.columns.get("labels"):
+        yield (
+            f"its column {column} holds several classes of an image, and the usual convention "
+            f"stores one: add --set 'convention={_WITH_LABELS}'",
+            ("convention",),
+        )
+    others = [name for name in first.others if name not in {*first.index, *first.packed}]
+    if others and not first.has_classes:
+        yield _ask_for_class(first, others)
+
+
+def _choices(key: str, values: Iterable[str]) -> str:
+    return " or ".join(f"--set {shlex.quote(f'{key}={value}')}" for value in values)
+
+
+def _find_unused(
+    read: Mapping[str, FoundColumns], found: Mapping[str, FoundColumns], sketch: FolderSketch
+) -> str:
+    """What to do if not all tables can be read together, or another file may hold the labels."""
+    path, first = next(iter(read.items()))
+    for each in read:
+        if replace(read[each], root="") != replace(first, root=""):
+            return (
+                f"{path} and {each} have different columns: {_leave_out([each])}, or "
+                f"{_leave_out([path])}"
+            )
+        if read[each].roots and len(read) > 1:
+            return (
+                f"several folders hold the images of {each} ({', '.join(read[each].roots)}): write "
+                f"them into the table, or {_leave_out([each])}"
+            )
+    for each, columns in found.items():
+        is_sibling = columns.is_list or _is_test(each, columns, first)
+        if each not in read and not is_sibling:
+            return f"{each} is not read, since {path} has the classes: {_leave_out([each])}"
+    for each in sketch.heads:
+        is_table = each.lower().endswith(TABLE_ENDINGS)
+        if is_table and each not in found and not _is_of_others(each):
+            why = why_no_columns(each, sketch)
+            return f"{each} is not understood as a table of images ({why}): {_leave_out([each])}"
+    if first.is_list and (others := sketch.all_ending(*_ANNOTATIONS)):
+        return (
+            f"{path} names no class, and {others[0]}, which is not read, may hold the labels: "
+            f"{_leave_out(others)} to convert all images without labels"
+        )
+    return ""
+
+
+def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
+    """What to do if a table has columns, and none is known to be the class."""
+    label, features = "source.columns.label", "source.features_from"
+    numbers = [name for name in others if name in first.numbers]
+    are_flags = len(others) > 1 and set(others) <= set(first.flags)
+    what = f"it is not clear which column is the class ({show_first(others)})"
+    if are_flags:
+        what = f"its columns ({show_first(others)}) are 0 or 1, as for several labels"
+    ways = [f"add --set {label}=COLUMN if one is"]
+    if numbers:
+        kind, name = ("int64", "many_hot") if are_flags else ("float", "targets")
+        columns = _columns_yaml(numbers, first.others)
+        value = f"{features}={{{name}: {{columns: {columns}, type: {kind}}}}}"
+        ways.append(f"--set {label}= --set {shlex.quote(value)} to store numbers as one feature")
+    ways.append(f"--set {label}= to store none of them")
+    return f"{what}: {', '.join(ways[:-1])}, or {ways[-1]}", (label, features)
+
+
+def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
+    """The columns of a feature in YAML: names if they are few, else patterns."""
+    if len(numbers) > _MOST_NAMED:
+        starts = [re.split("[0-9]", each, maxsplit=1)[0] for each in numbers]
+        patterns = list(dict.fromkeys(f"{start or '[0-9]'}*" for start in starts))
+        matched = [name for name in others if any(fnmatchcase(name, each) for each in patterns)]
+        if matched == list(numbers) and len(patterns) == 1:
+            return orjson.dumps(patterns[0]).decode()
+        if matched == list(numbers) and len(patterns) <= _MOST_NAMED:
+            return orjson.dumps(patterns).decode()
+    return orjson.dumps(list(numbers)).decode()
+
+
+def _leave_out(paths: Sequence[str]) -> str:
+    """The flag that leaves files out."""
+    patterns = [f"/{path}" for path in paths]
+    if len(paths) > 3:
+        patterns = sorted({f"*{posixpath.splitext(path)[1]}" for path in paths})
+    return f"add --set {shlex.quote(f'ignore={orjson.dumps(patterns).decode()}')}"
+
+
+def _endings_of(path: str, found: FoundColumns, sketch: FolderSketch) -> list[str]:
+    """Returns the extensions of the images that a template in a table may mean.
+
+    The list is empty if `uri` is a column.
+    """
+    uri = found.columns.get("uri", "")
+    folder = posixpath.normpath(
+        posixpath.join(posixpath.dirname(path), found.root, posixpath.dirname(uri))
+    ).removeprefix(".")
+    return (
+        sorted({posixpath.splitext(each)[1] for each in sketch.at(folder).images})
+        if "{" in uri
+        else []
+    )
+
+
+def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:
+    """Returns the tables that were not looked into, next to those that were found.
+
+    Lists (`.txt`) count only if they are named after a split.
+    """
+    places = {(posixpath.dirname(path), posixpath.splitext(path)[1].lower()) for path in found}
+    tables = (
+        path
+        for path in sketch.all_ending(*TABLE_ENDINGS, ".txt")
+        if path not in sketch.heads and not _is_of_others(path)
+    )
+    alike = (
+        path
+        for path in tables
+        if (posixpath.dirname(path), posixpath.splitext(path)[1].lower()) in places
+    )
+    return [
+        path
+        for path in alike
+        if not path.endswith(".txt") or begins_with_split(posixpath.basename(path))
+    ]

@@ -5,6 +5,8 @@ Listing happens in the pipeline, not in the launcher, so the job's graph contain
 
 import errno
 import os
+import re
+import shlex
 import stat
 from collections.abc import Collection, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -15,6 +17,7 @@ from itertools import islice, pairwise
 from typing import Any
 
 import apache_beam as beam
+import orjson
 from apache_beam import coders
 from apache_beam.pvalue import TaggedOutput
 
@@ -195,17 +198,16 @@ def conclude(
     are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"
     if folders := _find_likely_splits(first_folders - {""}, settings, are_classes):
         what = f"the first folders are {', '.join(folders)}, which could be splits"
-        mapping = ", ".join(f"{name}: {split}" for name, split in folders.items())
-        as_splits = f"splits.from_folders={{{mapping}}}"
-        as_classes = f"labels.classes=[{', '.join(sorted(first_folders - {''}))}]"
+        mapping = ", ".join(f"{_quote(name)}: {split}" for name, split in folders.items())
+        as_splits = f"--set {shlex.quote(f'splits.from_folders={{{mapping}}}')}"
         if source.labels_from_folders:
             detail = (
-                f"{what} or classes: set {as_splits} if they are splits, or {as_classes} if they "
-                "are classes"
+                f"{what} or classes: add {as_splits} if they are splits, or list the classes in "
+                "labels.classes if they are classes"
             )
             yield whole.notice("fatal", "split_words", detail)
         else:
-            detail = f"{what}: set {as_splits} to keep them"
+            detail = f"{what}: add {as_splits} to keep them"
             yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
 
 
@@ -231,6 +233,11 @@ def _judge_sets(
         )
 
     yield from judge_sets(whole, prefix, shards, is_selected)
+
+
+def _quote(name: str) -> str:
+    """A name as a key of a mapping in YAML."""
+    return name if re.fullmatch(r"[A-Za-z][\w-]*", name) else orjson.dumps(name).decode()
 
 
 def _find_likely_splits(

@@ -7,6 +7,7 @@ write.
 import difflib
 import io
 import re
+import shlex
 import sys
 import unicodedata
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -18,6 +19,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
+import orjson
 import yaml
 from pydantic import TypeAdapter, ValidationError
 
@@ -42,6 +44,7 @@ from recordmill.schemas.yaml_core import (
     CoreLoader,
     WrittenInt,
     plain_numbers,
+    write_yaml_line,
 )
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 
@@ -179,6 +182,16 @@ def iter_overrides(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name, value in settings.items():
         below = value.items() if isinstance(value, Mapping) else ()
         yield from [(f"{name}.{key}", each) for key, each in below] or [(name, value)]
+
+
+def flags_of(settings: Mapping[str, Any]) -> str:
+    """Settings, which are two levels deep at most, as flags for a shell."""
+    flags = []
+    for path, value in iter_overrides(settings):
+        text = write_yaml_line(value)
+        text = orjson.dumps(value).decode() if "'" in text else text  # shells also quote with '
+        flags.append(f"--set {shlex.quote(f'{path}={text}')}")
+    return " ".join(flags)
 
 
 def _is_to_be_recognized(plain: dict[str, Any], path: str | None) -> bool:

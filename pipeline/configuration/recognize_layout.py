@@ -14,25 +14,28 @@ import tarfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
 from itertools import accumulate, islice
 from typing import Any
 
-import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from recordmill import storage
 from recordmill.imaging.acceptance import sniff
-from recordmill.pipeline.configuration.config import Layout, iter_overrides
+from recordmill.pipeline.configuration.config import Layout, flags_of
 from recordmill.pipeline.configuration.preflight import check_local_inputs
+from recordmill.pipeline.configuration.refuse_contradictions import (
+    refuse_contradictions,
+    refuse_wrapper,
+)
+from recordmill.pipeline.configuration.refuse_pairs import refuse_pairs
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.tfrecord_file import HEADER_BYTES, compression_of
@@ -48,6 +51,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     is_unknown_file,
 )
 from recordmill.transforms.inputs.named_files import size_and_version
+from recordmill.transforms.inputs.pairs import sample_names
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
@@ -129,6 +133,8 @@ def fill_in(
     in_use = {key: merged[key] for key in (*settings, *_DESCRIPTIVE) if key in merged}
     first = found[0][1]
     why = first.describe(unused_columns(first.left_out, _part(merged, "source")))
+    if first.kind == "class_folders" and not gives_classes(merged):
+        why = "images without labels" if gives_classes(settings) else why
     layout = Layout(first.kind, why, flags_of(in_use))
     say(f"recognized {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
     return merged, layout
@@ -144,25 +150,24 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     """
     ignore = partial(why_ignored, _listing(written))
     sketch = look_at_input(place, ignore)
-    try:
-        if "source" not in written and _may_be_classes_only(sketch, kinds):
-            _refuse_tables(sketch, place, _listing(written).ignore)
-        found = recognize(sketch, kinds, place, written)
-    except UsageError:
-        if "source" not in written and not _has_tables(sketch):
-            _refuse_tables(sketch, place, _listing(written).ignore)
-        raise
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
+    if others != kinds and not sketch.only:
+        sketch = replace(sketch, deeper=look_deeper(sketch, ignore))
+    found = _recognize_or_refuse(sketch, kinds, place, written)
     classes_or_none = not found or found.kind == "class_folders"
     if classes_or_none and len(top.folders) == 1 and not top.images:
         folder = f"{place}/{top.folders[0]}"
-        below = look_at_input(folder, ignore)
+        below = look_at_input(folder, _ignore_below(top.folders[0], ignore))
         inside = recognize(below, kinds if below.split_folders else others, folder, written)
-        if inside and inside.is_firm:
+        if inside and (inside.is_firm or below.split_folders):
             raise _lies_below(place, top.folders[0], inside)
     if "source" in written:
         return found
     if found and found.kind == "class_folders" and not sketch.split_folders:
+        # With these, the first folders are not classes.
+        if gives_classes(found.settings) and not _part(written, "splits").get("from_folders"):
+            refuse_wrapper(sketch, place)
+            refuse_contradictions(sketch, place)
         _refuse_annotations_below(sketch, place, others, ignore)
     if classes_or_none:
         _refuse_tables(sketch, place, _listing(written).ignore)
@@ -171,15 +176,45 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     return found
 
 
+def _recognize_or_refuse(
+    sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]
+) -> Recognized | None:
+    """Recognizes a layout; a table that is not understood comes before what else is unclear.
+
+    Raises:
+        UsageError: as for `recognize`, or a table is not understood.
+    """
+    ignore = _listing(written).ignore
+    try:
+        if "source" not in written and _may_be_classes_only(sketch, kinds):
+            _refuse_tables(sketch, place, ignore)
+        return recognize(sketch, kinds, place, written)
+    except UsageError:
+        if "source" not in written and not _has_tables(sketch):
+            _refuse_tables(sketch, place, ignore)
+        raise
+
+
 def _may_be_classes_only(sketch: FolderSketch, kinds: Sequence[str]) -> bool:
     """Whether there are several ways, and none reads a file of labels."""
     ways = [each.kind for kind in kinds for each in load_source(kind).recognize(sketch)]
     return len(ways) > 1 and set(ways) == {"class_folders"}
 
 
+def _ignore_below(folder: str, ignore: Ignore) -> Ignore:
+    """The same decision for paths that begin in a folder of the input."""
+    return lambda path, is_folder: ignore(f"{folder}/{path}", is_folder)
+
+
+def gives_classes(settings: Mapping[str, Any]) -> bool:
+    """Whether folders would be classes."""
+    return settings["source"].get("class_from") != "none"
+
+
 def _lies_below(place: str, folder: str, found: Recognized) -> UsageError:
     looks = f"{place}/{folder} looks like {found.kind} ({found.why})"
-    return UsageError(f"{looks}, which --input {place} would lose: let --input end in /{folder}")
+    where = f"--input {shlex.quote(f'{place}/{folder}')}"
+    return UsageError(f"{looks}, which the folders around it would lose: use {where}")
 
 
 def _refuse_annotations_below(
@@ -269,6 +304,14 @@ def recognize(
             if compile_globs(load_source(kind)().files).match_file(sketch.only)
         ]
     found = [each for kind in kinds for each in load_source(kind).recognize(sketch)]
+    others = [each for each in found if each.is_firm and each.kind != "class_folders"]
+    if "class_folders" in kinds and "source" not in written and not others:
+        refuse_pairs(sketch, place, _listing(written).ignore)
+    found = [
+        each
+        for each in found
+        if not each.only_if or any(_has_key(written, key) for key in each.only_if)
+    ]
     found = [each for each in found if each.is_firm] or found
     agreeing = [_agreements(each.settings, written) for each in found]
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
@@ -290,16 +333,6 @@ def recognize(
             if needs and not any(_has_key(written, key) for key in keys):
                 raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {needs}")
     return next(iter(found), None)
-
-
-def flags_of(settings: Mapping[str, Any]) -> str:
-    """Settings, which are two levels deep at most, as flags for a shell."""
-    flags = []
-    for path, value in iter_overrides(settings):
-        text = write_yaml_line(value)
-        text = orjson.dumps(value).decode() if "'" in text else text  # shells also quote with '
-        flags.append(f"--set {shlex.quote(f'{path}={text}')}")
-    return " ".join(flags)
 
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:
@@ -488,6 +521,30 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     )
 
 
+MOST_DEEPER = 96
+"""Folders further down that are looked into; on a store a quarter of them."""
+
+MOST_SIBLINGS = 16
+"""Of these, folders in one folder."""
+
+
+def look_deeper(sketch: FolderSketch, ignore: Ignore) -> dict[str, Names]:
+    """The contents of some folders that the sketch names and does not hold, four levels down."""
+    left = MOST_DEEPER if storage.is_local(sketch.root) else MOST_DEEPER // 4
+    level, found = dict(sketch.names), dict[str, Names]()
+    for _ in range(4):
+        unseen = [
+            posixpath.join(at, each)
+            for at, names in level.items()
+            for each in names.folders[:MOST_SIBLINGS]
+            if posixpath.join(at, each) not in sketch.names
+        ]
+        level = _look_into(sketch.root, unseen[:left], ignore, MOST_DEEPER)
+        left -= len(level)
+        found |= level
+    return found
+
+
 def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
     """Folders of annotations, and folders in them, that have not been looked into."""
     for folder in sorted(names):
@@ -510,8 +567,10 @@ def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
     return root, Names((*top.images, only), top.folders), only
 
 
-def _look_into(root: str, folders: Iterable[str], ignore: Ignore) -> dict[str, Names]:
-    paths = {f"{root}/{folder}": folder for folder in islice(folders, MOST_FOLDERS)}
+def _look_into(
+    root: str, folders: Iterable[str], ignore: Ignore, most: int = MOST_FOLDERS
+) -> dict[str, Names]:
+    paths = {f"{root}/{folder}": folder for folder in islice(folders, most)}
     found = storage.map_each(lambda path: _names_in(path, paths[path], ignore), paths)
     return dict(zip(paths.values(), found, strict=True))
 
@@ -538,9 +597,8 @@ def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
     found = Names(tuple(sorted(name for name in entries if not name.endswith("/"))))
     others = sorted(set(found.files) - set(found.images))
     kept = (
-        name
-        for names in (found.images, others)
-        for name in islice(filter(is_kept, names), MOST_KEPT)
+        *sample_names(filter(is_kept, found.images), MOST_KEPT),
+        *islice(filter(is_kept, others), MOST_KEPT),
     )
     folders = sorted(name for name in entries if name.endswith("/") and is_kept(name))
     return Names(tuple(sorted(kept)), tuple(name.rstrip("/") for name in folders))

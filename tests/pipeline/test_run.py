@@ -347,9 +347,8 @@ def test_a_first_level_of_split_words_asks_which_reading_is_meant(
     assert done.code == 1
     assert done.errors == [
         f"{root}: the first folders are {', '.join(folders)}, which could be splits or classes: "
-        f"set splits.from_folders={{{', '.join(f'{word}: {word}' for word in folders)}}} if they "
-        "are splits, "
-        f"or labels.classes=[{', '.join(folders)}] if they are classes"
+        f"add --set 'splits.from_folders={{{', '.join(f'{word}: {word}' for word in folders)}}}' "
+        "if they are splits, or list the classes in labels.classes if they are classes"
     ]
     assert done.shards() == []
     # Each of the two answers that the sentence names is one.

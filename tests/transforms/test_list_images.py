@@ -368,13 +368,13 @@ def test_first_folders_with_a_split_word_in_them_may_be_splits(tmp_path):
     *_, fatal = list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings())
     assert fatal.detail == (
         "the first folders are seg_test, seg_train, which could be splits or classes: "
-        "set splits.from_folders={seg_test: test, seg_train: train} if they are splits, "
-        "or labels.classes=[seg_test, seg_train] if they are classes"
+        "add --set 'splits.from_folders={seg_test: test, seg_train: train}' if they are splits, "
+        "or list the classes in labels.classes if they are classes"
     )
     (tmp_path / "cat").mkdir()
     (tmp_path / "cat/1.jpg").write_bytes(b"x")
     *_, fatal = list_images(Input(str(tmp_path)), ClassFolders(), ListingSettings())
-    assert fatal.detail.endswith("or labels.classes=[cat, seg_test, seg_train] if they are classes")
+    assert fatal.detail.startswith("the first folders are seg_test, seg_train, which could be")
     for name in ("dog", "emu"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "1.jpg").write_bytes(b"x")
@@ -426,7 +426,7 @@ def test_first_folders_that_a_source_takes_no_classes_from_get_a_note(tmp_path):
     assert (warning.key, warning.detail) == (
         "pets",
         "the first folders are train, valid, which could be splits: "
-        "set splits.from_folders={train: train, valid: valid} to keep them",
+        "add --set 'splits.from_folders={train: train, valid: valid}' to keep them",
     )
 
 

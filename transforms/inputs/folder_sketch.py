@@ -128,6 +128,7 @@ class FolderSketch:
             JSON file, `names` includes the images next to it.
         root: the full path or URL of the input, with which cells of tables may begin; empty:
             unknown.
+        deeper: the contents of some of the folders further down, which only class folders need.
     """
 
     names: Mapping[str, Names] = field(default_factory=dict)
@@ -135,6 +136,7 @@ class FolderSketch:
     archives: Mapping[str, "FolderSketch"] = field(default_factory=dict)
     only: str = ""
     root: str = ""
+    deeper: Mapping[str, Names] = field(default_factory=dict)
 
     @staticmethod
     def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":
@@ -205,6 +207,13 @@ class FolderSketch:
     def image_folders(self) -> tuple[str, ...]:
         """The folders in the input that directly contain images."""
         return tuple(folder for folder in self.top.folders if self.at(folder).images)
+
+    def holds_images(self, folder: str) -> bool:
+        """Whether images were seen in a folder, or anywhere below it."""
+        return any(
+            each.images and f"{path}/".startswith(f"{folder}/")
+            for path, each in (*self.names.items(), *self.deeper.items())
+        )
 
     @property
     def has_images(self) -> bool:
@@ -279,6 +288,7 @@ class Recognized:
         needed_keys: YAML keys with which the user has said or done it.
         questions: what else the user must say or do, each with its keys.
         left_out: columns of a table that are not stored, unless the user's settings name them.
+        only_if: YAML keys without which this is not offered; empty: it always is.
     """
 
     settings: Mapping[str, Any]
@@ -288,6 +298,7 @@ class Recognized:
     needed_keys: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     left_out: tuple[str, ...] = ()
+    only_if: tuple[str, ...] = ()
 
     @property
     def kind(self) -> str:

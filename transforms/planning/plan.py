@@ -26,6 +26,7 @@ from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.unlikely_classes import are_unlikely_classes
 from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits
 from recordmill.transforms.planning.summary import HashHistogram, SplitSummary, Summary
 
@@ -72,12 +73,17 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         label: folders for label, folders in below.items() if len(folders) > 1 and "" not in folders
     }
     for label, folders in sorted(nested.items())[:1]:
-        advice = "if those are the classes, set source.class_from=last_folder"
-        if all(map(split_of, folders)):
+        others = set[str]().union(*(each for name, each in below.items() if name != label))
+        # The last folder would make one class of folders of one name.
+        key = "path" if folders & others else "last_folder"
+        advice = f"if those are the classes, set source.class_from={key}"
+        if any(map(split_of, folders)):
             advice = (
                 "if those are splits, put their folders around those of the classes, as in "
-                f"{min(folders)}/{label}"
+                f"{min(filter(split_of, folders))}/{label}"
             )
+        elif are_unlikely_classes(folders):
+            continue
         yield (
             f"the images of class {label} are in folders of their own, "
             f"{show_names(sorted(folders))}: {advice}"

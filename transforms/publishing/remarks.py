@@ -83,7 +83,11 @@ def _find_duplicates(marker: Marker) -> Iterator[Remark]:
 def _find_classes(marker: Marker) -> Iterator[Remark]:
     of, counts = marker.counted_unit, marker.class_counts
     classes, unlabeled = len(marker.labels), counts.pop("", 0)
-    filled = [count for count in counts.values() if count]
+    filled = {name: count for name, count in counts.items() if count}
+    if len(filled) < 2 and marker.unit == "image" and marker.boxes is None:
+        only = show_names([*filled])
+        text = f"All labels are one class, {only}." if filled else "No image has a label."
+        yield Remark(text, "classes")
     if not filled:
         return
     for name, split in marker.splits.items():
@@ -105,10 +109,9 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
         yield Remark(
             f"{unlabeled:,} of {whole} {'has' if unlabeled == 1 else 'have'} no label.", "classes"
         )
-    if len(filled) > 1 and max(filled) >= LARGE_IMBALANCE * min(filled):
-        what = (
-            f"The largest class has {format_count(max(filled), of)}, the smallest {min(filled):,}"
-        )
+    least, most = min(filled.values()), max(filled.values())
+    if len(filled) > 1 and most >= LARGE_IMBALANCE * least:
+        what = f"The largest class has {format_count(most, of)}, the smallest {least:,}"
         yield Remark(
             f"{what}: weigh the classes, or the small ones will not be learned.", "classes"
         )

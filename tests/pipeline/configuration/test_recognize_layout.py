@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.recognize_layout import flags_of, recognize
+from recordmill.pipeline.configuration.config import flags_of, load_settings
+from recordmill.pipeline.configuration.recognize_layout import recognize
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources.source import source_names

@@ -70,7 +70,8 @@ def test_the_worst_comes_first_with_the_place_of_more():
 
 def test_one_class_is_one():
     assert texts(marker(splits={"train": split(cat=9), "test": split()}, labels={"cat": 0})) == [
-        "test has no image of 1 of 1 classes that have any."
+        "All labels are one class, cat.",
+        "test has no image of 1 of 1 classes that have any.",
     ]
 
 
@@ -78,8 +79,9 @@ def test_images_without_a_label_are_reported_where_others_have_one():
     dataset = marker(
         splits={"train": split(**{"": 4, "cat": 1}), "test": split(cat=1)}, labels={"cat": 0}
     )
-    assert texts(dataset) == ["4 of 6 images have no label."]
-    assert texts(marker(splits={"train": split(**{"": 4})}, labels={})) == []
+    assert texts(dataset) == ["All labels are one class, cat.", "4 of 6 images have no label."]
+    unlabeled = marker(splits={"train": split(**{"": 4})}, labels={})
+    assert texts(unlabeled) == ["No image has a label."]
 
 
 @pytest.mark.parametrize(("boxes", "of"), [({"listed": 22, "written": 22}, "box"), (None, "label")])

@@ -112,10 +112,7 @@ def _as_folders(
         source["class_from"] = "last_folder"
         is_deep = any(inside.at(folder).folders for folder in inside.top.folders)
         if is_deep or inside.top.folders != inside.image_folders or (len(names) > 1 and not splits):
-            needs = (
-                "a folder is around everything: add --set source.class_from=last_folder, "
-                "first_folder or path"
-            )
+            needs = _ask_for_classes(inside, len(names) > 1)
     if splits:
         source["split"] = f"^[^/]*?{_any_of(splits)}"
         what = "archives for splits,"
@@ -125,6 +122,23 @@ def _as_folders(
         needs=needs,
         needed_keys=("source.class_from",),
     )
+
+
+def _ask_for_classes(inside: FolderSketch, are_several: bool) -> str:
+    """What to add if a folder is around the folders of an archive, and these hold others.
+
+    The last folder is not offered if it would make one class of folders of one name.
+    """
+    last = Counter(
+        posixpath.basename(folder) for folder, names in inside.names.items() if names.images
+    )
+    merged = [name for name, count in last.items() if count > 1]
+    ways = ["path"] if merged else ["path", "last_folder"]
+    if are_several:
+        ways.append("first_folder")
+    flags = ", or ".join(f"--set source.class_from={way}" for way in ways)
+    twice = f" ({merged[0]} is in {last[merged[0]]} folders)" if merged else ""
+    return f"a folder is around everything: add {flags}{twice}"
 
 
 def _any_of(splits: Mapping[str, Any]) -> str:

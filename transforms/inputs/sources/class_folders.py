@@ -2,9 +2,13 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Literal
+
+import orjson
 
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
@@ -12,14 +16,17 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.file_roles import is_description_name
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
+    Names,
     Recognized,
     given_splits,
+    likely_splits,
     stems_of,
 )
+from recordmill.transforms.inputs.pairs import is_telling
 from recordmill.transforms.inputs.sources.source import Source
 
 _IMAGES = ("images", "image", "imgs", "img", "jpegimages", "img_dir", "leftimg8bit", "image_2")
-_NO_CLASS = re.compile(
+NO_CLASS = re.compile(
     "|".join(
         (
             *_IMAGES,
@@ -31,17 +38,13 @@ _NO_CLASS = re.compile(
 )
 """Names of folders, in lower case, that are unlikely to be classes."""
 
-_TELLING = re.compile(rf"annot|label|mask|ground_truth|target|^({'|'.join(_IMAGES)})$")
-"""What shows, in the name of one of several such folders, that they hold images and what was drawn
-on them."""
-
-_MASK = re.compile(
-    r"(.+?)([ _.-](?:mask|seg|segmentation|groundtruth))s?[ _-]?[0-9]*", re.IGNORECASE
+_GENERIC = re.compile(
+    rf"({'|'.join(_IMAGES)}|jpe?gs?|pngs?|jpegs?|pics?|pictures?|photos?|photographs|data|dataset"
+    r"|files|frames|all|raw|originals?|inputs?|samples|imgs?_?all|all_?images)(_?[0-9]+)?"
 )
-"""The name of a mask, without its extension: the image's name, and what follows it."""
+"""Names, in lower case, of single folders that say nothing of the images in them."""
 
-_LOSSLESS = (".png", ".gif", ".bmp", ".tif")
-"""The extensions of masks that have the name of their image, a JPEG."""
+_IMAGE_WORD = re.compile(r"images?|imgs?|photos?|pictures?|pics?|datasets?|jpe?gs?|pngs?")
 
 _UNLABELED = "add --set source.class_from=none to convert all images without labels"
 
@@ -73,32 +76,35 @@ class ClassFolders(Source):
             "source": {**source, "class_from": "none"},
             **given_splits("from_folders", splits),
         }
-        masks, keys = _find_masks(sketch), ("source.class_from",)
-        needs = masks or _find_unread_annotations(sketch)
-        if any(not _NO_CLASS.fullmatch(folder.lower()) for folder in below):
+        keys, needs = ("source.class_from",), _find_unread_annotations(sketch)
+        without = partial(Recognized, unlabeled, is_firm=False, needs=needs, needed_keys=keys)
+        if any(not NO_CLASS.fullmatch(folder.lower()) for folder in below):
             why, settings = (
                 f"class folders below {', '.join(splits)}",
                 given_splits("from_folders", splits),
             )
-            yield Recognized({"source": source, **settings}, why, needs=masks, needed_keys=keys)
+            yield Recognized({"source": source, **settings}, why)
         elif splits and any(sketch.at(folder).images for folder in splits):
-            yield Recognized(
-                unlabeled, "images without labels in split folders", False, needs, keys
-            )
-            yield Recognized(
-                {"source": source, "labels": {"classes": list(splits)}},
-                "class folders",
-                is_firm=False,
-            )
-        elif sketch.top.images and not sketch.image_folders:
-            yield Recognized(unlabeled, "images without labels", False, needs, keys)
+            yield without(why="images without labels in split folders")
+            classes = {"source": source, "labels": {"classes": list(splits)}}
+            yield Recognized(classes, "class folders", False, only_if=("labels.classes",))
         elif below:
-            needs = needs or f"{', '.join(sorted(below))} do not look like classes: {_UNLABELED}"
-            yield Recognized(
-                unlabeled, "images without labels in split folders", False, needs, keys
-            )
+            if not all(_is_generic_alone(sketch, folder) for folder in splits):
+                needs = needs or (
+                    f"{', '.join(sorted(below))} do not look like classes: {_UNLABELED}"
+                )
+            yield without(why="images without labels in split folders", needs=needs)
+        elif sketch.top.images and not any(map(sketch.holds_images, sketch.top.folders)):
+            yield without(why="images without labels")
+        elif likely := _find_flat_splits(sketch):
+            settings = {**unlabeled, "splits": {"from_folders": likely}}
+            needs = needs or _ask_for_splits(likely)
+            why = "images without labels in split folders"
+            yield Recognized(settings, why, False, needs, (*keys, "splits.from_folders"))
+        elif folder := _find_generic(sketch):
+            yield without(why=f"images without labels, since {folder} does not name a class")
         elif sketch.top.folders:
-            yield _as_classes(sketch, source, masks)
+            yield _as_classes(sketch, source)
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -135,7 +141,7 @@ def likely_classes(sketch: FolderSketch) -> set[str]:
     for at in sketch.split_folders or ("",):
         for folder in sketch.at(at).folders:
             names = sketch.names.get(posixpath.join(at, folder))
-            if not _NO_CLASS.fullmatch(folder.lower()) and (
+            if not NO_CLASS.fullmatch(folder.lower()) and (
                 names is None or names.images or names.folders
             ):
                 found.add(folder)
@@ -166,56 +172,75 @@ def _find_unread_annotations(sketch: FolderSketch) -> str:
     return ""
 
 
-def _find_masks(sketch: FolderSketch) -> str:
-    """What to do if most images of a folder have a mask next to them; else empty."""
-    for folder, names in sketch.names.items():
-        folders = [each for each in names.folders if folder and each.lower() in ("mask", "masks")]
-        if found := next(
-            ((each, "a folder of masks", f"{each}/") for each in folders), _find_mask(names.images)
-        ):
-            mask, what, pattern = found
-            what = f"{posixpath.join(folder, mask)} looks like {what}"
-            ignore, keep = f"--set 'ignore=[\"{pattern}\"]'", "first_folder" if folder else "none"
-            return (
-                f"{what}: add {ignore} to leave masks out, or --set source.class_from={keep} to "
-                "convert them as well"
-            )
-    return ""
+def _find_flat_splits(sketch: FolderSketch) -> dict[str, str]:
+    """Returns folders with split words in their names, which hold nothing but images."""
+    folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
+    likely = likely_splits(folders)
+    are_flat = all(sketch.at(each).images and not sketch.at(each).folders for each in folders)
+    return likely if are_flat and likely.keys() == set(folders) and not sketch.top.images else {}
 
 
-def _find_mask(images: Sequence[str]) -> tuple[str, str, str] | None:
-    """Finds a mask in a folder, if most images have one: `1_mask.png`, or `1.png`.
+def _ask_for_splits(likely: Mapping[str, str]) -> str:
+    """Asks whether folders are splits; empty if their names say it: `train_images`."""
+    if all(NO_CLASS.fullmatch(folder.lower()) for folder in likely):
+        return ""
+    mapping = ", ".join(f"{orjson.dumps(name).decode()}: {split}" for name, split in likely.items())
+    flags = f"--set {shlex.quote(f'splits.from_folders={{{mapping}}}')}"
+    return (
+        f"{', '.join(likely)} may be splits: if so, add {flags} --set source.class_from=none; if "
+        "they are classes, give them other names"
+    )
 
-    Returns the mask, what it is, and a pattern for masks.
+
+def _find_generic(sketch: FolderSketch) -> str:
+    """Returns the only folder of images, if its name says nothing of them; else empty."""
+    folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
+    is_alone = len(folders) == 1 and not sketch.top.images
+    return folders[0] if is_alone and _is_generic(sketch, folders[0]) else ""
+
+
+def _is_generic_alone(sketch: FolderSketch, split: str) -> bool:
+    folders = sketch.at(split).folders
+    return len(folders) == 1 and _is_generic(sketch, posixpath.join(split, folders[0]))
+
+
+def _is_generic(sketch: FolderSketch, folder: str) -> bool:
+    """Whether a folder's name says nothing of its images, and no folder below it has any."""
+    inner = sketch.names.get(folder, sketch.deeper.get(folder, Names()))
+    return says_nothing(posixpath.basename(folder)) and not any(
+        sketch.holds_images(posixpath.join(folder, each)) for each in inner.folders
+    )
+
+
+def says_nothing(folder: str) -> bool:
+    """Whether a folder's name says no more than that images are in it: `images`, `all_photos`."""
+    words = re.findall(r"[a-z]+", folder.lower())
+    return bool(_GENERIC.fullmatch(folder.lower())) or any(map(_IMAGE_WORD.fullmatch, words))
+
+
+def find_telling_folders(sketch: FolderSketch) -> list[str]:
+    """Returns folders whose names tell that they hold masks or other annotations.
+
+    Empty unless there is another folder that is unlikely to be a class.
     """
-    names = {posixpath.splitext(name)[0]: name for name in images}
-    masks = [found for stem in names if (found := _MASK.fullmatch(stem)) and found[1] in names]
-    if masks and 2 * len({mask[1] for mask in masks}) >= len(names) - len(masks):
-        return names[masks[0][0]], f"a mask of {names[masks[0][1]]}", f"*{masks[0][2]}*"
-    jpegs = [name for name in images if name.lower().endswith((".jpg", ".jpeg"))]
-    others = {name: names[posixpath.splitext(name)[0]] for name in jpegs}
-    doubled = [(image, mask) for image, mask in others.items() if mask.lower().endswith(_LOSSLESS)]
-    if doubled and 2 * len(doubled) >= len(names):
-        image, mask = doubled[0]
-        return mask, f"a mask of {image}", f"*{posixpath.splitext(mask)[1]}"
-    return None
+    if sketch.split_folders:
+        return []
+    others = [folder for folder in sketch.top.folders if NO_CLASS.fullmatch(folder.lower())]
+    telling = [folder for folder in others if is_telling(folder)]
+    return telling if len(others) > len(telling) else []
 
 
-def _as_classes(sketch: FolderSketch, source: Mapping[str, Any], masks: str) -> Recognized:
+def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognized:
     """Takes folders for classes; firm if several cannot be anything else."""
     folders = sketch.top.folders
-    others = [folder for folder in folders if _NO_CLASS.fullmatch(folder.lower())]
+    others = [folder for folder in folders if NO_CLASS.fullmatch(folder.lower())]
     why = (
         "class folders such as "
         f"{next((each for each in folders if each not in others), folders[0])}"
     )
-    needs = masks or (_find_unread_annotations(sketch) if len(others) == len(folders) else "")
-    if not needs and len(others) > 1 and any(map(_TELLING.search, map(str.lower, others))):
-        needs = (
-            f"{', '.join(others)} do not look like classes: if they are, add --set "
-            "source.class_from=first_folder"
-        )
-    is_firm = len(set(sketch.image_folders) - set(others)) > 1
+    needs = _find_unread_annotations(sketch) if len(others) == len(folders) else ""
+    drawn = [each for each in others if sketch.at(each).files and not sketch.at(each).images]
+    is_firm = len(set(sketch.image_folders) - set(others)) > 1 and not drawn
     return Recognized({"source": source}, why, is_firm, needs, ("source.class_from",))
 
 

@@ -1,7 +1,8 @@
 """Labels in file names such as `img_00017_3.jpg`, read by a pattern with named groups."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,16 +11,52 @@ import orjson
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Recognized,
+    split_of,
+)
+from recordmill.transforms.inputs.pairs import escape, split_word_of
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 
-_LABELED = (
-    (r".*_(?P<label>-?[0-9]+)\.[^_]*", True),
-    (r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*", False),
+_NUMBERS = r".*_(?P<label>-?[0-9]+)\.[^_]*"
+_WORDS = r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*"
+_WORDS_OF_MANY = r"(?P<label>[^0-9]*[^-0-9._ (])[-._ (]*[0-9][-0-9._ ()]*\.[^.]*"
+"""Patterns of names with labels: `img_00017_3.jpg`, `cat.12.jpg`, `cat_12 (3).jpg`."""
+
+_DATE = re.compile(r"(?<![0-9])(19|20)[0-9]{2}([-_. ]?)(0[1-9]|1[0-2])\2([0-2][0-9]|3[01])")
+
+_NO_LABELS = frozenset(
+    {
+        *("img", "imgp", "imag", "image", "images", "dsc", "dscn", "dscf", "pxl", "mvimg", "dji"),
+        *("gopr", "gp", "gx", "gh", "pict", "cimg", "sdc", "hpim", "kif", "mg", "sam", "wp"),
+        *("photo", "pic", "picture", "screenshot", "screen", "capture", "snapshot", "scan", "vid"),
+        *("mov", "video", "frame", "file", "foto", "pano", "burst", "page", "sample", "example"),
+        *("whatsapp", "signal", "received", "fb", "thumb", "cover", "tile", "patch", "crop"),
+        *(
+            "left",
+            "right",
+            "front",
+            "back",
+            "top",
+            "bottom",
+            "day",
+            "week",
+            "cam",
+            "camera",
+            "view",
+        ),
+        *("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "sept", "oct", "nov"),
+        *("dec", "january", "february", "march", "april", "june", "july", "august", "september"),
+        *("october", "november", "december", "mon", "tue", "wed", "thu", "fri", "sat", "sun"),
+        *("batch", "part", "seq", "run", "set", "item", "id", "no", "num", "number", "untitled"),
+    }
 )
-"""Patterns of names with labels, and whether the labels are numbers: `img_00017_3.jpg`,
-`cat.12.jpg`."""
+"""Words at the beginning of names that cameras, counters and dates write, in lower case."""
+
+_LEAST_FILES = 5
+_LEAST_SHARE = 0.9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,21 +86,24 @@ class FilenameLabels(Source):
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
-        """Recognizes images in one folder whose names give several images one label."""
-        images = sketch.top.images
-        for pattern, ids in _LABELED:
-            matches = [re.fullmatch(pattern, name) for name in images]
-            labels = {match["label"] for match in matches if match}
-            if images and all(matches) and 1 < len(labels) <= len(images) / 2:
-                given = {} if pattern == cls().pattern else {"pattern": pattern}
-                settings: dict[str, Any] = {"source": {"kind": "filename_labels", **given}}
-                why = f"labels such as {min(labels)} in the images' names"
-                yield Recognized(
-                    {**settings, **({"labels": {"ids": "integers"}} if ids else {})},
-                    why,
-                    is_firm=False,
-                )
-                return
+        """Recognizes images in one folder, or in those of splits, whose names have labels."""
+        folders = _find_flat_folders(sketch)
+        found = {each: _find_labels(sketch.at(each).images) for each in folders}
+        labeled = [each for each in folders if found[each][0]]
+        if not labeled or len({found[each][0] for each in labeled}) > 1:
+            return
+        pattern, _, ids = found[labeled[0]]
+        labels = set[str]().union(*(found[each][1] for each in labeled))
+        given = {} if pattern == cls().pattern else {"pattern": pattern}
+        settings: dict[str, Any] = {"source": {"kind": "filename_labels", **given}}
+        if splits := {each: split_word_of(each) for each in labeled if each in sketch.top.folders}:
+            if all(splits.values()):
+                settings["splits"] = {"from_folders": splits}
+            if others := [f"/{escape(each)}/" for each in folders if each not in labeled]:
+                settings["ignore"] = others
+        why = f"labels such as {min(labels)} in the images' names"
+        more = {"labels": {"ids": "integers"}} if ids else {}
+        yield Recognized({**settings, **more}, why, is_firm=False)
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -88,6 +128,53 @@ class FilenameLabels(Source):
             Feature(key, "bytes", key, f"group `{group}` of the file's name", default=b"")
             for key, group in self.features_from.items()
         )
+
+
+def _find_flat_folders(sketch: FolderSketch) -> list[str]:
+    """The only folder of images, or those of splits; the empty string is the input itself."""
+    holding = [folder for folder in sketch.top.folders if sketch.holds_images(folder)]
+    if sketch.top.images:
+        return [""] if not holding else []
+    are_splits = all(map(split_word_of, holding))
+    return holding if len(holding) == 1 or are_splits else []
+
+
+def _find_labels(names: Sequence[str]) -> tuple[str, set[str], bool]:
+    """Returns the pattern of labels in names, the labels, and whether they are numbers.
+
+    The pattern is empty if there are none: cameras, counters, hashes and dates give no labels.
+    """
+    if any(map(_DATE.search, names[:_LEAST_FILES])):
+        return "", set(), False
+    for pattern in (_NUMBERS, _WORDS):
+        matches = [re.fullmatch(pattern, name) for name in names]
+        labels = {match["label"] for match in matches if match}
+        if pattern == _NUMBERS:  # of cat_1 and dog_1, the words are the labels
+            others = {name.rpartition("_")[0] for name in names}
+            is_said = len(others) >= len(labels)
+        else:
+            is_said = not any(map(_is_no_label, labels))
+        if names and all(matches) and is_said and 1 < len(labels) <= len(names) / 2:
+            return pattern, labels, pattern == _NUMBERS
+    found = [match["label"] for name in names if (match := re.fullmatch(_WORDS_OF_MANY, name))]
+    counts = Counter(found)
+    labels = {
+        label
+        for label, count in counts.items()
+        if count >= _LEAST_FILES and not _is_no_label(label)
+    }
+    share = sum(counts[label] for label in labels)
+    if len(labels) < 2 or share < _LEAST_SHARE * len(names):
+        return "", set(), False
+    is_plain = sum(1 for name in names if re.fullmatch(_WORDS, name)) == len(found)
+    return _WORDS if is_plain else _WORDS_OF_MANY, labels, False
+
+
+def _is_no_label(text: str) -> bool:
+    """Whether the beginning of a name is a camera's, a counter's, a split's, or of a hash."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    is_short = len(text) < 2
+    return is_short or not words or any(word in _NO_LABELS or split_of(word) for word in words)
 
 
 SOURCE = FilenameLabels

@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from recordmill.transforms.inputs.named_files import (
     size_and_version,
 )
 from recordmill.transforms.inputs.outlines import angle_of, rotate_box
+from recordmill.transforms.inputs.pairs import is_telling
 from recordmill.transforms.inputs.patterns import check_template
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -93,7 +95,9 @@ class Voc(AnnotationSource):
             example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
             where = "next to images" if images == "{folder}" else f"with images in {images}"
             settings = {"source": source, **settings, "convention": "tf_object_detection"}
-            yield Recognized(settings, f"Pascal VOC's XML files {where}, such as {example}")
+            why = f"Pascal VOC's XML files {where}, such as {example}"
+            needs = _ask_for_images(sketch, min(folders)) if images != "{folder}" else ""
+            yield Recognized(settings, why, needs=needs, needed_keys=("source.images",))
 
     def __post_init__(self) -> None:
         """Raises ValueError if the template of the image folder is invalid."""
@@ -153,8 +157,29 @@ class Voc(AnnotationSource):
                 (place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")),
                 image,
             )
+        if other := self._find_other_image(annotation, image):
+            detail = (
+                f"it names {posixpath.basename(image)}, but {other}, which has its name, is there, "
+                "too: correct <filename>, or remove the image that it does not describe"
+            )
+            yield file.notice("fatal", "bad_annotations", detail)
+            return
         find_other = partial(find_other_place, annotation.root, images, name)
         yield from annotation.list_annotated(image, fields, fields["boxes_labels"], find_other)
+
+    @staticmethod
+    def _find_other_image(annotation: DataFile, image: str) -> str:
+        """Returns another image with the XML file's own name; empty if there is none.
+
+        After images were renamed, XML files may name images that others describe.
+        """
+        own = posixpath.splitext(posixpath.basename(annotation.spelled))[0]
+        folder, name = posixpath.split(image)
+        stem, ending = posixpath.splitext(name)
+        other = f"{own}{ending}"
+        if own == stem or not annotation.has(image):
+            return ""
+        return other if annotation.has(posixpath.join(folder, other)) else ""
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the lists that may have given its split."""
@@ -214,6 +239,28 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
             continue
         groups.setdefault(images, []).append(folder)
     return groups
+
+
+def _ask_for_images(sketch: FolderSketch, folder: str) -> str:
+    """Asks for the folder of the images if several hold those that XML files are named after.
+
+    Empty if a single one does, or a single one has a usual name: copies may have the boxes drawn
+    in.
+    """
+    above, _, own = folder.rpartition("/")
+    stems = stems_of(sketch.at(folder).ending(".xml"))
+    holding = [
+        each
+        for each in sketch.at(above).folders
+        if each != own and stems & stems_of(sketch.at(posixpath.join(above, each)).images)
+    ]
+    usual = [each for each in holding if each.lower() in IMAGE_FOLDERS]
+    drawn = [each for each in holding if is_telling(each)]
+    left = usual or [each for each in holding if each not in drawn]
+    if len(left) < 2:
+        return ""
+    ways = ", or ".join(f"--set {shlex.quote(f'source.images={each}')}" for each in left)
+    return f"{', '.join(left)} hold images of the same names: add {ways}"
 
 
 def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:

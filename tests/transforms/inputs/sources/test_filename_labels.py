@@ -1,10 +1,12 @@
 import json
+import re
 from dataclasses import replace
 
 import pytest
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.source import list_file
 
@@ -103,3 +105,73 @@ def test_the_remedy_shows_the_pattern_as_it_is_written():
     assert source.remedies == {
         "name_mismatch": r"correct source.pattern, which is x_(?P<label>\d)\.jpg"
     }
+
+
+def found_by(names):
+    sketch = FolderSketch.of([f"{name}.jpg" for name in names])
+    return [each.settings["source"].get("pattern") for each in FilenameLabels.recognize(sketch)]
+
+
+WORDS = r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*"
+
+
+def numbered(*templates, first=1, count=12, step=1):
+    return [
+        template.format(number)
+        for template in templates
+        for number in range(first, first + count * step, step)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "labels"),
+    [
+        (numbered("cat.{}", "dog.{}"), {"cat", "dog"}),
+        (numbered("cat.{}", "dog.{}", count=5), {"cat", "dog"}),
+        ([*numbered("cat{}", "dog{}"), "readme", "cover_x"], {"cat", "dog"}),
+        (numbered("golden_retriever_{}", "pug-{}"), {"golden_retriever", "pug"}),
+        (numbered("cat ({})", "dog ({})"), {"cat", "dog"}),
+        (numbered("кот_{}", "пёс_{}"), {"кот", "пёс"}),
+        (numbered("cat.{}", count=12_500) + numbered("dog.{}", count=12_500), {"cat", "dog"}),
+    ],
+    ids=lambda value: str(value)[:30],
+)  # fmt: skip
+def test_words_before_numbers_are_asked_about(names, labels):
+    (pattern,) = found_by(names)
+    matches = [re.fullmatch(pattern, f"{name}.jpg") for name in names]
+    assert {match["label"] for match in matches if match} == labels
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        numbered("IMG_{:04}"),
+        numbered("IMG_{:04}", "DSC_{:04}"),
+        numbered("DSCN{:04}", "DSCF{:04}"),
+        numbered("PXL_20230101_{:09}", "MVIMG_20230101_{:09}"),
+        numbered("DJI_{:04}", "GOPR{:04}"),
+        numbered("P10100{:02}"),
+        numbered("{:05}"),
+        numbered("frame_{}", "cam_{}"),
+        numbered("left_{}", "right_{}"),
+        numbered("image{}", "photo{}"),
+        numbered("scan_{}", "page_{}"),
+        numbered("train_{}", "test_{}"),
+        numbered("val_{}", "train_{}"),
+        numbered("train_img_{}", "valid_img_{}"),
+        [f"{number * 7919:016x}" for number in range(99, 199)],
+        [f"{number * 104729 % 2**32:08x}-{number:04x}" for number in range(99, 199)],
+        numbered("2023-01-{:02}", "2023-02-{:02}", first=10),
+        numbered("20230101_{:06}", "20230102_{:06}"),
+        numbered("jan_{}", "feb_{}", "mar_{}"),
+        numbered("Screenshot {}", "WhatsApp Image {}"),
+        numbered("cat.{}"),
+        numbered("cat.{}", "dog.{}", count=4) + numbered("{}", first=50),
+        numbered("a{}", "b{}"),
+        ["cat", "dog", "bird", "fish", "horse", "sheep"],
+        numbered("IMG_{}(1)", "IMG_{}(2)"),
+    ],
+    ids=lambda names: f"{names[0]}, {names[-1]}",
+)
+def test_names_of_cameras_counters_hashes_dates_and_splits_have_no_labels(names):
+    assert found_by(names) == []

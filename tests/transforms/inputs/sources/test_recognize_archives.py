@@ -108,9 +108,8 @@ def test_annotations_in_archives_are_refused(names):
 )
 def test_a_folder_around_everything_may_need_a_word(archives):
     (found,) = Archives.recognize(sketch(archives))
-    assert found.needs.startswith(
-        "a folder is around everything: add --set source.class_from=last_folder"
-    )
+    assert found.needs.startswith("a folder is around everything: add --set source.class_from=path")
+    assert ("first_folder" in found.needs) == (len(archives) > 1)
     assert found.needed_keys == ("source.class_from",)
 
 
@@ -130,3 +129,17 @@ def test_samples_with_json_alone_need_the_name_of_the_label():
 )
 def test_what_holds_no_images_is_not_recognized(archives):
     assert list(Archives.recognize(sketch(archives))) == []
+
+
+def test_the_last_folder_is_not_offered_if_it_would_merge_folders_of_one_name():
+    names = [f"small/{kind}/character0{at}/1.png" for kind in ("Greek", "Latin") for at in (1, 2)]
+    (found,) = Archives.recognize(sketch({"small.zip": names}))
+    assert found.needs == (
+        "a folder is around everything: add --set source.class_from=path (character01 is in 2 "
+        "folders)"
+    )
+    (found,) = Archives.recognize(sketch({"a.zip": ["a/cat/x/1.jpg", "a/dog/y/2.jpg"]}))
+    assert found.needs == (
+        "a folder is around everything: add --set source.class_from=path, or --set "
+        "source.class_from=last_folder"
+    )

@@ -1,0 +1,160 @@
+"""Pairs by names and looks, without a file system."""
+
+import pytest
+from paired_inputs import counted, digit, mask, photo
+
+from recordmill.transforms.inputs.folder_sketch import Names
+from recordmill.transforms.inputs.pairs import (
+    Look,
+    are_counters,
+    core_of,
+    escape,
+    find_pairs,
+    is_telling,
+    look_at_image,
+    patterns_of,
+    sample_names,
+    split_word_of,
+)
+
+PHOTO, MASK, GRAY = Look(3, 256), Look(1, 2), Look(1, 200)
+
+
+def find(folders, looks=None):
+    names = {folder: Names(tuple(files)) for folder, files in folders.items()}
+    return find_pairs(names, lambda path: (looks or {}).get(path.rpartition("/")[0], PHOTO))
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        *((name, True) for name in ("mask", "gt_image", "trainannot", "SegmentationClass")),
+        ("gtFine", True),
+        *((name, True) for name in ("labels", "targets", "ground_truth", "LR", "trainB", "depth")),
+        *((name, True) for name in ("groundtruth", "train_B", "X_instance", "panoptic", "Labels2")),
+        *((name, False) for name in ("cat", "image", "trainA", "labeled", "unlabeled", "HR", "B")),
+        *((name, False) for name in ("gtr", "dog_seal", "segway", "instant", "deep", "strain")),
+    ],
+)  # fmt: skip
+def test_words_that_tell(name, expected):
+    assert is_telling(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("stem", "core"),
+    [
+        ("1_mask", "1"),
+        ("a_00_leftImg8bit", "a_00"),
+        ("a_00_gtFine_labelIds", "a_00"),
+        ("img_7", "7"),
+        ("mask_7", "7"),
+        ("0801x2", "0801"),
+        ("cat", "cat"),
+        ("with_mask_7", "with_mask_7"),
+        ("photo_img_3", "img_3"),
+    ],
+)
+def test_what_names_have_in_common(stem, core):
+    assert core_of(stem) == core
+
+
+@pytest.mark.parametrize(
+    ("stems", "expected"),
+    [
+        (["0001", "0002", "0003"], True),
+        (["img_1", "img_2", "img_9"], False),
+        (["img_1", "img_2", "img_4"], True),
+        (["b (1)", "b (2)", "b (3)"], True),
+        (["frame10", "frame20", "frame30"], True),
+        (["xaq", "bor", "zzu"], False),
+        (["0001TP_006690", "0001TP_006720", "0006R0_f00930"], False),
+    ],
+)
+def test_names_that_are_counters(stems, expected):
+    assert are_counters(stems) == expected
+
+
+def test_looks():
+    assert look_at_image(photo(1)).channels == 3
+    assert look_at_image(mask(1)) == look_at_image(mask(1, mode="P")) == MASK
+    assert look_at_image(mask(1, kind="JPEG")) == MASK
+    assert look_at_image(mask(1, mode="RGB")) == Look(3, 2)
+    assert look_at_image(mask(1, mode="RGB")).is_mask
+    assert not look_at_image(digit(1)).is_mask
+    assert look_at_image(b"no image") is None
+
+
+def test_classes_are_not_pairs():
+    names = [f"{number}.jpg" for number in counted(20)]
+    assert find({"cat": names, "dog": names}) is None
+    assert find({"cat": names, "dog": names, "emu": names}, {"dog": GRAY}) is None
+    assert find({"with_mask": names, "without_mask": names}) is None
+    words = ["xaq.jpg", "bor.jpg", "zzu.jpg"]
+    assert find({"train/cat": words, "test/cat": words}) is None
+    assert find({"a": words, "b": words, "c": words}) is None
+    assert find({"a": words, "b": words}).is_even
+
+
+def test_a_part_of_the_names_is_enough():
+    names = [f"{number}.jpg" for number in counted(100)]
+    found = find({"image": names, "mask": names[3:]})
+    assert (found.kept, found.left_out) == (("image",), ("mask",))
+    assert find({"a": names, "b": names[30:]}, {"b": MASK}) is None
+    found = find({"a": names, "b": names[3:]}, {"b": MASK})
+    assert (found.kept, found.left_out) == (("a",), ("b",))
+
+
+def test_patterns_leave_out_exactly_the_second_images():
+    jpegs, pngs = ([f"{n}.{ending}" for n in counted(4)] for ending in ("jpg", "png"))
+    assert find({"a": [*jpegs, *pngs]}).patterns == ("*.png",)
+    assert find({"a": [*jpegs, *pngs], "b": pngs}).patterns == ("/a/*.png",)
+    assert find({"a": [*jpegs, *pngs, "x.png"]}).patterns == tuple(f"/a/{each}" for each in pngs)
+    assert find({"": [*jpegs, *pngs]}).patterns == ("*.png",)
+    assert find({"a": ["1.jpg", "1_mask.jpg", "2.jpg", "2_mask_1.jpg"]}).patterns == (
+        "*_mask.jpg",
+        "*_mask_*.jpg",
+    )
+
+
+def test_few_second_images_count_if_they_look_like_masks():
+    images = ["1.jpg", "1.png", *(f"x{n}.jpg" for n in range(8))]
+    names = {"a": Names(tuple(images))}
+    assert find_pairs(names, lambda path: PHOTO) is None
+    found = find_pairs(names, lambda path: MASK if path.endswith("png") else PHOTO)
+    assert found.patterns == ("*.png",)
+
+
+def test_patterns_for_folders():
+    left_out = ["train/x/labels", "val/x/labels", "gt/a", "gt/b"]
+    kept = ["train/x/images", "val/x/images", "a"]
+    assert patterns_of(left_out, kept) == ["/gt/", "labels/"]
+    assert patterns_of(["a [1]/Masks*"], ["a [1]/Imgs"]) == [r"/a \[1\]/Masks\*/"]
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"), [("a[1]", r"a\[1\]"), ("#a", r"\#a"), ("a ", "a\\ "), ("a?*", r"a\?\*")]
+)
+def test_names_as_patterns(path, pattern):
+    assert escape(path) == pattern
+
+
+def test_a_sample_holds_whole_pairs():
+    images = [f"{number}.jpg" for number in range(5000)]
+    drawn = [f"{number}_mask.png" for number in range(5000)]
+    one, other = sample_names(images, 100), sample_names(drawn, 100)
+    assert {name.removesuffix(".jpg") for name in one} == {
+        name.removesuffix("_mask.png") for name in other
+    }
+    assert len(one) == 100
+    assert sample_names(["b", "a"], 2) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("folder", "split"),
+    [
+        ("trainA", "train"), ("val_B", "validation"), ("test_images", "test"),
+        ("seg_train", "train"), ("val2017", "validation"), ("cat", ""), ("trainee", ""),
+    ],
+)  # fmt: skip
+def test_folders_for_splits(folder, split):
+    assert split_word_of(folder) == split

@@ -71,7 +71,12 @@ from recordmill.storage.dataset_files import (
 )
 from recordmill.storage.written_files import take_back
 from recordmill.transforms.planning.runs import RunSettings, find_busy
-from recordmill.transforms.shards.resources import PROGRESS, default_processes, fewest_for_processes
+from recordmill.transforms.shards.resources import (
+    PROGRESS,
+    available_processors,
+    default_processes,
+    fewest_for_processes,
+)
 
 
 @dataclass(frozen=True)
@@ -159,10 +164,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     output = _path_for_workers(output, options)
     preflight.check_places(inputs, output)
     preflight.probe_dataset_store("output", output, options.is_here)
-    written = zip(inputs, options.input, strict=True)
-    folders = {
-        each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written
-    }
+    folders = _find_folders(inputs, options)
     preflight.check_versions(inputs, output, options.is_here)
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append)
@@ -191,7 +193,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         **_recognition_of(loaded, options),
         writer=options.writer,
         threads=options.threads,
-        processes=_processes(options, settings),
+        processes=_processes(options, settings, notes),
+        gives_processes=bool(options.processes),
         fewest_for_processes=0 if options.processes else fewest_for_processes(settings),
         notes=tuple(notes),
         facts=_facts_of(options),
@@ -199,6 +202,14 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if settings.analyze and (options.wait or options.is_here) and not options.plan:
         check_tensorflow()
     return Job(settings, inputs, recipe, run, loaded.layout)
+
+
+def _find_folders(inputs: Sequence[Input], options: LaunchOptions) -> dict[str, str]:
+    """Returns the folder of each input, by the input's name."""
+    written = zip(inputs, options.input, strict=True)
+    return {
+        each.name: preflight.find_folder(each.path, text, options.is_here) for each, text in written
+    }
 
 
 def _recognition_of(loaded: LoadedSettings, options: LaunchOptions) -> dict[str, Any]:
@@ -320,10 +331,11 @@ def _set_up_beam(
         check_dataflow(arguments, [each.path for each in inputs], output, options.outcome_file)
 
 
-def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
+def _processes(options: LaunchOptions, settings: DatasetSettings, notes: list[str]) -> int:
     """Returns the number of processes that write shards.
 
-    Unless a flag decides it, there are as many as processors and memory allow.
+    Unless a flag decides it, there are as many as processors and memory allow. A flag gives at most
+    twice as many as processors, with a note.
     """
     alone = (
         options.runner in IN_PROCESS_RUNNERS and sys.platform == "linux" and bool(sys.executable)
@@ -337,7 +349,11 @@ def _processes(options: LaunchOptions, settings: DatasetSettings) -> int:
     # Worker processes cannot import a function that was typed into a notebook.
     typed = any(name.startswith("__main__:") for name in settings.user_functions.values())
     if options.processes or options.threads or not alone or (typed and not options.owns_process):
-        return options.processes or 1
+        most = 2 * available_processors()
+        if options.processes > most:
+            why = "more than two for each processor do not help"
+            notes.append(f"--processes={options.processes} became {most}: {why}")
+        return min(options.processes or 1, most)
     return default_processes()
 
 

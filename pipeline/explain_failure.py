@@ -1,4 +1,4 @@
-"""Says in one sentence why a run failed, if that is no bug: a store, or the limits of a machine."""
+"""Says in one sentence why a run failed because of a store, or of the limits of a machine."""
 
 import errno
 import re
@@ -28,7 +28,7 @@ _NO_PROCESS = re.compile(r"Resource temporarily unavailable|\[Errno 11\]")
 
 
 def explain_failure(error: BaseException, output: str) -> str:
-    """Explains an error that is not a bug; returns an empty text for any other.
+    """Explains such an error; returns an empty text for any other.
 
     Runners pass on the errors of workers as text, so their classes do not always help.
 

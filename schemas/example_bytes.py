@@ -6,7 +6,7 @@ A message copies each value, and once more to serialize it. The bytes are those 
 
 from collections.abc import Iterator, Mapping
 
-_FIRST, _SECOND = b"\x0a", b"\x12"  # the tags of fields 1 and 2, of which a length follows
+_FIRST, _SECOND = b"\x0a", b"\x12"  # the tags of fields 1 and 2, before their lengths
 
 
 def insert_images(example: bytes, images: Mapping[str, bytes]) -> bytes:

@@ -123,10 +123,9 @@ class _ConvertShard(beam.DoFn):
     def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
         """Makes this process's writer; starts workers if they save more time than they take."""
         run, references = self._run, plan.summary.references
+        processes = run.processes_for(plan.shard_count)
         with_workers = (
-            run.processes > 1
-            and references >= run.fewest_for_processes
-            and not needs_unpacking(refs)
+            processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
         )
         # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
@@ -135,9 +134,9 @@ class _ConvertShard(beam.DoFn):
         )
         writer = ShardWriter(self._settings, plan, run, threads, in_line)
         if with_workers:
-            threads = run.threads or max(1, threads // run.processes)
+            threads = run.threads or max(1, threads // processes)
             there = replace(writer, threads=threads, in_line=threads == 1)
-            self._workers = WorkerProcesses(writer, there, run.processes - 1, references)
+            self._workers = WorkerProcesses(writer, there, processes - 1, references)
         return writer
 
     def finish_bundle(self) -> Iterator[WindowedValue]:

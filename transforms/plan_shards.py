@@ -245,6 +245,10 @@ def plan_dataset(
         processes = run.processes if summary.references >= run.fewest_for_processes else 1
         with suppress(OSError):  # of the temporary folder
             price = price_run(sample, summary, settings, processes)
+    processes = run.processes_for(plan.shard_count)
+    if plan.action == "convert" and processes < run.processes:
+        count = format_count(plan.shard_count, "shard")
+        notes.append(f"--processes={run.processes} became {processes}: the dataset has {count}")
     return replace(plan, reuse=reuse, run_notes=notes, price=price, exit_code=exit_code)
 
 

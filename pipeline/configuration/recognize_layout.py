@@ -1,30 +1,19 @@
 """`--config auto`: recognizes the layout of an input's files, and turns it into settings.
 
-The launcher looks at a sample of the input before the job: some names, and the first bytes of a few
-files.
+The launcher looks at a sample of the input before the job (`look_at_input`).
 """
 
-import csv
-import io
-import os
 import posixpath
 import re
 import shlex
-import tarfile
-import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import partial
-from itertools import accumulate, islice
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from recordmill import storage
-from recordmill.imaging.acceptance import sniff
 from recordmill.pipeline.configuration.config import Layout, flags_of
+from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.pipeline.configuration.refuse_contradictions import (
     refuse_contradictions,
@@ -32,40 +21,20 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
 )
 from recordmill.pipeline.configuration.refuse_pairs import refuse_pairs
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.storage.packed_files import MAX_RATIO, read_image
-from recordmill.storage.stores.store import in_parallel
-from recordmill.storage.tfrecord_file import HEADER_BYTES, compression_of
-from recordmill.transforms.inputs.archive_members import Limits, list_members
 from recordmill.transforms.inputs.folder_sketch import (
-    ARCHIVE_ENDINGS,
     IMAGE_ENDINGS,
     USUAL_WORDS,
     FolderSketch,
     Names,
     Recognized,
-    begins_with_split,
-    is_unknown_file,
 )
-from recordmill.transforms.inputs.named_files import size_and_version
-from recordmill.transforms.inputs.pairs import sample_names
-from recordmill.transforms.inputs.patterns import Ignore, compile_globs, normal_path, why_ignored
+from recordmill.transforms.inputs.patterns import Ignore, compile_globs, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 from recordmill.transforms.inputs.tables.known_tables import find_columns, why_no_columns
-from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 from recordmill.transforms.inputs.tables.recognize_tables import unused_columns
-from recordmill.transforms.inputs.tables.table_heads import (
-    HELD,
-    NUMBERS,
-    OBJECTS,
-    OTHER_BYTES,
-    SEVERAL,
-)
 
 _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
@@ -430,310 +399,3 @@ def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         if over[key] and isinstance(under[key], Mapping) and isinstance(over[key], Mapping):
             merged[key] = _merge(under[key], over[key])
     return merged
-
-
-MOST_NAMES = 1000
-"""Names that are requested from a store for one folder: one page."""
-
-REVEALING_PREFIXES = (
-    "_annotations",
-    "annotations",
-    "classes.txt",
-    "data.yaml",
-    "labels",
-    "metadata.",
-    "obj.names",
-    "test",
-    "train",
-    "val",
-)
-"""Prefixes to request too if a store's folder has more names: they reveal the layout."""
-
-MOST_FOLDERS = 32
-"""Folders of one level that are looked into."""
-
-MOST_KEPT = 10_000
-"""Names of one folder that are kept."""
-
-HEAD_BYTES = 1024
-JSON_HEAD_BYTES = 64 * HEAD_BYTES
-"""More of JSON is read, because COCO's list of images may follow long categories."""
-
-WIDE_HEAD_BYTES = 2**16
-"""The same for a table whose first two lines are longer."""
-
-MOST_HEADS = 10
-
-MOST_UNKNOWN = 4
-"""Files with names of no known form whose first bytes are read, if there are no images."""
-
-MOST_MEMBERS = 1000
-"""Members of an archive that are listed; a tenth of them on a store, if each may take a request."""
-
-PACKED_START = 2**20
-"""Bytes of a packed tar that are read."""
-
-ANNOTATION_FOLDERS = frozenset(
-    {"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "imagesets", "main"}
-)
-"""Names, in lower case, of folders of annotations or lists, which are also looked into below other
-folders."""
-
-_HEADS = {
-    (".json",): 2,
-    (".xml",): 2,
-    (".yaml", ".yml"): 1,
-    TABLE_ENDINGS: 4,
-    (".names", ".labels"): 1,
-    (".txt",): 3,
-}
-"""Extensions, and how many files with them are read per folder; the kinds are read in this
-order."""
-
-
-def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
-    """Makes the sketch of an input.
-
-    Args:
-        path: a folder or a file, on any file system.
-        ignore: decides whether a path below the input is ignored.
-
-    Raises:
-        OSError: the store does not answer, or denies access to the input.
-    """
-    root, top, only = _look_at_top(path, ignore)
-    names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
-    for _ in range(2):  # train/labels, labels/train; then VOC2012/ImageSets/Main
-        names |= _look_into(root, _annotations_below(names), ignore)
-    sketch = FolderSketch(names)
-    telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
-    unknown = [] if sketch.has_images else [*sketch.unknown_files.values()][:MOST_UNKNOWN]
-    paths = [only] if only else [*telling[:MOST_HEADS], *unknown]
-    heads = dict(
-        zip(paths, storage.map_each(_read_head, (f"{root}/{name}" for name in paths)), strict=True)
-    )
-    archives = {}
-    seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
-    for name in dict.fromkeys((*seen[:2], *seen[-1:])):
-        archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
-    return FolderSketch(
-        names, heads, archives, only, os.path.abspath(root) if storage.is_local(root) else root
-    )
-
-
-MOST_DEEPER = 96
-"""Folders further down that are looked into; on a store a quarter of them."""
-
-MOST_SIBLINGS = 16
-"""Of these, folders in one folder."""
-
-
-def look_deeper(sketch: FolderSketch, ignore: Ignore) -> dict[str, Names]:
-    """The contents of some folders that the sketch names and does not hold, four levels down."""
-    left = MOST_DEEPER if storage.is_local(sketch.root) else MOST_DEEPER // 4
-    level, found = dict(sketch.names), dict[str, Names]()
-    for _ in range(4):
-        unseen = [
-            posixpath.join(at, each)
-            for at, names in level.items()
-            for each in names.folders[:MOST_SIBLINGS]
-            if posixpath.join(at, each) not in sketch.names
-        ]
-        level = _look_into(sketch.root, unseen[:left], ignore, MOST_DEEPER)
-        left -= len(level)
-        found |= level
-    return found
-
-
-def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
-    """Folders of annotations, and folders in them, that have not been looked into."""
-    for folder in sorted(names):
-        for each in names[folder].folders:
-            of_annotations = {each.lower(), posixpath.basename(folder).lower()} & ANNOTATION_FOLDERS
-            if folder and of_annotations and f"{folder}/{each}" not in names:
-                yield f"{folder}/{each}"
-
-
-def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:
-    """The root of the paths, its contents, and the file's name if the input is a single file."""
-    folder = path.rstrip("/") or path
-    top = _names_in(folder, "", ignore)
-    if top != Names() or storage.size_of(path) is None:
-        return folder, top, ""
-    root, only = posixpath.dirname(path) or ".", posixpath.basename(path)
-    if not only.lower().endswith((".json", *TABLE_ENDINGS)):
-        return root, Names((only,)), only
-    top = _names_in(root, "", ignore)
-    return root, Names((*top.images, only), top.folders), only
-
-
-def _look_into(
-    root: str, folders: Iterable[str], ignore: Ignore, most: int = MOST_FOLDERS
-) -> dict[str, Names]:
-    paths = {f"{root}/{folder}": folder for folder in islice(folders, most)}
-    found = storage.map_each(lambda path: _names_in(path, paths[path], ignore), paths)
-    return dict(zip(paths.values(), found, strict=True))
-
-
-def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
-    """Returns the contents of a folder below the input.
-
-    For a large folder on a store, these are the first names and the revealing ones.
-    """
-    entries = set(storage.folder_entries(folder, MOST_NAMES))
-    if len(entries) >= MOST_NAMES and not storage.is_local(folder):
-        entries.update(
-            *in_parallel(
-                lambda start: storage.folder_entries(folder, 10, start), REVEALING_PREFIXES
-            )
-        )
-    prefix = f"{below}/" if below else ""
-
-    def is_kept(name: str) -> bool:
-        return normal_path(name) is not None and not ignore(
-            prefix + name.rstrip("/"), name.endswith("/")
-        )
-
-    found = Names(tuple(sorted(name for name in entries if not name.endswith("/"))))
-    others = sorted(set(found.files) - set(found.images))
-    kept = (
-        *sample_names(filter(is_kept, found.images), MOST_KEPT),
-        *islice(filter(is_kept, others), MOST_KEPT),
-    )
-    folders = sorted(name for name in entries if name.endswith("/") and is_kept(name))
-    return Names(tuple(sorted(kept)), tuple(name.rstrip("/") for name in folders))
-
-
-def _rank(folder: str) -> tuple[bool, str]:
-    """A sort key that puts folders that reveal the layout first."""
-    return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {
-        "images",
-        "imagesets",
-    }, folder
-
-
-def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) -> Iterator[str]:
-    """Yields the first files with these extensions in each folder.
-
-    Those named after an image or a split come first.
-    """
-    for folder, names in sketch.names.items():
-        found = names.ending(*endings)
-        beside = set(names.beside_images(endings[0]))
-        for name in sorted(
-            found, key=lambda name: (name not in beside, not begins_with_split(name), name)
-        )[:most]:
-            yield f"{folder}/{name}" if folder else name
-
-
-def _read_head(uri: str) -> bytes:
-    """The first bytes of a file; empty if it cannot be read, which the job will report."""
-    try:
-        if uri.lower().endswith(".parquet"):
-            return _columns_of(uri)
-        most = JSON_HEAD_BYTES if uri.lower().endswith(".json") else HEAD_BYTES
-        start = storage.read_range(uri, 0, most)
-        head = _unpacked(start, uri)
-        is_table = len(start) == HEAD_BYTES and uri.lower().endswith(TABLE_ENDINGS)
-        if is_table and head.count(b"\n") < 2:
-            head = _unpacked(storage.read_range(uri, 0, WIDE_HEAD_BYTES), uri)
-        return head
-    except (OSError, zlib.error, pa.ArrowException):
-        return b""
-
-
-def _unpacked(head: bytes, uri: str) -> bytes:
-    """Unpacks the first bytes of a file as far as they are needed."""
-    is_zlib = compression_of(head[:HEADER_BYTES]) == "zlib" and is_unknown_file(uri)
-    if not is_zlib and not head.startswith(b"\x1f\x8b"):
-        return head
-    unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS if is_zlib else 31)
-    return unpacker.decompress(head, WIDE_HEAD_BYTES)
-
-
-def _columns_of(uri: str) -> bytes:
-    """Returns the columns and the first row of a Parquet file as CSV.
-
-    The row has the strings and numbers, and placeholders for bytes and boxes.
-    """
-    with storage.open_to_read(uri) as stream:
-        table = pq.ParquetFile(stream)
-        schema = table.schema_arrow
-        texts = [
-            each.name
-            for each in schema
-            if pa.types.is_string(each.type)
-            or pa.types.is_large_string(each.type)
-            or pa.types.is_integer(each.type)
-            or pa.types.is_floating(each.type)
-        ]
-        held = [each.name for each in schema if not bytes_type_fault(pa.schema([each]), each.name)]
-        if len(held) > 1:  # the first image of each says which are images
-            texts += held
-        batch = next(table.iter_batches(batch_size=1, columns=texts), None) if texts else None
-        first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
-
-    def shown(column: pa.Field) -> str:
-        if column.name in held:
-            cell = first.get(column.name)
-            data = cell.get("bytes") if isinstance(cell, dict) else cell
-            return HELD if data is None or sniff(data) else OTHER_BYTES
-        is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-        kind = column.type.value_type if is_list else column.type
-        has_boxes = pa.types.is_struct(kind) and any(
-            kind.field(at).name == "bbox" for at in range(kind.num_fields)
-        )
-        if has_boxes:
-            return OBJECTS
-        if is_list and not pa.types.is_struct(kind):
-            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-            if is_text or class_names(schema, column.name):
-                return SEVERAL
-            return NUMBERS if pa.types.is_integer(kind) or pa.types.is_floating(kind) else ""
-        value = first.get(column.name)
-        return "" if value is None else str(value)
-
-    values = [shown(each) for each in schema]
-    stream_of_text = io.StringIO()
-    csv.writer(stream_of_text).writerows((schema.names, values))
-    return stream_of_text.getvalue().encode()
-
-
-def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
-    """The sketch of an archive, and its first label: the first `.cls`, as in WebDataset."""
-    most = (
-        MOST_MEMBERS
-        if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz"))
-        else MOST_MEMBERS // 10
-    )
-    names: list[str] = []
-    label = b""
-    with suppress(OSError, Rejected, tarfile.TarError, EOFError, zlib.error):
-        for name, read in islice(_members(uri), most):
-            if any(
-                ignore(path, path != name) for path in accumulate(name.split("/"), posixpath.join)
-            ):
-                continue
-            names.append(name)
-            if name.endswith(".cls") and not label:
-                label = read()[:HEAD_BYTES]
-    return FolderSketch.of(names), label
-
-
-def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
-    """Yields an archive's members, each with a function that reads it.
-
-    Of a packed archive, it yields only those near its start.
-    """
-    if uri.lower().endswith("gz"):
-        with tarfile.open(
-            fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz"
-        ) as members:
-            for member in members:
-                if (stream := members.extractfile(member)) is not None:
-                    yield member.name.removeprefix("./"), stream.read
-        return
-    file = ImageRef(uri, uri, *size_and_version(uri))
-    limits = Limits(HEAD_BYTES, 10_000_000, MAX_RATIO)
-    for found in list_members(file, limits):
-        yield found.name, partial(read_image, found.place_in(file), HEAD_BYTES)

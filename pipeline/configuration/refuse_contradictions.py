@@ -9,6 +9,7 @@ from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, likely_splits, split_of
 from recordmill.transforms.inputs.sources.class_folders import NO_CLASS, says_nothing
+from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import (
     are_hex_digits,
     are_numbered,
@@ -38,12 +39,27 @@ def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
     what = f"{place}: {whole} is around all folders of images, such as {below[0]}"
     where = f"use --input {shlex.quote(f'{place}/{whole}')}"
     if says_nothing(whole) or are_unlikely_classes([whole]):
+        if _has_files_around(sketch, whole):
+            return  # the plan names all of them, and advises the same
         raise UsageError(f"{what}: {where}")
     flags = flags_of({"source": {"class_from": "first_folder"}})
     raise UsageError(
         f"{what}: if those are the classes, {where}; if all images are of the class {whole}, "
         f"add {flags}"
     )
+
+
+def _has_files_around(sketch: FolderSketch, folder: str) -> bool:
+    """Whether files outside a folder may carry labels or boxes, so that a recognized run stops.
+
+    Tables do not count, since they may be read, or be known to hold no labels.
+    """
+    roles = [
+        role_of(path, head)
+        for path, head in sketch.heads.items()
+        if not path.startswith(f"{folder}/")
+    ]
+    return any(each.may_carry and each.role != "table" for each in roles)
 
 
 def refuse_contradictions(sketch: FolderSketch, place: str) -> None:

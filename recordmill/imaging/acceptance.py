@@ -48,7 +48,7 @@ _OTHERS = (
     ("ZIP archive", re.compile(rb"PK\x03\x04")),
     ("gzip", re.compile(rb"\x1f\x8b")),
 )
-# Raw photographs that are no TIFFs: see `tiff_pages` for the others.
+# Raw photographs in files of their own forms: see `tiff_pages` for TIFFs.
 _RAW = (
     ("CR3", re.compile(rb"....ftypcrx ", re.DOTALL)),
     ("RAF", re.compile(rb"FUJIFILMCCD-RAW")),

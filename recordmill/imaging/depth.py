@@ -60,7 +60,10 @@ def reduce_loaded(
         kind = _find_range(low, high, image.mode == "F")
         if kind != "as_0_to_65535" or image.mode == "F":
             return reduced, {kind: 1}
-    return reduced, {"brightest": reduced.getextrema()[1]} if is_measured else {}  # type: ignore
+    if not is_measured:
+        return reduced, {}
+    _, brightest = reduced.getchannel("L").getextrema()  # an LA has a second channel
+    return reduced, {"brightest": int(brightest)}  # type: ignore[arg-type]
 
 
 def reduce_depth(image: Image.Image, bits: int | None = None) -> Image.Image:

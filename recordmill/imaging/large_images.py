@@ -3,7 +3,7 @@
 Decoders need up to 20 bytes for each pixel: 1.7 GiB for the largest image that is accepted by
 default. Threads and processes of a user on one machine take turns. The system releases a process's
 lock however that ends, and who waits longer than a decoder needs goes on without a turn: a process
-that was stopped holds nobody up.
+that was stopped does not hold up the others.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ LARGE_BYTES = 256 * 2**20
 """The most memory that an image may need without waiting for a turn."""
 
 MOST_SECONDS = 300.0
-"""How long an image waits for others of which none ends."""
+"""How long an image waits while no other image ends."""
 
 _POLL_SECONDS = 0.02
 
@@ -41,7 +41,7 @@ _NOTHING = nullcontext()
 
 
 class _Turns:
-    """The state of this process; a forked one starts anew, since locks are not inherited."""
+    """The state of this process; a forked one starts with none, since locks are not inherited."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()

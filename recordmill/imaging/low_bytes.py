@@ -1,6 +1,6 @@
 """The low bytes of colors of 16 bits, which Pillow drops: it keeps the high ones.
 
-Pillow gives the low bytes if it is told that the file has the other byte order.
+Pillow gives the low bytes if the other byte order is set.
 """
 
 import zlib

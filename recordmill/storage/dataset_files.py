@@ -254,7 +254,7 @@ def _read_pointer(output: str) -> bytes | None:
     """The content of a pointer, or the beginning of a marker; None if there is neither.
 
     Raises:
-        DamagedMarkerError: a pipe or a device has that name.
+        DamagedMarkerError: a pipe, a device or a folder has that name.
         OSError: it cannot be read.
     """
     path = storage.join(output, MARKER)
@@ -262,7 +262,7 @@ def _read_pointer(output: str) -> bytes | None:
         return storage.read_range(path, 0, _MOST_POINTER_BYTES)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except storage.NotAFileError as error:
+    except (storage.NotAFileError, IsADirectoryError) as error:
         raise DamagedMarkerError(
             f"{path} cannot be read: {error.strerror}: delete it, or choose another folder"
         ) from None

@@ -32,6 +32,7 @@ from recordmill.schemas.image_ref import (
     parse_packing,
 )
 from recordmill.schemas.rejection import Rejected
+from recordmill.storage.regular_files import NotAFileError
 from recordmill.storage.tfrecord_file import Damage, GzipBytes, RecordFile, StoredFile
 
 PIECE_BYTES = 2**20
@@ -373,7 +374,7 @@ def _read(ref: ImageRef, length: int, max_ratio: int) -> bytes:
                 raise Rejected(
                     "read", "vanished", "the file was listed, and was gone when it was read"
                 ) from None
-            if error.errno in _UNREADABLE:
+            if error.errno in _UNREADABLE or isinstance(error, NotAFileError):
                 why = (
                     f"the file cannot be read ({(error.strerror or type(error).__name__).lower()})"
                 )

@@ -2,8 +2,8 @@
 
 They have no marker that would say whether all of them are there. So a list in the staging folder
 names them, with their digests, until all are in place. If a run is killed in between, the next run
-takes back what the list names, and starts over. Names in a list may be anybody's: only plain names
-are used, and only files with these bytes are deleted.
+takes back what the list names, and starts over. The list may come from someone else: only plain
+names are used, and only files with these bytes are deleted.
 """
 
 import os

@@ -255,8 +255,12 @@ def test_a_list_of_other_names_is_refused(tmp_path, picture, convert, capsys):
 def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, picture, convert):
     folder = write_yolo(tmp_path / "collection", picture)
     write(folder, "labels/train/gone.txt", "0 0.5 0.5 0.1 0.1\n")
+    write(folder, "labels/train/blank.txt", "")
     marker, _ = convert("yolo.yaml", folder)
     assert marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 1}
+    assert marker["ledger"]["rejected"] == {"no_image": 1}
+    assert marker["boxes"]["without_image"] == 1
+    assert marker["dropped_boxes"] == {"without_image": {"cat": 1}}
 
 
 def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert):

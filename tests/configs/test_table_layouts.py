@@ -284,6 +284,7 @@ def test_open_images_next_to_the_folder_of_its_images(write, run, values):
     assert code == 0
     assert "with ids of classes such as /m/01g317, not class-descriptions-boxable.csv" in err
     assert "(left out: Source, Confidence, IsOccluded)" in err
+    assert "names of classes (1)" in err
     found = values(*BOX, "image/object/class/text")
     one = [0.1, 0.5, 0.25, 0.75]
     assert {
@@ -328,9 +329,9 @@ def test_a_list_without_a_class_hides_no_annotations(write, run, values, other, 
     ]
     write({"images": NAMES, "list.csv": table(header, *rows), other: "<annotations>"})
     code, err = run()
-    assert (code, f"{other}, which is not read, may hold the labels" in err) == (2, True)
-    (flags,) = offers(err)
-    assert run(*flags)[0] == 0
+    assert (code, f"manifest, does not read it: {other} (" in err) == (2, True)
+    (ignored,) = re.findall("--set '(ignore=.+)'$", err, re.MULTILINE)
+    assert run("--set", ignored)[0] == 0
     assert values(LABEL) == {name: [] for name in NAMES}
 
 

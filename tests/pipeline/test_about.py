@@ -83,7 +83,7 @@ def test_a_version_has_three_numbers(convert, photos):
     assert wrong.answer == (2, "--set: version is 'v2': write three numbers, such as 1.2.0")
     assert convert(photos, "--set=version=1.2").answer == (
         2,
-        "--set: version is 1.2: it should be text, in quotes",
+        "--set: version is '1.2': write three numbers, such as 1.2.0",
     )
 
 

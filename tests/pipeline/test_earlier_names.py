@@ -33,10 +33,10 @@ def test_license_and_licence_may_not_differ(photos, tmp_path, convert):
 
 
 def test_errors_name_the_setting_by_its_present_name(photos, convert, tmp_path):
-    (tmp_path / "own.yaml").write_text("licence: A\n", encoding="utf-8")
-    assert convert(photos, f"--config={tmp_path}/own.yaml", "--set=licence=1.5").answer == (
+    (tmp_path / "own.yaml").write_text("licence: [A]\n", encoding="utf-8")
+    assert convert(photos, f"--config={tmp_path}/own.yaml").answer == (
         2,
-        "--set: license is 1.5: it should be text, in quotes",
+        f"{tmp_path}/own.yaml: license is ['A']: it should be text, in quotes",
     )
 
 

@@ -106,7 +106,7 @@ def test_too_little_address_space_is_refused_before_threads_start(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("mebibytes", [240, 400])
+@pytest.mark.parametrize("mebibytes", [400])
 @pytest.mark.parametrize("processes", [1, 4])
 def test_a_run_in_little_address_space_ends_in_one_sentence(photos, tmp_path, mebibytes, processes):
     command = [sys.executable, "-m", "pipeline.run", "--input", str(photos)]

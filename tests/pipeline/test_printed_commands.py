@@ -454,7 +454,7 @@ def test_the_flags_in_use_are_printed_and_give_the_same_plan(more, tmp_path, run
     assert code == 0, err
     plans.append(json.loads(Path("out/recordmill.json").read_bytes())["plan"]["id"])
     (flags,) = printed_flags(json.loads(out)["recognized"]["flags"])
-    code, out, err = run_in(["--input", "in", *flags])
+    code, out, err = run_in(["--input", "in", *more, *flags])
     assert (code, json.loads(out).get("recognized")) == (0, None), err
     plans.append(json.loads(Path("out/recordmill.json").read_bytes())["plan"]["id"])
     assert plans[0] == plans[1]

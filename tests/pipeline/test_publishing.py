@@ -267,7 +267,7 @@ def test_finished_shards_of_another_plan_stay_and_are_reported(convert, photos, 
 
 
 @pytest.mark.parametrize("versions", [(), ("--versions",)], ids=["in_place", "versions"])
-def test_nights_with_killed_runs_leave_nothing_behind(convert, photos, monkeypatch, versions):
+def test_killed_nights_do_not_pile_up(convert, photos, monkeypatch, versions):
     def fail(*_: object) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -382,7 +382,7 @@ def test_little_is_read_of_a_dataset_to_reuse_before_the_output_is_claimed(
             paths.add(os.path.relpath(path, dataset.output))
         return read(path, *arguments)
 
-    for name in ("read_range", "open_to_read"):
+    for name in ("read_range", "read_whole", "open_to_read"):
         monkeypatch.setattr(storage, name, partial(note, getattr(storage, name)))
     planned = convert(
         photos,

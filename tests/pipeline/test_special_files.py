@@ -196,4 +196,4 @@ def test_a_configuration_can_come_from_standard_input(home, tmp_path, capsys, mo
         with (tmp_path / "piped").open() as stdin:
             monkeypatch.setattr(sys, "stdin", stdin)
             assert launch(flags, build) == code
-    assert "has more than 1,048,576 bytes: write it to a file" in capsys.readouterr().err
+    assert "the configuration on standard input is larger than 1 MiB" in capsys.readouterr().err

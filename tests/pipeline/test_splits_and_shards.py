@@ -209,7 +209,11 @@ def test_a_group_stays_in_one_split(convert, picture, tmp_path):
             (tmp_path / f"photos/cat/p{patient:02}_{number}.jpg").write_bytes(
                 picture((patient, number))
             )
-    settings = {"splits.group": "/(?P<group>p[0-9]+)_", "splits.fractions": FRACTIONS}
+    settings = {
+        "source.kind": "class_folders",
+        "splits.group": "/(?P<group>p[0-9]+)_",
+        "splits.fractions": FRACTIONS,
+    }
     done = convert(tmp_path / "photos", settings=settings)
     patients = {split: Counter(key[4:7] for key in done.keys(split)) for split in FRACTIONS}
     assert not patients["train"].keys() & patients["test"].keys()

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 _WORD = r"'(?:[^']|'\"'\"')*'|[^\s';,]*[^\s';,.:)]"
-_FLAG = rf"--(?:input|config|set|exclude)[ =](?:[\w.]+=)?(?:{_WORD})"
+_FLAG = rf"--(?:input|output|config|set|exclude)[ =](?:[\w.]+=)?(?:{_WORD})"
 _FLAGS = re.compile(rf"(?<![\w-]){_FLAG}(?: (?:and )?{_FLAG})*")
 
 Run = Callable[[list[str]], tuple[int, str, str]]

@@ -196,7 +196,7 @@ def test_what_runs_of_other_plans_have_left_is_worth_its_finished_shards(dataset
     assert len(tree(dataset)) == len(FILES) + 1 + 5
 
 
-def test_an_update_deletes_the_finished_shards_of_other_plans_that_nobody_claims(dataset):
+def test_an_update_deletes_the_finished_shards_of_other_plans_without_a_claim(dataset):
     leave(dataset, "finished", [0, 5, 7])
     leave(dataset, "nothing")
     leave(dataset, "complete", [5], recordmill_json="{}")

@@ -40,7 +40,8 @@ _WORD = re.compile(r"\S+")
 
 IMAGE_SUFFIXES = frozenset(
     _WORD.findall(
-        "avif bmp dib gif heic heif jfif jp2 jpe jpeg jpg mpo pbm pgm png pnm ppm tif tiff webp "
+        "avif bmp dib gif heic heif j2c j2k jfif jp2 jpc jpe jpeg jpf jpg jpx mpo pbm pgm png pnm "
+        "ppm tif tiff webp "
         "3fr arw cr2 cr3 crw dng erf fff iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 "
         "srf srw x3f"
     )

@@ -11,7 +11,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from statistics import median
 from typing import Any, TypeVar
@@ -105,6 +105,7 @@ def split_word_of(name: str) -> str:
     return whole or next(filter(None, words), "")
 
 
+@lru_cache(1 << 16)
 def core_of(stem: str, counted: bool = False) -> str:
     """Returns what the names of an image and of its mask have in common.
 
@@ -114,6 +115,8 @@ def core_of(stem: str, counted: bool = False) -> str:
         stem: the name without its extension.
         counted: whether numbers after such words, as in `_mask_2`, are taken away, too.
     """
+    if stem.isdigit():  # as most are
+        return stem
     while found := _WORD_AFTER.fullmatch(stem):
         if not _is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
             break
@@ -125,6 +128,7 @@ def core_of(stem: str, counted: bool = False) -> str:
     return stem
 
 
+@lru_cache(1 << 12)
 def _is_about_pairs(word: str) -> bool:
     lower = word.lower()
     return is_telling(word) or lower in _IMAGE_WORDS or lower.rstrip("s") in _IMAGE_WORDS

@@ -182,7 +182,7 @@ class UnclaimedFiles:
     ) -> Iterator["Unclaimed"]:
         found: defaultdict[Role, list[tuple[str, str]]] = defaultdict(list)
         for _, path, uri in self.kept[suffix]:
-            role = _role_of(path, heads.get(uri))
+            role = role_of(path, heads.get(uri))
             is_own = own_title == YOLO_TEXT == role.title  # it is read with its image
             found["description" if is_own else role.role].append((path, role.title))
         most = max(found, key=lambda name: len(found[name]))
@@ -267,7 +267,7 @@ class Unclaimed:
         )
 
 
-def _role_of(path: str, head: bytes | None) -> FileRole:
+def role_of(path: str, head: bytes | None) -> FileRole:
     """The role of a file; its head is empty for an empty file, and None if it was not read."""
     if head == b"":
         return FileRole("description")  # it carries nothing

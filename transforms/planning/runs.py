@@ -60,6 +60,7 @@ class RunSettings:
         threads: images decoded at once in one process; 0 for one per processor.
         processes: the number of processes that convert images, including this one.
         fewest_for_processes: with fewer references, this process converts all of them.
+        gives_processes: whether `processes` is the user's number.
         notes: messages for the user from before the job.
         facts: other values for the marker's `run` part: runner, versions, start.
     """
@@ -83,8 +84,16 @@ class RunSettings:
     threads: int = 0
     processes: int = 1
     fewest_for_processes: int = 0
+    gives_processes: bool = False
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def processes_for(self, shards: int) -> int:
+        """The number of processes that convert the images of a number of shards.
+
+        A user's number is at most that of the shards: more would only take memory.
+        """
+        return min(self.processes, max(1, shards)) if self.gives_processes else self.processes
 
 
 def claim_output(

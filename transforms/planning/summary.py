@@ -363,18 +363,17 @@ class Summary(Totals):
 
 
 _SUMS = (
-    *(
-        "listed",
-        "ignored",
-        "rejected",
-        "left_out",
-        "boxes",
-        "box_labels",
-        "naming_files",
-        "problems_found",
-    ),
-    *("not_stored", "respelled", "lost_boxes"),
+    "listed",
+    "ignored",
+    "rejected",
+    "left_out",
+    "boxes",
+    "box_labels",
+    "lost_boxes",
+    "naming_files",
+    "problems_found",
     "not_stored",
+    "respelled",
     "noted",
 )
 """The attributes that `merge` adds with `+`."""

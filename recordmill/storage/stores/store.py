@@ -125,7 +125,8 @@ def read_resuming(ask: Callable[[int], Iterable[bytes]], uri: str) -> bytes:
     """Reads a body; asks for its missing part again if it breaks off.
 
     Args:
-        ask: yields the body from so many bytes on; raises a BrokenBodyError where it breaks off.
+        ask: yields the body from the given number of bytes on; raises a BrokenBodyError where it
+            breaks off.
         uri: the object.
 
     Raises:

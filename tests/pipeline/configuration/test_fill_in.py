@@ -517,3 +517,9 @@ def test_other_categories_are_not_cocos(fill_in, content):
 def test_the_users_classes_replace_the_recognized_ids(fill_in, labels, expected):
     files = {"in/annotations/instances_train.json": COCO, "in/train/1.jpg": b""}
     assert fill_in(files, {"labels": labels})[0]["labels"] == expected
+
+
+def test_a_table_may_name_images_as_on_windows(fill_in):
+    table = b"path,class\nimages\\1.jpg,cat\n"
+    filled, _ = fill_in({"in/images/1.jpg": b"", "in/labels.csv": table})
+    assert filled["source"]["columns"] == {"uri": "path", "label": "class"}

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from recordmill.pipeline.configuration import recognize_layout as module
-from recordmill.pipeline.configuration.recognize_layout import look_at_input
+from recordmill.pipeline.configuration import look_at_input as module
+from recordmill.pipeline.configuration.look_at_input import look_at_input
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names
 from recordmill.transforms.inputs.patterns import why_ignored

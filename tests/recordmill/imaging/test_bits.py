@@ -221,7 +221,8 @@ def test_a_tiff_of_12_bits_is_not_dark():
         ([0.0, 2_000.0, 60_000.0], {"as_0_to_65535": 1}),
         ([-1.0, 0.0, 1.0], {"stretched": 1}),
         ([0.0, 1e6, 1e7], {"stretched": 1}),
-        ([np.nan, 0.0, np.inf], {"as_0_to_1": 1}),
+        ([np.nan, 0.5, np.inf], {"as_0_to_1": 1}),
+        ([np.nan, 0.0, np.inf], {}),
     ],
 )
 def test_the_range_that_floats_are_taken_to_have_is_kept(values, kind):

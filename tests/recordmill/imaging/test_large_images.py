@@ -85,7 +85,7 @@ def test_processes_take_turns(tmp_path):
     assert other.returncode == 0
 
 
-def test_a_killed_process_holds_nobody_up(tmp_path):
+def test_a_killed_process_does_not_hold_up_others(tmp_path):
     other = hold(tmp_path)
     other.send_signal(signal.SIGKILL)
     other.communicate()

@@ -143,6 +143,33 @@ def convert_pictures(folder: Path, *more: str) -> Path:
     return output
 
 
+def convert_boxed_pictures(folder: Path, *more: str) -> Path:
+    """Converts 24 pictures with one box each, of three classes, in the format of COCO."""
+    names = ("cat", "dog", "owl")
+    (folder / "photos").mkdir(parents=True)
+    for number in range(24):
+        (folder / "photos" / f"{number:02}.jpg").write_bytes(draw_picture(number))
+    coco = {
+        "images": [
+            {"id": number, "file_name": f"{number:02}.jpg", "width": 24, "height": 16}
+            for number in range(24)
+        ],
+        "annotations": [
+            {"id": number, "image_id": number, "category_id": number % 3 + 1, "bbox": [2, 3, 9, 8]}
+            for number in range(24)
+        ],
+        "categories": [{"id": number, "name": name} for number, name in enumerate(names, 1)],
+    }
+    (folder / "photos" / "annotations.json").write_text(json.dumps(coco))
+    return convert_pictures(folder, *more)
+
+
+@pytest.fixture(scope="session")
+def convert_boxed():
+    """`convert_boxed(folder, flags)`: the dataset made of pictures with boxes."""
+    return convert_boxed_pictures
+
+
 @pytest.fixture(scope="session")
 def convert():
     """`convert(folder, flags)`: the dataset made of `folder/photos`, drawn where there are none."""

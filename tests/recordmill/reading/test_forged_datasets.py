@@ -37,7 +37,11 @@ def original(tmp_path_factory, convert_images):
         (folder / "in" / name / "bad.jpg").write_bytes(b"no picture")
         (folder / "in" / name / "notes.txt").write_text("mine")
         (folder / "in" / name / ".hidden").write_text("mine")
-    settings = {"splits.fractions": {"train": 1.0}, "max_rejected.share": 1}
+    settings = {
+        "splits.fractions": {"train": 1.0},
+        "max_rejected.share": 1,
+        "ignore": ["notes.txt"],
+    }
     return convert_images(folder / "in", folder / "ds", settings)
 
 

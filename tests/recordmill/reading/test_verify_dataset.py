@@ -132,11 +132,12 @@ def test_missing_and_stale_shards_of_a_stranger(tmp_path, frame, example):
 
 
 @pytest.mark.parametrize("convention", convention_names())
-def test_every_convention_verifies(tmp_path, convert, convention):
+def test_every_convention_verifies(tmp_path, convert, convert_boxed, convention):
     layout = load_convention(convention)
     computed = "feature" in layout.fields or not layout.features
     vectors = ["--set", "features.feature=mean_std"] if computed else []
-    output = convert(tmp_path, "--set", f"convention={convention}", *vectors)
+    make = convert_boxed if convention == "tf_object_detection" else convert
+    output = make(tmp_path, "--set", f"convention={convention}", *vectors)
     assert lines(output, "pixels") == []
 
 

@@ -13,10 +13,11 @@ from recordmill.schemas.errors import LoadError
 
 
 @pytest.fixture(scope="module")
-def described(tmp_path_factory, convert):
+def described(tmp_path_factory, convert_boxed):
     """Every file that can lie beside shards: label map, TFDS's files, index files and a report."""
     settings = ("convention=tf_object_detection", "index_files=true")
-    return convert(tmp_path_factory.mktemp("described"), *(f"--set={each}" for each in settings))
+    flags = [f"--set={each}" for each in settings]
+    return convert_boxed(tmp_path_factory.mktemp("described"), *flags)
 
 
 @pytest.fixture
@@ -105,7 +106,10 @@ def test_a_marker_without_digests_of_the_files_is_found(plain):
     change_marker(plain, lambda marker: marker["run"].pop("digests"))
     lacking = "recordmill.json: it contradicts itself: run.digests lacks"
     files = json.loads((plain / "recordmill.json").read_bytes())["files"]
-    assert lines(plain) == [f"{lacking} {name}" for name in sorted(files)]
+    assert lines(plain) == [
+        *(f"{lacking} {name}" for name in sorted(files)),
+        "recordmill.json: it contradicts itself: run.digests is missing",
+    ]
 
 
 DIFFERS = "it does not list the classes and ids of recordmill.json line by line"
@@ -164,7 +168,7 @@ def test_swapped_labels_in_the_marker(plain):
     assert lines(plain, "frames") == []
 
 
-@pytest.mark.parametrize("convention", ["keras", "tfrecorder", "tf_object_detection"])
+@pytest.mark.parametrize("convention", ["keras", "tfrecorder"])
 def test_swapped_labels_where_records_have_ids_or_names_alone(tmp_path, convert, convention):
     folder = convert(tmp_path, f"--set=convention={convention}")
     assert lines(folder, "pixels") == []
@@ -177,6 +181,20 @@ def test_swapped_labels_where_records_have_ids_or_names_alone(tmp_path, convert,
         found = [line for line in lines(folder, level) if ", record " in line]
         assert len(found) >= 4
         assert all("in the sidecar class '" in line for line in found)
+
+
+def test_swapped_labels_of_boxes_contradict_every_label_map(ours):
+    def swap(marker):
+        labels = marker["labels"]
+        labels["cat"], labels["dog"] = labels["dog"], labels["cat"]
+
+    change_marker(ours, swap)
+    assert lines(ours) == [
+        "recordmill.json: it contradicts itself: labels does not match its settings",
+        f"labels.txt: {DIFFERS}",
+        f"label_map.pbtxt: {DIFFERS}",
+        f"image.object.class.label.labels.txt: {DIFFERS}",
+    ]
 
 
 def test_a_marker_whose_labels_or_digests_are_none_is_one_sentence(plain):

@@ -33,6 +33,7 @@ def test_extensions_are_plain_and_in_lower_case(path, suffix):
     [
         ("cat/1.JPG", "image"),
         ("1.dng", "image"),
+        ("1.j2k", "image"),
         ("annotations.xml", "annotations"),
         ("a.geojson", "annotations"),
         ("label_map.pbtxt", "annotations"),

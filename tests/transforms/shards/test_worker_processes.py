@@ -3,10 +3,12 @@ import os
 import signal
 import socket
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from make_settings import make_settings
@@ -34,8 +36,14 @@ def writer(tmp_path):
 
 @contextmanager
 def begin(writer, count=1, references=1000, fork=True):
-    """Workers for `writer`, forked with everything that the test has patched."""
-    with workers_allowed(count if fork else 0):
+    """Workers for `writer`, forked with everything that the test has patched.
+
+    Tests before this one may have left idle threads, with which a launcher would not fork.
+    """
+    with (
+        patch.object(threading, "active_count", return_value=1),
+        workers_allowed(count if fork else 0),
+    ):
         workers = WorkerProcesses(writer, writer, count, references)
         try:
             yield workers

@@ -359,8 +359,12 @@ class Manifest(TableFormat, Source):
 
     @property
     def siblings(self) -> Mapping[str, str]:
-        """Kaggle's tables without labels."""
-        return {"test.csv": "tables of test images", "*submission*.csv": "sample submissions"}
+        """Kaggle's tables without labels, and Open Images' names of its classes."""
+        return {
+            "test.csv": "tables of test images",
+            "*submission*.csv": "sample submissions",
+            "class-descriptions*.csv": "names of classes",
+        }
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per row, or per image if each row has one box."""

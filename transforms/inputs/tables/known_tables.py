@@ -353,7 +353,8 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         if "width" in left and "height" in left:
             columns |= {side: left.pop(side) for side in ("width", "height")}
     elif label:
-        columns[_label_key(row.get(left[label]))] = left.pop(label)
+        column = left.pop(label)
+        columns[_label_key(row.get(column))] = column
     elif classes and len(left) == 1 and not objects and _may_be_class(left[classes[0]], head):
         column = left.popitem()[1]
         columns[_label_key(row.get(column))] = column

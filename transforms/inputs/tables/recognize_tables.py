@@ -30,9 +30,6 @@ from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 _SIBLING = re.compile(r".*submission.*|class-descriptions.*\.csv")
 """Names of tables that hold no labels: Kaggle's form for answers, Open Images' names of classes."""
 
-_ANNOTATIONS = (".xml", ".json", ".manifest", ".mat", ".npy", ".npz", ".pkl", ".h5", ".hdf5", ".db")
-"""Extensions of files that may hold what a list of images lacks."""
-
 _WITH_LABELS = (
     "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
     "type: int64, shape: [null]}, image/class/text: {field: label_texts, type: bytes, "
@@ -260,11 +257,6 @@ def _find_unused(
         if is_table and each not in found and not _is_of_others(each):
             why = why_no_columns(each, sketch)
             return f"{each} is not understood as a table of images ({why}): {_leave_out([each])}"
-    if first.is_list and (others := sketch.all_ending(*_ANNOTATIONS)):
-        return (
-            f"{path} names no class, and {others[0]}, which is not read, may hold the labels: "
-            f"{_leave_out(others)} to convert all images without labels"
-        )
     return ""
 
 

@@ -190,3 +190,33 @@ def test_a_store_that_never_answers_well_fails_in_a_sentence(amazon_reader, faul
         amazon_reader.read("s3://b/a", 0, -1)
     assert (raised.value.errno, raised.value.filename) == (errno.EIO, "s3://b/a")
     assert len(FaultyS3.asked) in (5, 6)
+
+
+@pytest.fixture
+def google_reader(monkeypatch):
+    pytest.importorskip("google.cloud.storage", reason="no apache-beam[gcp] here: make test-stores")
+    from google.auth.credentials import AnonymousCredentials
+    from google.cloud.storage import Client
+
+    from recordmill.storage.stores import google_store
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), FaultyS3)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    FaultyS3.asked = []
+    client = Client(
+        "p",
+        AnonymousCredentials(),
+        client_options={"api_endpoint": f"http://127.0.0.1:{server.server_address[1]}"},
+    )
+    monkeypatch.setattr(google_store, "create_storage_client", lambda _: client)
+    monkeypatch.setattr(google_store, "STALL_SECONDS", 0.5)
+    yield google_store.GoogleStore(PipelineOptions([]))
+    client._http.close()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize("faults", [[], ["cut"], ["stall"], ["503", "cut"], ["cut", "cut", "cut"]])
+def test_googles_client_reads_a_whole_range_after_some_faults(google_reader, faults):
+    FaultyS3.faults = list(faults)
+    assert google_reader.read("gs://b/a", 1000, 4000) == CONTENT[1000:5000]

@@ -216,6 +216,8 @@ def google_reader(monkeypatch):
     server.server_close()
 
 
+# urllib3 leaves the socket of a body that broke off to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("faults", [[], ["cut"], ["stall"], ["503", "cut"], ["cut", "cut", "cut"]])
 def test_googles_client_reads_a_whole_range_after_some_faults(google_reader, faults):
     FaultyS3.faults = list(faults)

@@ -29,6 +29,7 @@ Status = Literal[
     "respelled",
     "noted",
     "unclaimed",
+    "second_images",
 ]
 
 ASSUMED_BYTES = 100_000
@@ -121,7 +122,7 @@ class Notice(ImageRef):
             `noted` counts images with one peculiarity, its reason, a sentence in which
             `{images}` and `{images have}` stand for their number;
             `unclaimed` counts files of one role, its reason, that no source claims and that
-            may carry labels.
+            may carry labels; `second_images` counts images that belong to others, such as masks.
         reason: a short stable code, e.g. `hidden` or `no_class`.
         detail: one line for people.
         count: how many things it stands for.

@@ -31,6 +31,7 @@ from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.claims import Claims, title_read_by
 from recordmill.transforms.inputs.file_roles import is_image_name
 from recordmill.transforms.inputs.folder_sketch import likely_splits
+from recordmill.transforms.inputs.listed_pairs import ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.patterns import (
     Ignore,
@@ -121,6 +122,7 @@ class Tally:
         is_folder: whether the input is a folder, not one file.
         shards: what it says about sets of files.
         unclaimed: files that the source does not claim.
+        images: images that the source takes, whatever the others are.
     """
 
     first_folders: set[str] = field(default_factory=set)
@@ -130,6 +132,7 @@ class Tally:
     is_folder: bool = True
     shards: ShardTally = field(default_factory=ShardTally)
     unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)
+    images: ListedImages = field(default_factory=ListedImages)
 
 
 def list_part(
@@ -140,7 +143,7 @@ def list_part(
     folder, found = _find(part, settings, tally)
     # A file that the user names needs no other claim.
     unclaimed = tally.unclaimed if folder == source_input.path else UnclaimedFiles()
-    claims = Claims(source, settings, unclaimed)
+    claims = Claims(source, settings, unclaimed, tally.images)
     prefix = folder.rstrip("/") + "/"
     tally.is_folder = folder == source_input.path
     for file in found:
@@ -193,6 +196,10 @@ def conclude(
     for tally in tallies:
         unclaimed.merge(tally.unclaimed)
     yield from unclaimed.judge(whole, title_read_by(source))
+    images = ListedImages()
+    for tally in tallies:
+        images.merge(tally.images)
+    yield from images.find_second_images(whole)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"
@@ -283,6 +290,7 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
         if type(each) is ImageRef:
             image = each
             names_images = names_images or each.uri != file.uri
+            claims.see_member(whole_path, file, each)
             yield _assign_split(each, file.split, settings)
         elif (
             isinstance(each, Notice)

@@ -33,6 +33,7 @@ from recordmill.schemas.settings.dataset import (
 )
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.tfrecord_file import FRAMING_BYTES
+from recordmill.transforms.planning.explain_pairs import explain_pairs
 from recordmill.transforms.planning.explain_unclaimed import explain_unclaimed
 from recordmill.transforms.planning.plan import (
     Plan,
@@ -231,9 +232,12 @@ def plan_dataset(
         summary = replace(summary, problems=[problem], problems_found=1)
     exit_code = FAILED
     if run.is_recognized and not summary.problems:
-        problem = explain_unclaimed(summary.unclaimed, settings, run.command) or ""
-        if problem:
-            summary, exit_code = replace(summary, problems=[problem], problems_found=1), WRONG_USAGE
+        pairs = () if run.names_classes else summary.second_images
+        unread = explain_pairs(pairs, settings, run.command) or explain_unclaimed(
+            summary.unclaimed, settings, run.command
+        )
+        if unread:
+            summary, exit_code = replace(summary, problems=[unread], problems_found=1), WRONG_USAGE
     reuse, notes = find_reusable(run.reuse, describe_before_listing(settings, recipe))
     if not summary.problems:
         try:

@@ -275,7 +275,7 @@ class _Publication:
         if failure := self._compare_with_contract(marker, before):
             return failure
         totals = ImageTotals.sum_of(report.images for report in reports)
-        remarks = find_remarks(marker, totals, settings, plan.summary.unclaimed)
+        remarks = find_remarks(marker, totals, settings, plan.summary)
         marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
         dataset = staged_dataset.StagedDataset(
             marker, settings, shards, reports, plan.staging, totals, remarks

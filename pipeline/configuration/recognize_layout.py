@@ -30,6 +30,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
 )
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, why_ignored
+from recordmill.transforms.inputs.sources.archives import class_folders_in
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 from recordmill.transforms.inputs.tables.known_tables import find_columns, why_no_columns
@@ -132,17 +133,23 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
             raise _lies_below(place, top.folders[0], inside)
     if "source" in written:
         return found
-    if found and found.kind == "class_folders" and not sketch.split_folders:
-        # With these, the first folders are not classes.
-        if gives_classes(found.settings) and not _part(written, "splits").get("from_folders"):
-            refuse_wrapper(sketch, place)
-            refuse_contradictions(sketch, place)
-        _refuse_annotations_below(sketch, place, others, ignore)
+    if found and found.kind == "class_folders":
+        splits_given = _part(written, "splits").get("from_folders")
+        _refuse_folders(sketch, place, gives_classes(found.settings) and not splits_given)
+        if not sketch.split_folders:
+            _refuse_annotations_below(sketch, place, others, ignore)
     if classes_or_none:
         _refuse_tables(sketch, place, _listing(written).ignore)
     if not found and top.files and not top.folders:
         _refuse_files(top, place)
     return found
+
+
+def _refuse_folders(sketch: FolderSketch, place: str, are_classes: bool) -> None:
+    if are_classes and not sketch.split_folders:  # with these, the first folders are not classes
+        refuse_wrapper(sketch, place)
+    if are_classes:
+        refuse_contradictions(sketch, place)
 
 
 def _recognize_or_refuse(
@@ -157,6 +164,9 @@ def _recognize_or_refuse(
     try:
         if "source" not in written and _may_be_classes_only(sketch, kinds):
             _refuse_tables(sketch, place, ignore)
+        if "source" not in written and "archives" in kinds:
+            for name, inside in class_folders_in(sketch):
+                refuse_contradictions(inside, place, name)
         return recognize(sketch, kinds, place, written)
     except UsageError:
         if "source" not in written and not _has_tables(sketch):

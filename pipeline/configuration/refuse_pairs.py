@@ -1,6 +1,5 @@
 """Refuses images and their masks in folders that look like classes, with commands that work."""
 
-import os
 import posixpath
 import shlex
 from collections.abc import Sequence
@@ -8,31 +7,22 @@ from functools import partial
 from itertools import takewhile
 from typing import Any
 
-from recordmill import storage
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.listed_pairs import make_looker
 from recordmill.transforms.inputs.pairs import (
-    Look,
-    Looker,
     Pairs,
     find_pairs,
-    is_domain,
-    look_at_image,
     patterns_of,
     split_word_of,
 )
-from recordmill.transforms.inputs.sources.class_folders import NO_CLASS, find_telling_folders
-
-MOST_BYTES = 2**25
-"""Larger images are not read."""
+from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
+from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
 MOST_READ = 24
 """Images that are read on a store, where each takes a request."""
-
-
-PHOTOGRAPH = Look(3, 256)
 
 
 def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
@@ -47,28 +37,14 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> No
         UsageError: there are second images; the text has the commands that leave them out.
     """
     names = {**sketch.names, **sketch.deeper}
-    pairs = (
-        _find_domains(sketch)
-        or find_pairs(names, _make_looker(sketch.root))
-        or _find_by_names(sketch)
-    )
+    images = {path: each.images for path, each in names.items() if each.images}
+    pairs = find_pairs(images, make_looker(sketch.root, MOST_READ)) or _find_by_names(sketch)
     if pairs is None:
         return
     said = "masks and other second images are not stored, and are not classes"
     if pairs.left_out and not any(map(sketch.holds_images, pairs.left_out)):
         said = f"{', '.join(pairs.left_out)} may hold annotations, which are not read"
     raise UsageError(f"{place}: {pairs.why}: {said}; {_advise(pairs, place, ignored)}")
-
-
-def _find_domains(sketch: FolderSketch) -> Pairs | None:
-    """Finds `trainA` next to `trainB`, whatever their images are called."""
-    folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
-    firsts = [each for each in folders if is_domain(each) and each.endswith("A")]
-    seconds = [each for each in folders if is_domain(each) and each.endswith("B")]
-    if not firsts or not seconds or len(firsts) + len(seconds) < len(folders):
-        return None
-    why = f"{', '.join(firsts)} and {', '.join(seconds)} are two sides of the same splits"
-    return Pairs(why, tuple(firsts), tuple(seconds))
 
 
 def _find_by_names(sketch: FolderSketch) -> Pairs | None:
@@ -78,27 +54,6 @@ def _find_by_names(sketch: FolderSketch) -> Pairs | None:
     return Pairs(what, kept, tuple(telling)) if telling else None
 
 
-def _make_looker(root: str) -> Looker:
-    """Looks at images below a root; on a store at a few only, which are not JPEGs."""
-    requests = iter(range(MOST_READ))
-
-    def look(path: str) -> Look | None:
-        uri = f"{root}/{path}"
-        is_local = storage.is_local(uri)
-        try:
-            if is_local and os.path.getsize(uri) > MOST_BYTES:
-                return None
-            if not is_local and path.lower().endswith((".jpg", ".jpeg")):
-                return PHOTOGRAPH
-            if not is_local and next(requests, None) is None:
-                return None
-            return look_at_image(storage.read_range(uri, 0, MOST_BYTES))
-        except (OSError, ValueError):
-            return None
-
-    return look
-
-
 def _advise(pairs: Pairs, place: str, ignored: Sequence[str]) -> str:
     """Says how to convert the first images alone, or either side."""
     if pairs.patterns:
@@ -106,8 +61,7 @@ def _advise(pairs: Pairs, place: str, ignored: Sequence[str]) -> str:
     if not pairs.left_out:
         return "move them into a folder of their own"
     command = partial(_command, place, ignored=ignored)
-    sides = [each for each in (*pairs.kept, *pairs.left_out) if is_domain(each)]
-    if not pairs.is_even and not sides:
+    if not pairs.is_even and not pairs.are_sides:
         return f"to convert the images alone, {command(pairs.kept, pairs.left_out)}"
     ways = [
         f"to convert {', '.join(one)} alone, {command(one, other)}"

@@ -169,7 +169,6 @@ CASES = {
         [under("a")],
     ),
     "palettes": (together(photos("a", N, "png"), masks("b", N, "P")), [under("a")]),
-    "colored masks": (together(photos("a", N, "png"), masks("b", N, "RGB")), [under("a")]),
     "names that are not counters": (
         together(photos("left", ["xaq", "bor", "zzu"]), photos("right", ["xaq", "bor", "zzu"])),
         [under("left"), under("right")],

@@ -13,6 +13,7 @@ from recordmill.transforms.inputs.file_roles import (
     is_image_name,
     role_of_name,
 )
+from recordmill.transforms.inputs.listed_pairs import ListedImages
 from recordmill.transforms.inputs.unclaimed_files import UnclaimedFiles, find_sibling
 
 _UNREAD = frozenset(
@@ -39,17 +40,21 @@ class Claims:
     Attributes:
         source: what the files mean.
         settings: which files are read.
-        unclaimed: what is found.
+        unclaimed: what no source claims.
+        images: what the source takes, if it takes all images.
     """
 
     source: SourceSettings
     settings: ListingSettings
     unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)
+    images: ListedImages = field(default_factory=ListedImages)
     _siblings: Mapping[str, str] = field(init=False)
+    _takes_members: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Asks the source once."""
         self._siblings = self.source.siblings
+        self._takes_members = self.source.takes_all_images and self.source.reads_sets
 
     def describe(self, path: str, file: ImageRef) -> Notice | None:
         """Returns the notice of a file that no source needs to see; None for others.
@@ -95,10 +100,23 @@ class Claims:
         """
         if is_image_name(path):
             self.unclaimed.claimed_folders.add(path[: path.find("/") + 1])
+            if self.source.takes_all_images:
+                self.images.add(path)
         elif ref is not None and ref.uri == file.uri and ref.key == file.key:
             self.unclaimed.add(path, file)
         else:
             self.unclaimed.add_claimed(path)
+
+    def see_member(self, path: str, file: ImageRef, ref: ImageRef) -> None:
+        """Notes an image in a file of many, if the source takes all of them.
+
+        Args:
+            path: the path of the file below the input.
+            file: a reference to it.
+            ref: a reference to the image.
+        """
+        if self._takes_members and is_image_name(ref.key):
+            self.images.add_member(path, file, ref)
 
     def _is_read(self, path: str) -> bool:
         """Whether a known file of the format is read, or has nothing to lose."""

@@ -12,15 +12,18 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
+from heapq import nsmallest
 from itertools import pairwise
+from math import log
 from statistics import median
 from typing import Any, TypeVar
 from zlib import crc32
 
+import re2
 from PIL import Image
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import Names, split_of
+from recordmill.transforms.inputs.folder_sketch import split_of
 from recordmill.transforms.inputs.patterns import compile_globs
 
 T = TypeVar("T")
@@ -33,6 +36,9 @@ MOST_LEVELS = 64
 
 MOST_GRAY_LEVELS = 8
 """The same if the photographs are gray, too."""
+
+MOST_OF_ONE_VALUE = 0.6
+"""The largest share of a photograph's pixels that have the same value: drawings have more."""
 
 MOST_PIXELS = 2**25
 """Larger images are not decoded, which would take long."""
@@ -76,6 +82,15 @@ _WORD_AFTER = re.compile(
 _SCALE = re.compile(r"(.*[0-9])x[2-9]")
 """The name of an image at a lower resolution, as in DIV2K: `0801x2`."""
 
+_SHAPE = str.maketrans("01234567 9".replace(" ", ""), "002222222")
+"""Digits that the rules for names treat alike. `8` stays, because of `leftImg8bit`."""
+
+_SIGNS = re2.compile(
+    "(?i)mask|annot|label|segment|ground|target|trimap|saliency|matte|silhouette|[0-9]x[2-9]\\n|"
+    + "|".join(sorted(_TELLING_WORDS | _IMAGE_WORDS))
+)
+"""What names have that are not their own cores; searched for in many names at once."""
+
 _JPEGS = (".jpg", ".jpeg")
 _LOSSLESS = (".png", ".gif", ".bmp", ".tif", ".tiff")
 
@@ -105,7 +120,6 @@ def split_word_of(name: str) -> str:
     return whole or next(filter(None, words), "")
 
 
-@lru_cache(1 << 16)
 def core_of(stem: str, counted: bool = False) -> str:
     """Returns what the names of an image and of its mask have in common.
 
@@ -117,21 +131,41 @@ def core_of(stem: str, counted: bool = False) -> str:
     """
     if stem.isdigit():  # as most are
         return stem
-    while found := _WORD_AFTER.fullmatch(stem):
+    start, end = _find_core(stem.translate(_SHAPE), counted)
+    return stem[start:end]
+
+
+@lru_cache(1 << 16)
+def _find_core(stem: str, counted: bool) -> tuple[int, int]:
+    """Where the core of such a stem begins and ends; most stems of a folder are alike."""
+    start, end = 0, len(stem)
+    while found := _WORD_AFTER.fullmatch(stem, 0, end):
         if not _is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
             break
-        stem = found[1]
-    if (found := _WORD_BEFORE.fullmatch(stem)) and _is_about_pairs(found[1]):
-        stem = found[2]
-    if scaled := _SCALE.fullmatch(stem):
-        stem = scaled[1]
-    return stem
+        end = found.end(1)
+    if (found := _WORD_BEFORE.fullmatch(stem, 0, end)) and _is_about_pairs(found[1]):
+        start = found.start(2)
+    if scaled := _SCALE.fullmatch(stem, start, end):
+        end = scaled.end(1)
+    return start, end
 
 
 @lru_cache(1 << 12)
 def _is_about_pairs(word: str) -> bool:
     lower = word.lower()
     return is_telling(word) or lower in _IMAGE_WORDS or lower.rstrip("s") in _IMAGE_WORDS
+
+
+def _stem_of(name: str) -> str:
+    return name.rpartition(".")[0] or name
+
+
+def _cores_of(images: Sequence[str], counted: bool = False) -> list[str]:
+    """The cores of images' names, as `core_of` returns them, in the same order."""
+    stems = [_stem_of(name) for name in images]
+    if not _SIGNS.search("\n".join((*stems, ""))):
+        return stems
+    return [core_of(stem, counted) for stem in stems]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,15 +175,22 @@ class Look:
     Attributes:
         channels: 1 if it has one channel or a palette, or shades of gray only.
         levels: its values, at most 256; 2 if nearly all are near two values.
+        most: the largest share of pixels that have the same value.
     """
 
     channels: int
     levels: int
+    most: float = 0.0
 
     @property
     def is_mask(self) -> bool:
         """Whether it looks like a mask."""
-        return self.levels <= MOST_LEVELS and (self.channels == 1 or self.levels > 1)
+        return self.channels == 1 and self.levels <= MOST_LEVELS
+
+    @property
+    def is_photograph(self) -> bool:
+        """Whether it looks like a photograph, not like a mask or a drawing."""
+        return not self.is_mask and self.most <= MOST_OF_ONE_VALUE
 
 
 def look_at_image(data: bytes) -> Look | None:
@@ -163,12 +204,14 @@ def look_at_image(data: bytes) -> Look | None:
             colors: Any = (image if one_channel else image.convert("RGB")).getcolors(65_536) or []
     except Exception:  # noqa: BLE001  # the conversion says what is wrong with it
         return None
+    total = sum(count for count, _ in colors)
+    most = max((count for count, _ in colors), default=0) / max(total, 1)
     if not one_channel and colors and all(max(value) - min(value) <= 6 for _, value in colors):
         colors = [(count, value[1]) for count, value in colors]
         one_channel = True
     if one_channel:
-        return Look(1, _count_levels(colors))
-    return Look(3, min(len(colors) or 256, 256))
+        return Look(1, _count_levels(colors), most)
+    return Look(3, min(len(colors) or 256, 256), most)
 
 
 def _count_levels(colors: Sequence[tuple[int, float]]) -> int:
@@ -202,6 +245,8 @@ class Pairs:
         left_out: the folders of the second images.
         patterns: patterns of the second images, if they are in the same folders.
         is_even: whether nothing says which folder is the first one.
+        are_sides: whether the folders are the two sides of splits: `trainA`, `trainB`.
+        count: how many second images there are.
     """
 
     why: str
@@ -209,17 +254,36 @@ class Pairs:
     left_out: tuple[str, ...] = ()
     patterns: tuple[str, ...] = ()
     is_even: bool = False
+    are_sides: bool = False
+    count: int = 0
 
 
-def find_pairs(names: Mapping[str, Names], look: Looker) -> Pairs | None:
+def find_pairs(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | None:
     """Finds pairs of images, in one folder or in parallel ones; None if there are none.
 
     Args:
-        names: the contents of folders, by path below the input.
+        folders: the names of the images in each folder, by path below the input.
         look: looks at an image.
     """
-    folders = {path: each.images for path, each in names.items() if each.images}
-    return _find_twins(folders, look) or _find_parallel(folders, look)
+    return _find_sides(folders) or _find_twins(folders, look) or _find_parallel(folders, look)
+
+
+def _find_sides(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
+    """Finds `trainA` next to `trainB`, whatever their images are called."""
+    sides: dict[str, str] = {}
+    for path in folders:
+        side = next(filter(is_domain, path.split("/")), "")
+        if not side:
+            return None
+        sides[path] = side
+    seconds = tuple(sorted(path for path, side in sides.items() if is_second_domain(side)))
+    firsts = tuple(sorted(sides.keys() - set(seconds)))
+    if not firsts or not seconds:
+        return None
+    one, other = (", ".join(sorted({sides[path] for path in paths})) for paths in (firsts, seconds))
+    why = f"{one} and {other} are two sides of the same splits"
+    count = sum(len(folders[path]) for path in seconds)
+    return Pairs(why, firsts, seconds, are_sides=True, count=count)
 
 
 def _find_twins(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | None:
@@ -236,6 +300,7 @@ def _find_twins(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | N
     seconds = {
         posixpath.join(folder, second) for folder, pairs in found.items() for _, second in pairs
     }
+    count = len(seconds)
     all_images = {posixpath.join(at, name) for at, names in folders.items() for name in names}
     kept = sorted(all_images - seconds)
     patterns: dict[str, None] = {}
@@ -244,8 +309,8 @@ def _find_twins(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | N
         for _, second in pairs:
             patterns[_pattern_for(folder, second, keeps)] = None
             if len(patterns) > _MOST_PATTERNS:
-                return Pairs(why)
-    return Pairs(why, patterns=tuple(sorted(patterns)))
+                return Pairs(why, count=count)
+    return Pairs(why, patterns=tuple(sorted(patterns)), count=count)
 
 
 _MOST_PATTERNS = 24
@@ -268,9 +333,11 @@ def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tup
     """Returns the pairs of images in a folder, if most of them have a second one, or a mask."""
     cores: dict[str, list[str]] = defaultdict(list)
     second_names = {}
-    for name in images:
-        stem = posixpath.splitext(name)[0]
-        core = core_of(stem, counted=True)
+    listed = _cores_of(images, counted=True)
+    if len(set(listed)) == len(listed):
+        return []
+    for name, core in zip(images, listed, strict=True):
+        stem = _stem_of(name)
         cores[core].append(name)
         if core != stem:
             second_names[name] = is_telling(stem.replace(core, " ", 1))
@@ -281,12 +348,8 @@ def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tup
         if firsts:
             first = min(firsts, key=_rank)
             named += [(first, name) for name in seconds]
-            stem = posixpath.splitext(first)[0]
-            beside += [
-                (first, name)
-                for name in firsts
-                if name != first and posixpath.splitext(name)[0] == stem
-            ]
+            stem = _stem_of(first)
+            beside += [(first, name) for name in firsts if name != first and _stem_of(name) == stem]
     pairs = named + beside
     paired = {first for first, _ in pairs}
     if not pairs:
@@ -319,10 +382,7 @@ def _are_masks(folder: str, seconds: Sequence[tuple[str, str]], look: Looker) ->
 
 def _find_parallel(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | None:
     """Finds folders that hold the same base names and are not classes."""
-    cores = {
-        path: frozenset(core_of(posixpath.splitext(name)[0]) for name in images)
-        for path, images in folders.items()
-    }
+    cores = {path: frozenset(_cores_of(images)) for path, images in folders.items()}
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
     is_even = False
@@ -349,20 +409,29 @@ def _find_parallel(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs 
     )
     first = first or "the folder itself"
     why = f"{first} and {second} hold images of the same names"
-    return Pairs(why, tuple(sorted(kept)), tuple(sorted(left_out)), is_even=is_even)
+    count = sum(len(folders[path]) for path in left_out)
+    return Pairs(why, tuple(sorted(kept)), tuple(sorted(left_out)), is_even=is_even, count=count)
 
 
 def _parts_of_others(
     cores: Mapping[str, frozenset[str]], known: Collection[str]
 ) -> Iterator[tuple[str, str]]:
     """Yields folders of images, and folders of masks for a part of these."""
-    for path, own in cores.items():
-        if path in known or not any(map(is_telling, path.split("/"))):
-            continue
-        for other, more in cores.items():
+    telling = [
+        path for path in cores if path not in known and any(map(is_telling, path.split("/")))
+    ]
+    some = {path: _choose_cores(cores[path]) for path in telling}
+    wanted = frozenset(core for chosen in some.values() for core in chosen)
+    holding: dict[str, list[str]] = defaultdict(list)
+    for path, own in cores.items() if wanted else ():
+        for core in own & wanted:
+            holding[core].append(path)
+    for path in telling:
+        own = cores[path]
+        for other in sorted({each for core in some[path] for each in holding[core]} - {path}):
             apart = set(path.split("/")) - set(other.split("/"))
             back = set(other.split("/")) - set(path.split("/"))
-            is_part = len(own & more) >= AGREEMENT * len(own)
+            is_part = len(own) > 1 and len(own & cores[other]) >= AGREEMENT * len(own)
             if is_part and any(map(is_telling, apart)) and not any(map(is_telling, back)):
                 yield other, path
                 break
@@ -381,16 +450,27 @@ def _is_second(path: str, kept: Iterable[str], left_out: Iterable[str]) -> bool:
     )
 
 
+def _choose_cores(cores: Collection[str]) -> list[str]:
+    """Chooses some base names, of which folders that agree have most in common."""
+    return nsmallest(8, cores, key=lambda core: crc32(core.encode()))
+
+
 def _group(cores: Mapping[str, frozenset[str]]) -> Iterator[list[str]]:
     """Yields the groups of folders whose base names agree, in order."""
     groups: list[list[str]] = []
+    # Folders that agree have about the same size, and share most of a few names.
+    near: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
     for path in sorted(cores):
         own = cores[path]
-        for group in groups:
-            if _agree(own, cores[group[0]]):
-                group.append(path)
+        chosen, size = _choose_cores(own), int(log(len(own)) / -log(AGREEMENT))
+        places = [(each, core) for each in (size - 1, size, size + 1) for core in chosen]
+        for at in sorted({at for place in places for at in near.get(place, ())}):
+            if _agree(own, cores[groups[at][0]]):
+                groups[at].append(path)
                 break
         else:
+            for core in chosen:
+                near[size, core].append(len(groups))
             groups.append([path])
     yield from (group for group in groups if len(group) > 1)
 
@@ -411,9 +491,19 @@ def _by_words(group: Sequence[str]) -> tuple[list[str], list[str]]:
     """Divides a group by words such as `mask` in some of the names, but not in all."""
     parts = _own_parts(group)
     seconds = [path for path in group if any(map(is_telling, parts[path]))]
-    return [path for path in group if path not in seconds], seconds if len(seconds) < len(
-        group
-    ) else []
+    firsts = [path for path in group if path not in seconds]
+    if not firsts or _are_other_splits(firsts, seconds, parts):
+        return list(group), []
+    return firsts, seconds
+
+
+def _are_other_splits(
+    firsts: Sequence[str], seconds: Sequence[str], parts: Mapping[str, set[str]]
+) -> bool:
+    """Whether all telling names are for splits, and no other is: `seg_train` next to classes."""
+    return all(any(map(split_word_of, parts[path])) for path in seconds) and not any(
+        any(map(split_word_of, parts[path])) for path in firsts
+    )
 
 
 def _by_looks(
@@ -436,18 +526,28 @@ def _by_looks(
                 share,
                 median(each.channels for each in looks),
                 median(each.levels for each in looks),
+                sum(each.is_photograph for each in looks) / len(looks),
             )
-    masks = [path for path, (share, _, _) in seen.items() if share >= 0.9]
+    masks = [path for path, (share, *_) in seen.items() if share >= 0.9]
     most = max((seen[path][2] for path in masks), default=0)
     # Drawings in gray, such as MNIST's, have few values too, some classes fewer than others.
     photos = [
         path
-        for path, (share, channels, _) in seen.items()
-        if share <= 0.1 and (channels > 1 or most <= MOST_GRAY_LEVELS)
+        for path, (share, channels, _, photographs) in seen.items()
+        if share <= 0.1 and photographs >= 0.5 and (channels > 1 or most <= MOST_GRAY_LEVELS)
     ]
     if not masks or not photos or len(masks) + len(photos) < len(seen):
         return list(group), []
-    return [path for path in group if path not in masks], masks
+    seconds = _named_like(masks, photos, group)
+    return [path for path in group if path not in seconds], seconds
+
+
+def _named_like(masks: Sequence[str], photos: Sequence[str], group: Sequence[str]) -> list[str]:
+    """The folders of a group that are named as all those of masks, and as none of photographs."""
+    own = _own_parts(group)
+    words = set.intersection(*(own[path] for path in masks))
+    words -= {part for path in photos for part in own[path]}
+    return [path for path in group if words & own[path]] or list(masks)
 
 
 def _differ_in_splits(group: Sequence[str]) -> bool:
@@ -496,7 +596,8 @@ def sample_names(names: Iterable[str], most: int) -> list[str]:
     listed = list(names)
     if len(listed) <= most:
         return listed
-    ranked = sorted(listed, key=lambda name: crc32(core_of(posixpath.splitext(name)[0]).encode()))
+    cores = dict(zip(listed, _cores_of(listed), strict=True))
+    ranked = sorted(listed, key=lambda name: crc32(cores[name].encode()))
     return sorted(ranked[:most])
 
 

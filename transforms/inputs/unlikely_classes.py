@@ -1,9 +1,31 @@
-"""Names of folders that are not classes: splits, parts, people, layers, and digits of hashes."""
+"""Names of folders that are not classes: splits, parts, patients, dates, and digits of hashes."""
 
 import re
 from collections.abc import Collection
 
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import split_of
+
+_IMAGES = ("images", "image", "imgs", "img", "jpegimages", "img_dir", "leftimg8bit", "image_2")
+NO_CLASS = re.compile(
+    "|".join(
+        (
+            *_IMAGES,
+            "pictures|data|inputs?|targets?|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
+            "ann_dir|gtfine|gtcoarse|ground_truth|semantic|semantic_rgb|instance|instances|label_2|labeltxt",
+            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?|annots?|masks?|labels?))?",
+        )
+    )
+)
+"""Names of folders, in lower case, that are unlikely to be classes."""
+
+_GENERIC = re.compile(
+    rf"({'|'.join(_IMAGES)}|jpe?gs?|pngs?|jpegs?|pics?|pictures?|photos?|photographs|data|dataset"
+    r"|files|frames|all|raw|originals?|inputs?|samples|imgs?_?all|all_?images)(_?[0-9]+)?"
+)
+"""Names, in lower case, of single folders that say nothing of the images in them."""
+
+_IMAGE_WORD = re.compile(r"images?|imgs?|photos?|pictures?|pics?|datasets?|jpe?gs?|pngs?")
 
 _PART = re.compile(
     r"(part|batch|chunk|shard|set|subset|fold|vol|volume|seq|sequence|session|scene|cam|camera"
@@ -19,12 +41,55 @@ _HEX = re.compile(r"[0-9a-f]{1,2}")
 _NUMBER = re.compile(r"[0-9]{3,}")
 
 
+def says_nothing(folder: str) -> bool:
+    """Whether a folder's name says no more than that images are in it: `images`, `all_photos`."""
+    words = re.findall(r"[a-z]+", folder.lower())
+    return bool(_GENERIC.fullmatch(folder.lower())) or any(map(_IMAGE_WORD.fullmatch, words))
+
+
 def are_hex_digits(names: Collection[str]) -> bool:
     """Whether folders are named after the first digits of hashes: `0` to `f`, or `00` to `ff`."""
     lower = [name.lower() for name in names]
     has_both = any(map(str.isdigit, lower)) and any(not name.isdigit() for name in lower)
     is_one_length = len({len(name) for name in lower}) == 1
     return len(lower) > 7 and has_both and is_one_length and all(map(_HEX.fullmatch, lower))
+
+
+_COUNTED = r"(?:[ _.-]*[0-9]+[a-z]?|[ _.-][a-z])"
+_YEAR = r"(?:19|20)[0-9]{2}"
+_MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12][0-9]|3[01])"
+
+_NO_CLASSES = {
+    "parts of the collection": re.compile(
+        rf"(?:part|batch|chunk|shard|set|subset|fold|vol|volume|seq|sequence|session|run|disc|disk"
+        rf"|block|clip|video|cam|camera|day|week|month|images?|imgs?|photos?|data){_COUNTED}"
+    ),
+    "patients or cases": re.compile(
+        r"(?:patient|pat|pt|subject|subj|sub|case|participant|donor|specimen|study|visit|exam)"
+        rf"{_COUNTED}"
+    ),
+    "layers of the same things": re.compile(rf"(?:layer|slice|plane|channel|band){_COUNTED}"),
+    "dates": re.compile(
+        rf"{_YEAR}(?:[-_. ]?{_MONTH}(?:[-_. ]?{_DAY})?)?|{_DAY}[-_. ]{_MONTH}[-_. ]{_YEAR}"
+    ),
+    "hashes": re.compile(r"(?=[^0-9]*[0-9])(?:[0-9a-f]{8,}|[0-9a-f]{8}-[0-9a-f-]{9,})"),
+}
+"""What folders are that are no classes, and their names in lower case."""
+
+
+def explain_unlikely(names: Collection[str]) -> str | None:
+    """What folders are that are no classes, in words; None if they may be classes.
+
+    Fewer names are unlikely than by `are_unlikely_classes`: people and numbers may be classes.
+    """
+    lower = [name.lower() for name in names]
+    if are_hex_digits(lower):
+        return "digits of the images' hashes"
+    for what, form in _NO_CLASSES.items():
+        is_number = what == "hashes" and all(map(str.isdigit, lower))
+        if lower and all(map(form.fullmatch, lower)) and not is_number:
+            return what
+    return None
 
 
 def are_unlikely_classes(names: Collection[str]) -> bool:

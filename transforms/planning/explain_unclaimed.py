@@ -64,16 +64,16 @@ def _advise(
         inner = list(command) or ["--input", place]
         at = inputs[0] + 1 if inputs else 1
         inner[at] = f"{inner[at].rstrip('/')}/{folder}"
-        return f"to convert the images in {folder} without that: {_as_text(inner, command)}"
+        return f"to convert the images in {folder} without that: {as_command(inner, command)}"
     if all(each.patterns for each in unclaimed):
         patterns = dict.fromkeys(name for each in unclaimed for name in each.patterns)
         value = orjson.dumps([*settings.ignore, *patterns]).decode()
         flags = [*command, "--set", f"ignore={value}"]
-        return f"to convert without exactly that: {_as_text(flags, command)}"
+        return f"to convert without exactly that: {as_command(flags, command)}"
     return "move that out of the input, or name it in ignore"
 
 
-def _as_text(flags: Sequence[str], command: Sequence[str]) -> str:
+def as_command(flags: Sequence[str], command: Sequence[str]) -> str:
     """Flags as a command for a shell; alone, if no command is known to add them to."""
     return f"{'recordmill run' if command else 'add'} {shlex.join(flags)}"
 

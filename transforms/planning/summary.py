@@ -21,6 +21,7 @@ from recordmill.schemas.digests import (
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE
+from recordmill.transforms.inputs.listed_pairs import SecondImages
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 from recordmill.transforms.planning.splitting import ImageSplitter
 
@@ -157,6 +158,7 @@ class Summary(Totals):
         lost_boxes: boxes whose image is missing, by their label.
         noted: images by what is peculiar about them; see `Notice.status`.
         unclaimed: files that no source claims and that may carry labels, by role and extension.
+        second_images: images that belong to others, such as masks.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
         planned_digest: the same for everything that goes to shards: images that are not left out,
             and rejected things.
@@ -185,6 +187,7 @@ class Summary(Totals):
     lost_boxes: Counter[str | int] = field(default_factory=Counter)
     noted: Counter[str] = field(default_factory=Counter)
     unclaimed: list[Unclaimed] = field(default_factory=list)
+    second_images: list[SecondImages] = field(default_factory=list)
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -255,6 +258,9 @@ class Summary(Totals):
                 )
             case "unclaimed":
                 _keep_lowest(self.unclaimed, Unclaimed.of_notice(notice), most=MOST_UNCLAIMED)
+            case "second_images":
+                found = SecondImages.of_notice(notice)
+                _keep_lowest(self.second_images, found, most=MOST_UNCLAIMED)
             case "fatal":
                 self.problems_found += 1
                 _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
@@ -356,6 +362,7 @@ class Summary(Totals):
         for name, most in (
             ("sample", SAMPLE_SIZE),
             ("unclaimed", MOST_UNCLAIMED),
+            ("second_images", MOST_UNCLAIMED),
             ("warnings", MESSAGES_KEPT),
             ("problems", MESSAGES_KEPT),
         ):

@@ -5,7 +5,7 @@ acted on no image.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from unicodedata import normalize
 
@@ -21,8 +21,9 @@ from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.transforms.inputs.unclaimed_files import Unclaimed
+from recordmill.transforms.planning.explain_pairs import describe_pairs
 from recordmill.transforms.planning.explain_unclaimed import describe_unclaimed
+from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.loss_remarks import find_losses
 
 LARGE_IMBALANCE = 10
@@ -37,7 +38,7 @@ def find_remarks(
     marker: Marker,
     images: ImageTotals,
     settings: DatasetSettings,
-    unclaimed: Sequence[Unclaimed] = (),
+    listed: Summary | None = None,
 ) -> list[Remark]:
     """Makes the remarks, the worst first, which are the same for the same input.
 
@@ -47,8 +48,9 @@ def find_remarks(
         marker: the dataset's marker.
         images: what was done to the images.
         settings: what the dataset is.
-        unclaimed: files that may carry labels and that were not read.
+        listed: what was listed: files that may carry labels and were not read, and pairs.
     """
+    listed = listed or Summary()
     return [
         *_find_duplicates(marker),
         *_find_classes(marker),
@@ -57,7 +59,8 @@ def find_remarks(
         *find_losses(images.losses, settings.images.bits),
         *_find_lossy(images, settings),
         *_find_rejected(marker),
-        *(Remark(text, "") for text in describe_unclaimed(unclaimed)),
+        *(Remark(text, "") for text in describe_unclaimed(listed.unclaimed)),
+        *(Remark(text, "") for text in describe_pairs(listed.second_images)),
     ]
 
 

@@ -320,7 +320,7 @@ def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
     assert errors_of(["source.x=1"]) == [
-        "--set: unknown setting source.x: write one of source.class_from"
+        "--set: unknown setting source.x: write one of source.class_from, source.split"
     ]
     assert type(load_settings(None, ["source.class_from=path"]).settings.source) is kind
     assert set(vars(kind)) == before

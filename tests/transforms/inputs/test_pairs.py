@@ -3,7 +3,6 @@
 import pytest
 from paired_inputs import counted, digit, mask, photo
 
-from recordmill.transforms.inputs.folder_sketch import Names
 from recordmill.transforms.inputs.pairs import (
     Look,
     are_counters,
@@ -21,8 +20,7 @@ PHOTO, MASK, GRAY = Look(3, 256), Look(1, 2), Look(1, 200)
 
 
 def find(folders, looks=None):
-    names = {folder: Names(tuple(files)) for folder, files in folders.items()}
-    return find_pairs(names, lambda path: (looks or {}).get(path.rpartition("/")[0], PHOTO))
+    return find_pairs(folders, lambda path: (looks or {}).get(path.rpartition("/")[0], PHOTO))
 
 
 @pytest.mark.parametrize(
@@ -76,10 +74,14 @@ def test_names_that_are_counters(stems, expected):
 
 def test_looks():
     assert look_at_image(photo(1)).channels == 3
-    assert look_at_image(mask(1)) == look_at_image(mask(1, mode="P")) == MASK
-    assert look_at_image(mask(1, kind="JPEG")) == MASK
-    assert look_at_image(mask(1, mode="RGB")) == Look(3, 2)
-    assert look_at_image(mask(1, mode="RGB")).is_mask
+    looks = [look_at_image(mask(1, **given)) for given in ({}, {"mode": "P"}, {"kind": "JPEG"})]
+    assert [(each.channels, each.levels) for each in looks] == [(1, 2)] * 3
+    assert all(each.is_mask for each in looks)
+    drawn = look_at_image(mask(1, mode="RGB"))
+    assert (drawn.channels, drawn.levels) == (3, 2)
+    assert not drawn.is_mask
+    assert not drawn.is_photograph
+    assert look_at_image(photo(1)).is_photograph
     assert not look_at_image(digit(1)).is_mask
     assert look_at_image(b"no image") is None
 
@@ -93,6 +95,43 @@ def test_classes_are_not_pairs():
     assert find({"train/cat": words, "test/cat": words}) is None
     assert find({"a": words, "b": words, "c": words}) is None
     assert find({"a": words, "b": words}).is_even
+
+
+def test_drawings_are_not_photographs():
+    names = [f"{number}.png" for number in counted(20)]
+    icons, icon = Look(3, 200, 0.7), Look(1, 12, 0.7)
+    assert find({"plain": names, "colored": names}, {"plain": icon, "colored": icons}) is None
+    circles, squares = Look(1, 90, 0.8), Look(1, 2, 0.8)
+    assert find({"circle": names, "square": names}, {"circle": circles, "square": squares}) is None
+    xray = Look(1, 250, 0.4)
+    found = find({"a": names, "b": names}, {"a": xray, "b": squares})
+    assert (found.kept, found.left_out) == (("a",), ("b",))
+
+
+def test_folders_that_were_not_looked_at_are_known_by_their_names():
+    names = [f"{number}.png" for number in counted(5)]
+    folders = {f"c{number}/{kind}": names for number in counted(60) for kind in ("img", "lab")}
+    found = find(folders, {path: MASK for path in folders if path.endswith("lab")})
+    assert found.left_out == tuple(f"c{number}/lab" for number in counted(60))
+    assert found.count == 300
+    assert patterns_of(found.left_out, found.kept) == ["lab/"]
+
+
+def test_many_folders_of_other_names_take_little_time():
+    looked = []
+    folders = {
+        f"{folder:04}": [f"{folder}_{number}_x.jpg" for number in range(20)]
+        for folder in range(2000)
+    }
+    assert find_pairs(folders, looked.append) is None
+    assert looked == []
+
+
+def test_both_sides_of_splits():
+    found = find({"a/trainA": ["x.jpg"], "a/testA": ["y.jpg"], "a/trainB": ["z.jpg"]})
+    assert (found.kept, found.left_out) == (("a/testA", "a/trainA"), ("a/trainB",))
+    assert found.are_sides
+    assert find({"trainA": ["x.jpg"], "trainB": ["y.jpg"], "cat": ["z.jpg"]}) is None
 
 
 def test_a_part_of_the_names_is_enough():
@@ -118,7 +157,7 @@ def test_patterns_leave_out_exactly_the_second_images():
 
 def test_few_second_images_count_if_they_look_like_masks():
     images = ["1.jpg", "1.png", *(f"x{n}.jpg" for n in range(8))]
-    names = {"a": Names(tuple(images))}
+    names = {"a": images}
     assert find_pairs(names, lambda path: PHOTO) is None
     found = find_pairs(names, lambda path: MASK if path.endswith("png") else PHOTO)
     assert found.patterns == ("*.png",)

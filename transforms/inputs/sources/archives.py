@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import accumulate
-from typing import Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
+from annotated_types import Interval
 
 from recordmill.schemas.features import Kind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
@@ -37,12 +38,22 @@ from recordmill.transforms.inputs.archive_samples import (
     group_samples,
 )
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
+from recordmill.transforms.inputs.folder_sketch import (
+    ARCHIVE_ENDINGS,
+    FolderSketch,
+    Recognized,
+    given_splits,
+)
 from recordmill.transforms.inputs.member_names import check_encoding
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, feature_value
+from recordmill.transforms.inputs.unlikely_classes import (
+    are_unlikely_classes,
+    explain_unlikely,
+    says_nothing,
+)
 
 
 def _as_samples(
@@ -88,9 +99,30 @@ def _splits_of_folders(samples: SampleSketch) -> dict[str, Any]:
     return given_splits("from_source", words) if words <= SPLIT_NAMES.keys() else {}
 
 
+def class_folders_in(sketch: FolderSketch) -> Iterator[tuple[str, FolderSketch]]:
+    """Yields archives whose folders may be classes, with what is in the folder around them."""
+    for name, whole in sketch.archives.items():
+        inside = unwrap(whole)
+        are_samples = SampleSketch.of(whole).images or _are_beside(inside)
+        if inside.has_images and not are_samples and not _other_layout(inside):
+            yield name, inside
+
+
+def _are_beside(inside: FolderSketch) -> bool:
+    """Whether labels are next to images, outside any folder."""
+    return any(map(inside.top.beside_images, (".cls", ".json", ".txt")))
+
+
+def unwrap(inside: FolderSketch) -> FolderSketch:
+    """What is in the only folder of an archive, if that is around all folders of images."""
+    top = inside.top
+    is_wrapped = len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
+    return inside.below(top.folders[0]) if is_wrapped else inside
+
+
 def _as_folders(
     sketch: FolderSketch, names: list[str], inside: FolderSketch, is_wrapped: bool
-) -> Recognized:
+) -> Iterator[Recognized]:
     """Recognizes archives by the folders in the first of them.
 
     A folder around everything does not count.
@@ -99,46 +131,66 @@ def _as_folders(
     where = f"in {', '.join(names)}"
     if inside.split_folders and not inside.image_folders:
         splits = given_splits("from_source", inside.split_folders)
-        source |= {"class_from": "last_folder", "split": f"/{_any_of(splits)}/"}
-        folders = ", ".join(inside.split_folders)
-        return Recognized({"source": source, **splits}, f"class folders below {folders} {where}")
-    what, needs = "class folders", ""
+        folders = {each for split in inside.split_folders for each in inside.at(split).folders}
+        has_classes = len(folders) > 1 or not all(map(says_nothing, folders))
+        source |= {
+            "class_from": "last_folder" if has_classes else "none",
+            "split": f"/{_any_of(splits)}/",
+        }
+        what = "class folders" if has_classes else "images without labels"
+        below = ", ".join(inside.split_folders)
+        yield Recognized({"source": source, **splits}, f"{what} below {below} {where}")
+        return
+    what = "class folders"
     splits = sketch.archive_splits if len(names) > 1 else {}
+    holding = [each for each in inside.top.folders if inside.holds_images(each)]
     if inside.top.images and not inside.top.folders:
-        is_class = len(names) > 1 and not splits
+        is_class = len(names) > 1 and not splits and _name_classes(sketch)
         source["class_from"] = "archive" if is_class else "none"
         what = "archives that are classes" if is_class else "images without labels"
+    elif len(holding) == 1 and says_nothing(holding[0]) and inside.at(holding[0]).images:
+        source["class_from"] = "none"
+        what = "images without labels"
     elif is_wrapped:
-        source["class_from"] = "last_folder"
         is_deep = any(inside.at(folder).folders for folder in inside.top.folders)
-        if is_deep or inside.top.folders != inside.image_folders or (len(names) > 1 and not splits):
-            needs = _ask_for_classes(inside, len(names) > 1)
+        are_unclear = len(names) > 1 and not splits
+        if is_deep or inside.top.folders != inside.image_folders or are_unclear:
+            for given, classes in _find_levels(inside, len(names) > 1):
+                settings = {"source": {**source, **given}, **splits}
+                yield Recognized(settings, f"classes such as {classes} {where}")
+            return
+        source["class_from"] = "last_folder"
     if splits:
         source["split"] = f"^[^/]*?{_any_of(splits)}"
         what = "archives for splits,"
-    return Recognized(
-        {"source": source, **splits},
-        f"{what} {where}",
-        needs=needs,
-        needed_keys=("source.class_from",),
-    )
+    yield Recognized({"source": source, **splits}, f"{what} {where}")
 
 
-def _ask_for_classes(inside: FolderSketch, are_several: bool) -> str:
-    """What to add if a folder is around the folders of an archive, and these hold others.
+def _name_classes(sketch: FolderSketch) -> bool:
+    """Whether the names of archives may be those of classes."""
+    names = [
+        _ENDING.sub("", posixpath.basename(path)) for path in sketch.all_ending(*ARCHIVE_ENDINGS)
+    ]
+    is_nothing = are_unlikely_classes(names) or explain_unlikely(names) is not None
+    return not is_nothing and not all(map(says_nothing, names))
 
-    The last folder is not offered if it would make one class of folders of one name.
+
+def _find_levels(inside: FolderSketch, are_several: bool) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yields settings for each level of folders that may name classes, and an example.
+
+    A folder is around all of them. The last folder is not offered if it would make one class of
+    folders of one name.
     """
-    last = Counter(
-        posixpath.basename(folder) for folder, names in inside.names.items() if names.images
-    )
-    merged = [name for name, count in last.items() if count > 1]
-    ways = ["path"] if merged else ["path", "last_folder"]
+    paths = [folder for folder, names in inside.names.items() if names.images and folder]
+    first = paths[0]
+    last = Counter(map(posixpath.basename, paths))
+    yield {"class_from": "path", "strip_folders": 1}, first
+    if max(last.values()) == 1:
+        yield {"class_from": "last_folder"}, posixpath.basename(first)
+    if len({path.partition("/")[0] for path in paths}) > 1 and any("/" in path for path in paths):
+        yield {"class_from": "first_folder", "strip_folders": 1}, first.partition("/")[0]
     if are_several:
-        ways.append("first_folder")
-    flags = ", or ".join(f"--set source.class_from={way}" for way in ways)
-    twice = f" ({merged[0]} is in {last[merged[0]]} folders)" if merged else ""
-    return f"a folder is around everything: add {flags}{twice}"
+        yield {"class_from": "first_folder"}, "the folder around everything"
 
 
 def _any_of(splits: Mapping[str, Any]) -> str:
@@ -305,6 +357,8 @@ class Archives(Source):
         class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder`
             (a), `last_folder` (b) or `path` (a/b); `archive`: the archive's own name without its
             extension; `none`: images have no labels.
+        strip_folders: how many first folders of each member are not part of its class, such as one
+            around all others.
         label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`;
             empty: no label.
         class_names: with `beside`, the names of the classes, if labels are numbers from 0; empty:
@@ -329,6 +383,7 @@ class Archives(Source):
 
     labels: Literal["folders", "beside"] = "folders"
     class_from: Literal["first_folder", "last_folder", "path", "archive", "none"] = "first_folder"
+    strip_folders: Annotated[int, Interval(ge=0)] = 0
     label_part: str = "cls"
     class_names: tuple[str, ...] = ()
     image_parts: tuple[str, ...] = (
@@ -353,6 +408,7 @@ class Archives(Source):
     files: ClassVar[tuple[str, ...]] = ("*.tar", "*.tar.gz", "*.tgz", "*.zip")
     split_settings: ClassVar[tuple[str, ...]] = ("split",)
     reads_sets: ClassVar[bool] = True
+    takes_all_images: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError if a setting is invalid."""
@@ -373,7 +429,7 @@ class Archives(Source):
     def idle_settings(self) -> Mapping[str, str]:
         """The settings for the other value of `labels`."""
         if self.labels == "beside":
-            return {"class_from": "source.labels is `beside`"}
+            return dict.fromkeys(("class_from", "strip_folders"), "source.labels is `beside`")
         return dict.fromkeys(
             ("label_part", "class_names", "image_parts"), "source.labels is folders"
         )
@@ -392,14 +448,10 @@ class Archives(Source):
             if samples.images:  # whatever the folders, labels are next to images
                 yield _as_samples(sketch, name, inside, samples)
                 return
-        name, inside = next(iter(archives.items()))
-        top = inside.top
-        is_wrapped = (
-            len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
-        )
-        if is_wrapped:
-            inside = inside.below(top.folders[0])
-        if any(map(inside.top.beside_images, (".cls", ".json", ".txt"))):  # outside any folder
+        name, whole = next(iter(archives.items()))
+        inside = unwrap(whole)
+        is_wrapped = inside is not whole
+        if _are_beside(inside):
             yield _as_samples(sketch, name, inside, SampleSketch.of(inside))
         elif layout := _other_layout(inside):
             needs = (
@@ -407,7 +459,7 @@ class Archives(Source):
             )
             yield Recognized({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
         elif inside.has_images:
-            yield _as_folders(sketch, list(archives), inside, is_wrapped)
+            yield from _as_folders(sketch, list(archives), inside, is_wrapped)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """A member's contents; see `Source.read`."""
@@ -549,7 +601,9 @@ class Archives(Source):
         if self.labels == "folders" and self.class_from == "archive":
             label = _ENDING.sub("", posixpath.basename(path))
         elif self.labels == "folders":
-            label = folder_label(member.name, self.class_from)
+            parts = member.name.split("/")
+            inner = "/".join((*parts[self.strip_folders : -1], parts[-1]))
+            label = folder_label(inner, self.class_from)
         return member.place_in(ref).replace(split=word, label=label)
 
     def _ignores(self, name: str) -> str:

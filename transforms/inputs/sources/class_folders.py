@@ -1,7 +1,6 @@
 """Images in class folders: the label of `class/image.jpg` is the folder's name."""
 
 import posixpath
-import re
 import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -12,7 +11,6 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.file_roles import is_description_name
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -23,28 +21,9 @@ from recordmill.transforms.inputs.folder_sketch import (
     stems_of,
 )
 from recordmill.transforms.inputs.pairs import is_telling
+from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word
 from recordmill.transforms.inputs.sources.source import Source
-
-_IMAGES = ("images", "image", "imgs", "img", "jpegimages", "img_dir", "leftimg8bit", "image_2")
-NO_CLASS = re.compile(
-    "|".join(
-        (
-            *_IMAGES,
-            "pictures|data|inputs?|targets?|masks?|labels?|annotations?|annots|segmentation.*|imagesets|obj_.*data|sidecars",
-            "ann_dir|gtfine|gtcoarse|ground_truth|semantic|semantic_rgb|instance|instances|label_2|labeltxt",
-            rf"({'|'.join(SPLIT_NAMES)}|unlabell?ed)[0-9]*([_-]?(images?|imgs?|annots?|masks?|labels?))?",
-        )
-    )
-)
-"""Names of folders, in lower case, that are unlikely to be classes."""
-
-_GENERIC = re.compile(
-    rf"({'|'.join(_IMAGES)}|jpe?gs?|pngs?|jpegs?|pics?|pictures?|photos?|photographs|data|dataset"
-    r"|files|frames|all|raw|originals?|inputs?|samples|imgs?_?all|all_?images)(_?[0-9]+)?"
-)
-"""Names, in lower case, of single folders that say nothing of the images in them."""
-
-_IMAGE_WORD = re.compile(r"images?|imgs?|photos?|pictures?|pics?|datasets?|jpe?gs?|pngs?")
+from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, says_nothing
 
 _UNLABELED = "add --set source.class_from=none to convert all images without labels"
 
@@ -60,11 +39,22 @@ class ClassFolders(Source):
             `last_folder` (b) or `path` (a/b); `none`: images have no labels, whatever folder they
             are in. If `splits.from_folders` is set, the folder that gives the split is not part of
             the path.
+        split: a regular expression (RE2's syntax), searched for in `/path/of/image.jpg`; its group
+            `split` is the word that `splits.from_source` maps to a split. A folder of that name is
+            not part of the path that names the class. Empty: none.
     """
 
     class_from: Literal["first_folder", "last_folder", "path", "none"] = "first_folder"
+    split: str = ""
 
     labels_from_folders: ClassVar[bool] = True
+    takes_all_images: ClassVar[bool] = True
+    split_settings: ClassVar[tuple[str, ...]] = ("split",)
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if the pattern is invalid."""
+        if self.split:
+            compile_pattern(self.split, "source.split", "split")
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
@@ -128,6 +118,9 @@ class ClassFolders(Source):
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per file."""
+        if self.split:
+            file = file.replace(split=find_split_word(self.split, f"/{path}"))
+            path = _without_folder(path, file.split)
         label = folder_label(path, self.class_from)
         if label or self.class_from == "none":
             yield file.replace(label=label)
@@ -212,12 +205,6 @@ def _is_generic(sketch: FolderSketch, folder: str) -> bool:
     )
 
 
-def says_nothing(folder: str) -> bool:
-    """Whether a folder's name says no more than that images are in it: `images`, `all_photos`."""
-    words = re.findall(r"[a-z]+", folder.lower())
-    return bool(_GENERIC.fullmatch(folder.lower())) or any(map(_IMAGE_WORD.fullmatch, words))
-
-
 def find_telling_folders(sketch: FolderSketch) -> list[str]:
     """Returns folders whose names tell that they hold masks or other annotations.
 
@@ -242,6 +229,15 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognized:
     drawn = [each for each in others if sketch.at(each).files and not sketch.at(each).images]
     is_firm = len(set(sketch.image_folders) - set(others)) > 1 and not drawn
     return Recognized({"source": source}, why, is_firm, needs, ("source.class_from",))
+
+
+def _without_folder(path: str, folder: str) -> str:
+    """A path without the first folder of that name."""
+    above, slash, name = path.rpartition("/")
+    folders = above.split("/")
+    if folder in folders:
+        folders.remove(folder)
+    return "/".join((*folders, name)) if slash else path
 
 
 def folder_label(path: str, class_from: str) -> str:

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import orjson
 
@@ -74,6 +74,8 @@ class FilenameLabels(Source):
 
     pattern: str = r".*_(?P<label>-?[0-9]+)\.[^_]*"
     features_from: Mapping[str, str] = field(default_factory=dict)
+
+    takes_all_images: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Raises ValueError if the pattern is invalid, or lacks a needed group."""

@@ -106,11 +106,12 @@ def test_annotations_in_archives_are_refused(names):
         {name: [f"{name}/cat/1.jpg"] for name in ("a.zip", "b.zip")},
     ],
 )
-def test_a_folder_around_everything_may_need_a_word(archives):
-    (found,) = Archives.recognize(sketch(archives))
-    assert found.needs.startswith("a folder is around everything: add --set source.class_from=path")
-    assert ("first_folder" in found.needs) == (len(archives) > 1)
-    assert found.needed_keys == ("source.class_from",)
+def test_a_folder_around_everything_leaves_a_choice(archives):
+    found = [each.settings["source"] for each in Archives.recognize(sketch(archives))]
+    assert {"kind": "archives", "class_from": "path", "strip_folders": 1} in found
+    assert len(found) > 1
+    own = {"kind": "archives", "class_from": "first_folder"}
+    assert (own in found) == (len(archives) > 1)
 
 
 def test_samples_with_json_alone_need_the_name_of_the_label():
@@ -133,13 +134,36 @@ def test_what_holds_no_images_is_not_recognized(archives):
 
 def test_the_last_folder_is_not_offered_if_it_would_merge_folders_of_one_name():
     names = [f"small/{kind}/character0{at}/1.png" for kind in ("Greek", "Latin") for at in (1, 2)]
-    (found,) = Archives.recognize(sketch({"small.zip": names}))
-    assert found.needs == (
-        "a folder is around everything: add --set source.class_from=path (character01 is in 2 "
-        "folders)"
-    )
-    (found,) = Archives.recognize(sketch({"a.zip": ["a/cat/x/1.jpg", "a/dog/y/2.jpg"]}))
-    assert found.needs == (
-        "a folder is around everything: add --set source.class_from=path, or --set "
-        "source.class_from=last_folder"
-    )
+    assert levels({"small.zip": names}) == [
+        ("path", "Greek/character01"),
+        ("first_folder", "Greek"),
+    ]
+    assert levels({"a.zip": ["a/cat/x/1.jpg", "a/dog/y/2.jpg"]}) == [
+        ("path", "cat/x"),
+        ("last_folder", "x"),
+        ("first_folder", "cat"),
+    ]
+
+
+def levels(archives):
+    """Which folder would name the class, and an example."""
+    found = Archives.recognize(sketch(archives))
+    return [(each.settings["source"]["class_from"], each.why.split()[3]) for each in found]
+
+
+@pytest.mark.parametrize(
+    ("archives", "class_from"),
+    [
+        ({"a.zip": ["images/1.jpg", "images/2.jpg"]}, "none"),
+        ({"a.zip": ["w/photos/1.jpg"]}, "none"),
+        ({"a.tar": ["train/images/1.jpg", "val/images/2.jpg"]}, "none"),
+        ({"a.tar": ["train/cat/1.jpg", "val/cat/2.jpg"]}, "last_folder"),
+        ({"part1.zip": ["1.jpg"], "part2.zip": ["2.jpg"]}, "none"),
+        ({"cat.zip": ["1.jpg"], "dog.zip": ["2.jpg"]}, "archive"),
+        ({"a.zip": ["cat/1.jpg"]}, "first_folder"),
+    ],
+    ids=str,
+)
+def test_names_that_say_nothing_are_no_classes(archives, class_from):
+    (found,) = Archives.recognize(sketch(archives))
+    assert found.settings["source"].get("class_from", "first_folder") == class_from

@@ -1,0 +1,61 @@
+"""Second images of pairs: why they stop a recognized run, or what to know about them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.inputs.listed_pairs import SecondImages
+from recordmill.transforms.planning.explain_unclaimed import as_command
+
+
+def explain_pairs(
+    found: Sequence[SecondImages], settings: DatasetSettings, command: Sequence[str] = ()
+) -> str | None:
+    """Says why a recognized run stops: second images would be taken for images of their own.
+
+    Args:
+        found: the second images, of all inputs.
+        settings: what the dataset is.
+        command: the arguments of the command that started the run; empty if Python code did.
+
+    Returns:
+        A sentence with the commands that leave either side out; None if there are none.
+    """
+    if not found:
+        return None
+    first = found[0]
+    said = "masks and other second images are not stored, and are not classes"
+    return f"{first.place}: {first.why}: {said}; {_advise(first, settings, command)}"
+
+
+def _advise(found: SecondImages, settings: DatasetSettings, command: Sequence[str]) -> str:
+    ways = []
+    for kept, text in found.ways:
+        flags = list(command)
+        for key, value in _list_settings(orjson.loads(text), settings):
+            flags += ["--set", f"{key}={orjson.dumps(value).decode()}"]
+        what = f"{kept} alone" if len(found.ways) > 1 else "the other images alone"
+        ways.append(f"to convert {what}: {as_command(flags, command)}")
+    return "; ".join(ways) or "move them into a folder of their own"
+
+
+def _list_settings(
+    given: Mapping[str, Any], settings: DatasetSettings
+) -> Iterator[tuple[str, Any]]:
+    """Yields settings by their paths in YAML; patterns of `ignore` join those in use."""
+    for key, value in given.items():
+        if key == "ignore":
+            yield key, [*settings.ignore, *value]
+            continue
+        for name, each in value.items():
+            yield f"{key}.{name}", each
+
+
+def describe_pairs(found: Sequence[SecondImages]) -> Iterator[str]:
+    """Yields a sentence on the second images of each input."""
+    for each in found:
+        images = format_count(each.count, "image")
+        yield f"{images} may be masks or other second images: {each.why}."

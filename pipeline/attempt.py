@@ -218,7 +218,6 @@ def _recognition_of(loaded: LoadedSettings, options: LaunchOptions) -> dict[str,
         "is_recognized": loaded.is_recognized,
         "command": options.command if options.owns_process else (),
         "left_by_user": loaded.left_by_user,
-        "names_classes": loaded.names_classes,
         "names_convention": loaded.names_convention,
     }
 

@@ -232,8 +232,7 @@ def plan_dataset(
         summary = replace(summary, problems=[problem], problems_found=1)
     exit_code = FAILED
     if run.is_recognized and not summary.problems:
-        pairs = () if run.names_classes else summary.second_images
-        unread = explain_pairs(pairs, settings, run.command) or explain_unclaimed(
+        unread = explain_pairs(summary.second_images, settings, run.command) or explain_unclaimed(
             summary.unclaimed, settings, run.command
         )
         if unread:

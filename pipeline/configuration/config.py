@@ -98,7 +98,6 @@ class LoadedSettings:
         is_recognized: whether the inputs' files decided the settings, or no layout was recognized
             and the defaults hold.
         left_by_user: see `RunSettings`.
-        names_classes: see `RunSettings`.
     """
 
     settings: DatasetSettings
@@ -107,7 +106,6 @@ class LoadedSettings:
     layout: Layout | None
     is_recognized: bool = False
     left_by_user: frozenset[str] = frozenset()
-    names_classes: bool = False
 
 
 def load_settings(
@@ -147,15 +145,13 @@ def load_settings(
     overridden = [earlier_names.SETTINGS.get(keys, keys) for keys in overridden]
     plain = fit_to_type(DatasetSettings, plain, [])  # recognizers compare texts
     layout, is_recognized = None, _is_to_be_recognized(plain, path) and recognizer is not None
-    left_by_user, names_classes = _find_left_by_user(plain), _names_classes(plain)
+    left_by_user = _find_left_by_user(plain)
     if is_recognized and recognizer:
         plain, layout = recognizer(plain)
     settings = _validate(plain, path or "--set", overridden)
     comment = _comment_on(layout, text.partition("\n")[0])
     names_convention = plain.get("convention") is not None
-    return LoadedSettings(
-        settings, names_convention, comment, layout, is_recognized, left_by_user, names_classes
-    )
+    return LoadedSettings(settings, names_convention, comment, layout, is_recognized, left_by_user)
 
 
 def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
@@ -166,14 +162,6 @@ def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
         "not_annotations": isinstance(source, dict) and source.get("split"),
     }
     return frozenset(reason for reason, is_written in reasons.items() if is_written)
-
-
-def _names_classes(plain: Mapping[str, Any]) -> bool:
-    """Whether the written settings say which classes there are, or what names them."""
-    source, labels = plain.get("source"), plain.get("labels")
-    class_from = source.get("class_from") if isinstance(source, dict) else None
-    classes = labels.get("classes") if isinstance(labels, dict) else None
-    return class_from not in (None, "none") or bool(classes)
 
 
 def _comment_on(layout: Layout | None, first_line: str) -> str:

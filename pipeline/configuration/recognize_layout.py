@@ -29,6 +29,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Names,
     Recognized,
 )
+from recordmill.transforms.inputs.pairs import find_pairs
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, why_ignored
 from recordmill.transforms.inputs.sources.archives import class_folders_in
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
@@ -165,13 +166,20 @@ def _recognize_or_refuse(
         if "source" not in written and _may_be_classes_only(sketch, kinds):
             _refuse_tables(sketch, place, ignore)
         if "source" not in written and "archives" in kinds:
-            for name, inside in class_folders_in(sketch):
-                refuse_contradictions(inside, place, name)
+            _refuse_folders_in_archives(sketch, place)
         return recognize(sketch, kinds, place, written)
     except UsageError:
         if "source" not in written and not _has_tables(sketch):
             _refuse_tables(sketch, place, ignore)
         raise
+
+
+def _refuse_folders_in_archives(sketch: FolderSketch, place: str) -> None:
+    """Refuses folders in archives that cannot be classes; the listing finds pairs in them."""
+    for name, inside in class_folders_in(sketch):
+        images = {path: each.images for path, each in inside.names.items() if each.images}
+        if find_pairs(images, lambda _: None) is None:
+            refuse_contradictions(inside, place, name)
 
 
 def _may_be_classes_only(sketch: FolderSketch, kinds: Sequence[str]) -> bool:
@@ -295,15 +303,8 @@ def recognize(
     agreeing = [_agreements(each.settings, written) for each in found]
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
     if len(found) > 1:
-        whys = [
-            each.describe(each.left_out)
-            + (f", but {each.needs.partition(':')[0]}" if each.needs else "")
-            for each in found
-        ]
-        ways = [
-            f"{each.kind} ({why}): {flags_of(each.settings)}"
-            for each, why in zip(found, whys, strict=True)
-        ]
+        is_one_kind = len({each.kind for each in found}) == 1
+        ways = [_describe_way(each, is_one_kind) for each in found]
         raise UsageError(
             f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}"
         )
@@ -312,6 +313,20 @@ def recognize(
             if needs and not any(_has_key(written, key) for key in keys):
                 raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {needs}")
     return next(iter(found), None)
+
+
+def _describe_way(found: Recognized, is_one_kind: bool) -> str:
+    """Describes one of several layouts, with the flags that choose it, or what it still needs.
+
+    The kind is not among the flags if all have it: then the files are still checked.
+    """
+    what = f"{found.kind} ({found.describe(found.left_out)})"
+    if found.needs:
+        return f"{what}, but {found.needs}"
+    if not is_one_kind:
+        return f"{what}: {flags_of(found.settings)}"
+    source = {key: value for key, value in found.settings["source"].items() if key != "kind"}
+    return f"{what}: {flags_of({**found.settings, 'source': source})}"
 
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:

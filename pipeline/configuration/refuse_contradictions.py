@@ -90,7 +90,7 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
         if what := explain_unlikely(folders):
             paths = [posixpath.join(split, each) for each in folders]
             below = sorted({each for path in paths for each in _names_in(sketch, path).folders})
-            ways = _offer_classes(below)
+            ways = _offer_classes([] if "hashes" in what else below)
             raise UsageError(f"{where}: {_show(paths)} are {what}, not classes: {'; '.join(ways)}")
 
 

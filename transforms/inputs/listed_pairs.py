@@ -229,7 +229,7 @@ def _leave_out_members(
         return {}
     settings: dict[str, Any] = {}
     if drawn:
-        settings |= _read_members(patterns_of(drawn, photos))
+        settings = _read_members(patterns_of(drawn, photos))
         settings["source"] |= _label_members(photos)
         settings |= _split_members(photos, settings["source"])
     if whole:
@@ -260,8 +260,10 @@ def _read_members(left_out: Sequence[str]) -> dict[str, Any]:
 
 
 def _label_members(kept: Sequence[str]) -> dict[str, Any]:
-    """The setting for classes, if the first folders that are kept name none."""
+    """The setting for classes, if the first folders that are kept, or the only one, name none."""
     firsts = {path.partition("/")[0] for path in kept}
+    if len(kept) == 1:
+        return {"class_from": "none"}
     if not all(NO_CLASS.fullmatch(first.lower()) or is_domain(first) for first in firsts):
         return {}
     parts = {part for path in kept for part in path.split("/")[1:]}

@@ -513,7 +513,7 @@ def _by_looks(
     if _differ_in_splits(group):
         return list(group), []
     seen = {}
-    for path in _spread(group, SAMPLED_FOLDERS):
+    for path in _choose_folders(group):
         looks: list[Look] = []
         for at, name in enumerate(_spread(folders[path], SAMPLED_FILES)):
             if (found := look(posixpath.join(path, name))) is not None:
@@ -548,6 +548,14 @@ def _named_like(masks: Sequence[str], photos: Sequence[str], group: Sequence[str
     words = set.intersection(*(own[path] for path in masks))
     words -= {part for path in photos for part in own[path]}
     return [path for path in group if words & own[path]] or list(masks)
+
+
+def _choose_folders(group: Sequence[str]) -> list[str]:
+    """Chooses the folders that are looked into, of different names if there are some."""
+    ranked = sorted(group, key=lambda path: crc32(path.encode()))
+    firsts = {posixpath.basename(path): path for path in reversed(ranked)}
+    chosen = dict.fromkeys((*sorted(firsts.values(), key=ranked.index), *ranked))
+    return sorted([*chosen][:SAMPLED_FOLDERS])
 
 
 def _differ_in_splits(group: Sequence[str]) -> bool:

@@ -49,9 +49,7 @@ class RunSettings:
             run has left there for another input is deleted.
         preview: whether only to plan.
         is_recognized: whether the input's files decided the settings. A file that may carry labels
-            and that no source claims stops such a run.
-        names_classes: whether the user's own settings say what the classes are, so that folders of
-            pairs may be classes.
+            and that no source claims stops such a run, and so do second images such as masks.
         command: the arguments of the command that started the run, for advice; empty if it was
             Python code.
         left_by_user: reasons for ignoring files that the user's own settings give, not the
@@ -79,7 +77,6 @@ class RunSettings:
     update: bool = False
     preview: bool = False
     is_recognized: bool = False
-    names_classes: bool = False
     command: tuple[str, ...] = ()
     left_by_user: frozenset[str] = frozenset()
     names_convention: bool = True

@@ -218,6 +218,22 @@ def estimate_growth(
     return growth_of(sample) if decides else 1.0, sample
 
 
+def _explain_sizes(sample: Sample) -> str | None:
+    """Says that annotations are of other images, if most of a sample has another size."""
+    wrong = [
+        (ref, image.row.detail)
+        for ref, image in sample
+        if isinstance(image.row, RejectedRow) and image.row.rejected == "size_mismatch"
+    ]
+    if 2 * len(wrong) <= len(sample):
+        return None
+    ref, detail = wrong[0]
+    return (
+        f"the annotations are not of these images: {len(wrong)} of {len(sample)} in a sample have "
+        f"other sizes, such as {ref.key} ({detail}): correct the names or sizes in the annotations"
+    )
+
+
 def plan_dataset(
     summary: Summary,
     selection: SplitCutoffs,
@@ -243,6 +259,8 @@ def plan_dataset(
             growth, sample = estimate_growth(summary, settings, run.preview, reuse)
         except FunctionError as error:
             summary = replace(summary, problems=[str(error)], problems_found=1)
+    if wrong_sizes := _explain_sizes(sample or ()):
+        summary = replace(summary, problems=[wrong_sizes], problems_found=1)
     plan = make_plan(summary, selection, settings, recipe, growth)
     if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
         processes = run.processes if summary.references >= run.fewest_for_processes else 1

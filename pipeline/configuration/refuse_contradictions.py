@@ -84,13 +84,15 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
         ]
         if not split and likely_splits(folders):  # the listing asks for these
             continue
+        what = explain_unlikely(folders)
+        are_hashes = what is not None and "hashes" in what
         below = _find_same_below(sketch, split, folders)
-        if below:
+        if below and not are_hashes:
             raise UsageError(_explain_same(sketch, where, archive, (split, folders, below)))
-        if what := explain_unlikely(folders):
+        if what:
             paths = [posixpath.join(split, each) for each in folders]
             below = sorted({each for path in paths for each in _names_in(sketch, path).folders})
-            ways = _offer_classes([] if "hashes" in what else below)
+            ways = _offer_classes([] if are_hashes else below)
             raise UsageError(f"{where}: {_show(paths)} are {what}, not classes: {'; '.join(ways)}")
 
 

@@ -14,6 +14,7 @@ from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.listed_pairs import make_looker
 from recordmill.transforms.inputs.pairs import (
     Pairs,
+    escape,
     find_pairs,
     patterns_of,
     split_word_of,
@@ -44,7 +45,26 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> No
     said = "masks and other second images are not stored, and are not classes"
     if pairs.left_out and not any(map(sketch.holds_images, pairs.left_out)):
         said = f"{', '.join(pairs.left_out)} may hold annotations, which are not read"
-    raise UsageError(f"{place}: {pairs.why}: {said}; {_advise(pairs, place, ignored)}")
+    lists = _find_lists(sketch, pairs)
+    if lists:
+        said = f"{said}, nor are the lists that name both, such as {lists[0]}"
+    escaped = [f"/{escape(path)}" for path in lists]
+    raise UsageError(f"{place}: {pairs.why}: {said}; {_advise(pairs, place, [*ignored, *escaped])}")
+
+
+def _find_lists(sketch: FolderSketch, pairs: Pairs) -> list[str]:
+    """The lists of images and their masks that say no more than the folders of splits do."""
+    drawn = {posixpath.basename(path) for path in pairs.left_out}
+    photos = {posixpath.basename(path) for path in pairs.kept}
+    found = []
+    for path, head in sketch.heads.items():
+        words = head.decode(errors="replace").partition("\n")[0].replace(",", " ").split()
+        folders = {posixpath.basename(posixpath.dirname(word)) for word in words}
+        split = split_word_of(posixpath.splitext(posixpath.basename(path))[0])
+        is_known = bool(split) and split in {split_word_of(each) for each in folders & photos}
+        if path.lower().endswith((".txt", ".lst", ".csv")) and folders & drawn and is_known:
+            found.append(path)
+    return found
 
 
 def _find_by_names(sketch: FolderSketch) -> Pairs | None:

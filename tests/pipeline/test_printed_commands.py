@@ -425,6 +425,72 @@ def check_all_ways(files, ways, run_in):
     assert not left
 
 
+def coco(names, size):
+    width, height = size
+    return json.dumps(
+        {
+            "images": [
+                {"id": at, "file_name": name, "width": width, "height": height}
+                for at, name in enumerate(names)
+            ],
+            "annotations": [
+                {"id": at, "image_id": at, "category_id": 1, "bbox": [1, 1, 5, 5]}
+                for at, _ in enumerate(names)
+            ],
+            "categories": [{"id": 1, "name": "cat"}],
+        }
+    ).encode()
+
+
+NAMES = [f"{n}.jpg" for n in N]
+
+
+def test_each_folder_that_holds_the_images_of_a_coco_file_is_offered(tmp_path, run_in):
+    files = together(photos("images", N), photos("data", N))
+    write_files(tmp_path / "in", {**files, "annotations.json": coco(NAMES, (24, 16))})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    offered = [dict(flag.split("=", 1) for flag in way[1::2]) for way in printed_flags(err)]
+    assert [way["source.images"] for way in offered] == ["images", "data"]
+    for end in follow(["--input", "in"], run_in):
+        assert end.code == 0, end.message
+        run_in(list(end.arguments))
+        folder = next(each[14:] for each in end.arguments if each.startswith("source.images="))
+        expected = sorted(sha256(files[f"{folder}/{name}"]).hexdigest() for name in NAMES)
+        assert sorted(each.sha256 for each in read_dataset(Path("out"))) == expected
+
+
+@pytest.mark.parametrize("plan", [[], ["--plan"]])
+def test_sizes_of_other_images_stop_the_run(plan, tmp_path, run_in):
+    annotations = {"annotations.json": coco(NAMES, (40, 30))}
+    write_files(tmp_path / "in", together(photos("images", N), annotations))
+    code, _, err = run_in(["--input", "in", *plan])
+    assert code in (1, 3)
+    assert "boxes were drawn on 40 x 30 pixels, and the image has 24 x 16" in err
+
+
+def test_lists_of_images_and_masks_are_left_out_with_the_masks(tmp_path, run_in):
+    files, (take,) = CASES["CamVid"]
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    assert "is not understood" not in err
+    (way,) = printed_flags(err)
+    code, _, err = run_in(["--input", "in", *way])
+    assert code == 0, err
+    assert found_in(Path("out"), True) == digests(files, take)
+
+
+def test_second_images_are_counted_if_the_kind_is_given(tmp_path, run_in):
+    write_files(tmp_path / "in", together(photos("image", N), masks("gt_image", N)))
+    code, _, err = run_in(["--input", "in", "--set", "source.kind=class_folders"])
+    assert code == 0
+    assert (
+        "6 images may be masks or other second images: image and gt_image hold images of the same "
+        "names."
+    ) in " ".join(err.split())
+
+
 def in_zip(files, name="x.zip"):
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w") as archive:

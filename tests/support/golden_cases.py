@@ -335,6 +335,19 @@ def _sources() -> list[Case]:
         ),
         case("class_folders_none", of.photos, "source={kind: class_folders, class_from: none}"),
         case(
+            "class_folders_split",
+            of.split_folders,
+            "source={kind: class_folders, class_from: last_folder, split: "
+            "'/(?P<split>train|val|extra)/'}",
+            "splits.from_source={train: train, val: validation, extra: extra}",
+        ),
+        case(
+            "archives_strip_folders",
+            of.archive_tar_gz,
+            "source={kind: archives, class_from: path, strip_folders: 1}",
+            inputs="flowers.tar.gz",
+        ),
+        case(
             "filename_synsets",
             of.synsets_in_names,
             r"source={kind: filename_labels, pattern: "

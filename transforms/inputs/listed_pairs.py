@@ -42,7 +42,7 @@ MOST_MEMBERS = 2**16
 
 MOST_READ = 512
 MOST_READ_ON_STORE = 16
-"""Images of an input that are looked at."""
+"""Images of an input that are read."""
 
 _SHOWN = 4
 """Folders that a sentence names."""

@@ -137,7 +137,7 @@ def core_of(stem: str, counted: bool = False) -> str:
 
 @lru_cache(1 << 16)
 def _find_core(stem: str, counted: bool) -> tuple[int, int]:
-    """Where the core of such a stem begins and ends; most stems of a folder are alike."""
+    """Where the core of a stem begins and ends; most stems of a folder are alike."""
     start, end = 0, len(stem)
     while found := _WORD_AFTER.fullmatch(stem, 0, end):
         if not _is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
@@ -451,7 +451,7 @@ def _is_second(path: str, kept: Iterable[str], left_out: Iterable[str]) -> bool:
 
 
 def _choose_cores(cores: Collection[str]) -> list[str]:
-    """Chooses some base names, of which folders that agree have most in common."""
+    """Chooses some base names: folders that agree share most of these."""
     return nsmallest(8, cores, key=lambda core: crc32(core.encode()))
 
 

@@ -74,11 +74,11 @@ _NO_CLASSES = {
     ),
     "hashes": re.compile(r"(?=[^0-9]*[0-9])(?:[0-9a-f]{8,}|[0-9a-f]{8}-[0-9a-f-]{9,})"),
 }
-"""What folders are that are no classes, and their names in lower case."""
+"""What folders are that do not name classes, and their names in lower case."""
 
 
 def explain_unlikely(names: Collection[str]) -> str | None:
-    """What folders are that are no classes, in words; None if they may be classes.
+    """What folders are that do not name classes, in words; None if they may name some.
 
     Fewer names are unlikely than by `are_unlikely_classes`: people and numbers may be classes.
     """

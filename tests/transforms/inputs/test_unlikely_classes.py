@@ -4,6 +4,7 @@ from recordmill.transforms.inputs.unlikely_classes import (
     are_hex_digits,
     are_numbered,
     are_unlikely_classes,
+    explain_unlikely,
 )
 
 
@@ -45,3 +46,40 @@ def test_folders_that_are_counted():
     assert are_numbered(["character01", "character2"])
     assert not are_numbered(["normal", "tumor"])
     assert not are_numbered(["a1", "b1"])
+
+
+@pytest.mark.parametrize(
+    ("names", "what"),
+    [
+        (["part1", "part2"], "parts of the collection"),
+        (["part_A", "part_B"], "parts of the collection"),
+        (["images_001", "images_002"], "parts of the collection"),
+        (["Batch 1", "Batch 2"], "parts of the collection"),
+        (["fold-1"], "parts of the collection"),
+        (["patient_01", "patient_02"], "patients or cases"),
+        (["sub-01", "sub-02"], "patients or cases"),
+        (["case1", "case2"], "patients or cases"),
+        (["slice1", "slice2"], "layers of the same things"),
+        (["2019-05-01", "2019-05-02"], "dates"),
+        (["20190501", "20190502"], "dates"),
+        (["2019", "2020"], "dates"),
+        (["01.05.2019", "2.5.2019"], "dates"),
+        (["3f2a9c01", "00ab12cd"], "hashes"),
+        (list("0123456789abcdef"), "digits of the images' hashes"),
+        (["cat", "part1"], None),
+        (["1", "2", "3"], None),
+        (["001", "002"], None),
+        (["00000", "00042"], None),
+        (["s1", "s2"], None),
+        (["c0", "c1"], None),
+        (["person1", "person2"], None),
+        (["n01440764", "n01443537"], None),
+        (["facade", "decade"], None),
+        (["party", "camel"], None),
+        ([str(number) for number in range(1, 103)], None),
+        ([], None),
+    ],
+    ids=str,
+)
+def test_what_folders_are_that_name_no_classes(names, what):
+    assert explain_unlikely(names) == what

@@ -26,6 +26,7 @@ from recordmill.transforms.inputs.folder_sketch import (
 from recordmill.transforms.inputs.image_names import find_other_place, plain_name
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
+from recordmill.transforms.inputs.pairs import is_telling
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -72,33 +73,33 @@ class Coco(AnnotationSource):
             source = {"split": re.escape(files[0]), "images": "{folder}"}
             splits = given_splits("from_folders", sketch.split_folders)
             is_clear = len(files) == 1 and all(sketch.at(folder).images for folder in found)
+            sources = [source]
         else:
             pattern, words = _pattern_of(files, cls().split)
-            images = _images_of(sketch, first, words)
-            source, splits = (
-                {"split": pattern, "images": images or ""},
-                given_splits("from_source", words),
-            )
-            is_clear = len(found) == 1 and pattern != "" and images is not None
-        source = {key: value for key, value in source.items() if value != getattr(cls(), key)}
-        usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
-        settings = {"source": {"kind": "coco", **source}, **splits, **usual}
+            places = _images_of(sketch, first, words)
+            splits = given_splits("from_source", words)
+            is_clear = len(found) == 1 and pattern != "" and bool(places)
+            sources = [{"split": pattern, "images": images} for images in places or [""]]
         paths = [posixpath.join(folder, name) for folder, names in found.items() for name in names]
         ask = (
             f"it is not clear which of {show_names(paths)} to read, or where their images are: "
-            "let --input name one "
+            "let --input name one folder, or add --set source.split=... (a pattern of their names) "
+            "and --set source.images=... (a folder)"
         )
-        ask += (
-            "folder, or add --set source.split=... (a pattern of their names) and --set "
-            "source.images=... (a folder)"
-        )
+        usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
         why = f"COCO's JSON files such as {paths[0]}"
-        yield Recognized(
-            settings,
-            why,
-            needs="" if is_clear else ask,
-            needed_keys=("source.split", "source.images"),
-        )
+        for source in sources if is_clear else sources[:1]:
+            own = {key: value for key, value in source.items() if value != getattr(cls(), key)}
+            if len(sources) > 1:
+                own["images"] = source["images"]
+                why = f"COCO's JSON files such as {paths[0]}, images in {source['images'] or '.'}"
+            settings = {"source": {"kind": "coco", **own}, **splits, **usual}
+            yield Recognized(
+                settings,
+                why,
+                needs="" if is_clear else ask,
+                needed_keys=("source.split", "source.images"),
+            )
 
     @property
     def remedies(self) -> Mapping[str, str]:
@@ -460,8 +461,12 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
     return split_pattern(files)
 
 
-def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | None:
-    """The value for `source.images`: the first of the usual folders that exists for every word."""
+def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]:
+    """The values for `source.images` that may be meant.
+
+    These are all places that hold the first image; or else the first of the usual folders that
+    exists for every word.
+    """
     head = next(
         (each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b""
     )
@@ -489,19 +494,27 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> str | Non
     ]
     if "/" in first:
         there = ["", *there]
-    for each in there:
-        at = {posixpath.join(each.format(split=word), first) for word in words}
-        if first and any(
-            posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in at
-        ):
-            return each
+    others = [each for each in sketch.names if not words[0] and not is_telling(each)]
+    holding = [
+        each
+        for each in dict.fromkeys((*there, *others))
+        if first and _holds(sketch, {each.format(split=word) for word in words}, first)
+    ]
+    if holding:
+        return holding
     held = [
         each for each in there if any(sketch.at(each.format(split=word)).images for word in words)
     ]
     unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
-    return next(
-        iter((*held, *unseen, *(sketch.image_folders if len(sketch.image_folders) == 1 else ()))),
-        None,
+    alone = sketch.image_folders if len(sketch.image_folders) == 1 else ()
+    return [*held, *unseen, *alone][:1]
+
+
+def _holds(sketch: FolderSketch, folders: Iterable[str], image: str) -> bool:
+    """Whether one of these folders has an image of that name."""
+    paths = (posixpath.join(folder, image) for folder in folders)
+    return any(
+        posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in paths
     )
 
 

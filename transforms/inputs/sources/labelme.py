@@ -133,6 +133,13 @@ class LabelMe(AnnotationSource):
         contents = read_json(file.uri, MAX_JSON_BYTES, Contents)
         fields, outlines = self.read_annotation(contents)
         place = find_image(annotation, contents.imagePath)
+        if other := _find_other_image(annotation, contents.imagePath, place):
+            detail = (
+                f"it may describe {posixpath.basename(place)} or {other}, by its imagePath and its "
+                "own name: correct imagePath, or remove the image that it does not describe"
+            )
+            yield file.notice("fatal", "bad_annotations", detail)
+            return
         if outlines:
             yield file.notice("not_stored", "outlines", count=outlines)
         named, folder = contents.imagePath, annotation.folder
@@ -197,6 +204,26 @@ def find_image(file: DataFile, name: str) -> str:
         return named
     places = named, f"{stem}{ending}", posixpath.join(folder, posixpath.basename(named))
     return next(filter(file.has, places), named)
+
+
+def _find_other_image(file: DataFile, name: str, image: str) -> str:
+    """Returns another image that a JSON file may describe; empty if there is none.
+
+    After images were renamed, JSON files may name images that others describe.
+
+    Args:
+        file: the JSON file.
+        name: its `imagePath`.
+        image: the path of the image that it is taken for, below the input.
+    """
+    own, named = posixpath.splitext(file.spelled)[0], posixpath.basename(name.replace("\\", "/"))
+    stem, ending = posixpath.splitext(image)
+    names = {posixpath.basename(own), posixpath.splitext(named)[0]} - {posixpath.basename(stem)}
+    if not names or not file.has(image):
+        return ""
+    folders = dict.fromkeys((file.folder, posixpath.dirname(image)))
+    places = [posixpath.join(folder, f"{each}{ending}") for each in names for folder in folders]
+    return posixpath.basename(next(filter(file.has, places), ""))
 
 
 def _enclose(points: list[Point]) -> Box:

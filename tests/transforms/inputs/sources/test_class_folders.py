@@ -36,6 +36,22 @@ def test_images_may_have_no_class_wherever_they_are():
     assert [list(list_file(source, path, FILE)) for path in ["1.jpg", *PATHS]] == [[FILE]] * 5
 
 
+@pytest.mark.parametrize(
+    ("class_from", "label"), [("first_folder", "a"), ("last_folder", "b"), ("path", "a/b")]
+)
+@pytest.mark.parametrize("path", ["a/val/b/1.jpg", "a/b/val/1.jpg", "val/a/b/1.jpg"])
+def test_the_folder_that_gives_the_split_is_not_part_of_the_class(path, class_from, label):
+    source = ClassFolders(class_from=class_from, split="/(?P<split>train|val)/")
+    assert list(list_file(source, path, FILE)) == [replace(FILE, label=label, split="val")]
+
+
+def test_a_path_without_a_word_has_no_split():
+    source = ClassFolders(split="/(?P<split>train|val)/")
+    assert list(list_file(source, "a/1.jpg", FILE)) == [replace(FILE, label="a", split="")]
+    with pytest.raises(ValueError, match=r"source\.split"):
+        ClassFolders(split="train")
+
+
 def test_it_adds_no_features():
     assert ClassFolders().features() == ()
 

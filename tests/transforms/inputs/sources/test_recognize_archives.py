@@ -164,6 +164,6 @@ def levels(archives):
     ],
     ids=str,
 )
-def test_names_that_say_nothing_are_no_classes(archives, class_from):
+def test_names_that_say_nothing_do_not_name_classes(archives, class_from):
     (found,) = Archives.recognize(sketch(archives))
     assert found.settings["source"].get("class_from", "first_folder") == class_from

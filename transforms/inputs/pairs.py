@@ -85,11 +85,15 @@ _SCALE = re.compile(r"(.*[0-9])x[2-9]")
 _SHAPE = str.maketrans("01234567 9".replace(" ", ""), "002222222")
 """Digits that the rules for names treat alike. `8` stays, because of `leftImg8bit`."""
 
-_SIGNS = re2.compile(
-    "(?i)mask|annot|label|segment|ground|target|trimap|saliency|matte|silhouette|[0-9]x[2-9]\\n|"
-    + "|".join(sorted(_TELLING_WORDS | _IMAGE_WORDS))
+_DRAWN = re2.compile(
+    "(?i)mask|annot|label|segment|ground|target|trimap|saliency|matte|silhouette|"
+    + "|".join(sorted(_TELLING_WORDS))
 )
-"""What names have that are not their own cores; searched for in many names at once."""
+_SIGNS = re2.compile(rf"{_DRAWN.pattern}|[0-9]x[2-9]\n|{'|'.join(sorted(_IMAGE_WORDS))}")
+"""What the names of drawn images, and all that are not their own cores, have in them.
+
+Both are searched for in many names at once.
+"""
 
 _JPEGS = (".jpg", ".jpeg")
 _LOSSLESS = (".png", ".gif", ".bmp", ".tif", ".tiff")
@@ -165,7 +169,15 @@ def _cores_of(images: Sequence[str], counted: bool = False) -> list[str]:
     stems = [_stem_of(name) for name in images]
     if not _SIGNS.search("\n".join((*stems, ""))):
         return stems
-    return [core_of(stem, counted) for stem in stems]
+    places: dict[str, tuple[int, int]] = {}
+    cores = []
+    for stem in stems:
+        shape = stem.translate(_SHAPE)
+        place = places.get(shape)
+        if place is None:
+            place = places[shape] = _find_core(shape, counted)
+        cores.append(stem[place[0] : place[1]])
+    return cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,7 +277,12 @@ def find_pairs(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | No
         folders: the names of the images in each folder, by path below the input.
         look: looks at an image.
     """
-    return _find_sides(folders) or _find_twins(folders, look) or _find_parallel(folders, look)
+    cores = {path: _cores_of(images) for path, images in folders.items()}
+    return (
+        _find_sides(folders)
+        or _find_twins(folders, cores, look)
+        or _find_parallel(folders, cores, look)
+    )
 
 
 def _find_sides(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
@@ -286,12 +303,15 @@ def _find_sides(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
     return Pairs(why, firsts, seconds, are_sides=True, count=count)
 
 
-def _find_twins(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | None:
+def _find_twins(
+    folders: Mapping[str, Sequence[str]], cores: Mapping[str, Sequence[str]], look: Looker
+) -> Pairs | None:
     """Finds folders whose images have a second image next to them."""
     found = {
         folder: pairs
         for folder, images in folders.items()
-        if (pairs := _find_twins_in(folder, images, look))
+        if _may_hold_twins(images, cores[folder])
+        and (pairs := _find_twins_in(folder, images, look))
     }
     if not found:
         return None
@@ -329,14 +349,16 @@ def _pattern_for(folder: str, second: str, keeps: Callable[[str], bool]) -> str:
     return next(filter(keeps, choices), f"/{within}{escape(second)}")
 
 
+def _may_hold_twins(images: Sequence[str], cores: Sequence[str]) -> bool:
+    """Whether some images have the same core, or may have it without numbers after words."""
+    return len(set(cores)) < len(cores) or bool(_DRAWN.search("\n".join(images)))
+
+
 def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tuple[str, str]]:
     """Returns the pairs of images in a folder, if most of them have a second one, or a mask."""
     cores: dict[str, list[str]] = defaultdict(list)
     second_names = {}
-    listed = _cores_of(images, counted=True)
-    if len(set(listed)) == len(listed):
-        return []
-    for name, core in zip(images, listed, strict=True):
+    for name, core in zip(images, _cores_of(images, counted=True), strict=True):
         stem = _stem_of(name)
         cores[core].append(name)
         if core != stem:
@@ -380,9 +402,11 @@ def _are_masks(folder: str, seconds: Sequence[tuple[str, str]], look: Looker) ->
     return 2 * sum(map(bool, telling)) > len(telling)
 
 
-def _find_parallel(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | None:
+def _find_parallel(
+    folders: Mapping[str, Sequence[str]], names: Mapping[str, Sequence[str]], look: Looker
+) -> Pairs | None:
     """Finds folders that hold the same base names and are not classes."""
-    cores = {path: frozenset(_cores_of(images)) for path, images in folders.items()}
+    cores = {path: frozenset(each) for path, each in names.items()}
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
     is_even = False

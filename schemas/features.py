@@ -364,7 +364,8 @@ def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
         entry = entries[feature.key]
         if entry.WhichOneof("kind") != f"{feature.kind}_list":
             raise FeatureValueError(
-                f"feature {feature.key} is a {entry.WhichOneof('kind')}, not a {feature.kind}_list"
+                f"feature {feature.key} is of type {entry.WhichOneof('kind')}, not "
+                f"{feature.kind}_list"
             )
         values: list[Value] = list(getattr(entry, f"{feature.kind}_list").value)
         if not feature.many and len(values) != 1:

@@ -28,7 +28,10 @@ _OF_RECORDMILL = frozenset(("plan_version", "versions"))
 LISTED_ALL_SETTINGS = 2
 """The last plan version whose recipes list all settings, also those at their defaults."""
 
-FORMER_DEFAULTS: Mapping[str, Any] = {"boxes.drawn_on": "displayed"}
+FORMER_DEFAULTS: Mapping[str, Any] = {
+    "boxes.drawn_on": "displayed",
+    "source.unlabeled": "reject",
+}
 """The defaults in plan version `LISTED_ALL_SETTINGS` of settings whose default has changed since.
 
 The keys are paths such as `boxes.drawn_on`. Without an entry here, a changed default would look

@@ -61,7 +61,8 @@ class Contract:
         images: limits by split (`train`) or by class in a split (`train/cat`); `*` stands for each
             split or each class. If records have boxes or several labels, those are counted by
             class.
-        rejected: largest share of images that may be rejected.
+        rejected: largest share of images that may be rejected; `max_rejected.containers` limits
+            files of many images.
         lost_boxes: largest share of boxes that may end up in no record.
         lost_labels: largest share of labels that may end up in no record, for images that may have
             several.

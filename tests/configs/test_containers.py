@@ -250,6 +250,8 @@ def test_containers_do_not_count_as_images(tmp_path, records, run):
     assert (code, "12 containers are missing or damaged (12 bad_tfrecord)" in said) == (3, True)
     code, found, said = run(tmp_path / "in", "--set=max_rejected.containers=12")
     assert (code, len(found["train"]["cat"])) == (0, 10)  # 12 of 32 images would be too many
+    accepted = ("--set=max_rejected.containers=12", "--set=expect.rejected=0", "--overwrite")
+    assert run(tmp_path / "in", *accepted)[0] == 0
 
 
 def test_zlib_is_read(tmp_path, records, run, picture):

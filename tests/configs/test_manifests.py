@@ -13,6 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
 CONFIGS = Path(__file__).parents[2] / "configs"
 ROWS = [  # path, class, split, age
     ("cats/1.jpg", "cat", "train", 3),
@@ -137,6 +140,27 @@ def test_images_inside_the_table(form, images, picture, convert, tmp_path):
         manifest = write_parquet(folder, packed, names, schema=schema)
     columns = "source.columns={bytes: data, label: class, split: split, key: name}"
     check(*convert("manifest.yaml", manifest, "--set", columns), picture)
+
+
+@pytest.mark.parametrize("flags", [[], ["--set=source.unlabeled=reject"]])
+def test_minus_one_of_a_class_label_is_not_a_label(tmp_path, picture, flags):
+    features = {"info": {"features": {"label": {"names": ["cat", "dog"], "_type": "ClassLabel"}}}}
+    image = pa.struct([("bytes", pa.binary()), ("path", pa.string())])
+    schema = pa.schema(
+        [("image", image), ("label", pa.int64())], {"huggingface": json.dumps(features)}
+    )
+    (tmp_path / "in").mkdir()
+    for split, labels in (("train", [0, 1, -1]), ("test", [-1, -1])):
+        rows = [({"bytes": picture(f"{split}{n}")}, label) for n, label in enumerate(labels)]
+        write_parquet(tmp_path / "in", rows, ["image", "label"], f"{split}.parquet", schema=schema)
+    output = tmp_path / "out"
+    code = launch([f"--input={tmp_path / 'in'}", f"--output={output}", *flags], build)
+    assert code == (1 if flags else 0)
+    if not flags:
+        marker = json.loads((output / "recordmill.json").read_bytes())
+        assert marker["labels"] == {"cat": 0, "dog": 1}
+        classes = {name: split["classes"] for name, split in marker["splits"].items()}
+        assert classes == {"train": {"cat": 1, "dog": 1, "": 1}, "test": {"": 2}}
 
 
 def test_a_damaged_image_is_found_by_its_sha256(images, picture, convert):

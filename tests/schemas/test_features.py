@@ -195,7 +195,7 @@ def test_keys_that_no_feature_names_are_left_out():
             LABEL,
             1,
             Feature("label", "bytes", "", ""),
-            "feature label is a int64_list, not a bytes_list",
+            "feature label is of type int64_list, not bytes_list",
         ),
         (
             BOXES,

@@ -25,6 +25,10 @@ from recordmill.transforms.inputs.named_files import (
 MOST_CLASSES = 1_000_000
 """The most classes that settings may count instead of naming."""
 
+NO_CLASS = -1
+"""The number that stands for no class where classes are numbered, as in Hugging Face's
+`ClassLabel` and TensorFlow Datasets."""
+
 LONGEST_NAME = 4096
 """Characters of a class, a key, a group or a path: anything longer comes from the wrong column."""
 

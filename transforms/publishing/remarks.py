@@ -19,8 +19,10 @@ from recordmill.schemas.dataset.totals import (
 )
 from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, say_count, show_names
+from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.inputs.class_names import NO_CLASS
 from recordmill.transforms.planning.explain_pairs import describe_pairs
 from recordmill.transforms.planning.explain_unclaimed import describe_unclaimed
 from recordmill.transforms.planning.summary import Summary
@@ -101,6 +103,10 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
                 "classes",
             )
     yield from _find_similar(marker.labels)
+    none = str(NO_CLASS)
+    if filled.get(none) and len(filled) > 1 and all(map(is_integer_label, filled)):
+        has = format_count(filled[none], of)
+        yield Remark(f"Class {none} has {has}: this number often stands for no label.", "classes")
     if unused := sorted(name for name, count in counts.items() if not count):
         what = (
             f"{len(unused):,} of {format_count(classes, 'class')} "

@@ -367,13 +367,19 @@ MOST_BREACHES = 20
 """The most breaches that are listed; others are only counted."""
 
 
-def find_breaches(marker: Marker, before: Marker | None, contract: Contract) -> list[str]:
+def find_breaches(
+    marker: Marker,
+    before: Marker | None,
+    contract: Contract,
+    containers: Mapping[str, int] = MappingProxyType({}),
+) -> list[str]:
     """One sentence for each breach of the contract.
 
     Args:
         marker: the marker of the dataset that is about to be published.
         before: the marker of the previous dataset; without it, nothing is compared.
         contract: what the dataset must be like.
+        containers: the rejected files of many images, by reason, which are not images.
     """
     found = [
         *_check_classes(marker, before, contract),
@@ -382,7 +388,7 @@ def find_breaches(marker: Marker, before: Marker | None, contract: Contract) -> 
             for name, limits in contract.images.items()
             for each in _check_images(name, limits, marker, before)
         ),
-        *_check_shares(marker, contract),
+        *_check_shares(marker, contract, sum(containers.values())),
         *_check_drift(marker, before, contract),
     ]
     more = (
@@ -454,8 +460,8 @@ def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
     return counts
 
 
-def _check_shares(marker: Marker, contract: Contract) -> Iterator[str]:
-    rejected, boxes = sum(marker.ledger.rejected.values()), marker.boxes or {}
+def _check_shares(marker: Marker, contract: Contract, containers: int) -> Iterator[str]:
+    rejected, boxes = sum(marker.ledger.rejected.values()) - containers, marker.boxes or {}
     labels = Counter(marker.labels_of_images or {})
     lost_boxes = sum(count_dropped(boxes).values()) - boxes.get("with_left_out_images", 0)
     lost_labels = labels["unknown_label"] + labels["with_rejected_images"]

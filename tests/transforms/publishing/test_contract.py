@@ -156,6 +156,24 @@ def test_shares_above_their_limits():
     ]
 
 
+def test_lost_containers_are_not_rejected_images():
+    now = marker(
+        {"cat": 98},
+        ledger={
+            "listed": 101,
+            "written": 98,
+            "rejected": {"truncated": 1, "bad_tfrecord": 2},
+            "ignored": {},
+            "left_out": {},
+        },
+    )
+    contract = Contract(rejected=0.0)
+    assert find_breaches(now, None, contract, {"bad_tfrecord": 2}) == [
+        "1 of 99 images was rejected (1.01%), and expect.rejected is 0.00%"
+    ]
+    assert find_breaches(now, None, Contract(rejected=0.02), {"bad_tfrecord": 2}) == []
+
+
 def test_boxes_are_counted_by_class_where_there_are_any():
     splits = {"train": {"classes": {"": 3}, "instances": {"cat": 7, "dog": 2}}}
     now = make_marker(splits=splits, labels={"cat": 0, "dog": 1}, boxes={"listed": 9, "written": 9})

@@ -84,6 +84,23 @@ def test_images_without_a_label_are_reported_where_others_have_one():
     assert texts(unlabeled) == ["No image has a label."]
 
 
+@pytest.mark.parametrize(
+    ("classes", "is_said"),
+    [
+        ({"-1": 3, "0": 4, "1": 5}, True),
+        ({"-1": 1, "1": 5}, True),
+        ({"-1": 3}, False),
+        ({"-1": 3, "cat": 4}, False),
+        ({"0": 3, "1": 4}, False),
+    ],
+)
+def test_a_class_of_the_number_that_stands_for_none_is_reported(classes, is_said):
+    dataset = marker(splits={"train": split(**classes)}, labels=dict.fromkeys(classes, 0))
+    count = "1 image" if classes.get("-1") == 1 else "3 images"
+    sentence = f"Class -1 has {count}: this number often stands for no label."
+    assert (sentence in texts(dataset)) == is_said
+
+
 @pytest.mark.parametrize(("boxes", "of"), [({"listed": 22, "written": 22}, "box"), (None, "label")])
 def test_of_images_with_several_classes_these_are_counted(boxes, of):
     splits = {

@@ -34,6 +34,7 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
     Columns,
     Entry,
     FeatureColumn,
+    Unlabeled,
 )
 from recordmill.transforms.inputs.tables.parquet import (
     bytes_type_fault,
@@ -243,8 +244,9 @@ class Manifest(TableFormat, Source):
             height.
         class_names: class names for integer labels, which count from 0; empty: those that Hugging
             Face stores in Parquet, or else the integers themselves.
-        unlabeled: what to do with rows whose class is empty: `reject`, or `keep` as images without
-            a label.
+        unlabeled: what to do with rows without a class: `reject`, or `keep` as images without a
+            label. `auto` rejects rows whose class is empty, and keeps those whose class is -1 where
+            classes are numbered, as in Hugging Face's `ClassLabel`.
         split: for one manifest per split, a regular expression (RE2's syntax) that a manifest's
             name must match as a whole: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the
             word that `splits.from_source` may use. Other files are ignored, and `.txt` files may be
@@ -258,7 +260,7 @@ class Manifest(TableFormat, Source):
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
-    unlabeled: Literal["reject", "keep"] = "reject"
+    unlabeled: Unlabeled = "auto"
     split: str = ""
 
     other_files: ClassVar[str] = "taken_only_by_name"
@@ -443,9 +445,8 @@ class Manifest(TableFormat, Source):
     def _reader(self, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
         if self.preset:
             return PRESETS[self.preset][1]
-        keeps_unlabeled = self.unlabeled == "keep"
         return CellReader(
-            self.columns, self.features_from, self.separator, class_names, keeps_unlabeled
+            self.columns, self.features_from, self.separator, class_names, self.unlabeled
         ).read
 
     def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:

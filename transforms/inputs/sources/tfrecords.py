@@ -15,6 +15,7 @@ import numpy as np
 import orjson
 from google.protobuf.message import DecodeError
 
+from recordmill.imaging.acceptance import sniff
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import (
     COMPANIONS,
@@ -43,7 +44,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
 from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
-from recordmill.transforms.inputs.class_names import ClassNamesError, LabelFiles
+from recordmill.transforms.inputs.class_names import NO_CLASS, ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.example_labels import read_labels
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.named_files import DataFile
@@ -55,7 +56,11 @@ KeptType = Literal["bytes", "float", "int64", "bytes[]", "float[]", "int64[]"]
 
 
 FEATURE_LISTS = "feature_lists of SequenceExamples:"
-"""What the name of a kind that is not stored begins with, before the list's key."""
+SECOND_IMAGES = "second images:"
+"""What the name of a kind that is not stored begins with, before the list's or feature's key."""
+
+_AMBIGUOUS = frozenset({"BMP", "PPM"})
+"""Formats that short texts may look like."""
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 
@@ -97,7 +102,7 @@ def value_of(entries: Mapping[str, Any], feature: Feature) -> Any:
         return None
     kind = entries[feature.key].WhichOneof("kind")
     if kind not in (None, f"{feature.kind}_list"):
-        raise bad_example(f"feature {feature.key} is a {kind}, not a {feature.kind}_list")
+        raise bad_example(f"feature {feature.key} is of type {kind}, not {feature.kind}_list")
     values = list(getattr(entries[feature.key], f"{feature.kind}_list").value)
     if feature.many:
         return values
@@ -517,7 +522,8 @@ class Tfrecords(Source):
         damages: list[str] = []
         damaged = file
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
-        examples = _ExamplesOfFile(self, self.word_in(path), labels)
+        copied = frozenset({self.key_feature, self.split_feature, *self.keep})
+        examples = _ExamplesOfFile(self, self.word_in(path), labels, copied=copied)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
@@ -549,10 +555,8 @@ class Tfrecords(Source):
             yield file.notice("rejected", "bad_tfrecord", "the file is empty: 0 bytes")
         elif damages:
             yield damaged.notice("rejected", "bad_tfrecord", _show_damages(damages))
-        read = {self.key_feature, self.split_feature, *self.keep}
-        not_stored = {key: count for key, count in examples.others.items() if key not in read}
         yield from (
-            file.notice("not_stored", key, count=count) for key, count in not_stored.items()
+            file.notice("not_stored", kind, count=count) for kind, count in examples.others.items()
         )
         yield from (
             file.notice("noted", note, count=count) for note, count in examples.noted.items()
@@ -567,7 +571,7 @@ class Tfrecords(Source):
         """The image of one Example, and the features to copy; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
         entries = parse_entries(record)
-        labels = read_labels(entries, self._declared, _find_convention)
+        labels = read_labels(entries, self._declared, _find_convention, self.keep)
         convention = require_convention(entries, labels.convention)
         fields = read_fields(labels.entries, convention)
         kept = read_kept(entries, self.kept)
@@ -585,6 +589,12 @@ class Tfrecords(Source):
         )
         data, image = read_image_of(fields, is_raw, self.shape)
         return Content(data, image, fields=kept)
+
+
+def _name_kind(key: str, entry: Any) -> str:
+    """What a feature that is not stored is called: by its key, and whether it holds images."""
+    formats = set(map(sniff, entry.bytes_list.value)) - _AMBIGUOUS
+    return f"{SECOND_IMAGES} {key}" if formats and None not in formats else key
 
 
 _MOST_DAMAGES = 3
@@ -605,7 +615,8 @@ class _ExamplesOfFile:
         word: the split word in its name or path.
         labels: the names of its numbered classes.
         numbers: the classes to announce, with their numbers; None for a class without one.
-        others: how many Examples have each feature that is not the convention's.
+        copied: the keys that the settings name in addition to the convention's.
+        others: how many Examples have each kind of value that is not stored.
         noted: how many Examples have each peculiarity, as for `Notice.status`.
     """
 
@@ -613,6 +624,7 @@ class _ExamplesOfFile:
     word: str
     labels: LabelFiles
     numbers: dict[str, int | None] = field(default_factory=dict)
+    copied: frozenset[str] = frozenset()
     others: Counter[str] = field(default_factory=Counter)
     noted: Counter[str] = field(default_factory=Counter)
 
@@ -625,14 +637,14 @@ class _ExamplesOfFile:
         """
         source, example = self.source, parse_example(record)
         entries: Mapping[str, Any] = example.features.feature
-        labels = read_labels(entries, source._declared, _find_convention)
+        labels = read_labels(entries, source._declared, _find_convention, source.keep)
         convention = require_convention(entries, labels.convention)
-        fields = read_fields(labels.entries, convention)
+        fields = {**read_fields(labels.entries, convention), **labels.texts}
         read_kept(entries, source.kept)
-        self.others.update(entries.keys() - convention.features.keys() - labels.unread)
+        others = entries.keys() - convention.features.keys() - self.copied
+        self.others.update(_name_kind(key, entries[key]) for key in others)
         self.others.update(f"{FEATURE_LISTS} {key}" for key in list_feature_lists(example))
-        if not fields.get("label_text"):  # otherwise that is the label
-            self.noted.update(labels.notes)
+        self.noted.update(labels.notes)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
         split = ref.split or (
             text_in(entries, source.split_feature) if source.split_feature else self.word
@@ -642,7 +654,10 @@ class _ExamplesOfFile:
         if holds_images(convention):
             values |= read_boxes(fields, partial(self._name_of_box, convention))
         text = text_of(fields.get("label_text"), "the class's name")
-        label = self._name_of(convention, text, fields.get("label"))
+        number = fields.get("label")
+        if number == NO_CLASS and "label_text" in fields and not text:
+            number = None
+        label = self._name_of(convention, text, number)
         return ref.replace(
             key=key,
             label=label,
@@ -659,6 +674,8 @@ class _ExamplesOfFile:
                 self.numbers[text] = number
             return text
         where, names = self.labels.names_for(convention, self.source._first_label(convention))
+        if names and number == NO_CLASS and number not in names:
+            return ""
         if names and number not in names:
             known = f"{min(names)} to {max(names)}"
             raise bad_example(f"its label is {number}, where {where} names those of {known}")
@@ -675,6 +692,8 @@ class _ExamplesOfFile:
 
     def _name_of_box(self, convention: Convention, text: str, number: int | None) -> str:
         name = self._name_of(convention, text, number)
+        if number is not None and not name:
+            raise bad_example(f"it has a box whose class is {number}, which stands for none")
         self.numbers.setdefault(name, None)
         return name
 

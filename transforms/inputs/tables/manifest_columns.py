@@ -9,14 +9,17 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import orjson
 
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.class_names import LONGEST_NAME
+from recordmill.transforms.inputs.class_names import LONGEST_NAME, NO_CLASS
 from recordmill.transforms.inputs.tables.cells import bad_row
+
+Unlabeled = Literal["auto", "reject", "keep"]
+"""What happens to images without a class; see `Manifest.unlabeled`."""
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
@@ -60,7 +63,7 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
 
 def _is_no_class(value: Any) -> bool:
     """Whether a value stands for no class where classes are numbered."""
-    return value in (-1, "-1") and not isinstance(value, float)
+    return value in (NO_CLASS, str(NO_CLASS)) and not isinstance(value, float)
 
 
 def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: bool = False) -> str:
@@ -500,14 +503,14 @@ class CellReader:
         features: additional features.
         separator: separates several labels in one text.
         class_names: by column, the names of its numbered classes, from 0.
-        keeps_unlabeled: whether an image whose class is empty is kept, instead of being refused.
+        unlabeled: which images without a class are kept, instead of being refused.
     """
 
     columns: Columns
     features: Mapping[str, FeatureColumn]
     separator: str
     class_names: Mapping[str, Sequence[str]]
-    keeps_unlabeled: bool = False
+    unlabeled: Unlabeled = "auto"
 
     def read(self, cells: Mapping[str, Any]) -> Entry:
         """Makes the entry of one row.
@@ -532,11 +535,7 @@ class CellReader:
         entry = Entry(uri=uri)
         for name in ("key", "label", "split", "group", "sha256"):
             if column := getattr(self.columns, name):
-                is_required = name == "key" or (name == "label" and not self.keeps_unlabeled)
-                cell = cells.get(column)
-                if name == "label" and is_required and self._is_unlabeled(cell, column):
-                    remedy = "set source.unlabeled=keep to keep such images"
-                    raise bad_row(f"column {column!r}: {cell!r} stands for no class: {remedy}")
+                is_required = name == "key" or (name == "label" and self._needs_class(cells))
                 setattr(entry, name, self._name(cells, column, is_required))
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
@@ -545,9 +544,20 @@ class CellReader:
             entry.features[key] = feature.value_in(cells, self.separator)
         return entry
 
-    def _is_unlabeled(self, cell: Any, column: str) -> bool:
-        """Whether a cell is the number that stands for no class."""
-        return bool(self.class_names.get(column)) and _is_no_class(cell)
+    def _needs_class(self, cells: Mapping[str, Any]) -> bool:
+        """Whether a row without a class is refused.
+
+        Raises:
+            Rejected: its class is the number that stands for none, which is refused, too.
+        """
+        column = self.columns.label
+        cell = cells.get(column)
+        if not self.class_names.get(column) or not _is_no_class(cell):
+            return self.unlabeled != "keep"
+        if self.unlabeled == "reject":
+            remedy = "set source.unlabeled=keep to keep such images"
+            raise bad_row(f"column {column!r}: {cell!r} stands for no class: {remedy}")
+        return False
 
     def _read_boxes(self, entry: Entry, cells: Mapping[str, Any]) -> None:
         columns = self.columns

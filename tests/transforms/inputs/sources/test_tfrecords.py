@@ -189,30 +189,64 @@ def test_labels_that_are_written_as_text_or_floats_are_read_as_numbers(
     assert declared.label == label
 
 
+@pytest.mark.parametrize("text", [b"cat", b"1a", "1½".encode(), b"infant", b"class 1.5"])
+@pytest.mark.parametrize("convention", ["auto", "default"])
+def test_labels_that_are_written_as_other_text_are_names_of_classes(refer, text, convention):
+    record = labeled("bytes_list", text)
+    source = Tfrecords(convention=convention)
+    file, (ref, noted) = refer([record], source)
+    assert (ref.status, ref.label) == ("", text.decode())
+    assert noted == file.notice(
+        "noted",
+        f"{NOTED.format('bytes')}: the labels of {{images}} were read as names of classes",
+    )
+    assert source.read(ref, 1000).image == b"image"
+
+
+@pytest.mark.parametrize("kind", ["bytes_list", "float_list"])
+def test_a_list_without_a_value_is_not_a_label(refer, kind):
+    example = Example.FromString(labeled(kind))
+    getattr(example.features.feature["image/class/label"], kind).SetInParent()
+    _, (ref,) = refer([example.SerializeToString()])
+    assert (ref.status, ref.label) == ("", "")
+
+
+def test_an_empty_text_is_not_a_label(refer):
+    file, (ref, noted) = refer([labeled("bytes_list", b"")])
+    assert (ref.status, ref.label) == ("", "")
+    assert noted == file.notice("noted", f"{NOTED.format('bytes')}: {{images have}} no label")
+
+
+@pytest.mark.parametrize("convention", ["auto", "default"])
 @pytest.mark.parametrize(
-    ("kind", "value", "note"),
+    ("kind", "values"),
     [
-        ("bytes_list", b"cat", "bytes"),
-        ("bytes_list", b"1.5", "bytes"),
-        ("bytes_list", b"", "bytes"),
-        ("float_list", 1.5, "float"),
-        ("float_list", float("nan"), "float"),
-        ("float_list", 1e20, "float"),
+        ("bytes", [b"1.5"]),
+        ("bytes", [b" -2e-3"]),
+        ("bytes", [b"NaN"]),
+        ("bytes", [b"cat", b"dog"]),
+        ("float", [1.5]),
+        ("float", [float("nan")]),
+        ("float", [1e20]),
     ],
 )
-def test_labels_of_another_type_that_are_not_numbers_are_reported_as_lost(refer, kind, value, note):
-    record = labeled(kind, value)
-    file, (ref, noted) = refer([record])
+def test_labels_that_are_not_classes_reject_their_example(refer, kind, values, convention):
+    _, (ref,) = refer([labeled(f"{kind}_list", *values)], Tfrecords(convention=convention))
+    keep = f"add image/class/label: {kind} to source.keep and set a convention without it"
+    advice = f"correct it, or {keep}"
+    more = "" if convention == "default" else f", and its value is not a class: {advice}"
+    wrong = f"feature image/class/label is of type {kind}_list, not int64_list"
+    assert (ref.reason, ref.detail) == ("bad_example", f"record 0 at byte 0: {wrong}{more}")
+
+
+def test_a_value_that_is_copied_need_not_be_a_label(refer):
+    source = Tfrecords(keep={"image/class/label": "float"})
+    _, (ref,) = refer([labeled("float_list", 1.5)], source)
     assert (ref.status, ref.label) == ("", "")
-    assert noted == file.notice("noted", f"{NOTED.format(note)}: {{images have}} no label")
-    _, (declared,) = refer([record], Tfrecords(convention="default"))
-    assert (declared.reason, declared.detail) == (
-        "bad_example",
-        f"record 0 at byte 0: feature image/class/label is a {note}_list, not a int64_list",
-    )
+    assert source.read(ref, 1000).fields == {"image/class/label": 1.5}
 
 
-def test_boxes_with_labels_that_are_not_numbers_are_rejected(refer):
+def test_boxes_with_labels_of_text(refer):
     boxes = {"xmin": [0.0], "ymin": [0.0], "xmax": [1.0], "ymax": [1.0], "box_labels": [1]}
     example = Example.FromString(encode("tf_object_detection", **boxes))
     labels = example.features.feature["image/object/class/label"]
@@ -221,16 +255,81 @@ def test_boxes_with_labels_that_are_not_numbers_are_rejected(refer):
     assert orjson.loads(read.features)["boxes_labels"] == ["7"]
     assert noted.reason.startswith("image/object/class/label is bytes, int64 was expected: the")
     labels.bytes_list.value[:] = [b"cat"]
+    file, (read, noted, announced) = refer([example.SerializeToString()])
+    assert orjson.loads(read.features)["boxes_labels"] == ["cat"]
+    assert noted.reason.endswith("the labels of {images} were read as names of classes")
+    assert announced == ClassNames.of(file, ["cat"])
+    labels.bytes_list.value[:] = [b"1.5"]
     _, (ref,) = refer([example.SerializeToString()])
     assert (ref.reason, ref.detail) == (
         "bad_example",
-        "record 0 at byte 0: feature image/object/class/label is a bytes_list, not a int64_list",
+        "record 0 at byte 0: feature image/object/class/label is of type bytes_list, not "
+        "int64_list, and its value is not a class: correct it, or add image/object/class/label: "
+        "bytes to source.keep and set a convention without it",
     )
 
 
-def test_a_label_that_the_name_replaces_is_not_lost(refer):
-    _, (ref,) = refer([labeled("bytes_list", b"x", text=b"dog")])
+@pytest.mark.parametrize(
+    ("kind", "value"), [("bytes_list", b"x"), ("bytes_list", b"1"), ("float_list", 1.5)]
+)
+def test_a_label_that_the_name_replaces_is_not_lost(refer, kind, value):
+    _, (ref,) = refer([labeled(kind, value, text=b"dog")])
     assert (ref.label, ref.reason) == ("dog", "")
+
+
+@pytest.mark.parametrize("fields", [{"label": -1}, {"label": -1, "label_text": b""}])
+def test_minus_one_is_not_a_label_where_numbers_have_names(refer, tmp_path, fields):
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    records = [encode("default", **fields), encode("default", label=1)]
+    file, (none, dog, announced) = refer(records, path="records")
+    assert [(ref.status, ref.label) for ref in (none, dog)] == [("", ""), ("", "dog")]
+    assert announced == ClassNames.of(file, {"cat": 0, "dog": 1})
+
+
+def test_minus_one_with_an_empty_name_is_not_a_label(refer):
+    records = [encode("default", label=-1, label_text=b""), encode("default", label=-1)]
+    _, (empty, number, _) = refer(records)
+    assert (empty.label, number.label) == ("", "-1")
+
+
+def test_a_class_may_have_the_number_minus_one(refer, tmp_path):
+    (tmp_path / "labels.txt").write_text("-1:odd\n1:even\n")
+    _, (odd, _) = refer([encode("default", label=-1)], path="records")
+    assert odd.label == "odd"
+
+
+def test_minus_one_is_not_the_class_of_a_box(refer, tmp_path):
+    (tmp_path / "labels.txt").write_text("cat\ndog\n")
+    boxes = {"xmin": [0.0], "ymin": [0.0], "xmax": [1.0], "ymax": [1.0], "box_labels": [-1]}
+    _, (ref,) = refer([encode("tf_object_detection", **boxes)], path="records")
+    assert (ref.reason, ref.detail) == (
+        "bad_example",
+        "record 0 at byte 0: it has a box whose class is -1, which stands for none",
+    )
+
+
+def test_second_images_are_counted_as_such(refer):
+    def with_mask(*values, key="image/mask"):
+        example = Example.FromString(encode("default", label=1, label_text=b"dog"))
+        example.features.feature[key].bytes_list.value.extend(values)
+        return example.SerializeToString()
+
+    png, jpeg = b"\x89PNG\r\n\x1a\n...", b"\xff\xd8\xff\xe0"
+    records = [
+        *(with_mask(png), with_mask(jpeg, png), with_mask(b"BMW"), with_mask(png, b"text")),
+        *(with_mask(), with_mask(jpeg, key="image/right")),
+    ]
+    file, (*_, one, two, three) = refer(records)
+    assert {one, two, three} == {
+        file.notice("not_stored", "second images: image/mask", count=2),
+        file.notice("not_stored", "image/mask", count=3),
+        file.notice("not_stored", "second images: image/right", count=1),
+    }
+    keeps = Tfrecords(keep={"image/mask": "bytes[]", "image/right": "bytes[]"})
+    assert [ref.status for ref in refer(records, keeps)[1]] == [""] * 6
+    assert Tfrecords().remedy_for(["second images: image/mask"]) == (
+        "source.keep copies features of the input"
+    )
 
 
 def test_a_feature_that_no_convention_takes_for_a_label_is_not_stored(refer):
@@ -628,7 +727,7 @@ def test_fields_are_read_by_their_keys(make_example):
     ("values", "message"),
     [
         ({"n": 1}, "it has no image: there is no feature i"),
-        ({"i": 1}, "feature i is a int64_list, not a bytes_list"),
+        ({"i": 1}, "feature i is of type int64_list, not bytes_list"),
         ({"i": [b"x", b"y"]}, "feature i holds 2 values where one is expected"),
     ],
 )
@@ -654,7 +753,7 @@ def test_features_are_passed_on_with_their_types(make_example):
     [
         ({"z": "bytes"}, r"feature z has no value, where source\.keep expects one"),
         ({"b": "int64"}, "feature b holds 2 values"),
-        ({"b": "bytes[]"}, "feature b is a int64_list, not a bytes_list"),
+        ({"b": "bytes[]"}, "feature b is of type int64_list, not bytes_list"),
     ],
 )
 def test_features_that_are_not_as_declared_are_reported(make_example, keep, message):
@@ -671,7 +770,7 @@ def test_a_key_is_a_text_or_an_integer(make_example):
         ("c", "feature c is not UTF-8"),
         ("d", "missing or empty"),
         ("z", "missing"),
-        ("e", "is a float"),
+        ("e", "is of type float"),
     ):
         with pytest.raises(Rejected, match=message):
             text_in(entries, key)

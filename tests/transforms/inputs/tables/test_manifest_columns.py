@@ -99,11 +99,30 @@ def test_a_text_is_not_a_name(column):
 
 
 def test_an_empty_class_may_be_kept_as_none():
-    read = CellReader(Columns(uri="path", label="class"), {}, "|", {}, keeps_unlabeled=True).read
+    read = CellReader(Columns(uri="path", label="class"), {}, "|", {}, unlabeled="keep").read
     for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
         assert read(cells) == Entry(uri="a")
     with pytest.raises(Rejected, match="column 'path' is empty"):
         read({"path": "", "class": "b"})
+
+
+@pytest.mark.parametrize("cell", [-1, "-1"])
+def test_the_number_that_stands_for_no_class_is_kept_unless_the_settings_reject_it(cell):
+    columns, names = Columns(uri="path", label="class"), {"class": ["cat", "dog"]}
+
+    def read(unlabeled, value):
+        return CellReader(columns, {}, "|", names, unlabeled).read({"path": "a", "class": value})
+
+    assert [read(each, cell) for each in ("auto", "keep")] == [Entry(uri="a")] * 2
+    with pytest.raises(
+        Rejected,
+        match=f"column 'class': {cell!r} stands for no class: set source.unlabeled=keep to keep",
+    ):
+        read("reject", cell)
+    with pytest.raises(Rejected, match="column 'class' is empty"):
+        read("auto", None)
+    with pytest.raises(Rejected, match=r"-2 \(int\) is not one of the 2 classes"):
+        read("auto", -2)
 
 
 def test_names_of_numbered_classes():

@@ -252,7 +252,8 @@ def check_packed_pixels(data: bytes, width: int, height: int) -> None:
 def check_directories(data: bytes, below: bool = True) -> None:
     """Rejects directories (TIFF 6.0, section 2) whose values share bytes.
 
-    Such values can add up to far more than the file.
+    Such values can add up to far more than the file. A directory of Exif ends at a value outside
+    the data.
 
     Args:
         data: a TIFF, or Exif without its prefix.
@@ -284,6 +285,8 @@ def check_directories(data: bytes, below: bool = True) -> None:
         for place in range(first, last, entry.size):
             tag, kind, values, value = entry.unpack_from(data, place)
             size = values * _VALUE_BYTES.get(kind, 0)
+            if below and size > start.size and value + size > len(data):
+                break  # Pillow reads no further
             entries += 1
             shared += max(0, min(size, len(data) - value)) if size > start.size else 0
             if entries > _MAX_ENTRIES or shared > 2 * len(data) + _MAX_SHARED_BYTES:

@@ -18,9 +18,11 @@ _FRAME_HEADERS = frozenset(range(0xC0, 0xD0)) - {
     0xC8,
     0xCC,
 }
-_WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})  # TEM, RST0 to RST7
+WITHOUT_LENGTH = frozenset({0x01, *range(0xD0, 0xD8)})
+"""Markers without a segment: TEM, RST0 to RST7."""
+
 # Except for reserved markers.
-_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - _WITHOUT_LENGTH - {_SOI, _EOI}
+_WITH_LENGTH = frozenset(range(0xC0, 0xFF)) - WITHOUT_LENGTH - {_SOI, _EOI}
 # APP0 to APP15, COM: libjpeg accepts any length of these.
 _SKIPPED_BY_ALL = frozenset({*range(0xE0, 0xF0), 0xFE})
 # Any number of 0xFF may precede a marker; 0xFF00 is not a marker.
@@ -142,12 +144,6 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
         )
     metadata = [payload for marker, payload in segments if marker == _APP1]
     exif = [payload for payload in metadata if payload.startswith(_EXIF)]
-    if len(exif) > 1:
-        if sum(map(len, exif)) > MAX_EXIF_BYTES:
-            raise Rejected(
-                "decode", "too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif"
-            )
-        check_directories(b"".join(part[6:] for part in exif))
     xmp = (
         next((payload for payload in metadata if payload.startswith(_XMP)), b"")
         if metadata
@@ -158,6 +154,25 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
     return JpegHeader(
         *frames[0], orientation, _icc_profile(segments), located, scan_start, soundness
     )
+
+
+def check_exif(data: bytes) -> None:
+    """Rejects a JPEG whose Exif takes Pillow far longer than any real file's.
+
+    Pillow joins all parts. Other decoders ignore them, so that this is checked only for Pillow.
+
+    Raises:
+        Rejected: `too_much_work`, or as `read_jpeg_header` does.
+    """
+    segments, _, _ = read_segments(data, frozenset({_APP1}))
+    exif = [payload for _, payload in segments if payload.startswith(_EXIF)]
+    if len(exif) < 2:
+        return
+    if sum(map(len, exif)) > MAX_EXIF_BYTES:
+        raise Rejected(
+            "decode", "too_much_work", f"JPEG: more than {MAX_EXIF_BYTES:,} bytes of Exif"
+        )
+    check_directories(b"".join(part[6:] for part in exif))
 
 
 def read_segments(
@@ -207,7 +222,7 @@ def _search_segment(data: bytes, position: int) -> tuple[int, int, int]:
         raise Rejected(
             "decode", "bad_header", "JPEG: a second start of image before the first scan"
         )
-    if marker in _WITHOUT_LENGTH:
+    if marker in WITHOUT_LENGTH:
         return marker, start, start - 2
     length = int.from_bytes(data[start - 2 : start], "big")
     if start + max(length - 2, 0) > len(data):

@@ -36,7 +36,8 @@ from recordmill.imaging.acceptance import (
 )
 from recordmill.imaging.depth import Losses, is_deep
 from recordmill.imaging.exif import find_orientation
-from recordmill.imaging.jpeg_header import JpegHeader
+from recordmill.imaging.heif_depth import read_bits
+from recordmill.imaging.jpeg_header import JpegHeader, check_exif
 from recordmill.imaging.low_bytes import LowBytes, load_low_bytes
 from recordmill.imaging.tiff_pages import find_main_page, read_pages, reject_raw, with_first_page
 from recordmill.schemas.rejection import Rejected, describe_error
@@ -168,7 +169,9 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
         Rejected: `truncated`, `bad_header`, `too_much_work` or `raw_photograph`.
     """
     check_structure(data, file_format)
-    if file_format == "JPEG2000":
+    if file_format == "JPEG":
+        check_exif(data)
+    elif file_format == "JPEG2000":
         check_codestream(data)
     is_later = False
     if file_format == "TIFF":
@@ -180,6 +183,8 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
     with _reject_errors(file_format, "bad_header", is_later):
         opened = plugin(CountedReads(data, file_format))
     opened.info[_IS_LATER_PAGE] = is_later
+    if file_format in ("AVIF", "HEIC"):
+        opened.info[_BITS] = read_bits(data)
     if file_format == "TIFF":
         _forget_directories(opened)
     elif file_format == "PNG":
@@ -190,6 +195,7 @@ def open_image(data: bytes, file_format: str) -> ImageFile.ImageFile:
 
 
 _IS_LATER_PAGE = "recordmill: a page before it is a reduced picture"
+_BITS = "recordmill: the bits of a sample"
 
 
 def is_later_page(opened: ImageFile.ImageFile) -> bool:
@@ -212,6 +218,7 @@ def _forget_directories(opened: ImageFile.ImageFile) -> None:
 def pillow_opens(data: bytes, header: JpegHeader) -> bool:
     """Whether Pillow opens a JPEG, too, and finds the same size and components."""
     try:
+        check_exif(data)
         opened = JpegImagePlugin.jpeg_factory(CountedReads(data, "JPEG"))
     except Exception:  # noqa: BLE001  # see `_reject_errors`
         return False
@@ -298,8 +305,11 @@ _SCALED = 16
 def _find_declared(opened: ImageFile.ImageFile, file_format: str) -> int | None:
     """Returns how many bits an opened file says that its values of more than 8 bits use.
 
-    Pillow scales the values of JPEG 2000 and PPM to 16 bits as the file says.
+    Pillow scales the values of JPEG 2000 and PPM to 16 bits as the file says, and those of AVIF and
+    HEIC to 8.
     """
+    if opened.info.pop(_BITS, 0) > 8:
+        return _SCALED
     raw_modes = [str(tile.args) for tile in opened.tile[:1]]
     if any("I;12" in each for each in raw_modes):
         return 12

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from recordmill.imaging.jpeg_header import JpegHeader, Subsampling
-from recordmill.imaging.scan_work import MAX_SECONDS, estimate_seconds
+from recordmill.imaging.scan_work import MAX_SECONDS, estimate_seconds, find_end
 from recordmill.schemas.rejection import Rejected, describe_error
 from recordmill.schemas.settings.images import DEFAULT_MAX_PIXELS, ImageSettings
 
@@ -172,16 +172,25 @@ def check_scans(data: bytes, header: JpegHeader, max_pixels: int, decoders: int 
     """
     if has_one_scan(data, header):
         return
+    problem = _describe_work(data, header, max_pixels, decoders)
+    if problem and (end := find_end(data, header.scan_start)) < len(data):
+        problem = _describe_work(data[:end], header, max_pixels, decoders)
+    if problem:
+        raise Rejected("decode", "too_much_work", problem)
+
+
+def _describe_work(data: bytes, header: JpegHeader, max_pixels: int, decoders: int) -> str | None:
+    """Says how many scans there are if they take too long; None if they do not."""
     scans = data.count(b"\xff\xda", header.scan_start)
     pixels, most = scans * header.width * header.height, max(max_pixels, DEFAULT_MAX_PIXELS)
     what = f"JPEG: {scans} scans of {header.width} x {header.height} pixels"
     if scans > MAX_SCANS or pixels > MAX_SCANS_OF_LARGEST * most:
-        raise Rejected("decode", "too_much_work", what)
+        return what
     # Who allows larger images allows their scans.
     seconds = MAX_SECONDS * most / DEFAULT_MAX_PIXELS
     if decoders * estimate_seconds(data, header, scans) > seconds:
-        size = f"{len(data) - header.scan_start:,} bytes"
-        raise Rejected("decode", "too_much_work", f"{what} in {size}")
+        return f"{what} in {len(data) - header.scan_start:,} bytes"
+    return None
 
 
 def has_one_scan(data: bytes, header: JpegHeader) -> bool:

@@ -90,6 +90,24 @@ def test_what_follows_the_only_scan_of_a_sequential_jpeg_does_not_count(jpeg):
     check_scans(jpeg + b"\xff\xda" * 501, read_jpeg_header(jpeg), DEFAULT_MAX_PIXELS)
 
 
+@pytest.mark.parametrize("marker", [b"\xff\xda", b"\xff\xda\0\x0c\3\1\0\2\x11\3\x11\0\x3f\0"])
+def test_what_follows_the_end_of_a_progressive_jpeg_does_not_count(photo, save, marker):
+    data = save(photo, "JPEG", progressive=True)
+    assert data.endswith(b"\xff\xd9")
+    check_scans(data + marker * 501, read_jpeg_header(data), DEFAULT_MAX_PIXELS)
+    with pytest.raises(Rejected, match="too_much_work: JPEG: 511 scans of 96 x 64 pixels"):
+        check_scans(data[:-2] + marker * 501, read_jpeg_header(data), DEFAULT_MAX_PIXELS)
+
+
+def test_the_marker_of_the_end_in_a_comment_between_scans_is_not_the_end(photo, save):
+    data = save(photo, "JPEG", progressive=True)
+    start = data.rindex(b"\xff\xda")
+    hidden = data[:start] + b"\xff\xfe\0\x04\xff\xd9" + data[start:]
+    check_scans(hidden, read_jpeg_header(data), DEFAULT_MAX_PIXELS)
+    with pytest.raises(Rejected, match="too_much_work: JPEG: 510 scans of 96 x 64 pixels"):
+        check_scans(repeat_scan(hidden, 501), read_jpeg_header(data), DEFAULT_MAX_PIXELS)
+
+
 def test_encoding_keeps_size_mode_and_nearly_the_pixels(photo):
     for mode, subsampling, layout in [
         ("L", "4:2:0", (1, 1)),

@@ -8,6 +8,7 @@ from recordmill.imaging.jpeg_header import (
     MAX_SEGMENTS,
     MAX_STRAY_BYTES,
     Soundness,
+    check_exif,
     read_jpeg_header,
 )
 from recordmill.schemas.rejection import Rejected
@@ -159,13 +160,21 @@ def test_what_other_readers_may_stumble_over_is_marked(before_frame, soundness):
         (segment(0xFE, b""), MAX_SEGMENTS - 2),
         (b"\xff\0", MAX_STRAY_BYTES // 2),
         (b"-", MAX_STRAY_BYTES),
-        (segment(0xE1, b"Exif\0\0" + bytes(65_000)), MAX_EXIF_BYTES // 65_006),
     ],
 )
 def test_data_before_the_first_scan_are_limited(one, most):
     assert read_jpeg_header(b"\xff\xd8" + one * most + FRAME + SCAN).height == 5
     with pytest.raises(Rejected, match="too_much_work"):
         read_jpeg_header(b"\xff\xd8" + one * (most + 2) + FRAME + SCAN)
+
+
+def test_exif_in_parts_is_limited_for_pillow():
+    part, most = segment(0xE1, b"Exif\0\0" + bytes(65_000)), MAX_EXIF_BYTES // 65_006
+    check_exif(b"\xff\xd8" + part * most + FRAME + SCAN)
+    longer = b"\xff\xd8" + part * (most + 1) + FRAME + SCAN
+    assert read_jpeg_header(longer).height == 5
+    with pytest.raises(Rejected, match="too_much_work: JPEG: more than 16,777,216 bytes of Exif"):
+        check_exif(longer)
 
 
 def test_exif_whose_values_share_bytes_is_refused_where_it_may_be_long():
@@ -178,4 +187,11 @@ def test_exif_whose_values_share_bytes_is_refused_where_it_may_be_long():
     with pytest.raises(
         Rejected, match=r"too_much_work: directories \(TIFF, Exif\) of more values than bytes"
     ):
-        read_jpeg_header(b"\xff\xd8" + parts + FRAME + SCAN)
+        check_exif(b"\xff\xd8" + parts + FRAME + SCAN)
+
+
+@pytest.mark.parametrize("kind", range(1, 17))
+def test_exif_that_is_cut_or_damaged_is_left_to_pillow(kind):
+    damaged = b"II*\0\x08\0\0\0\xff\xff" + struct.pack("<HHII", 1, kind, 2**30, 2**31) * 5_000
+    parts = segment(0xE1, b"Exif\0\0" + damaged) * 2
+    check_exif(b"\xff\xd8" + parts + FRAME + SCAN)

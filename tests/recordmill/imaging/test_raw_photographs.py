@@ -187,6 +187,15 @@ def test_a_damaged_file_has_no_pages(data):
     assert read_pages(data) == []
 
 
+@pytest.mark.parametrize("mode", ["RGB", "CMYK"])
+def test_several_parts_of_damaged_exif_do_not_reject_whole_pixels(mode, save):
+    damaged = b"II*\0\x08\0\0\0\xff\xff" + struct.pack("<HHII", 1, 3, 2**30, 2**31) * 5_000
+    part = b"\xff\xe1" + struct.pack(">H", 8 + len(damaged)) + b"Exif\0\0" + damaged
+    data = save(Image.fromarray(WHOLE).convert(mode), "JPEG")
+    image = prepare_image(data[:2] + 3 * part + data[2:], ImageSettings())
+    assert (image.height, image.width, image.channels) == (40, 60, 3)
+
+
 @pytest.mark.parametrize("tag", [34665, 34853, 40965])
 @pytest.mark.parametrize("value", [0, 1, 8, 17, 100, 4_000_000, 2**32 - 1])
 @pytest.mark.parametrize("order", ["<", ">"])

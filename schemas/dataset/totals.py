@@ -420,9 +420,14 @@ class FinishedShards(Totals):
         )
 
 
-NOT_DROPPED = frozenset({"listed", "written", "clipped", "enclosed", "size_disagrees"})
-"""Counts of boxes that are not reasons for dropping them: `clipped` are some of those written,
-`enclosed` and `size_disagrees` some of those listed."""
+NOT_DROPPED = frozenset(
+    {
+        *("listed", "written", "clipped", "enclosed"),
+        *("size_disagrees", "fits_only_displayed", "fits_only_stored"),
+    }
+)
+"""Counts of boxes that are not reasons for dropping them: `clipped` are some of those written, the
+others some of those listed."""
 
 
 def count_dropped(boxes: Mapping[str, int]) -> dict[str, int]:

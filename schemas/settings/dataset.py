@@ -248,8 +248,9 @@ class BoxSettings:
 
     Attributes:
         drawn_on: the orientation of the image when boxes were drawn on it: `displayed`, as its EXIF
-            orientation says, or `stored`, as its bytes are. `auto`: the image size in the
-            annotations decides if only one of the two has it; otherwise it is `displayed`.
+            orientation says, or `stored`, as its bytes are. `auto`: if all boxes of an image, in
+            pixels, fit only one of the two, that decides; else the image size in the annotations,
+            if only one of the two has it; otherwise it is `displayed`.
         invalid: what happens to boxes that extend beyond the image, are empty or have an unknown
             class. `clip` clips the first and drops the others, `drop` drops them all, `reject`
             rejects the image. All are counted.

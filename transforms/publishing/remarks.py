@@ -141,6 +141,11 @@ def _find_boxes(marker: Marker, drawn_on: str) -> Iterator[Remark]:
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if count := boxes.get("size_disagrees", 0):
         yield Remark(_explain_sizes(count, drawn_on), "boxes")
+    for fitting, image in (("displayed", "upright image"), ("stored", "image as stored")):
+        if count := boxes.get(f"fits_only_{fitting}", 0):
+            what = f"{say_count(count, 'box', 'is')} on images whose boxes fit only the {image}"
+            advice = f"if all boxes were drawn so, set boxes.drawn_on={fitting}"
+            yield Remark(f"{what}, and were read as drawn on it: {advice}.", "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
         yield Remark(f"{said}.", "boxes")
 

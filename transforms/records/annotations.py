@@ -23,6 +23,8 @@ TOLERANCE = 1e-6
 """How far a side may stick out and still count as inside, as a fraction of the image: this allows
 for rounding."""
 
+_Orientation = Literal["displayed", "stored"]
+
 _UNUSABLE = ("not_finite", "empty", "outside")
 """Faults of boxes that clipping cannot repair."""
 
@@ -63,7 +65,7 @@ def place_boxes(
         Rejected: stage `encode`: `bad_boxes` if `invalid` is `reject` and a box is invalid;
             `size_mismatch` if the boxes were drawn on an image of another shape.
     """
-    drawn_on, size, disagrees = _find_drawn_size(given, geometry, settings)
+    drawn_on, size, evidence = _find_drawn_size(given, geometry, settings)
     names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
     counts: Counter[str] = Counter(
@@ -95,7 +97,8 @@ def place_boxes(
         names.append(name.encode())
         ids.append(label_map.ids[name])
     counts["written"] = len(kept)
-    counts["size_disagrees"] = disagrees * len(given["boxes"])
+    if evidence:
+        counts[evidence] = len(given["boxes"])
     counts.update(box.reason for box in dropped)
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
@@ -133,31 +136,41 @@ def _area_of(box: Box, geometry: Geometry) -> float:
 
 def _find_drawn_size(
     given: Mapping[str, Any], geometry: Geometry, settings: BoxSettings
-) -> tuple[Literal["displayed", "stored"], Sequence[int], bool]:
+) -> tuple[_Orientation, Sequence[int], str]:
     """The orientation of the image on which boxes were drawn, and its size in their unit.
 
-    The third value is whether the size in the annotations speaks against that orientation, or
-    against the image's metadata.
+    The third value is the count of boxes on such images; empty if nothing speaks against that
+    orientation: `size_disagrees` if the size in the annotations does, `fits_only_displayed` or
+    `fits_only_stored` if the boxes decided against that size, or against the default.
     """
     declared = given["boxes_size"]
     sizes = {"displayed": geometry.displayed_size, "stored": geometry.source_size}
-    wanted: Literal["displayed", "stored"] = (
-        "displayed" if settings.drawn_on == "auto" else settings.drawn_on
-    )
+    wanted: _Orientation = "displayed" if settings.drawn_on == "auto" else settings.drawn_on
     unit = (1, 1) if given["boxes_fractions"] else None
-    if not declared or not all(declared):
-        return wanted, unit or sizes[wanted], False
-    if tuple(declared) not in sizes.values():
+    has_size = bool(declared) and all(declared)
+    if has_size and tuple(declared) not in sizes.values():
         width, height = geometry.displayed_size
         detail = (
             f"boxes were drawn on {declared[0]} x {declared[1]} pixels, and the image has "
             f"{width} x {height}"
         )
         raise Rejected("encode", "size_mismatch", detail)
-    disagrees = tuple(declared) != sizes[wanted]
-    if disagrees and settings.drawn_on == "auto":
+    evidence = "size_disagrees" if has_size and tuple(declared) != sizes[wanted] else ""
+    if evidence and settings.drawn_on == "auto":
         wanted = "stored"
-    return wanted, unit or sizes[wanted], disagrees
+    if unit is None and settings.drawn_on == "auto":
+        other: _Orientation = "stored" if wanted == "displayed" else "displayed"
+        if not _fit(given["boxes"], sizes[wanted]) and _fit(given["boxes"], sizes[other]):
+            wanted, evidence = other, f"fits_only_{other}"
+    return wanted, unit or sizes[wanted], evidence
+
+
+def _fit(boxes: Sequence[Sequence[float | None]], size: Sequence[int]) -> bool:
+    """Whether an image of this size holds all boxes; those that are not finite do not count."""
+    return not any(
+        _find_fault(fractions) in ("outside", "sticking_out")
+        for fractions in (_as_fractions(box, size) for box in boxes)
+    )
 
 
 def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[float]:

@@ -177,6 +177,16 @@ def test_sizes_that_disagree_with_the_orientation_are_reported(drawn_on, text):
     assert [each.text for each in find_remarks(dataset, ImageTotals(), settings)] == [text]
 
 
+def test_boxes_that_decided_about_the_orientation_are_reported():
+    boxes = {"listed": 9, "written": 9, "fits_only_displayed": 1, "fits_only_stored": 3}
+    assert texts(marker(boxes=boxes)) == [
+        "1 box is on images whose boxes fit only the upright image, and were read as drawn on it: "
+        "if all boxes were drawn so, set boxes.drawn_on=displayed.",
+        "3 boxes are on images whose boxes fit only the image as stored, and were read as drawn on "
+        "it: if all boxes were drawn so, set boxes.drawn_on=stored.",
+    ]
+
+
 @pytest.mark.parametrize(
     ("names", "text"),
     [

@@ -158,6 +158,48 @@ def test_the_size_that_annotators_state_says_which_way_up_the_image_was():
         place([(0, 0, 50, 20)], geometry=turned, drawn_on_size=(30, 40))
 
 
+TURNED = Geometry((200, 100), 6, True, None, (100, 200))
+OF_PORTRAIT, OF_LANDSCAPE, OF_BOTH = (10, 150, 40, 190), (150, 10, 190, 40), (5, 5, 20, 9)
+
+
+@pytest.mark.parametrize("size", [(200, 100), (100, 200), (0, 0), None])
+@pytest.mark.parametrize("box", [OF_PORTRAIT, OF_LANDSCAPE])
+def test_boxes_that_fit_only_one_orientation_decide(size, box):
+    fitting, whole = ("stored", (200, 100)) if box is OF_LANDSCAPE else ("displayed", (100, 200))
+    boxes = [box, OF_BOTH, (math.nan, 0, 9, 9)]
+    placed = place(boxes, geometry=TURNED, drawn_on_size=size)
+    wanted = place(boxes, geometry=TURNED, drawn_on=fitting)
+    assert placed.fields == wanted.fields
+    usual = (100, 200) if size in (None, (0, 0)) else size
+    counts = {} if usual == whole else {f"fits_only_{fitting}": 3}
+    if size == (200, 100) and fitting == "stored":
+        counts = {"size_disagrees": 3}  # with the orientation in the metadata
+    assert placed.counts == {"listed": 3, "written": 2, "not_finite": 1, **counts}
+
+
+@pytest.mark.parametrize(
+    ("boxes", "more"),
+    [
+        ([OF_BOTH], {}),
+        ([OF_PORTRAIT, OF_LANDSCAPE], {}),
+        ([(150, 150, 190, 190)], {}),  # fits neither
+        ([(1.2, 0.1, 1.3, 0.2)], {"fractions": True}),
+        ([OF_LANDSCAPE], {"drawn_on": "displayed"}),
+        ([(-9, 10, 20, 30)], {}),
+    ],
+)
+def test_boxes_that_fit_both_or_neither_do_not_decide(boxes, more):
+    placed = place(boxes, geometry=TURNED, **more)
+    wanted = place(boxes, geometry=TURNED, **{**more, "drawn_on": "displayed"})
+    assert (placed.fields, placed.counts) == (wanted.fields, wanted.counts)
+
+
+@pytest.mark.parametrize("orientation", range(1, 5))
+def test_boxes_do_not_decide_where_both_orientations_have_one_size(orientation):
+    geometry = Geometry((200, 100), orientation, orientation > 1, None, (200, 100))
+    assert place([OF_PORTRAIT], geometry=geometry).counts == {"listed": 1, "outside": 1}
+
+
 @pytest.mark.parametrize("size", [(200, 100), (100, 200), (0, 0), None])
 @pytest.mark.parametrize("drawn_on", ["displayed", "stored"])
 @pytest.mark.parametrize("orientation", range(1, 9))

@@ -668,19 +668,29 @@ def test_a_name_with_a_backslash_in_it_is_that_file(write, run, values, picture)
     assert list(values("image/encoded").values()) == [[picture("one")]]
 
 
-def test_rows_in_another_encoding_are_noted(write, run):
+@pytest.mark.parametrize(
+    ("encoding", "where"),
+    [("windows-1252", "row 5: it is not in utf-8"), ("utf-16", "it begins as UTF-16 does")],
+)
+def test_a_table_in_another_encoding_is_read_as_a_whole_or_not_at_all(write, run, encoding, where):
     rows = table(
         ("path", "label"),
         *((f"images/{n}", "caf\u00e9" if n == "p3.jpg" else "cat") for n in NAMES),
     )
+    write({"images": NAMES, "t.csv": rows.encode(encoding)})
+    flags = ["--set=source.kind=manifest", "--set=source.columns={uri: path, label: label}"]
+    flags.append("--set=splits.fractions={train: 1}")
+    code, err = run(*flags)
+    assert (code, f"{where}: set source.encoding" in err) == (1, True)
+    assert run(*flags, f"--set=source.encoding={encoding}", output="right")[0] == 0
+
+
+def test_column_names_in_another_encoding_stop_the_run(write, run):
+    rows = table(("path", "label", "d\u00e9j\u00e0"), *((f"images/{n}", "cat", "1") for n in NAMES))
     write({"images": NAMES, "t.csv": rows.encode("latin-1")})
-    code, err = run()
-    what = (
-        "note: t.csv: 1 row is not in the encoding, such as row 5: set source.encoding, such as "
-        "windows-1252"
-    )
-    assert (code, what in err) == (0, True)
-    assert run("--set=source.encoding=windows-1252", output="right")[0] == 0
+    code, err = run("--set=source.kind=manifest", "--set=source.columns={uri: path, label: label}")
+    what = "row 1, which names the columns: it is not in utf-8: set source.encoding"
+    assert (code, what in err) == (1, True)
 
 
 # Tables without images

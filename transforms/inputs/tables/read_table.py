@@ -17,7 +17,7 @@ import orjson
 import pyarrow as pa
 
 from recordmill import storage
-from recordmill.schemas.formatting import format_count, say_count, show_first
+from recordmill.schemas.formatting import format_count, show_first
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.storage.tfrecord_file import StoredFile
@@ -39,6 +39,11 @@ _MOST_EMPTY_LINES = 2**20
 
 # Stands for bytes that are not in the encoding: half of a surrogate pair is in no valid text.
 _FAULT = "\udcff"
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    *((mark, "utf-32") for mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)),
+    *((mark, "utf-16") for mark in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)),
+)
 _MARK_FAULTS = "recordmill.mark_faults"
 _NOT_ENCODED = "it is not in"
 _MOST_UNREAD = 8
@@ -65,10 +70,10 @@ class TextLines:
             UnreadableTableError: its byte order mark contradicts the encoding.
         """
         start = stream.peek()
-        if codecs.lookup(encoding).name == "utf-8" and start.startswith(
-            (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-        ):
-            raise UnreadableTableError("it begins as UTF-16 does: set source.encoding: utf-16")
+        marked = next((name for mark, name in _MARKS if start.startswith(mark)), "")
+        if not codecs.lookup(encoding).name.startswith(marked):
+            advice = f"set source.encoding: {marked}"
+            raise UnreadableTableError(f"it begins as {marked.upper()} does: {advice}")
         self.head = start.decode(encoding, "replace").lstrip("\ufeff\r\n").partition("\n")[0]
         self.number, self.row_number = 0, 1
         self._text = io.TextIOWrapper(stream, encoding, _MARK_FAULTS, newline="\n")
@@ -87,7 +92,8 @@ class TextLines:
                 f"line {self.number} has over {MAX_LETTERS:,} characters: are line ends missing?"
             )
         if _FAULT in line:
-            raise ValueError(f"{_NOT_ENCODED} {self._encoding}")
+            advice = "set source.encoding, such as windows-1252, or correct it"
+            raise ValueError(f"{_NOT_ENCODED} {self._encoding}: {advice}")
         return line.removeprefix("\ufeff") if self.number == 1 else line
 
 
@@ -318,7 +324,6 @@ class Table:
         unnamed: those of `header` that the table's own header leaves empty.
         blank: the first cell or column name that begins with a blank, of the rows read so far.
         count: the number of rows read so far.
-        misread: the numbers of the first and of all rows so far that are not in the encoding.
         keys: of JSON lines, how many rows have each key, so far.
     """
 
@@ -329,7 +334,6 @@ class Table:
     unnamed: frozenset[str] = frozenset()
     blank: str = ""
     count: int = 0
-    misread: tuple[int, int] = (0, 0)
     keys: Counter[str] = field(default_factory=Counter)
 
     @property
@@ -358,15 +362,17 @@ class Table:
         return self
 
     def counted(self) -> "Table":
-        """The same table, which sets `count`, `misread` and `keys` when its rows are read."""
+        """The same table, which sets `count` and `keys` when its rows are read.
+
+        A row that is not in the encoding raises UnreadableTableError: the others may be misread.
+        """
         rows = self.rows
 
         def counted() -> Iterator[Row]:
             for row in rows:
                 self.count += 1
                 if row.fault.startswith(_NOT_ENCODED):
-                    first, count = self.misread
-                    self.misread = (first or row.number, count + 1)
+                    raise UnreadableTableError(f"row {row.number}: {row.fault}")
                 if self.kind == "jsonl" and row.cells:
                     self.keys.update(row.cells.keys())
                 yield row
@@ -391,12 +397,7 @@ class Table:
             yield file.notice("not_stored", f"{len(others):,} more columns", count=count)
 
     def report(self, file: ImageRef) -> Iterator[Notice]:
-        """Yields notes about cells that begin with a blank, and rows in another encoding."""
-        first, count = self.misread
-        if count:
-            what = f"{say_count(count, 'row', 'is')} not in the encoding, such as row {first}"
-            advice = "set source.encoding, such as windows-1252, or correct them"
-            yield file.notice("warning", "encoding", f"{what}: {advice}")
+        """Yields a note if cells begin with a blank."""
         if self.blank:
             advice = "set source.blanks=skip, or keep if it belongs to them"
             detail = f"cells begin with a blank, such as {self.blank!r:.60}: {advice}"

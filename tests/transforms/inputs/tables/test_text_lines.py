@@ -1,4 +1,3 @@
-import codecs
 import gzip
 import io
 import os
@@ -64,14 +63,23 @@ def test_a_line_feed_is_found_only_where_a_letter_begins():
 def test_the_line_after_one_in_another_encoding_is_read():
     lines = text_lines_of(b"a\n\xff\nb\n", "utf-8")
     assert next(lines) == "a\n"
-    with pytest.raises(ValueError, match=r"^it is not in utf-8$"):
+    with pytest.raises(ValueError, match=r"^it is not in utf-8: set source\.encoding"):
         next(lines)
     assert (next(lines), lines.number) == ("b\n", 3)
 
 
-def test_undeclared_utf_16_is_reported():
-    with pytest.raises(UnreadableTableError, match=r"set source\.encoding: utf-16"):
-        text_lines_of(codecs.BOM_UTF16_LE + "a".encode("utf-16-le"), "utf-8")
+@pytest.mark.parametrize("marked", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize(
+    "encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-be", "utf-32", "latin-1", "gbk"]
+)
+def test_a_byte_order_mark_of_another_encoding_is_reported(marked, encoding):
+    data, name = "a".encode(marked), marked.removesuffix("-sig")
+    if encoding.startswith(name):
+        text_lines_of(data, encoding)
+        return
+    message = f"^it begins as {name.upper()} does: set source.encoding: {name}$"
+    with pytest.raises(UnreadableTableError, match=message):
+        text_lines_of(data, encoding)
 
 
 @pytest.mark.parametrize("ends", [False, True])

@@ -15,6 +15,8 @@ from recordmill.transforms.inputs.tables.read_table import (
     read_jsonl_rows,
 )
 
+NOT_ENCODED = "it is not in utf-8: set source.encoding, such as windows-1252, or correct it"
+
 
 def lines_of(content, encoding="utf-8"):
     return TextLines(io.BufferedReader(io.BytesIO(content)), encoding)
@@ -55,7 +57,7 @@ def test_a_malformed_row_is_one_row_and_the_next_is_read():
     assert [(row.number, row.cells, row.fault) for row in rows] == [
         (1, ["a", "b"], ""),
         (2, None, "it is not a row of a table: ',' expected after '\"'"),
-        (3, None, "it is not in utf-8"),
+        (3, None, NOT_ENCODED),
         (4, ["c", "d"], ""),
     ]
 
@@ -123,7 +125,7 @@ def test_lines_that_are_not_objects_are_rows_with_faults():
     ]
     faults = [row.fault for row in rows]
     assert faults[1].startswith("it is not valid JSON: ")
-    assert faults[2:4] == ["it is not a JSON object: '[1]'", "it is not in utf-8"]
+    assert faults[2:4] == ["it is not a JSON object: '[1]'", NOT_ENCODED]
     assert faults[0] == faults[5] == ""
 
 

@@ -103,6 +103,8 @@ class Expectations:
         name_keys: the features with class names, each with the feature that has their ids, or the
             empty string.
         label_keys: the features with labels; the first that a record has counts.
+        list_keys: the features with the ids of several labels or of boxes, whose names are in no
+            feature.
         image_keys: the features with encoded images; the first that a record has counts. Empty if
             images are stored as raw pixels.
         images_are_declared: whether the convention declares the image feature; otherwise, its name
@@ -115,6 +117,7 @@ class Expectations:
     class_ids: Mapping[str, int]
     name_keys: tuple[tuple[str, str], ...]
     label_keys: tuple[str, ...]
+    list_keys: tuple[str, ...]
     image_keys: tuple[str, ...]
     images_are_declared: bool
     max_pixels: int
@@ -165,6 +168,22 @@ class Expectations:
             if (texts := example.values(text_key)) is not None:
                 yield _judge_texts(texts, example.values(id_key), self.class_ids)
 
+    def judge_lists(self, example: ParsedExample, row: SidecarRow) -> str:
+        """Returns the problem with the ids of several classes, or an empty string.
+
+        Their names are in the sidecar's row. Without the marker's ids, there is no problem.
+        """
+        names = row.classes if isinstance(row.classes, list) else None
+        for key in self.list_keys if self.class_ids and names is not None else ():
+            ids = example.values(key) or ()
+            if len(ids) != len(names or ()):
+                return f"the sidecar has {len(names or ())} class names for {len(ids)} ids"
+            pairs = zip(names or (), ids, strict=True)
+            for problem in (_judge_pair(name, label, self.class_ids) for name, label in pairs):
+                if problem:
+                    return f"in the sidecar {problem}"
+        return ""
+
     def judge_row(self, row: SidecarRow) -> str:
         """Returns the problem with the classes in a sidecar's row, or an empty string.
 
@@ -197,6 +216,11 @@ def expect(dataset: Dataset) -> Expectations:
             (keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys
         ),
         label_keys=tuple(labels) or usual,
+        list_keys=tuple(
+            keys[ids]
+            for names, ids in _NAMED.items()
+            if ids in keys and ids != "label" and names not in keys
+        ),
         image_keys=() if settings.store == "raw" else tuple(images) or _IMAGES,
         images_are_declared=bool(images),
         max_pixels=max(ImageSettings().max_pixels, settings.max_pixels),

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,14 +13,26 @@ from google.protobuf.message import DecodeError
 
 from recordmill import storage
 from recordmill.reading.dataset import FORGED, Shard
-from recordmill.reading.example import DamagedExampleError, Expectations, ParsedExample, Profile
+from recordmill.reading.example import (
+    DamagedExampleError,
+    Expectations,
+    ParsedExample,
+    Profile,
+    parse_intact,
+)
 from recordmill.reading.repeated_keys import find_repeated_in_lines
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.dataset.totals import RowTotals, sum_rejected
 from recordmill.schemas.digests import digest_record, find_images
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.storage.dataset_files import MOST_SIDECAR_BYTES, parse_rows
-from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import (
+    DATA_OFFSET,
+    FRAMING_BYTES,
+    Damage,
+    RecordFile,
+    StoredFile,
+)
 
 if TYPE_CHECKING:
     from recordmill.reading.verify_images import ImageFeatures
@@ -192,7 +204,43 @@ class _Reader:
             return False
         if ids and not {label for row in rows if isinstance(label := row.label, int)} <= ids:
             return False
-        return not any(map(self._expected.judge_row, rows))
+        return not any(map(self._expected.judge_row, rows)) and self._has_right_ids(rows)
+
+    def _has_right_ids(self, rows: Sequence[SidecarRow]) -> bool:
+        """Returns whether the classes of boxes, or of several labels, have the marker's ids.
+
+        Rows have only their names. One record of each class is read, since the label map is the
+        same for all.
+        """
+        expected, first = self._expected, dict[int, SidecarRow]()
+        seen = set[str]()
+        for row in rows if expected.class_ids else ():
+            if new := set(row.classes or ()) - seen:
+                seen |= new
+                first[row.offset] = row
+        for offset, example in self._read_at(first):
+            if example is None or expected.judge_lists(example, first[offset]):
+                return False
+            if any(expected.judge_names(example)):
+                return False
+        return True
+
+    def _read_at(
+        self, rows: Mapping[int, SidecarRow]
+    ) -> Iterator[tuple[int, ParsedExample | None]]:
+        """Yields the Example of each row by its offset; None if it cannot be read."""
+        if self._records.compression == "none":
+            for offset, row in rows.items():
+                start, length = offset + DATA_OFFSET, row.length
+                is_inside = DATA_OFFSET <= start <= start + length <= self._stored.size
+                data = self._stored.read_at(start, length) if is_inside else b"\0"
+                yield offset, parse_intact(data)
+            return
+        for offset, record in RecordFile(self._stored) if rows else ():
+            if offset in rows:
+                yield offset, parse_intact(record)
+            if offset >= max(rows):
+                return
 
     def check_records(self, no_metadata: bool, progress: Callable[[int], None]) -> None:
         """Checks every record, then the whole file against the metadata."""
@@ -221,6 +269,7 @@ class _Reader:
             example = self._parse(data, number, offset)
             if example is None:
                 continue
+            self._report_lists(example, number, offset)
             profile = example.profile
             sequences.update(example.feature_lists)
             if image_features:
@@ -247,6 +296,13 @@ class _Reader:
         if check.level != "frames":
             self._compare_with_marker(offsets)
             self._compare_names()
+
+    def _report_lists(self, example: ParsedExample, number: int, offset: int) -> None:
+        """Reports ids of several classes that are not those of the names in the row."""
+        rows = self.rows if self._check.level != "frames" and self._expected.list_keys else []
+        place = self._by_offset.get(offset) if rows else None
+        if place is not None:
+            self._report_name(self._expected.judge_lists(example, rows[place]), number, offset)
 
     def _report(self, problems: Iterable[tuple[str, str]], number: int, offset: int) -> None:
         for kind, problem in problems:

@@ -201,6 +201,9 @@ def _unpack_before_damage(inflate: Any, tail: bytes) -> bytes:
 FRAMING_BYTES = 16
 """Bytes that a record's frame adds to its data."""
 
+DATA_OFFSET = 12
+"""Where a frame's data begin: after their length and its checksum."""
+
 _HEADER = struct.Struct("<QI")
 HEADER_BYTES = _HEADER.size
 """Bytes of a frame before the data."""

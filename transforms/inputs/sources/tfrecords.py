@@ -43,7 +43,7 @@ from recordmill.schemas.image_ref import (
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
-from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import DATA_OFFSET, Damage, RecordFile, StoredFile
 from recordmill.transforms.inputs.class_names import NO_CLASS, ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.example_labels import read_labels
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
@@ -329,9 +329,6 @@ def read_image_of(
     return data, np.frombuffer(data, np.uint8).reshape(height, width, channels)
 
 
-_DATA_AT = 12  # after the length and its checksum
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tfrecords(Source):
     """The source `tfrecords`.
@@ -537,7 +534,7 @@ class Tfrecords(Source):
                     damages.append(f"{where}: {record.detail}")
                     continue
                 packing = str(Gzip(has_checksums=True)) if records.compression != "none" else ""
-                ref = ref.replace(offset=offset + _DATA_AT, length=len(record), packing=packing)
+                ref = ref.replace(offset=offset + DATA_OFFSET, length=len(record), packing=packing)
                 try:
                     yield examples.make_reference(ref, bytes(record))
                 except ClassNamesError as error:

@@ -42,6 +42,10 @@ FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, OverflowError, TypeE
 """Errors that reading a row may raise if Recordmill did not write it."""
 
 
+MOST_MORE_BYTES = 2**32
+"""A shard that is larger than its dataset says by more than this is not read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Shard:
     """One TFRecord file of a dataset. Unknown values are None, or the empty string.
@@ -85,6 +89,18 @@ class Shard:
             "restore it"
         )
 
+    def open(self) -> StoredFile:
+        """Opens the file to read it from start to end; the caller closes it.
+
+        Raises:
+            LoadError: it is so much larger than the metadata say that reading it may never end.
+            OSError: it cannot be opened.
+        """
+        size = storage.size_of(self.path) or 0
+        if self.bytes is not None and size > self.bytes + MOST_MORE_BYTES:
+            raise LoadError(self.find_fault())
+        return StoredFile(self.path)
+
     def rows(self) -> Iterator[SidecarRow]:
         """The sidecar's rows for the file's records, in file order; none if there is no sidecar.
 
@@ -107,7 +123,7 @@ class Shard:
             OSError: the file cannot be read.
             LoadError: a record is damaged.
         """
-        with StoredFile(self.path) as stored:
+        with self.open() as stored:
             for number, (offset, data) in enumerate(RecordFile(stored)):
                 if isinstance(data, Damage):
                     raise LoadError(

@@ -30,7 +30,7 @@ from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import RejectedRow, SidecarRow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_rows
-from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import Damage, RecordFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ def summarize_dataset(
     profiles: Counter[Profile] = Counter()
     for shard in dataset.shards:
         split = splits[shard.split]
-        with StoredFile(shard.path) as stored:
+        with shard.open() as stored:
             split.bytes += stored.size
             for number, (_, data) in enumerate(RecordFile(stored), start=1):
                 if not number % 256:
@@ -228,7 +228,7 @@ def _read_files(shards: Iterable[Shard]) -> Iterator[FoundRecord]:
     before = 0
     for shard in shards:
         place = -1
-        with StoredFile(shard.path) as stored:
+        with shard.open() as stored:
             rows = {row.offset: row for row in shard.rows()}
             for place, (offset, data) in enumerate(RecordFile(stored)):
                 if not isinstance(data, Damage):

@@ -28,7 +28,7 @@ from recordmill.schemas.dataset.record_index import (
 )
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile
 
 _RESTORE = "restore it, or convert the dataset again"
 
@@ -96,7 +96,7 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
     if marker and path and storage.size_of(path) is not None:
         parts = _read_companion(path, marker, shards)
     else:
-        parts, seed = [_read_frames(shard.path) for shard in shards], None
+        parts, seed = [*map(_read_frames, shards)], None
     for shard, part in zip(shards, parts, strict=True):
         ends = np.cumsum(part[:, 1] + np.uint64(FRAMING_BYTES))
         fits = np.array_equal(ends[:-1], part[1:, 0]) and not part[:1, 0].any()
@@ -137,11 +137,12 @@ def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[
     return [entries[begin - first : stop - first] for begin, stop in chosen]
 
 
-def _read_frames(path: str) -> Places:
+def _read_frames(shard: Shard) -> Places:
     """Returns the index of any uncompressed TFRecord file, from the cache or by one pass.
 
     Each damaged part has a row.
     """
+    path = shard.path
     if storage.is_local(path):
         place, version = os.path.abspath(path), str(os.stat(path).st_mtime_ns)
     else:
@@ -150,7 +151,7 @@ def _read_frames(path: str) -> Places:
     cached = os.path.join(_cache_folder(), f"{hashlib.sha256(identity.encode()).hexdigest()}.index")
     with suppress(OSError, ValueError):
         return np.frombuffer(storage.read_range(cached), "<u8").reshape(-1, 3)
-    with StoredFile(path) as stored:
+    with shard.open() as stored:
         file = RecordFile(stored)
         if file.compression != "none":
             raise _compressed(path)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from google.protobuf.message import DecodeError
 
 from recordmill import storage
-from recordmill.reading.dataset import FORGED, Shard
+from recordmill.reading.dataset import FORGED, MOST_MORE_BYTES, Shard
 from recordmill.reading.example import (
     DamagedExampleError,
     Expectations,
@@ -129,10 +129,6 @@ class ShardCheck:
             self.findings.append(Finding(kind, detail, self.shard.name, *place))
         else:
             self.hidden += 1
-
-
-_MOST_MORE_BYTES = 2**32
-"""A file that is larger than its dataset says by more than this is not read."""
 
 
 class _Reader:
@@ -503,7 +499,7 @@ def verify_shard(
     try:
         with StoredFile(shard.path, digest=level != "frames" and bool(shard.sha256)) as stored:
             check.bytes = stored.size
-            if shard.bytes is not None and stored.size > shard.bytes + _MOST_MORE_BYTES:
+            if shard.bytes is not None and stored.size > shard.bytes + MOST_MORE_BYTES:
                 check.add("size", f"expected {shard.bytes:,} bytes, found {stored.size:,}")
                 return check
             reader = _Reader(stored, check, expected)

@@ -3,6 +3,7 @@ dataset: no command waits for it, fills the memory or fails with anything but a 
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.verify import main as verify
@@ -170,6 +172,18 @@ def test_no_command_waits_for_what_is_not_a_file(home, tmp_path, kind):
         assert code == 1, (name, said)
         if kind in ("pipe", "zero", "null", "socket"):
             assert "cannot be read: it is a pipe or a device" in said, (name, said)
+
+
+@pytest.mark.parametrize("more", [[], ["--record=train:1"], ["--extract=out"]])
+def test_a_shard_without_an_end_is_not_read(home, tmp_path, capsys, more, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "train-00000-of-00001.tfrecord"
+    shutil.copytree(home / "ds", "ds")
+    (tmp_path / "ds/records.index").unlink()
+    put(tmp_path / "ds" / name, "sparse")
+    assert inspect(["ds", *more]) == 1
+    said = f"the shard ds/{name} has 8,796,093,022,208 bytes where "
+    assert f"error: {said}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,9 +1,8 @@
 """Names of classes that are numbers in the data, from settings or from a file.
 
 A text file has one name per line. Writers of TFRecords leave one of these next to them:
-`labels.txt`, with one name per line, or `id:name` as TF-Slim writes it; or TensorFlow Datasets'
-`FEATURE.labels.txt`. `label_map.pbtxt`, the Object Detection API's, is refused: its Examples
-usually have the names too.
+`labels.txt`, with one name per line, or `id:name` as TF-Slim writes it; TensorFlow Datasets'
+`FEATURE.labels.txt`; or `label_map.pbtxt`, the Object Detection API's.
 """
 
 import posixpath
@@ -15,6 +14,7 @@ from itertools import product
 from recordmill import storage
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.label_map_file import parse_label_map
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
@@ -84,9 +84,11 @@ def read_class_names(file: DataFile, folder: str, name: str, first: int = 0) -> 
     try:
         uri = name if is_whole else resolve_inside(file.root, posixpath.join(folder, name))
         text = read_sibling(uri).decode("utf-8-sig")
-        if name.endswith(".pbtxt"):
-            raise ValueError("write its classes to labels.txt, one id:name per line")
-        return parse_class_names(text, first)
+        if not name.endswith(".pbtxt"):
+            return parse_class_names(text, first)
+        names = parse_label_map(text)
+        number_classes([*names.values()])  # raises if two classes have one name
+        return names
     except NoFileError:
         raise NoClassNamesError(
             f"there is no {name} to name the classes (source.class_names_file)"

@@ -165,8 +165,10 @@ def test_files_are_found_next_to_it_and_above_but_not_outside_the_input(tmp_path
     put(tmp_path / "in/image.class.label.labels.txt", "tfds\n")
     assert files_of(tmp_path).names_for(SLIM, 3) == ("image.class.label.labels.txt", {3: "tfds"})
     put(tmp_path / "in/a/label_map.pbtxt", 'item { id: 7 name: "map" }')
+    assert files_of(tmp_path).names_for(SLIM, 3) == ("label_map.pbtxt", {7: "map"})
+    put(tmp_path / "in/a/label_map.pbtxt", "item { id: 7 }")
     with pytest.raises(
-        ClassNamesError, match=r"^label_map.pbtxt names no classes: write its classes to labels.txt"
+        ClassNamesError, match=r"^label_map.pbtxt names no classes: item 1 has no id or no name"
     ):
         files_of(tmp_path).names_for(SLIM, 0)
     put(tmp_path / "in/a/b/labels.txt", "beside\n")

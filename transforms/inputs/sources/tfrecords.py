@@ -340,7 +340,8 @@ class Tfrecords(Source):
         class_names: the class names in the order of their numbers, if Examples only have numbers;
             empty: the Examples' own names, those in `class_names_file`, or the numbers.
         class_names_file: a file of class names: one name per line, or `id:name`; next to the
-            Examples, or a full path; `auto`: `labels.txt`, or TensorFlow Datasets'
+            Examples, or a full path; a name that ends in `.pbtxt` is that of a label map of the
+            Object Detection API; `auto`: `labels.txt`, `label_map.pbtxt`, or TensorFlow Datasets'
             `FEATURE.labels.txt`, if it is next to the Examples or above them in the input; empty:
             none.
         first_label: the number of the first class in the input; absent: the convention's (0, or 1

@@ -119,8 +119,9 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
             an image, or a table is not understood.
         OSError: the input cannot be listed.
     """
-    ignore = partial(why_ignored, _listing(written))
-    sketch = look_at_input(place, ignore)
+    listing = _listing(written)
+    ignore = partial(why_ignored, listing)
+    sketch = replace(look_at_input(place, ignore), ignored=listing.ignore)
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
     if others != kinds and not sketch.only:
         sketch = replace(sketch, deeper=look_deeper(sketch, ignore))

@@ -129,6 +129,7 @@ class FolderSketch:
         root: the full path or URL of the input, with which cells of tables may begin; empty:
             unknown.
         deeper: the contents of some of the folders further down, which only class folders need.
+        ignored: the patterns of `ignore` that the user has given, which advice has to repeat.
     """
 
     names: Mapping[str, Names] = field(default_factory=dict)
@@ -137,6 +138,7 @@ class FolderSketch:
     only: str = ""
     root: str = ""
     deeper: Mapping[str, Names] = field(default_factory=dict)
+    ignored: Sequence[str] = ()
 
     @staticmethod
     def of(paths: Iterable[str], heads: Mapping[str, bytes] | None = None) -> "FolderSketch":

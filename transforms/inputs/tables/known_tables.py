@@ -150,6 +150,20 @@ _NO_CLASS = re.compile(r"\s*(\[?\{|-?[0-9.]+( -?[0-9.]+)+\s*$)")
 """How a cell begins that holds shapes as JSON (Label Studio), or runs of pixels (Kaggle)."""
 _SPLIT = ("split", "set", "subset", "partition")
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
+_OTHER_SIDES = (
+    ("x1", "y1", "x2", "y2"),
+    ("x0", "y0", "x1", "y1"),
+    ("left", "top", "right", "bottom"),
+)
+"""Other names of the columns of a box's sides, as `_plain` writes them."""
+
+_OTHER_BOXES = (
+    *(("x", "y", "w", "h"), ("x", "y", "width", "height"), ("x1", "y1", "w", "h")),
+    *(("xmin", "ymin", "w", "h"), ("xmin", "ymin", "width", "height")),
+    *(("xcenter", "ycenter", "width", "height"), ("left", "top", "width", "height")),
+    *(("bbox",), ("bboxes",), ("box",), ("boxes",), ("boundingbox",)),
+)
+"""Names of columns that hold boxes in a form that is not read, or that their names do not tell."""
 _VIA = "region_shape_attributes"
 
 
@@ -173,6 +187,7 @@ class FoundColumns:
         roots: the folders that may be `root`, if there are several.
         is_spread: whether no folder of `roots` holds the images of all rows.
         packed: columns of bytes.
+        boxes: columns that may hold boxes in a form that is not read.
         class_id: a class that is an id of Open Images, if there is one.
         fault: why the table cannot be read, if its columns say so.
     """
@@ -191,6 +206,7 @@ class FoundColumns:
     roots: tuple[str, ...] = ()
     is_spread: bool = False
     packed: tuple[str, ...] = field(default=(), compare=False)
+    boxes: tuple[str, ...] = field(default=(), compare=False)
     class_id: str = field(default="", compare=False)
     fault: str = ""
 
@@ -347,9 +363,11 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
     classes = [key for key, name in left.items() if not _is_no_class(name, head)]
     label = next((name for name in _LABEL if name in classes), "")
     unit = ""
-    if label and "uri" in columns and all(side in left for side in _SIDES):
-        unit = "fraction" if _are_fractions([left[side] for side in _SIDES], head) else ""
-        columns |= {side: left.pop(side) for side in _SIDES} | {"box_label": left.pop(label)}
+    corners = _find_corners(left, head)
+    if label and "uri" in columns and corners:
+        unit = "fraction" if _are_fractions([left[side] for side in corners], head) else ""
+        columns |= {side: left.pop(name) for side, name in zip(_SIDES, corners, strict=True)}
+        columns["box_label"] = left.pop(label)
         if "width" in left and "height" in left:
             columns |= {side: left.pop(side) for side in ("width", "height")}
     elif label:
@@ -358,6 +376,8 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
     elif classes and len(left) == 1 and not objects and _may_be_class(left[classes[0]], head):
         column = left.popitem()[1]
         columns[_label_key(row.get(column))] = column
+    forms = (*_OTHER_SIDES, *_OTHER_BOXES)
+    boxes = next((each for each in forms if all(name in left for name in each)), ())
     class_id = row.get(columns.get("box_label", columns.get("label", "")), "")
     return FoundColumns(
         columns,
@@ -371,6 +391,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         boxes_unit=unit,
         packed=tuple(name for name in row if row[name] in (HELD, OTHER_BYTES)),
         class_id=class_id if _FREEBASE.fullmatch(class_id) else "",
+        boxes=tuple(left[name] for name in boxes),
         fault=_VIA_FAULT if _VIA in row else "",
     )
 
@@ -401,14 +422,35 @@ _VIA_FAULT = (
 
 
 def _is_no_class(name: str, head: TableHead) -> bool:
-    """Whether a column surely holds no classes: shapes, runs of pixels, or measured numbers."""
+    """Whether a column surely holds no classes: shapes, runs of pixels, images, or measurements."""
     first = head.first().get(name, "")
-    return bool(_NO_CLASS.match(first)) or first == NUMBERS or head.holds_fractions(name)
+    return bool(_NO_CLASS.match(first)) or first in (NUMBERS, HELD) or head.holds_fractions(name)
 
 
 def _may_be_class(name: str, head: TableHead) -> bool:
     """Whether the only column that has no other meaning holds classes."""
     return not (_plain(name) in _MEASURES and head.holds_numbers(name))
+
+
+def _find_corners(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
+    """The plain names of the columns of a box's sides; empty if there are none.
+
+    Columns that are not called `xmin` and so on must hold boxes in all rows seen.
+    """
+    if all(side in left for side in _SIDES):
+        return _SIDES
+    return next((each for each in _OTHER_SIDES if _hold_boxes(each, left, head)), ())
+
+
+def _hold_boxes(names: Sequence[str], left: Mapping[str, str], head: TableHead) -> bool:
+    if not all(name in left and head.holds_numbers(left[name]) for name in names):
+        return False
+    boxes = zip(*(head.cells(left[name]) for name in names), strict=False)
+    return all(
+        float(xmin) < float(xmax) and float(ymin) < float(ymax)
+        for xmin, ymin, xmax, ymax in boxes
+        if xmin and ymin and xmax and ymax
+    )
 
 
 def _are_fractions(sides: Sequence[str], head: TableHead) -> bool:

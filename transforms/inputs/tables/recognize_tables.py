@@ -37,6 +37,9 @@ _WITH_LABELS = (
 )
 """A convention with several labels, as YAML."""
 
+_MOST_WAYS = 4
+"""Commands that a message offers for one question."""
+
 _MOST_NAMED = 8
 """Columns that a command names one by one, rather than by a pattern."""
 
@@ -186,7 +189,7 @@ def _find_questions(
     path, first = next(iter(read.items()))
     if fault := next((each.fault for each in found.values() if each.fault), ""):
         table = next(each for each in found if found[each].fault)
-        yield f"{table} cannot be used: {fault}, or {_leave_out([table])}", ()
+        yield f"{table} cannot be used: {fault}, or add {_leave_out([table], sketch)}", ()
     if unused := _find_unused(read, found, sketch):
         yield unused, ()
     if first.images:
@@ -199,7 +202,7 @@ def _find_questions(
     if first.is_spread:
         yield (
             f"its images are in several folders ({', '.join(first.roots)}), and no column names "
-            f"them: write the folders into the table, or {_leave_out([path])}",
+            f"them: write the folders into the table, or add {_leave_out([path], sketch)}",
             (),
         )
     elif first.roots and len(read) == 1:
@@ -223,9 +226,7 @@ def _find_questions(
             f"stores one: add --set 'convention={_WITH_LABELS}'",
             ("convention",),
         )
-    others = [name for name in first.others if name not in {*first.index, *first.packed}]
-    if others and not first.has_classes:
-        yield _ask_for_class(first, others)
+    yield from _ask_for_meanings(first)
 
 
 def _choices(key: str, values: Iterable[str]) -> str:
@@ -237,27 +238,64 @@ def _find_unused(
 ) -> str:
     """What to do if not all tables can be read together, or another file may hold the labels."""
     path, first = next(iter(read.items()))
+    alike = _group_alike(read)
+    if len(alike) > 1:
+        ways = []
+        for tables in alike[:_MOST_WAYS]:
+            others = [each for each in read if each not in tables]
+            ways.append(f"to read {tables[0]}, add {_leave_out(others, sketch)}")
+        names = [tables[0] for tables in alike]
+        shown = show_first(names) if len(names) > 2 else " and ".join(names)
+        return f"{shown} have different columns: {'; '.join(ways)}"
     for each in read:
-        if replace(read[each], root="") != replace(first, root=""):
-            return (
-                f"{path} and {each} have different columns: {_leave_out([each])}, or "
-                f"{_leave_out([path])}"
-            )
         if read[each].roots and len(read) > 1:
             return (
                 f"several folders hold the images of {each} ({', '.join(read[each].roots)}): write "
-                f"them into the table, or {_leave_out([each])}"
+                f"them into the table, or add {_leave_out([each], sketch)}"
             )
     for each, columns in found.items():
         is_sibling = columns.is_list or _is_test(each, columns, first)
         if each not in read and not is_sibling:
-            return f"{each} is not read, since {path} has the classes: {_leave_out([each])}"
+            leave_out = _leave_out([each], sketch)
+            return f"{each} is not read, since {path} has the classes: add {leave_out}"
     for each in sketch.heads:
         is_table = each.lower().endswith(TABLE_ENDINGS)
         if is_table and each not in found and not _is_of_others(each):
             why = why_no_columns(each, sketch)
-            return f"{each} is not understood as a table of images ({why}): {_leave_out([each])}"
+            leave_out = _leave_out([each], sketch)
+            return f"{each} is not understood as a table of images ({why}): add {leave_out}"
     return ""
+
+
+def _group_alike(read: Mapping[str, FoundColumns]) -> list[list[str]]:
+    """The tables in groups of the same columns, whatever the folders of their images are."""
+    groups: list[tuple[FoundColumns, list[str]]] = []
+    for path, columns in read.items():
+        bare = replace(columns, root="")
+        for other, paths in groups:
+            if other == bare:
+                paths.append(path)
+                break
+        else:
+            groups.append((bare, [path]))
+    return [paths for _, paths in groups]
+
+
+def _ask_for_meanings(first: FoundColumns) -> Iterator[Question]:
+    """What to do about columns that may hold boxes, or the class."""
+    key = "source.columns.label"
+    label = first.columns.get("label", "")
+    if first.boxes and label:
+        word = "columns" if len(first.boxes) > 1 else "column"
+        yield (
+            f"its {word} {show_first(first.boxes)} may hold boxes, which are read from columns "
+            "called xmin, ymin, xmax, ymax: write those into the table, or add --set "
+            f"{shlex.quote(f'{key}={label}')} to store the images' classes alone",
+            (key,),
+        )
+    others = [name for name in first.others if name not in {*first.index, *first.packed}]
+    if others and not first.has_classes:
+        yield _ask_for_class(first, others)
 
 
 def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
@@ -291,12 +329,10 @@ def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
     return orjson.dumps(list(numbers)).decode()
 
 
-def _leave_out(paths: Sequence[str]) -> str:
-    """The flag that leaves files out."""
-    patterns = [f"/{path}" for path in paths]
-    if len(paths) > 3:
-        patterns = sorted({f"*{posixpath.splitext(path)[1]}" for path in paths})
-    return f"add --set {shlex.quote(f'ignore={orjson.dumps(patterns).decode()}')}"
+def _leave_out(paths: Sequence[str], sketch: FolderSketch) -> str:
+    """The flag that leaves files out, too."""
+    patterns = [*sketch.ignored, *(f"/{path}" for path in paths)]
+    return f"--set {shlex.quote(f'ignore={orjson.dumps(patterns).decode()}')}"
 
 
 def _endings_of(path: str, found: FoundColumns, sketch: FolderSketch) -> list[str]:

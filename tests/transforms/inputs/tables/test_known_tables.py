@@ -180,6 +180,44 @@ FOUND = {
             {"uri": "filename", **SIDES, "box_label": "class", "width": "width", "height": "height"}
         ),
     ),
+    "a row a box, under other names": (
+        "a.csv",
+        "image_name,label_name,x1,y1,x2,y2\nimages/2.jpg,cat,1,1,2.5,2\nimages/2.jpg,,,,,\n",
+        found(
+            {
+                "uri": "image_name",
+                **dict(zip(SIDES, ("x1", "y1", "x2", "y2"), strict=True)),
+                "box_label": "label_name",
+            }
+        ),
+    ),
+    "a row a box, as fractions": (
+        "a.csv",
+        "file,class,Left,Top,Right,Bottom\n1.jpg,cat,0.1,0,0.5,1\n",
+        found(
+            {
+                "uri": "file",
+                **dict(zip(SIDES, ("Left", "Top", "Right", "Bottom"), strict=True)),
+                "box_label": "class",
+            },
+            boxes_unit="fraction",
+        ),
+    ),
+    "numbers that are no box": (
+        "a.csv",
+        "file,class,x1,y1,x2,y2\n1.jpg,cat,5,5,4,6\n",
+        found({"uri": "file", "label": "class"}, others=("x1", "y1", "x2", "y2")),
+    ),
+    "names that are no box": (
+        "a.csv",
+        "file,class,left,top,right,bottom\n1.jpg,cat,a,b,c,d\n",
+        found({"uri": "file", "label": "class"}, others=("left", "top", "right", "bottom")),
+    ),
+    "two columns of images": (
+        "a.parquet",
+        "image,mask\n<bytes>,<bytes>\n",
+        found({"bytes": "image"}, others=("mask",), images=("image", "mask")),
+    ),
     "a row a box, without a header": (
         "a.csv",
         "images/2.jpg,1,1,2.5,2,cat\n",

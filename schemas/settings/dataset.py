@@ -581,6 +581,6 @@ def explain_unstored_boxes(what: str) -> str:
     """The error of a run that would lose boxes because no convention was named."""
     return (
         f"convention is not set: {what}, and the default convention stores none: "
-        "set convention=tf_object_detection or convention=tfds; convention=default leaves the "
-        "boxes out"
+        "add --set convention=tf_object_detection or --set convention=tfds; --set "
+        "convention=default leaves the boxes out"
     )

@@ -273,7 +273,8 @@ def test_a_given_split_whose_rows_were_all_rejected_says_so(convert, class_folde
         [
             "no image was found for split test, and 2 rejected, such as all.csv/000003 (all.csv, "
             "row 3: column "
-            "'class' is empty): correct that, or remove it from splits.from_source"
+            "'class' is empty): correct that, or leave the split out with --set "
+            "'splits.from_source={train: train}'"
         ],
     )
     kept = convert(tmp_path / "photos/all.csv", settings={**settings, "source.unlabeled": "keep"})

@@ -4,6 +4,7 @@ Notes on classes that are probably not the intended ones are made before anythin
 """
 
 import math
+import shlex
 import zlib
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
@@ -20,8 +21,9 @@ from recordmill.schemas.errors import FAILED, Price
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
-from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, SplitSettings
 from recordmill.schemas.settings.recipe import Recipe
+from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
 from recordmill.transforms.inputs.sources.archives import Archives
@@ -423,6 +425,16 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
     return problem
 
 
+def _advise_on_empty(summary: Summary, splits: SplitSettings, key: str) -> str:
+    """Says what to do if all images of a given split were rejected."""
+    if set(summary.rejected) == {"no_class"}:
+        return "to convert all images without labels, add --set source.class_from=none"
+    given = splits.from_folders or splits.from_source
+    left = {word: name for word, name in given.items() if name in summary.splits}
+    flag = shlex.quote(f"{key}={write_yaml_line(left)}")
+    return f"correct that, or leave the split out with --set {flag}"
+
+
 def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
     """Fills empty splits, or says why that is impossible."""
     names, unit = settings.splits.names, settings.unit
@@ -432,13 +444,10 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
     if settings.splits.given:
         key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
         if summary.rejected:  # images of the split may be among them
-            rejected = (
-                f"{summary.rejected.total():,} rejected, such as "
-                f"{min(summary.rejected_examples.values())}"
-            )
             return (
-                f"no {unit} was found for split {empty[0]}, and {rejected}: correct that, or "
-                f"remove it from {key}"
+                f"no {unit} was found for split {empty[0]}, and {summary.rejected.total():,} "
+                f"rejected, such as {min(summary.rejected_examples.values())}: "
+                f"{_advise_on_empty(summary, settings.splits, key)}"
             )
         plan.notes.extend(
             f"no {unit} was found for split {name}, which {key} names" for name in empty

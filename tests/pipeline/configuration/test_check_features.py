@@ -220,8 +220,8 @@ def test_the_kinds_are_those_of_what_is_made(picture):
 def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
     assert find_unstored_boxes(layout("default", source)) == (
         f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
-        "set convention=tf_object_detection or convention=tfds; convention=default leaves the "
-        "boxes out"
+        "add --set convention=tf_object_detection or --set convention=tfds; --set "
+        "convention=default leaves the boxes out"
     )
     assert find_unstored_boxes(layout("tfds", source)) == ""
 

@@ -217,8 +217,8 @@ def test_an_override_may_hold_equals_signs():
             "source.kind=yolo",
             "convention is not set: source.kind gives boxes, and the default convention stores "
             "none: "
-            "set convention=tf_object_detection or convention=tfds; convention=default leaves the "
-            "boxes out",
+            "add --set convention=tf_object_detection or --set convention=tfds; --set "
+            "convention=default leaves the boxes out",
         ),
         (
             "max_rejected.boxes.share=2",

@@ -182,7 +182,7 @@ ALL_IN_TRAIN = SplitCutoffs(
             None,
             "no image was found for split validation, and 1 rejected, such as val.bin (5 bytes "
             "over): "
-            "correct that, or remove it from splits.from_folders",
+            "correct that, or leave the split out with --set 'splits.from_folders={t: train}'",
         ),
         (
             IMAGES,

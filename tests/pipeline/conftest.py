@@ -1,10 +1,12 @@
 """Whole conversions of small collections that a test draws itself."""
 
+import contextlib
 import io
 import json
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -206,6 +208,23 @@ def state_of() -> Callable[[Path], dict[str, tuple[bytes, int]]]:
 def photos(tmp_path: Path) -> Path:
     """Two classes, ten images."""
     return write_class_folders(tmp_path / "photos", {"cat": 6, "dog": 4})
+
+
+@pytest.fixture
+def run_in(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[[list[str]], tuple[int, str, str]]:
+    """Converts to `out` in this test's folder; gives the exit code, and what was printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(arguments: list[str]) -> tuple[int, str, str]:
+        shutil.rmtree("out", ignore_errors=True)
+        out, err = io.StringIO(), io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            code = launch([*arguments, "--output=out", "--set=report=false"], build)
+        return code, out.getvalue(), err.getvalue()
+
+    return run
 
 
 def flags_of(settings: Mapping[str, Any]) -> list[str]:

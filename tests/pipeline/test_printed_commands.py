@@ -1,8 +1,6 @@
 """Images with masks, and folders that are not classes: the run stops, and every command that it
 prints ends right on the same files, or stops again with further commands."""
 
-import contextlib
-import io
 import json
 import shutil
 import tarfile
@@ -14,9 +12,6 @@ import pytest
 from paired_inputs import counted, digit, mask, masks, photo, photos
 from peer import read_dataset
 from printed_commands import follow, printed_flags, write_files
-
-from recordmill.pipeline.launch import launch
-from recordmill.pipeline.run import build
 
 N = counted(6)
 HEX = "0123456789abcdef"
@@ -372,20 +367,6 @@ CASES = {
 }  # fmt: skip
 """The files of each case, and for each way through the printed commands what it takes: from a path
 to the split (empty: of the fractions) and the class, or None."""
-
-
-@pytest.fixture
-def run_in(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-    def run(arguments):
-        shutil.rmtree("out", ignore_errors=True)
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = launch([*arguments, "--output=out", "--set=report=false"], build)
-        return code, out.getvalue(), err.getvalue()
-
-    return run
 
 
 def digests(files, take):

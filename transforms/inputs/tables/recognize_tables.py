@@ -219,7 +219,12 @@ def _find_questions(
             (key,),
         )
     if path.endswith(".txt") and not has_pattern:
-        yield "a list is read where its name has the word for a split: call it train.txt", ()
+        leave_out = _leave_out([path], sketch)
+        yield (
+            "a list is read where its name has the word for a split: call it train.txt, or leave "
+            f"it out with {leave_out}",
+            (),
+        )
     if column := first.columns.get("labels"):
         yield (
             f"its column {column} holds several classes of an image, and the usual convention "

@@ -285,21 +285,24 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
 def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
     """Reports names on a list that match no XML file in the folders next to that of the lists.
 
+    A list that matches none is that of another collection, unless it names images: those of VOC's
+    test sets have no annotations.
+
     Raises:
         Rejected: the list cannot be read.
     """
-    names, stems = _read_set(file.uri), set[str]()
+    names, stems, others = _read_set(file.uri), set[str](), set[str]()
     for folder in ("", *(each for each in storage.folder_entries(above) if each.endswith("/"))):
         with suppress(PermissionError):  # the listing reports it
-            stems |= stems_of(
-                each for each in storage.folder_names(f"{above}/{folder}") if each.endswith(".xml")
-            )
+            found = storage.folder_names(f"{above}/{folder}")
+            stems |= stems_of(each for each in found if each.endswith(".xml"))
+            others |= stems_of(each for each in found if each.lower().endswith(IMAGE_ENDINGS))
     if wrong := sorted(set(names.values()) - {names[stem] for stem in names.keys() & stems}):
         what = (
             f"no XML file matches {format_count(len(wrong), 'name')} in it, such as "
             f"{wrong[0]!r:.100}"
         )
-        status: Status = "fatal" if names.keys().isdisjoint(stems) else "warning"
+        status: Status = "fatal" if names.keys().isdisjoint(stems | others) else "warning"
         yield file.notice(
             status, "bad_annotations", f"{what}: correct the list, or add it to ignore"
         )

@@ -216,6 +216,7 @@ def test_a_list_that_has_changed_is_read_again(tmp_path):
             [("warning", f"no XML file matches 1 name in it, such as 'my  photo': {ADVICE}")],
         ),
         ("1.x\n2", [("fatal", f"no XML file matches 2 names in it, such as '1.x': {ADVICE}")]),
+        ("test", [("warning", f"no XML file matches 1 name in it, such as 'test': {ADVICE}")]),
     ],
 )
 def test_names_on_lists_are_those_of_xml_files(tmp_path, names, expected):
@@ -225,6 +226,8 @@ def test_names_on_lists_are_those_of_xml_files(tmp_path, names, expected):
     refer(tmp_path, annotation(""))
     for name in ("my photo", "my photo 2"):
         (tmp_path / f"old/Annotations/{name}.xml").touch()
+    (tmp_path / "old/JPEGImages").mkdir(exist_ok=True)
+    (tmp_path / "old/JPEGImages/test.jpg").touch()
     source = Voc(sets="ImageSets/Main")
     found = [
         (each.status, each.detail)

@@ -37,13 +37,13 @@ class Collection:
         files: the contents by path.
         datasets: one for each way that a message may offer, or the only one.
         notes: parts of what is said about things that are not stored.
-        input: the file to convert, instead of the folder.
+        flags: what the user adds to the command.
     """
 
     files: Files
     datasets: Sequence[Dataset]
     notes: Sequence[str] = ()
-    input: str = ""
+    flags: Sequence[str] = ()
 
 
 def image(data: bytes, split: str = "", label: str = "", boxes: Iterable[str] = ()) -> Found:

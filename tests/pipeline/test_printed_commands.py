@@ -1,8 +1,8 @@
 """Images with masks, and folders that are not classes: the run stops, and every command that it
 prints ends right on the same files, or stops again with further commands."""
 
+import io
 import json
-import shutil
 import tarfile
 import zipfile
 from hashlib import sha256

@@ -376,8 +376,6 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
     elif classes and len(left) == 1 and not objects and _may_be_class(left[classes[0]], head):
         column = left.popitem()[1]
         columns[_label_key(row.get(column))] = column
-    forms = (*_OTHER_SIDES, *_OTHER_BOXES)
-    boxes = next((each for each in forms if all(name in left for name in each)), ())
     class_id = row.get(columns.get("box_label", columns.get("label", "")), "")
     return FoundColumns(
         columns,
@@ -391,7 +389,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         boxes_unit=unit,
         packed=tuple(name for name in row if row[name] in (HELD, OTHER_BYTES)),
         class_id=class_id if _FREEBASE.fullmatch(class_id) else "",
-        boxes=tuple(left[name] for name in boxes),
+        boxes=_find_other_boxes(left, head),
         fault=_VIA_FAULT if _VIA in row else "",
     )
 
@@ -440,6 +438,16 @@ def _find_corners(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
     if all(side in left for side in _SIDES):
         return _SIDES
     return next((each for each in _OTHER_SIDES if _hold_boxes(each, left, head)), ())
+
+
+def _find_other_boxes(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
+    """The columns that may hold boxes in a form that is not read; a lone number is none."""
+    for names in (*_OTHER_SIDES, *_OTHER_BOXES):
+        found = tuple(left[name] for name in names if name in left)
+        holds_numbers = all(map(head.holds_numbers, found))
+        if len(found) == len(names) and holds_numbers == (len(names) > 1):
+            return found
+    return ()
 
 
 def _hold_boxes(names: Sequence[str], left: Mapping[str, str], head: TableHead) -> bool:

@@ -356,3 +356,24 @@ def test_automl(row, entry):
 def test_rows_that_automl_would_not_take(row, message):
     with pytest.raises(Rejected, match=rf"^\w+: {message}$"):
         read_automl(row.split(","))
+
+
+@pytest.mark.parametrize(
+    ("text", "boxes"),
+    [
+        ("path,class,x,y,w,h\n1.jpg,cat,1,2,3,4\n", ("x", "y", "w", "h")),
+        ("path,class,X1,Y1,W,H\n1.jpg,cat,1,2,3,4\n", ("X1", "Y1", "W", "H")),
+        ("path,class,x1,y1,x2,y2\n1.jpg,cat,5,5,4,6\n", ("x1", "y1", "x2", "y2")),
+        ('path,class,bbox\n1.jpg,cat,"[1, 2, 3, 4]"\n', ("bbox",)),
+        ("path,class,bounding_box\n1.jpg,cat,1 2 3 4\n", ("bounding_box",)),
+        ("path,class,boxes\n1.jpg,cat,3\n", ()),
+        ("path,class,x,y\n1.jpg,cat,1,2\n", ()),
+        ("path,class,width,height\n1.jpg,cat,640,480\n", ()),
+        ("path,class,left,top,right,bottom\n1.jpg,cat,a,b,c,d\n", ()),
+        ("path,class,xmin,ymin,xmax,ymax\n1.jpg,cat,1,1,2,2\n", ()),
+    ],
+)
+def test_columns_that_may_hold_boxes_are_told_from_others(text, boxes):
+    columns = find_columns("a.csv", FolderSketch.of([*IMAGES, "a.csv"], {"a.csv": text.encode()}))
+    assert columns
+    assert columns.boxes == boxes

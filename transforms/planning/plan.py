@@ -21,7 +21,7 @@ from recordmill.schemas.errors import FAILED, Price
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
-from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, SplitSettings
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.storage.dataset_files import staging_folder
@@ -425,11 +425,12 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
     return problem
 
 
-def _advise_on_empty(summary: Summary, splits: SplitSettings, key: str) -> str:
+def _advise_on_empty(summary: Summary, settings: DatasetSettings, key: str) -> str:
     """Says what to do if all images of a given split were rejected."""
-    if set(summary.rejected) == {"no_class"}:
+    takes_classes = isinstance(settings.source, ClassFolders | Archives)
+    if takes_classes and set(summary.rejected) == {"no_class"}:
         return "to convert all images without labels, add --set source.class_from=none"
-    given = splits.from_folders or splits.from_source
+    given = settings.splits.given
     left = {word: name for word, name in given.items() if name in summary.splits}
     flag = shlex.quote(f"{key}={write_yaml_line(left)}")
     return f"correct that, or leave the split out with --set {flag}"
@@ -447,7 +448,7 @@ def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str
             return (
                 f"no {unit} was found for split {empty[0]}, and {summary.rejected.total():,} "
                 f"rejected, such as {min(summary.rejected_examples.values())}: "
-                f"{_advise_on_empty(summary, settings.splits, key)}"
+                f"{_advise_on_empty(summary, settings, key)}"
             )
         plan.notes.extend(
             f"no {unit} was found for split {name}, which {key} names" for name in empty

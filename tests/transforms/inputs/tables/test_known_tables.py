@@ -373,7 +373,7 @@ def test_rows_that_automl_would_not_take(row, message):
         ("path,class,xmin,ymin,xmax,ymax\n1.jpg,cat,1,1,2,2\n", ()),
     ],
 )
-def test_columns_that_may_hold_boxes_are_told_from_others(text, boxes):
+def test_columns_that_may_hold_boxes_are_found(text, boxes):
     columns = find_columns("a.csv", FolderSketch.of([*IMAGES, "a.csv"], {"a.csv": text.encode()}))
     assert columns
     assert columns.boxes == boxes

@@ -42,7 +42,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     inputs = root | beam.Create(job.inputs, reshuffle=len(job.inputs) > 1)
     # In-process runners have one worker.
     spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
-    listing = replace(settings.listing, left_by_user=run.left_by_user)
+    listing = replace(settings.listing, left_by_user=run.left_by_user, inputs=len(job.inputs))
     listed = inputs | ListReferences(settings.source, listing, spread)  # in batches
     reuse, _ = (
         find_reusable(run.reuse, describe_before_listing(settings, job.recipe))

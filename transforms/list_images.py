@@ -29,8 +29,8 @@ from recordmill.schemas.settings.source import Input, ListingSettings, SourceSet
 from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.claims import Claims, title_read_by
-from recordmill.transforms.inputs.file_roles import is_image_name
 from recordmill.transforms.inputs.folder_sketch import likely_splits
+from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.inputs.listed_pairs import ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.patterns import (
@@ -42,7 +42,7 @@ from recordmill.transforms.inputs.patterns import (
 )
 from recordmill.transforms.inputs.shard_sets import DESCRIPTIONS, ShardTally, judge_sets
 from recordmill.transforms.inputs.sources.source import list_file
-from recordmill.transforms.inputs.unclaimed_files import UnclaimedFiles
+from recordmill.transforms.inputs.unclaimed_files import MOST_HEADS_ON_STORE, UnclaimedFiles
 from recordmill.transforms.shards.resources import PROGRESS
 
 BATCH_SIZE = 1024
@@ -195,7 +195,8 @@ def conclude(
     unclaimed = UnclaimedFiles()
     for tally in tallies:
         unclaimed.merge(tally.unclaimed)
-    yield from unclaimed.judge(whole, title_read_by(source))
+    most_heads = MOST_HEADS_ON_STORE // settings.inputs
+    yield from unclaimed.judge(whole, title_read_by(source), most_heads)
     images = ListedImages()
     for tally in tallies:
         images.merge(tally.images)
@@ -284,11 +285,14 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
             return False
         path, file = below or path, file.replace(split=split)
     names_images = is_placed = False
-    found, image = 0, None
-    for each in list_file(source, path, file):
+    found = images = 0
+    image = None
+    listed = list_file(source, path, file)
+    for each in _without_members(listed, file, claims) if source.reads_sets else listed:
         found += 1
         if type(each) is ImageRef:
             image = each
+            images += 1
             names_images = names_images or each.uri != file.uri
             claims.see_member(whole_path, file, each)
             yield _assign_split(each, file.split, settings)
@@ -302,12 +306,23 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
         else:
             yield each
     if found and not is_placed:
-        claims.take(whole_path, file, image if found == 1 else None)
+        claims.take(whole_path, file, image if images == 1 else None)
     elif not found:
         raise NoReferenceError(
             f"the source yields nothing for {file.uri}: it must yield at least one reference"
         )
     return names_images
+
+
+def _without_members(listed: Iterator[Listed], file: ImageRef, claims: Claims) -> Iterator[Listed]:
+    """Yields what a source lists in an archive, but keeps notices of members that are not read."""
+    for each in listed:
+        if isinstance(each, Notice) and each.status == "unread_member":
+            claims.take_member(each, file)
+            continue
+        if type(each) is ImageRef:
+            claims.take_member(each, file)
+        yield each
 
 
 def _assign_split(ref: ImageRef, folders_split: str, settings: ListingSettings) -> ImageRef:

@@ -6,7 +6,6 @@ holds the digests of more than one.
 """
 
 import os
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from recordmill import storage
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.source import SourceSettings
+from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -32,13 +32,6 @@ MOST_HELD = 65_536
 
 DIGEST_BYTES = 16
 """Enough to rule out that two files of a collection have the same digest by chance."""
-
-IMAGE_NAME = re.compile(
-    r"\.(avif|bmp|dib|gif|heic|heif|jfif|jp2|jpe|jpeg|jpg|mpo|pbm|pgm|png|pnm|ppm|tif|tiff|webp)$",
-    re.IGNORECASE,
-)
-"""The extensions of image files, whether or not they can be converted."""
-
 
 Digests = tuple[str, bytes]
 """Some files of one bucket: why they were ignored, or the empty string if references name them; and
@@ -141,7 +134,7 @@ class DigestFiles(beam.DoFn):
         """Adds the digests of a batch; emits all of them if there are many."""
         for ref in (*batch.refs, *batch.notices):
             if ref.status == "ignored":
-                is_image = ref.reason == "taken_only_by_name" and IMAGE_NAME.search(ref.uri)
+                is_image = ref.reason == "taken_only_by_name" and is_image_name(ref.uri)
                 self._add(ref.uri, "without_annotation" if is_image else ref.reason)
             elif ref.status in ("", "rejected", "left_out"):
                 for uri in self._source.uses(ref):

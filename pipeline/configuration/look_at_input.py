@@ -133,15 +133,21 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
 
 
 MOST_DEEPER = 96
-"""Folders further down that are looked into; on a store a quarter of them."""
+"""Folders further down that are looked into; on stores, a quarter of them for all inputs."""
 
 MOST_SIBLINGS = 16
 """Of these, folders in one folder."""
 
 
-def look_deeper(sketch: FolderSketch, ignore: Ignore) -> dict[str, Names]:
-    """The contents of some folders that the sketch names and does not hold, four levels down."""
-    left = MOST_DEEPER if storage.is_local(sketch.root) else MOST_DEEPER // 4
+def look_deeper(sketch: FolderSketch, ignore: Ignore, inputs: int = 1) -> dict[str, Names]:
+    """The contents of some folders that the sketch names and does not hold, four levels down.
+
+    Args:
+        sketch: the input.
+        ignore: as for `look_at_input`.
+        inputs: how many inputs share the requests to a store.
+    """
+    left = MOST_DEEPER if storage.is_local(sketch.root) else MOST_DEEPER // 4 // inputs
     level, found = dict(sketch.names), dict[str, Names]()
     for _ in range(4):
         unseen = [

@@ -22,13 +22,8 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
 from recordmill.pipeline.configuration.refuse_pairs import refuse_pairs
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.transforms.inputs.folder_sketch import (
-    IMAGE_ENDINGS,
-    USUAL_WORDS,
-    FolderSketch,
-    Names,
-    Recognized,
-)
+from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, Names, Recognized
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.pairs import find_pairs
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, why_ignored
 from recordmill.transforms.inputs.sources.archives import class_folders_in
@@ -80,7 +75,7 @@ def fill_in(
     kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
     found: list[tuple[Input, Recognized]] = []
     try:
-        looks = [(each, _look(each.path, kinds, written)) for each in inputs]
+        looks = [(each, _look(each.path, kinds, written, len(inputs))) for each in inputs]
         found = [(each, recognized) for each, recognized in looks if recognized]
     except UsageError:
         raise
@@ -103,7 +98,7 @@ def fill_in(
     merged = _merge(settings, written)
     in_use = {key: merged[key] for key in (*settings, *_DESCRIPTIVE) if key in merged}
     first = found[0][1]
-    why = first.describe(unused_columns(first.left_out, _part(merged, "source")))
+    why = first.describe(unused_columns(_columns_of(first), _part(merged, "source")))
     if first.kind == "class_folders" and not gives_classes(merged):
         why = "images without labels" if gives_classes(settings) else why
     layout = Layout(first.kind, why, flags_of(in_use))
@@ -111,8 +106,17 @@ def fill_in(
     return merged, layout
 
 
-def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recognized | None:
-    """Recognizes one input.
+def _columns_of(found: Recognized) -> list[str]:
+    """The columns of a table, those that the recognized settings name first."""
+    columns = found.settings["source"].get("columns", {})
+    named = [each for each in columns.values() if isinstance(each, str) and "{" not in each]
+    return [*dict.fromkeys((*filter(None, named), *found.left_out))]
+
+
+def _look(
+    place: str, kinds: Sequence[str], written: Mapping[str, Any], inputs: int
+) -> Recognized | None:
+    """Recognizes one of a number of inputs.
 
     Raises:
         UsageError: as for `recognize`; or all annotations are in one folder, or no file looks like
@@ -124,13 +128,14 @@ def _look(place: str, kinds: Sequence[str], written: Mapping[str, Any]) -> Recog
     sketch = replace(look_at_input(place, ignore), ignored=listing.ignore)
     top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
     if others != kinds and not sketch.only:
-        sketch = replace(sketch, deeper=look_deeper(sketch, ignore))
-    found = _recognize_or_refuse(sketch, kinds, place, written)
+        sketch = replace(sketch, deeper=look_deeper(sketch, ignore, inputs))
+    found = _recognize_or_refuse(sketch, kinds, place, written, inputs)
     classes_or_none = not found or found.kind == "class_folders"
     if classes_or_none and len(top.folders) == 1 and not top.images:
         folder = f"{place}/{top.folders[0]}"
         below = look_at_input(folder, _ignore_below(top.folders[0], ignore))
-        inside = recognize(below, kinds if below.split_folders else others, folder, written)
+        inner = kinds if below.split_folders else others
+        inside = recognize(below, inner, folder, written, inputs)
         if inside and (inside.is_firm or below.split_folders):
             raise _lies_below(place, top.folders[0], inside)
     if "source" in written:
@@ -155,7 +160,11 @@ def _refuse_folders(sketch: FolderSketch, place: str, are_classes: bool) -> None
 
 
 def _recognize_or_refuse(
-    sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]
+    sketch: FolderSketch,
+    kinds: Sequence[str],
+    place: str,
+    written: Mapping[str, Any],
+    inputs: int,
 ) -> Recognized | None:
     """Recognizes a layout; a table that is not understood comes before what else is unclear.
 
@@ -168,7 +177,7 @@ def _recognize_or_refuse(
             _refuse_tables(sketch, place, ignore)
         if "source" not in written and "archives" in kinds:
             _refuse_folders_in_archives(sketch, place)
-        return recognize(sketch, kinds, place, written)
+        return recognize(sketch, kinds, place, written, inputs)
     except UsageError:
         if "source" not in written and not _has_tables(sketch):
             _refuse_tables(sketch, place, ignore)
@@ -272,7 +281,11 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
 
 
 def recognize(
-    sketch: FolderSketch, kinds: Sequence[str], place: str, written: Mapping[str, Any]
+    sketch: FolderSketch,
+    kinds: Sequence[str],
+    place: str,
+    written: Mapping[str, Any],
+    inputs: int = 1,
 ) -> Recognized | None:
     """The only possible layout of an input; None if file names do not show any.
 
@@ -281,6 +294,7 @@ def recognize(
         kinds: the sources to try.
         place: the input's path, for messages.
         written: the settings that the user has given.
+        inputs: how many inputs share the requests to a store.
 
     Raises:
         UsageError: there are several, or a setting is missing; the text has the flags.
@@ -294,7 +308,7 @@ def recognize(
     found = [each for kind in kinds for each in load_source(kind).recognize(sketch)]
     others = [each for each in found if each.is_firm and each.kind != "class_folders"]
     if "class_folders" in kinds and "source" not in written and not others:
-        refuse_pairs(sketch, place, _listing(written).ignore)
+        refuse_pairs(sketch, place, _listing(written).ignore, inputs)
     found = [
         each
         for each in found

@@ -14,32 +14,34 @@ from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.listed_pairs import make_looker
 from recordmill.transforms.inputs.pairs import (
     Pairs,
-    escape,
     find_pairs,
     patterns_of,
     split_word_of,
 )
+from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
 MOST_READ = 24
-"""Images that are read on a store, where each takes a request."""
+"""Images of all inputs that are read on stores, where each takes a request."""
 
 
-def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
+def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], inputs: int = 1) -> None:
     """Refuses an input that holds second images, such as masks, if it would be class folders.
 
     Args:
         sketch: the input.
         place: the input's path.
         ignored: the patterns that the user has given.
+        inputs: how many inputs share the requests to a store.
 
     Raises:
         UsageError: there are second images; the text has the commands that leave them out.
     """
     names = {**sketch.names, **sketch.deeper}
     images = {path: each.images for path, each in names.items() if each.images}
-    pairs = find_pairs(images, make_looker(sketch.root, MOST_READ)) or _find_by_names(sketch)
+    look = make_looker(sketch.root, MOST_READ // inputs)
+    pairs = find_pairs(images, look) or _find_by_names(sketch)
     if pairs is None:
         return
     said = "masks and other second images are not stored, and are not classes"
@@ -48,7 +50,7 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> No
     lists = _find_lists(sketch, pairs)
     if lists:
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
-    escaped = [f"/{escape(path)}" for path in lists]
+    escaped = [f"/{escape_glob(path)}" for path in lists]
     raise UsageError(f"{place}: {pairs.why}: {said}; {_advise(pairs, place, [*ignored, *escaped])}")
 
 

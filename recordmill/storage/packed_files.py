@@ -360,6 +360,34 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
     return data
 
 
+def read_start(ref: ImageRef, most: int) -> bytes:
+    """Reads the first bytes of a file, or of a member of an archive.
+
+    Only as much of a member of a zip archive is unpacked.
+
+    Args:
+        ref: a reference to it.
+        most: how many bytes.
+
+    Raises:
+        BadPacking: they cannot be unpacked.
+        OSError: they cannot be read.
+    """
+    wanted = most if ref.length < 0 else min(most, ref.length)
+    packing = parse_packing(ref.packing) if ref.packing else None
+    if packing is None:
+        return storage.read_range(ref.uri, ref.offset, wanted)
+    if not isinstance(packing, ZipMember):
+        return read_packed_range(ref.uri, packing, ref.offset, wanted, ref.version)
+    data = storage.read_range(ref.uri, packing.start, min(packing.packed, 2 * most))
+    if packing.method != DEFLATED:
+        return data[:most]
+    try:
+        return zlib.decompressobj(-zlib.MAX_WBITS).decompress(data, most)
+    except zlib.error as error:
+        raise BadPacking(f"the member is damaged: {error}") from None
+
+
 def _read(ref: ImageRef, length: int, max_ratio: int) -> bytes:
     packing = parse_packing(ref.packing) if ref.packing else None
     for wait in (*RETRY_SECONDS, None):

@@ -41,6 +41,7 @@ class ListingSettings:
         not_included: the reason for ignoring files that match none of `include`.
         left_by_user: reasons for ignoring files with which the user has chosen what to read, so
             that the other files are not missed.
+        inputs: how many inputs there are, which share the requests to stores.
     """
 
     include: tuple[str, ...] = ()
@@ -51,6 +52,7 @@ class ListingSettings:
     classes_known: bool = False
     not_included: str = "not_included"
     left_by_user: frozenset[str] = frozenset()
+    inputs: int = 1
 
 
 @runtime_checkable

@@ -8,28 +8,18 @@ import re
 import runpy
 import shlex
 import sqlite3
-from dataclasses import dataclass, replace
-from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PIL import Image
+from plan_in_process import content_of, plan
+from printed_commands import printed_flags
 
-from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.recognize_layout import fill_in
-from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.schemas.errors import UsageError
-from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.source import Input
-from recordmill.transforms.list_images import list_images
-from recordmill.transforms.plan_shards import plan_dataset
-from recordmill.transforms.planning.runs import RunSettings
-from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
-from recordmill.transforms.planning.summary import Summary
 
 PAGE = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_layouts.py"))))
 BOX, LABELME, MADE, ROWS, SIDES, VOC = (
@@ -44,47 +34,6 @@ coco, images, npz, run, write = PAGE.coco, PAGE.images, PAGE.npz, PAGE.run, PAGE
 
 LAYOUTS = [name for name in MADE if ROWS[name] == "--input in"]
 """The layouts that are recognized in a folder."""
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What a run would do.
-
-    Attributes:
-        exit_code: that of the run.
-        message: why it would stop.
-        summary: what was listed; None if the run would stop before.
-        notes: for the user.
-    """
-
-    exit_code: int
-    message: str = ""
-    summary: Summary | None = None
-    notes: tuple[str, ...] = ()
-
-
-def plan(folder, *overrides):
-    """Plans a run as the command does, in this process and without Beam."""
-    inputs = (Input(str(folder)),)
-    try:
-        loaded = load_settings(None, overrides, partial(fill_in, inputs, lambda _: None))
-        settings = resolve_settings(loaded.settings, inputs, "out", lambda _: None)
-    except UsageError as error:
-        return Planned(error.exit_code, str(error))
-    summary = Summary()
-    splitter = ImageSplitter(settings.seed, settings.splits, SplitCutoffs())
-    listing = replace(settings.listing, left_by_user=loaded.left_by_user)
-    summary.add(ReferenceBatch.of(list_images(inputs[0], settings.source, listing)), splitter)
-    options = RunSettings(
-        run_id="",
-        output="out",
-        outcome_file="",
-        is_recognized=loaded.is_recognized,
-        names_convention=loaded.names_convention,
-    )
-    made = plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), options)
-    code = made.exit_code if made.action == "fail" else 0
-    return Planned(code, made.sentence, made.summary, tuple(made.notes))
 
 
 def array():
@@ -151,36 +100,40 @@ NAMES = (
 )
 
 
-def content_of(planned):
-    """What a dataset would contain."""
-    summary = planned.summary
-    return summary.references, summary.boxes, sorted(summary.labels), dict(summary.rejected)
+PLACES = ("top", "beside", "below")
 
 
+def draw_name(draw):
+    """A name that people give to such files, or any word."""
+    word = "".join(draw.choices("abcdefghijklmnopqrstuvwxyz_", k=draw.randint(3, 9)))
+    return draw.choice((*NAMES, word, word.upper()))
+
+
+@pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize("name", LAYOUTS)
-def test_an_extra_file_stops_the_run_or_is_in_the_dataset_or_is_named(name, tmp_path):
-    files, draw = MADE[name][0], random.Random(name)
+def test_an_extra_file_stops_the_run_or_is_in_the_dataset_or_is_named(name, place, tmp_path):
+    files, draw = MADE[name][0], random.Random(f"{name}, {place}")
     write(tmp_path / "plain", files)
     before = plan(tmp_path / "plain")
     assert before.exit_code == 0, before.message
     paths = [path for path in files if path.endswith(".jpg")]
     beside = paths[0].rpartition("/")[0] if paths else ""
-    places = {"top": "", "beside": f"{beside}/".lstrip("/"), "below": f"{beside}/x/".lstrip("/")}
+    at = {"top": "", "beside": f"{beside}/".lstrip("/"), "below": f"{beside}/x/".lstrip("/")}
     for kind in KINDS:
         suffix, data = make_extra(kind, paths, tmp_path)
-        for place in draw.sample(sorted(places), 2):
-            extra = f"{places[place]}{draw.choice(NAMES)}{suffix}"
-            folder = tmp_path / f"{kind}-{place}".replace(" ", "-")
-            write(folder, {**files, extra: data})
-            after = plan(folder)
-            if after.exit_code:
-                assert after.exit_code in (1, 2), (extra, after.message)
-                continue
-            is_named = [note for note in after.notes if note.startswith("not stored")]
-            # Text files without an image are counted with the boxes.
-            is_lost_box = kind == "YOLO's text" and "YOLO" in name
-            shown = content_of(after) != content_of(before)
-            assert shown or (is_named and before.notes != after.notes) or is_lost_box, extra
+        extra = f"{at[place]}{draw_name(draw)}{suffix}"
+        folder = tmp_path / kind.replace(" ", "-")
+        write(folder, {**files, extra: data})
+        after = plan(folder)
+        if after.exit_code:
+            assert after.exit_code in (1, 2), (extra, after.message)
+            continue
+        is_named = [note for note in after.notes if note.startswith("not stored")]
+        # Text files without an image are counted with the boxes.
+        is_lost_box = kind == "YOLO's text" and "YOLO" in name
+        # A file that is only rejected is not in the dataset.
+        shown = content_of(after)[:3] != content_of(before)[:3]
+        assert shown or (is_named and before.notes != after.notes) or is_lost_box, extra
 
 
 ORDINARY = {
@@ -354,6 +307,30 @@ STOPPED = {
         ["cat/odd [a]* 'x'!.xml (CVAT's XML)"],
         {"cat": 0, "dog": 1},
     ),
+    "CVAT's XML next to a folder of images": (
+        {**images("images/1.jpg", "images/2.jpg"), "annotations.xml": CVAT.format("1.jpg")},
+        ["annotations.xml (CVAT's XML); to store annotations, export them as COCO, VOC, YOLO, or"],
+        {},
+    ),
+    "Label Studio's JSON": (
+        {**images("1.jpg", "2.jpg"), "export.json": '[{"image": "1.jpg", "annotations": []}]'},
+        ["export.json (JSON)"],
+        {},
+    ),
+    "a manifest of SageMaker": (
+        {**images("images/1.jpg", "images/2.jpg"), "output.manifest": '{"source-ref": "1.jpg"}'},
+        ["output.manifest (annotations)"],
+        {},
+    ),
+    "JSON in split folders": (
+        {
+            **images("train/1.jpg", "train/3.jpg", "test/2.jpg", "test/4.jpg"),
+            "train/all.json": '[{"image": "1.jpg"}]',
+            "test/all.json": '[{"image": "2.jpg"}]',
+        },
+        ["2 annotations such as test/all.json (JSON)"],
+        {},
+    ),
     "an archive of annotations": (
         {**MADE["class folders"][0], "annotations.zip": b"PK\3\4"},
         ["annotations.zip (archives)"],
@@ -390,7 +367,7 @@ def test_the_printed_command_converts_without_exactly_that(name, tmp_path, monke
     count = sum(path.endswith(".jpg") for path in files)
     assert (marker["labels"], marker["ledger"]["written"]) == (labels, count)
     assert marker["ledger"]["rejected"] == {}
-    if name == "split folders":
+    if "split folders" in name:
         assert {key: each["records"] for key, each in marker["splits"].items()} == {
             "train": 2,
             "test": 2,
@@ -441,3 +418,94 @@ def test_a_table_next_to_split_folders_stops_the_run_until_it_is_left_out(tmp_pa
     (flags,) = re.findall("leave it out with (--set .+)$", planned.message)
     after = plan(tmp_path / "in", *shlex.split(flags)[1::2])
     assert (after.exit_code, content_of(after)) == (0, (2, 0, [""], {}))  # no folder is a class
+
+
+def advised(message):
+    """The values of `--set` in the only command that a message prints."""
+    (flags,) = printed_flags(message)
+    return [value for flag, value in pairwise(flags) if flag == "--set"]
+
+
+MANY = {
+    "one extension": {f"cat/{number:03}.xml": "<meta/>" for number in range(100)},
+    "two spellings of it": {
+        f"cat/{number:03}.{'XML' if number == 99 else 'xml'}": "<meta/>" for number in range(100)
+    },
+    "no extension": {f"cat/text{number}": "a cat\n" for number in range(100)},
+    "no extension, in many folders": {
+        f"cat/{number}/text{number}": "a cat\n" for number in range(100)
+    },
+    "no extension, in folders with a dot": {
+        f"cat/v1.{number % 9}/text{number}": "a cat\n" for number in range(100)
+    },
+    "texts in a folder": {f"texts/{number}.txt": "a cat\n" for number in range(100)},
+    "texts and a license": {
+        "LICENSE.txt": "Permission is granted.\n",
+        **{f"dog/{number}.txt": "a cat\n" for number in range(100)},
+    },
+    "long extensions": {f"dog/{number}.annotations_v2": "a cat\n" for number in range(100)},
+    "names with letters that patterns use": {
+        f"cat/[{number}]* !.x#y": "a cat\n" for number in range(100)
+    },
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_any_number_of_files_is_left_out_by_the_printed_command(name, tmp_path):
+    layout = images("cat/000.jpg", "dog/1.jpg", "dog/2.v1.jpg")
+    write(tmp_path / "in", {**layout, **MANY[name]})
+    planned = plan(tmp_path / "in")
+    assert planned.exit_code == 2
+    after = plan(tmp_path / "in", *advised(planned.message))
+    assert (after.exit_code, after.message) == (0, "")
+    assert content_of(after) == (3, 0, ["cat", "dog"], {})
+
+
+OF_COCO = {
+    **images("images/1.jpg", "images/2.jpg"),
+    "annotations/instances_train.json": coco("1.jpg", "2.jpg"),
+}
+
+
+@pytest.mark.parametrize("folder", ["annotations", "annotations/more", "more", "images"])
+def test_many_files_next_to_one_that_is_read_are_left_out(folder, tmp_path):
+    more = {f"{folder}/{number}.json": '{"a": 1}' for number in range(100)}
+    write(tmp_path / "plain", OF_COCO)
+    write(tmp_path / "in", {**OF_COCO, **more})
+    planned = plan(tmp_path / "in")
+    assert planned.exit_code == 2, planned.message
+    after = plan(tmp_path / "in", *advised(planned.message))
+    assert (after.exit_code, after.message) == (0, "")
+    assert content_of(after) == content_of(plan(tmp_path / "plain"))
+
+
+def test_many_files_of_another_format_are_left_out(tmp_path):
+    files, _, _ = MADE["LabelMe"]
+    names = [path for path in files if path.endswith(".jpg")]
+    foreign = {f"via/{number}.json": via(names) for number in range(100)}
+    write(tmp_path / "plain", files)
+    write(tmp_path / "in", {**files, **foreign})
+    planned = plan(tmp_path / "in")
+    assert planned.exit_code == 2
+    assert "100 annotations such as via/0.json (VIA's JSON)" in planned.message
+    after = plan(tmp_path / "in", *advised(planned.message))
+    assert (after.exit_code, content_of(after)) == (0, content_of(plan(tmp_path / "plain")))
+
+
+def test_what_the_user_ignores_stays_ignored(tmp_path):
+    texts = {f"cat/text{number}": "a cat\n" for number in range(100)}
+    write(tmp_path / "in", {**images("cat/1.jpg", "dog/2.jpg", "dog/3.png"), **texts})
+    planned = plan(tmp_path / "in", 'ignore=["*.png"]')
+    after = plan(tmp_path / "in", *advised(planned.message))
+    assert (after.exit_code, content_of(after)) == (0, (2, 0, ["cat", "dog"], {}))
+
+
+def test_prose_next_to_images_does_not_stop_a_run_unless_it_is_about_one(tmp_path):
+    prose = "The cats were photographed by hand in the spring of last year.\nSome are blurred.\n"
+    layout = images("cat/felix.jpg", "dog/1.jpg", "dog/2.jpg")
+    write(tmp_path / "a", {**layout, "notes.txt": prose, "cat/how.txt": prose})
+    assert plan(tmp_path / "a").exit_code == 0
+    write(tmp_path / "b", {**layout, "cat/felix.txt": prose})
+    assert "cat/felix.txt" in plan(tmp_path / "b").message
+    write(tmp_path / "c", {**layout, **{f"cat/{name}.txt": prose for name in "abcd"}})
+    assert "4 files of an unknown kind such as cat/a.txt" in plan(tmp_path / "c").message

@@ -12,7 +12,8 @@ from functools import cached_property
 from itertools import groupby
 
 from recordmill.transforms.inputs.archive_members import Member
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 
 
 def split_part(name: str) -> tuple[str, str]:

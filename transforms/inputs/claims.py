@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import orjson
+
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.settings.source import ListingSettings, SourceSettings
 from recordmill.transforms.inputs.file_roles import (
@@ -10,9 +12,9 @@ from recordmill.transforms.inputs.file_roles import (
     YOLO_TEXT,
     FileRole,
     is_description_name,
-    is_image_name,
     role_of_name,
 )
+from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.inputs.listed_pairs import ListedImages
 from recordmill.transforms.inputs.unclaimed_files import UnclaimedFiles, find_sibling
 
@@ -79,15 +81,17 @@ class Claims:
         if notice.status == "ignored" and notice.reason in _UNREAD - self.settings.left_by_user:
             if described := self._describe(path, notice):
                 return described
-            if not (self._is_read(path) or is_image_name(path)):
-                self.unclaimed.add(path, notice)
+            if is_image_name(path):  # annotations may name it
+                self._take_image(path)
+            elif not self._is_read(path):
+                self.unclaimed.files.add(path, notice)
         elif notice.status == "rejected" and not is_image_name(path):
             if notice.reason in _NO_IMAGE:
-                self.unclaimed.add(path, notice)
+                self.unclaimed.files.add(path, notice)
             else:
-                self.unclaimed.add_rejected(path, notice)
+                self.unclaimed.suspects.add(path, notice)
         elif notice.reason == "in_no_set":
-            self.unclaimed.add_unlisted(path, notice)
+            self.unclaimed.unlisted.add(path, notice)
         return notice
 
     def take(self, path: str, file: ImageRef, ref: ImageRef | None) -> None:
@@ -99,13 +103,32 @@ class Claims:
             ref: the only image that was made of it, if there is only one.
         """
         if is_image_name(path):
-            self.unclaimed.claimed_folders.add(path[: path.find("/") + 1])
+            self._take_image(path)
             if self.source.takes_all_images:
                 self.images.add(path)
         elif ref is not None and ref.uri == file.uri and ref.key == file.key:
-            self.unclaimed.add(path, file)
+            self.unclaimed.files.add(path, file)
         else:
-            self.unclaimed.add_claimed(path)
+            self.unclaimed.files.claimed.add(path)
+
+    def take_member(self, ref: ImageRef, file: ImageRef) -> None:
+        """Notes a member of an archive: an image, or one that is not read.
+
+        Args:
+            ref: a reference to it, or the notice `unread_member`.
+            file: a reference to the archive.
+        """
+        members = self.unclaimed.members
+        if isinstance(ref, Notice):
+            members.add(ref.reason, ref)
+            if endings := orjson.loads(ref.features):
+                members.claimed.endings.update(endings)
+                members.claimed.has_more_places = True
+        elif is_image_name(name := ref.key[len(file.key) + 1 :]):
+            members.claimed.first_folders.add(name[: name.find("/") + 1])
+
+    def _take_image(self, path: str) -> None:
+        self.unclaimed.files.claimed.first_folders.add(path[: path.find("/") + 1])
 
     def see_member(self, path: str, file: ImageRef, ref: ImageRef) -> None:
         """Notes an image in a file of many, if the source takes all of them.
@@ -122,7 +145,7 @@ class Claims:
         """Whether a known file of the format is read, or has nothing to lose."""
         if find_sibling(path, self._siblings) is None:
             return False
-        self.unclaimed.add_claimed(path)
+        self.unclaimed.files.claimed.add(path)
         return True
 
     def _describe(self, path: str, file: ImageRef) -> Notice | None:
@@ -132,5 +155,5 @@ class Claims:
         if what == "" or not is_description_name(path):
             return None
         if role_of_name(path) is None:  # its content may show that it is a list
-            self.unclaimed.add(path, file)
+            self.unclaimed.files.add(path, file)
         return file.notice("ignored", "description")

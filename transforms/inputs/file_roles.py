@@ -4,9 +4,13 @@ Pure functions. Only files that no source claims need a role: images are known b
 """
 
 import re
-from codecs import BOM_UTF8
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from dataclasses import dataclass
 from typing import Literal
+
+from recordmill.imaging.acceptance import sniff, sniff_raw
+from recordmill.transforms.inputs.image_suffixes import PICTURE_SUFFIXES, is_image_name
+from recordmill.transforms.inputs.prose import is_prose
 
 Role = Literal[
     "image",
@@ -37,16 +41,6 @@ CARRIERS: dict[Role, str] = {
 """The roles of files that may carry labels, boxes, masks, splits or a second image; in words."""
 
 _WORD = re.compile(r"\S+")
-
-IMAGE_SUFFIXES = frozenset(
-    _WORD.findall(
-        "avif bmp dib gif heic heif j2c j2k jfif jp2 jpc jpe jpeg jpf jpg jpx mpo pbm pgm png pnm "
-        "ppm tif tiff webp "
-        "3fr arw cr2 cr3 crw dng erf fff iiq kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 "
-        "srf srw x3f"
-    )
-)
-"""The extensions of pictures and raw photographs, whether or not they can be converted."""
 
 _BY_SUFFIX: dict[Role, str] = {
     "annotations": "xml json geojson manifest yaml yml pbtxt names labels cls lbl bbox boxes seg "
@@ -123,11 +117,6 @@ def suffix_of(path: str) -> str:
     return suffix.lower()
 
 
-def is_image_name(path: str) -> bool:
-    """Whether a file is named like a picture."""
-    return path.rpartition(".")[2].lower() in IMAGE_SUFFIXES
-
-
 def is_description_name(path: str) -> bool:
     """Whether a file is named like a text about the collection, such as a license."""
     name, suffix = path.rpartition("/")[2].lower(), suffix_of(path)
@@ -135,9 +124,7 @@ def is_description_name(path: str) -> bool:
         return True
     # `README.roboflow.txt`, but not `license.csv`.
     stem = name.removesuffix(f".{suffix}") if suffix in _TEXT_SUFFIXES and suffix else name
-    is_text = suffix in _TEXT_SUFFIXES or suffix not in _ROLE_OF_SUFFIX | dict.fromkeys(
-        IMAGE_SUFFIXES
-    )
+    is_text = suffix in _TEXT_SUFFIXES or not (suffix in _ROLE_OF_SUFFIX or is_image_name(path))
     return is_text and _DESCRIBED_BY.fullmatch(stem) is not None
 
 
@@ -156,12 +143,6 @@ def role_of_name(path: str) -> FileRole | None:
 
 
 _SIGNS: tuple[tuple[bytes, FileRole], ...] = (
-    (b"\xff\xd8\xff", FileRole("image")),
-    (b"\x89PNG\r\n", FileRole("image")),
-    (b"GIF8", FileRole("image")),
-    (b"BM", FileRole("image")),
-    (b"II*\0", FileRole("image")),
-    (b"MM\0*", FileRole("image")),
     (b"\x89HDF\r\n", FileRole("array", "HDF5")),
     (b"MATLAB 5.0", FileRole("array", "MATLAB")),
     (b"\x93NUMPY", FileRole("array", "numpy")),
@@ -176,7 +157,7 @@ _SIGNS: tuple[tuple[bytes, FileRole], ...] = (
     (b"%PDF", FileRole("description")),
     *((bytes((0x80, number)), FileRole("array", "pickle")) for number in range(2, 6)),
 )
-"""What files begin with."""
+"""The first bytes of files that are not images."""
 
 _NUMBER = r"[-+]?[0-9]*\.?[0-9]+(?:e[-+]?[0-9]+)?"
 _BOX_LINE = re.compile(rf"[0-9]+(?:\.0*)?(?:[ \t]+{_NUMBER}){{4,}}", re.IGNORECASE)
@@ -185,69 +166,82 @@ _CHECKSUM_LINE = re.compile(r"[0-9a-f]{32,}[ \t*].*|(?:MD5|SHA[0-9]+) ?\(.*", re
 _FEWEST_LINES = 3
 """The fewest lines of names or numbers that show a list."""
 
+_PLAIN_MAP = re.compile(r"P[123]\s+(?:#[^\n]*\n\s*)*[0-9]+\s+[0-9]+\s")
+"""The header of a PBM, PGM or PPM whose pixels are written as text."""
+
 _NAME_LINE = re.compile(
-    rf"[^\n]*\.(?:{'|'.join(sorted(IMAGE_SUFFIXES))})(?:[\s,;:|][^\n]*)?", re.IGNORECASE
+    rf"[^\n]*\.(?:{'|'.join(sorted(PICTURE_SUFFIXES))})(?:[\s,;:|][^\n]*)?", re.IGNORECASE
 )
 
 
-def role_of_head(head: bytes, path: str = "") -> FileRole:
+def role_of_head(head: bytes, path: str = "", most: int = HEAD_BYTES) -> FileRole:
     """The role that a file's first bytes give it.
 
     Args:
-        head: at most `HEAD_BYTES` of it.
-        path: the file, whose name decides about text that is neither a list nor annotations.
+        head: the bytes.
+        path: the file, whose name decides about text of no known form.
+        most: how many bytes were asked for.
     """
+    is_whole = len(head) < most
+    text = _text_of(head, is_whole)
     for sign, role in _SIGNS:
         if head.startswith(sign):
             return role
-    if head[:4] == b"RIFF" and head[8:12] == b"WEBP":
-        return FileRole("image")
-    if head[4:8] == b"ftyp" and head[8:12] in (b"avif", b"heic", b"heix", b"mif1"):
-        return FileRole("image")
-    by_name = FileRole("description" if is_description_name(path) else "other")
-    try:
-        # The last character may have been cut.
-        text = (
-            head.removeprefix(BOM_UTF8).decode()
-            if len(head) < HEAD_BYTES
-            else head.decode(errors="ignore")
-        )
+    if text is None:
+        is_image = sniff(head) or sniff_raw(head)
+        return FileRole("image") if is_image else _role_of_unknown(path)
+    return _role_of_text(text, is_whole) or _role_of_unknown(path)
+
+
+def _role_of_unknown(path: str) -> FileRole:
+    return FileRole("description" if is_description_name(path) else "other")
+
+
+def _text_of(head: bytes, is_whole: bool) -> str | None:
+    """The text that a file begins with; None if it is none."""
+    encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+    try:  # the last character may have been cut
+        text = head.decode(encoding, "strict" if is_whole else "ignore")
     except UnicodeDecodeError:
-        return by_name
-    if "\0" in text:
-        return by_name
-    return _role_of_text(text.lstrip("\ufeff"), is_whole=len(head) < HEAD_BYTES) or by_name
+        return None
+    return None if "\0" in text else text
 
 
 def _role_of_text(text: str, is_whole: bool) -> FileRole | None:
-    """The role of a text that is recognized; None for prose and the like."""
+    """The role of a text that is recognized; None for others."""
     begin = text.lstrip()[:1]
     if begin == "<":
         is_page = re.match(r"\s*<(?:!doctype html|html)", text, re.IGNORECASE)
         return FileRole("description") if is_page else FileRole("annotations", _title_of_xml(text))
     if begin in ("{", "[") and begin:
         return FileRole("annotations", _title_of_json(text))
-    lines = [line.strip() for line in text.splitlines()]
+    if _PLAIN_MAP.match(text):
+        return FileRole("image")
+    lines = text.splitlines()
     if not is_whole and len(lines) > 1:
         lines.pop()
-    lines = [line for line in lines if line]
-    if not lines or any(_CHECKSUM_LINE.fullmatch(line) for line in lines):
+    lines = [line.strip() for line in lines]
+    full = [line for line in lines if line]
+    if not full or any(_CHECKSUM_LINE.fullmatch(line) for line in full):
         return None
-    most = 0.6 * len(lines)
-    if sum(_BOX_LINE.fullmatch(line) is not None for line in lines) >= most:
+    most = 0.6 * len(full)
+    if sum(_BOX_LINE.fullmatch(line) is not None for line in full) >= most:
         return FileRole("annotations", YOLO_TEXT)
-    if sum(_NAME_LINE.fullmatch(line) is not None for line in lines) >= most:
+    if sum(_NAME_LINE.fullmatch(line) is not None for line in full) >= most:
         return FileRole("list", "names of images")
-    data = sum(_DATA_LINE.fullmatch(line) is not None for line in lines)
-    if len(lines) >= _FEWEST_LINES and data >= 0.9 * len(lines):
+    data = sum(_DATA_LINE.fullmatch(line) is not None for line in full)
+    if len(full) >= _FEWEST_LINES and data >= 0.9 * len(full):
         return FileRole("list", "lines of names or numbers")
-    return None
+    return FileRole("description", PROSE) if is_prose(lines) else None
 
 
 KNOWN_TITLES = frozenset(
     ("CVAT's XML", "Pascal VOC's XML", "VIA's JSON", "LabelMe's JSON", "COCO's JSON")
 )
 """The formats that the first bytes of a file show."""
+
+PROSE = "prose"
+"""What a text of sentences is called, which describes a collection or a single image."""
 
 YOLO_TEXT = "boxes as in YOLO"
 """The format of YOLO's text files."""

@@ -11,18 +11,7 @@ from typing import Any
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.tfrecord_file import begins_with_frame
-
-IMAGE_ENDINGS = (
-    *(".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm"),
-    *(".avif", ".heic", ".jp2"),  # accepted only if a setting names them, as their rejection says
-)
-"""The extensions of images. Only recognition goes by names: a conversion looks at the bytes."""
-
-IMAGE_PATTERNS = tuple(
-    "*." + "".join(f"[{c}{c.upper()}]" for c in ending[1:]) for ending in IMAGE_ENDINGS
-)
-"""The same as patterns in gitignore's syntax."""
-
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 
 USUAL_WORDS = {word: SPLIT_NAMES[word] for word in ("train", "val", "valid", "validation", "test")}
 """The split words that most collections use, and their splits."""

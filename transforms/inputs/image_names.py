@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from recordmill import storage
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.named_files import locate
 
 _OF_TEXT = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml", ".md", ".cache")

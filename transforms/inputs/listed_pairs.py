@@ -19,7 +19,6 @@ from recordmill.transforms.inputs.pairs import (
     Look,
     Looker,
     Pairs,
-    escape,
     find_pairs,
     is_domain,
     look_at_image,
@@ -27,6 +26,7 @@ from recordmill.transforms.inputs.pairs import (
     sample_names,
     split_word_of,
 )
+from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
 MOST_BYTES = 2**25
@@ -217,7 +217,7 @@ def _leave_out_members(
     Patterns of members hold for all archives.
     """
     if not left_out:
-        begins = [f"/{escape(archive)}/" for archive in archives]
+        begins = [f"/{escape_glob(archive)}/" for archive in archives]
         inner = {_without_begin(pattern, begins) for pattern in pairs.patterns}
         return _read_members(sorted(inner)) if inner else {}
     left, others = ([_divide(path, archives) for path in paths] for paths in (left_out, kept))
@@ -233,7 +233,7 @@ def _leave_out_members(
         settings["source"] |= _label_members(photos)
         settings |= _split_members(photos, settings["source"])
     if whole:
-        settings["ignore"] = [f"/{escape(archive)}" for archive in whole]
+        settings["ignore"] = [f"/{escape_glob(archive)}" for archive in whole]
     return settings
 
 

@@ -24,7 +24,7 @@ from PIL import Image
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import split_of
-from recordmill.transforms.inputs.patterns import compile_globs
+from recordmill.transforms.inputs.patterns import compile_globs, escape_glob
 
 T = TypeVar("T")
 
@@ -342,11 +342,11 @@ def _pattern_for(folder: str, second: str, keeps: Callable[[str], bool]) -> str:
     """The widest pattern that leaves out a second image and none of those that are kept."""
     stem, ending = posixpath.splitext(second)
     before, _, after = second.partition(core_of(stem, counted=True))
-    after = re.sub("[0-9]+", "*", escape(after.removesuffix(ending))) + escape(ending)
-    wide = f"{escape(before)}*{after}"
-    within = escape(f"{folder}/" if folder else "")
+    after = re.sub("[0-9]+", "*", escape_glob(after.removesuffix(ending))) + escape_glob(ending)
+    wide = f"{escape_glob(before)}*{after}"
+    within = escape_glob(f"{folder}/" if folder else "")
     choices = (wide, f"/{within}{wide}")
-    return next(filter(keeps, choices), f"/{within}{escape(second)}")
+    return next(filter(keeps, choices), f"/{within}{escape_glob(second)}")
 
 
 def _may_hold_twins(images: Sequence[str], cores: Sequence[str]) -> bool:
@@ -633,13 +633,6 @@ def sample_names(names: Iterable[str], most: int) -> list[str]:
     return sorted(ranked[:most])
 
 
-def escape(path: str) -> str:
-    """A path as a pattern in gitignore's syntax."""
-    text = re.sub(r"([\\*?\[\]])", r"\\\1", path)
-    text = re.sub(r"( +)$", lambda found: "\\ " * len(found[1]), text)
-    return f"\\{text}" if text.startswith(("#", "!")) else text
-
-
 def patterns_of(left_out: Sequence[str], kept: Sequence[str]) -> list[str]:
     """Patterns for folders, in gitignore's syntax, that leave these out and keep those.
 
@@ -659,5 +652,5 @@ def patterns_of(left_out: Sequence[str], kept: Sequence[str]) -> list[str]:
     for top in tops:
         name = posixpath.basename(top)
         everywhere = counts[name] > 1 and name not in kept_parts
-        found.append(f"{escape(name)}/" if everywhere else f"/{escape(top)}/")
+        found.append(f"{escape_glob(name)}/" if everywhere else f"/{escape_glob(top)}/")
     return sorted(set(found))

@@ -4,6 +4,7 @@ Patterns are in gitignore's syntax, or regular expressions. Regular expressions 
 that never backtracks: no pattern or name can hang a worker.
 """
 
+import re
 import unicodedata
 from collections.abc import Callable
 from functools import cache
@@ -125,3 +126,10 @@ def escape_path(path: str) -> str:
 def compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
     """Compiles patterns in gitignore's syntax."""
     return pathspec.GitIgnoreSpec.from_lines(patterns)
+
+
+def escape_glob(path: str) -> str:
+    """A path as a pattern in gitignore's syntax."""
+    text = re.sub(r"([\\*?\[\]])", r"\\\1", path)
+    text = re.sub(r"( +)$", lambda found: "\\ " * len(found[1]), text)
+    return f"\\{text}" if text.startswith(("#", "!")) else text

@@ -3,8 +3,8 @@
 Names decide the roles of most files; the first bytes of a few decide the rest.
 """
 
+import posixpath
 import re
-from bisect import insort
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,37 +15,44 @@ import orjson
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.rejection import Rejected
+from recordmill.storage.packed_files import read_start
+from recordmill.storage.stores.store import in_parallel
+from recordmill.transforms.inputs.file_groups import (
+    Candidate,
+    ClaimedFiles,
+    FileGroup,
+    UnreadFiles,
+    has_digit,
+    patterns_of_all,
+)
 from recordmill.transforms.inputs.file_roles import (
     HEAD_BYTES,
     KNOWN_TITLES,
+    PROSE,
     YOLO_TEXT,
     FileRole,
     Role,
     is_description_name,
     role_of_head,
     role_of_name,
-    suffix_of,
     title_of,
 )
+from recordmill.transforms.inputs.image_suffixes import is_image_name
 
-MOST_HEADS = 64
-"""Files of one extension whose first bytes are read."""
+MOST_HEADS_ON_STORE = 28
+"""Files of a run on stores whose first bytes are read, whatever their extensions.
 
-MOST_HEADS_ON_STORE = 100
-"""Files of an input on a store whose first bytes are read, whatever their extensions."""
+Recognition makes up to 72 requests for folders further down and for images that may be masks.
+"""
 
-_MOST_SUFFIXES = 200
-_MOST_FOLDERS = 1_000
-_FEW = 8
-"""Files that are left out one by one, even if a pattern would do."""
+_MOST_PROSE = 3
+"""Texts of sentences with one extension; more are captions, one for each image."""
+
+_TEXT_BYTES = 2**14
+"""Bytes of a file that are read if its name says nothing: a list may follow prose."""
 
 _SHOWN = 3
-
-_TELLING = re.compile(
-    "list|train|val|test|split|anno|label|class|gt|truth|box|mask|seg|target|meta|caption|attr|"
-    "landmark|index|names",
-    re.IGNORECASE,
-)
 
 
 @lru_cache(64)
@@ -86,139 +93,148 @@ class UnclaimedFiles:
     """Files of an input, or of a part of it, that no source claims; parts can be merged.
 
     Attributes:
-        counts: their numbers by extension.
-        kept: the first of them by extension: a rank, path, uri. The highest folders come first.
-        suspects: files that the source rejects as a whole, as in `kept`.
-        unlisted: files of annotations that no split list names, as in `kept`.
+        files: those in folders.
+        members: those in archives, by their paths there.
+        suspects: files that the source rejects as a whole.
+        unlisted: files of annotations that no split list names.
         siblings: numbers of known files of the format, by what is not stored.
-        claimed_suffixes: extensions of files that are not images and that a source claims.
-        claimed_folders: first folders of files that a source claims, with a slash; empty: none.
-        claimed_places: folders of claimed files that are not images.
     """
 
-    counts: Counter[str] = field(default_factory=Counter)
-    kept: dict[str, list[tuple[int, str, str]]] = field(default_factory=dict)
-    suspects: list[tuple[int, str, str]] = field(default_factory=list)
-    unlisted: list[tuple[int, str, str]] = field(default_factory=list)
+    files: UnreadFiles = field(default_factory=UnreadFiles)
+    members: UnreadFiles = field(default_factory=UnreadFiles)
+    suspects: FileGroup = field(default_factory=FileGroup)
+    unlisted: FileGroup = field(default_factory=FileGroup)
     siblings: Counter[str] = field(default_factory=Counter)
-    claimed_suffixes: set[str] = field(default_factory=set)
-    claimed_folders: set[str] = field(default_factory=set)
-    claimed_places: set[str] = field(default_factory=set)
-
-    def add(self, path: str, file: ImageRef) -> None:
-        """Adds a file that no source claims.
-
-        Args:
-            path: its path below the input.
-            file: a reference to it.
-        """
-        suffix = suffix_of(path)
-        if suffix not in self.counts and len(self.counts) >= _MOST_SUFFIXES:
-            suffix = ""
-        self.counts[suffix] += 1
-        _keep_first(self.kept.setdefault(suffix, []), _item(path, file))
-
-    def add_rejected(self, path: str, file: ImageRef) -> None:
-        """Adds a file that the source rejects as a whole, perhaps since it is of another format."""
-        _keep_first(self.suspects, _item(path, file))
-
-    def add_unlisted(self, path: str, file: ImageRef) -> None:
-        """Adds a file of annotations that no split list names."""
-        _keep_first(self.unlisted, _item(path, file))
-
-    def add_claimed(self, path: str) -> None:
-        """Notes a file that a source claims and that is not named like an image."""
-        self.claimed_suffixes.add(suffix_of(path))
-        if len(self.claimed_places) < _MOST_FOLDERS:
-            self.claimed_places.add(path.rpartition("/")[0])
-        self.claimed_folders.add(path[: path.find("/") + 1])
 
     def merge(self, other: Self) -> None:
         """Adds what was found in another part of the same input."""
-        self.counts += other.counts
-        for suffix, items in other.kept.items():
-            for item in items:
-                _keep_first(self.kept.setdefault(suffix, []), item)
-        for item in other.suspects:
-            _keep_first(self.suspects, item)
-        for item in other.unlisted:
-            _keep_first(self.unlisted, item)
+        self.files.merge(other.files)
+        self.members.merge(other.members)
+        self.suspects.merge(other.suspects)
+        self.unlisted.merge(other.unlisted)
         self.siblings += other.siblings
-        self.claimed_suffixes |= other.claimed_suffixes
-        self.claimed_folders |= other.claimed_folders
-        self.claimed_places |= other.claimed_places
 
-    def judge(self, whole: ImageRef, own_title: str = "") -> Iterator[Notice]:
+    def judge(
+        self, whole: ImageRef, own_title: str = "", most_heads: int = MOST_HEADS_ON_STORE
+    ) -> Iterator[Notice]:
         """Yields a notice of each role and extension, and of what known files lose.
 
         Args:
             whole: a reference to the whole input.
             own_title: the format of the annotations that the source reads, as `FileRole.title`.
+            most_heads: files whose first bytes are read if the input is on a store.
         """
         for what, count in sorted(self.siblings.items()):
             yield whole.notice("not_stored", what, count=count)
-        candidates = sorted(each for kept in self.kept.values() for each in kept)
-        uris = [uri for _, _, uri in (*candidates, *self.suspects, *self.unlisted)]
+        candidates = [
+            *self.files.candidates,
+            *self.members.candidates,
+            *self.suspects.kept,
+            *self.unlisted.kept,
+        ]
         if not storage.is_local(whole.uri):
-            uris = uris[:MOST_HEADS_ON_STORE]
-        heads = dict(zip(uris, storage.map_each(_read_head, uris), strict=True))
-        for suffix in sorted(self.counts):
-            for each in self._judge_suffix(suffix, heads, own_title):
-                yield each.as_notice(whole)
-        strays = {
-            path
-            for _, path, _ in self.unlisted
-            if path.rpartition("/")[0] not in self.claimed_places
-        }
-        for _, path, uri in (*self.suspects, *self.unlisted):
-            title = title_of(path, heads.get(uri) or b"")
-            if title in KNOWN_TITLES - {own_title} or path in strays:
-                patterns = (f"/{escape_glob(path)}",)
-                role = FileRole("annotations", title)
-                yield Unclaimed(role, (path,), 1, patterns).as_notice(whole)
+            # Names decide about most of the others.
+            doubtful = [each for each in candidates if role_of_name(each.path) is None]
+            candidates = [*dict.fromkeys((*doubtful, *candidates))][:most_heads]
+        heads = dict(zip(candidates, _read_heads(candidates), strict=True))
+        for found in (
+            *_judge_files(self.files, heads, own_title),
+            *_judge_files(self.members, heads, "", are_members=True),
+            *self._judge_suspects(heads, own_title),
+        ):
+            yield found.as_notice(whole)
 
-    def _judge_suffix(
-        self, suffix: str, heads: Mapping[str, bytes | None], own_title: str
+    def _judge_suspects(
+        self, heads: Mapping[Candidate, bytes | None], own_title: str
     ) -> Iterator["Unclaimed"]:
-        found: defaultdict[Role, list[tuple[str, str]]] = defaultdict(list)
-        for _, path, uri in self.kept[suffix]:
-            role = role_of(path, heads.get(uri))
+        """Yields files of another known format, and files that no split list should have named.
+
+        No split list names any file in the folders of the latter.
+        """
+        read = self.files.claimed.folders
+        for group, are_known in ((self.suspects, True), (self.unlisted, False)):
+            by_role: defaultdict[FileRole, list[str]] = defaultdict(list)
+            for each in group.kept:
+                found = role_of(each.path, heads.get(each), _TEXT_BYTES)
+                is_stray = not are_known and posixpath.dirname(each.path) not in read
+                is_list = found.role == "list" and not has_digit(each.path)
+                if found.title in KNOWN_TITLES - {own_title} or is_stray or is_list:
+                    by_role[found].append(each.path)
+            most = max(by_role, key=lambda role: len(by_role[role]), default=None)
+            for role, paths in by_role.items():
+                rest = group.count - len(group.kept) if role == most else 0
+                patterns = tuple(patterns_of_all(group, paths, self.files.claimed))
+                yield Unclaimed(role, tuple(paths[:_SHOWN]), len(paths) + rest, patterns)
+
+
+def _judge_files(
+    unread: UnreadFiles,
+    heads: Mapping[Candidate, bytes | None],
+    own_title: str,
+    are_members: bool = False,
+) -> Iterator["Unclaimed"]:
+    for suffix in sorted(unread.by_suffix):
+        group = unread.by_suffix[suffix]
+        found: defaultdict[Role, list[tuple[Candidate, str]]] = defaultdict(list)
+        for candidate, role in _find_roles(group, heads):
             is_own = own_title == YOLO_TEXT == role.title  # it is read with its image
-            found["description" if is_own else role.role].append((path, role.title))
+            found["description" if is_own else role.role].append((candidate, role.title))
         most = max(found, key=lambda name: len(found[name]))
         for name, files in found.items():
-            paths = [path for path, _ in files]
-            # The rest is presumed to be like most of them.
-            rest = self.counts[suffix] - len(self.kept[suffix]) if name == most else 0
-            count = len(paths) + rest
             if not FileRole(name).may_carry:
                 continue
+            # The rest is presumed to be like most of them.
+            rest = group.count - len(group.kept) if name == most else 0
+            paths = [candidate.path for candidate, _ in files]
+            patterns = patterns_of_all(group, paths, unread.claimed, has_images="image" in found)
+            shown = [_show(candidate, are_members) for candidate, _ in files[:_SHOWN]]
             yield Unclaimed(
                 FileRole(name, files[0][1]),
-                tuple(paths[:_SHOWN]),
-                count,
-                tuple(self._patterns(suffix, paths, count)),
-                image_folder=self._image_folder(paths),
+                tuple(shown),
+                len(paths) + rest,
+                tuple(patterns),
+                image_folder="" if are_members else _image_folder(group, paths, unread.claimed),
+                are_members=are_members,
             )
 
-    def _image_folder(self, paths: Sequence[str]) -> str:
-        """The only folder that a source reads, if these files are outside it; else empty."""
-        folders = self.claimed_folders
-        is_apart = folders.isdisjoint(path[: path.find("/") + 1] for path in paths)
-        return next(iter(folders)).rstrip("/") if len(folders) == 1 and is_apart else ""
 
-    def _patterns(self, suffix: str, paths: Sequence[str], count: int) -> list[str]:
-        """Patterns for `ignore` that leave out exactly these files; empty if there are none."""
-        listed = [f"/{escape_glob(path)}" for path in paths]
-        if count <= _FEW and count == len(paths):
-            return listed
-        if suffix and suffix not in self.claimed_suffixes:
-            endings = sorted({path.rpartition(".")[2] for path in paths} | {suffix})
-            return [f"*.{ending}" for ending in endings]
-        folders = {path[: path.find("/") + 1] for path in paths}
-        if folders.isdisjoint({"", *self.claimed_folders}):
-            return [f"/{escape_glob(folder)}" for folder in sorted(folders)]
-        return listed if count == len(paths) else []
+def _find_roles(
+    group: FileGroup, heads: Mapping[Candidate, bytes | None]
+) -> Iterator[tuple[Candidate, FileRole]]:
+    """Yields the roles of the files that are kept of a group."""
+    roles = [(each, role_of(each.path, heads.get(each), _TEXT_BYTES)) for each in group.kept]
+    texts = [each for each, role in roles if role.title == PROSE]
+    for each, role in roles:
+        if role.title == PROSE and (len(texts) > _MOST_PROSE or not _is_about_all(each)):
+            role = FileRole("other", "text")
+        yield each, role
+
+
+def _is_about_all(text: Candidate) -> bool:
+    """Whether prose is not about the image that has its name."""
+    stem = posixpath.splitext(posixpath.basename(text.path))[0]
+    if text.file.length >= 0 or not storage.is_local(text.uri):  # asking would take a request
+        return not has_digit(text.path)
+    try:
+        names = storage.folder_entries(posixpath.dirname(text.uri), start=f"{stem}.")
+    except OSError:
+        return False
+    return not any(is_image_name(name) and posixpath.splitext(name)[0] == stem for name in names)
+
+
+def _show(candidate: Candidate, is_member: bool) -> str:
+    archive = candidate.uri.rpartition("/")[2]
+    return f"{archive}/{candidate.path}" if is_member else candidate.path
+
+
+def _image_folder(group: FileGroup, paths: Sequence[str], claimed: ClaimedFiles) -> str:
+    """The only folder that a source reads, if these files are outside it; else empty."""
+    folders = claimed.first_folders
+    around = {path[: path.find("/") + 1] for path in paths}
+    if group.count > len(group.kept):
+        around |= {place.first_folder for place in group.places}
+    is_apart = folders.isdisjoint(around) and not group.has_more_places
+    return next(iter(folders)).rstrip("/") if len(folders) == 1 and is_apart else ""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -233,6 +249,7 @@ class Unclaimed:
         place: the input.
         image_folder: the only folder in the input that a source reads, if these files are outside
             it; empty otherwise.
+        are_members: whether they are in archives, so that the patterns are for their paths there.
     """
 
     role: FileRole
@@ -241,6 +258,7 @@ class Unclaimed:
     patterns: tuple[str, ...] = ()
     place: str = ""
     image_folder: str = ""
+    are_members: bool = False
 
     def as_notice(self, whole: ImageRef) -> Notice:
         """A notice that carries it through Beam."""
@@ -248,6 +266,7 @@ class Unclaimed:
             "paths": self.paths,
             "patterns": self.patterns,
             "image_folder": self.image_folder,
+            "are_members": self.are_members,
         }
         return whole.replace(features=orjson.dumps(given).decode()).notice(
             "unclaimed", self.role.role, self.role.title, self.count
@@ -264,41 +283,37 @@ class Unclaimed:
             tuple(given["patterns"]),
             notice.uri,
             given["image_folder"],
+            given["are_members"],
         )
 
 
-def role_of(path: str, head: bytes | None) -> FileRole:
-    """The role of a file; its head is empty for an empty file, and None if it was not read."""
+def role_of(path: str, head: bytes | None, most: int = HEAD_BYTES) -> FileRole:
+    """The role of a file.
+
+    Args:
+        path: the file.
+        head: its first bytes; empty for an empty file, None if they were not read.
+        most: how many bytes were asked for.
+    """
     if head == b"":
         return FileRole("description")  # it carries nothing
     role = role_of_name(path)
     if role is None:
         by_name = FileRole("description" if is_description_name(path) else "other")
-        return by_name if head is None else role_of_head(head, path)
+        return by_name if head is None else role_of_head(head, path, most)
     return FileRole(role.role, title_of(path, head)) if head else role
 
 
-def _item(path: str, file: ImageRef) -> tuple[int, str, str]:
-    """The sort key of a file, with its place: names that tell of labels come first."""
-    is_ordinary = _TELLING.search(path.rpartition("/")[2]) is None
-    return 2 * path.count("/") + is_ordinary, path, file.uri
+def _read_heads(candidates: Sequence[Candidate]) -> list[bytes | None]:
+    if all(storage.is_local(each.uri) for each in candidates):
+        return list(map(_read_head, candidates))
+    return in_parallel(_read_head, candidates)
 
 
-def _keep_first(kept: list[tuple[int, str, str]], item: tuple[int, str, str]) -> None:
-    if len(kept) < MOST_HEADS or item < kept[-1]:
-        insort(kept, item)
-        del kept[MOST_HEADS:]
-
-
-def _read_head(uri: str) -> bytes | None:
+def _read_head(candidate: Candidate) -> bytes | None:
     """The first bytes of a file; None if they cannot be read."""
+    most = _TEXT_BYTES if role_of_name(candidate.path) is None else HEAD_BYTES
     try:
-        return storage.read_range(uri, 0, HEAD_BYTES)
-    except OSError:
+        return read_start(candidate.file, most)
+    except (OSError, Rejected):
         return None
-
-
-def escape_glob(path: str) -> str:
-    """A path as a pattern in gitignore's syntax that matches nothing else."""
-    escaped = re.sub(r"([\\*?\[\]])", r"\\\1", path)
-    return f"{escaped[:-1]}\\ " if escaped.endswith(" ") else escaped

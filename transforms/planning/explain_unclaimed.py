@@ -38,7 +38,17 @@ def explain_unclaimed(
     return (
         f"{unclaimed[0].place} holds {what} labels, boxes, masks or splits, and the recognized "
         f"layout, {settings.source.kind}, does not read {'it' if is_one else 'them'}: "
-        f"{', '.join((*shown, *more))}; {_advise(unclaimed, settings, command)}"
+        f"{', '.join((*shown, *more))}; {_advise_to_export(unclaimed)}"
+        f"{_advise(unclaimed, settings, command)}"
+    )
+
+
+def _advise_to_export(unclaimed: Sequence[Unclaimed]) -> str:
+    if all(each.role.role != "annotations" for each in unclaimed):
+        return ""
+    return (
+        "to store annotations, export them as COCO, VOC, YOLO, or a CSV with a row for each image "
+        "or box; "
     )
 
 
@@ -65,12 +75,42 @@ def _advise(
         at = inputs[0] + 1 if inputs else 1
         inner[at] = f"{inner[at].rstrip('/')}/{folder}"
         return f"to convert the images in {folder} without that: {as_command(inner, command)}"
-    if all(each.patterns for each in unclaimed):
-        patterns = dict.fromkeys(name for each in unclaimed for name in each.patterns)
-        value = orjson.dumps([*settings.ignore, *patterns]).decode()
-        flags = [*command, "--set", f"ignore={value}"]
-        return f"to convert without exactly that: {as_command(flags, command)}"
-    return "move that out of the input, or name it in ignore"
+    if not all(each.patterns for each in unclaimed):
+        flags = [*command, "--set", f"source.kind={settings.source.kind}"]
+        return f"to convert without it: {as_command(flags, command)}"
+    flags = [*command, *_leave_out(unclaimed, settings)]
+    return f"to convert without exactly that: {as_command(flags, command)}"
+
+
+def _leave_out(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> list[str]:
+    """Flags that leave out files, and members of archives."""
+    ignored, members = (
+        dict.fromkeys(
+            pattern
+            for each in unclaimed
+            if each.are_members == are_members
+            for pattern in each.patterns
+        )
+        for are_members in (False, True)
+    )
+    flags = []
+    if ignored:
+        # Exceptions must not take back what the user ignores.
+        firsts = [*ignored] if any(each.startswith("!") for each in ignored) else []
+        lasts = [each for each in ignored if each not in firsts]
+        value = orjson.dumps([*firsts, *settings.ignore, *lasts]).decode()
+        flags += ["--set", f"ignore={value}"]
+    if members:
+        value = orjson.dumps(["*", *map(_as_exception, members)]).decode()
+        flags += ["--set", f"source.members={value}"]
+    return flags
+
+
+def _as_exception(pattern: str) -> str:
+    """A pattern for `ignore` as one for patterns of what is read, after `*`."""
+    if pattern.startswith("!"):
+        return pattern[1:]
+    return f"!{pattern}**" if pattern.endswith("/") else f"!{pattern}"
 
 
 def as_command(flags: Sequence[str], command: Sequence[str]) -> str:

@@ -25,7 +25,8 @@ from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.storage.dataset_files import staging_folder
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, split_of
+from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.unlikely_classes import are_unlikely_classes

@@ -5,12 +5,12 @@ import pytest
 from recordmill.transforms.inputs.file_roles import (
     FileRole,
     is_description_name,
-    is_image_name,
     role_of_head,
     role_of_name,
     suffix_of,
     title_of,
 )
+from recordmill.transforms.inputs.image_suffixes import is_image_name
 
 
 @pytest.mark.parametrize(

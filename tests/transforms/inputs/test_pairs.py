@@ -7,7 +7,6 @@ from recordmill.transforms.inputs.pairs import (
     Look,
     are_counters,
     core_of,
-    escape,
     find_pairs,
     is_telling,
     look_at_image,
@@ -15,6 +14,7 @@ from recordmill.transforms.inputs.pairs import (
     sample_names,
     split_word_of,
 )
+from recordmill.transforms.inputs.patterns import escape_glob
 
 PHOTO, MASK, GRAY = Look(3, 256), Look(1, 2), Look(1, 200)
 
@@ -174,7 +174,7 @@ def test_patterns_for_folders():
     ("path", "pattern"), [("a[1]", r"a\[1\]"), ("#a", r"\#a"), ("a ", "a\\ "), ("a?*", r"a\?\*")]
 )
 def test_names_as_patterns(path, pattern):
-    assert escape(path) == pattern
+    assert escape_glob(path) == pattern
 
 
 def test_a_sample_holds_whole_pairs():

@@ -8,9 +8,10 @@ Samples are those of WebDataset: consecutive members that differ only in their e
 
 import posixpath
 import re
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate
 from typing import Annotated, Any, ClassVar, Literal
@@ -38,12 +39,15 @@ from recordmill.transforms.inputs.archive_samples import (
     group_samples,
 )
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
+from recordmill.transforms.inputs.file_groups import has_digit, tells_of_all
+from recordmill.transforms.inputs.file_roles import FileRole, is_description_name, role_of_name
 from recordmill.transforms.inputs.folder_sketch import (
     ARCHIVE_ENDINGS,
     FolderSketch,
     Recognized,
     given_splits,
 )
+from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.inputs.member_names import check_encoding
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word, why_ignored
 from recordmill.transforms.inputs.sources.class_folders import folder_label
@@ -104,7 +108,7 @@ def class_folders_in(sketch: FolderSketch) -> Iterator[tuple[str, FolderSketch]]
     for name, whole in sketch.archives.items():
         inside = unwrap(whole)
         are_samples = SampleSketch.of(whole).images or _are_beside(inside)
-        if inside.has_images and not are_samples and not _other_layout(inside):
+        if inside.has_images and not are_samples and not _find_annotations(inside):
             yield name, inside
 
 
@@ -201,21 +205,32 @@ def _any_of(splits: Mapping[str, Any]) -> str:
     return f"(?P<split>{'|'.join(splits['splits']['from_source'])})"
 
 
-def _other_layout(inside: FolderSketch) -> str:
-    """A file or folder of annotations, which class folders do not have; empty if there is none."""
+def _find_annotations(inside: FolderSketch) -> dict[str, str]:
+    """Files and folders of annotations, which class folders do not have, with patterns of all."""
+    found: dict[str, str] = {}
     for folder, names in inside.names.items():
-        found = [file for file in names.files if file in ("data.yaml", "_annotations.coco.json")]
-        found += [
-            file for ending in (".xml", ".json", ".txt") for file in names.beside_images(ending)
-        ]
-        if found:
-            return posixpath.join(folder, found[0])
-        if (
-            folder.rpartition("/")[2].lower() in ("annotations", "annots", "labels")
-            and not names.images
-        ):
-            return folder
-    return ""
+        for name in ("data.yaml", "_annotations.coco.json"):
+            if name in names.files:
+                found.setdefault(name, posixpath.join(folder, name))
+        for ending in (".xml", ".json", ".txt"):
+            if beside := names.beside_images(ending):
+                found.setdefault(f"*{ending}", posixpath.join(folder, beside[0]))
+        base = posixpath.basename(folder)
+        if base.lower() in ("annotations", "annots", "labels") and not names.images:
+            found.setdefault(f"**/{base}/**", folder)
+    return found
+
+
+def _with_annotations(found: Recognized, name: str, annotations: Mapping[str, str]) -> Recognized:
+    """Asks about annotations in an archive, which are not read."""
+    members = orjson.dumps(["*", *(f"!{pattern}" for pattern in annotations)]).decode()
+    (example, *_) = annotations.values()
+    needs = (
+        f"{name} holds annotations ({example}), which are not read from archives: unpack it, or "
+        f"leave them out with --set {shlex.quote(f'source.members={members}')}"
+    )
+    questions = ((found.needs, found.needed_keys),)
+    return replace(found, needs=needs, needed_keys=("source.members",), questions=questions)
 
 
 MAX_PART_BYTES = 2**20
@@ -326,6 +341,9 @@ def class_of(label: Any, part: str, names: Sequence[str]) -> str:
 
 
 _LABEL_FILES = "labels in .cls files"
+
+_USUAL_PARTS = ("cls", "json", "txt")
+"""Parts of samples that writers of WebDataset use for labels and captions."""
 
 
 def _explain_order(path: str) -> str:
@@ -453,11 +471,11 @@ class Archives(Source):
         is_wrapped = inside is not whole
         if _are_beside(inside):
             yield _as_samples(sketch, name, inside, SampleSketch.of(inside))
-        elif layout := _other_layout(inside):
-            needs = (
-                f"{name} holds annotations ({layout}), which are not read from archives: unpack it"
-            )
-            yield Recognized({"source": {"kind": "archives"}}, f"the archive {name}", needs=needs)
+            return
+        annotations = _find_annotations(inside)
+        if annotations:
+            found = _as_folders(sketch, list(archives), inside, is_wrapped)
+            yield from (_with_annotations(each, name, annotations) for each in found)
         elif inside.has_images:
             yield from _as_folders(sketch, list(archives), inside, is_wrapped)
 
@@ -511,11 +529,26 @@ class Archives(Source):
             if not ref.status and member.name.lower().endswith(".cls"):  # never an image
                 ref = ref.notice("ignored", "labels")
                 labels += 1
+            elif not ref.status and not is_image_name(member.name):
+                yield from self._find_unread(member.name, ref)
+                if is_description_name(member.name):
+                    ref = ref.notice("ignored", "description")
             if not ref.status and not ref.label and self.class_from != "none":
                 ref = ref.notice("rejected", "no_class", "the member is not in a class folder")
             yield ref
         if labels:
             yield file.notice("not_stored", _LABEL_FILES, count=labels)
+
+    def _find_unread(self, name: str, ref: ImageRef) -> Iterator[ImageRef]:
+        """Yields a member that is not an image, unless its name or the user says what it is.
+
+        Args:
+            name: its path in the archive.
+            ref: a reference to it.
+        """
+        if not self.members and role_of_name(name) != FileRole("description"):
+            endings = sorted(f".{part}" for part in self._read_parts if self.labels == "beside")
+            yield ref.replace(features=orjson.dumps(endings).decode()).notice("unread_member", name)
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         unused: Counter[str] = Counter()
@@ -531,7 +564,15 @@ class Archives(Source):
                 image = refs[taken]
                 unused.update(f".{part}" for part in refs.keys() - self._read_parts - {taken})
                 yield image if image.status else self._with_parts(image, refs, unused)
+            elif refs and all(is_description_name(parts[extension].name) for extension in refs):
+                for extension, ref in refs.items():
+                    yield from self._find_unread(parts[extension].name, ref)
+                    yield ref.notice("ignored", "description")
             elif refs:
+                for extension, ref in refs.items():
+                    name = parts[extension].name
+                    if not ref.status and self._is_stray(extension, name, unused):
+                        yield from self._find_unread(name, ref)
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
                 detail = (
                     f"there is no image next to {there}, of those that source.image_parts names"
@@ -539,6 +580,20 @@ class Archives(Source):
                 )
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
         yield from (file.notice("not_stored", kind, count=n) for kind, n in unused.items())
+
+    def _is_stray(self, extension: str, name: str, others: Collection[str]) -> bool:
+        """Whether a member without an image is not what is left of a sample.
+
+        Args:
+            extension: its part.
+            name: its path in the archive.
+            others: parts of other samples, with a dot, that are not read.
+        """
+        if extension in self.image_parts or is_image_name(name):
+            return False
+        is_read = extension in self._read_parts
+        is_part = is_read or extension in _USUAL_PARTS or f".{extension}" in others
+        return not is_part or not (has_digit(name) or (is_read and not tells_of_all(name)))
 
     @property
     def _wanted_parts(self) -> set[str]:

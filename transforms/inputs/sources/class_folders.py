@@ -11,14 +11,12 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.file_roles import is_description_name
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Names,
     Recognized,
     given_splits,
     likely_splits,
-    stems_of,
 )
 from recordmill.transforms.inputs.pairs import is_telling
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word
@@ -26,8 +24,6 @@ from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, says_nothing
 
 _UNLABELED = "add --set source.class_from=none to convert all images without labels"
-
-_CONVERT_FIRST = "export them as COCO, VOC, YOLO, or a CSV with a row for each image or box"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,8 +62,8 @@ class ClassFolders(Source):
             "source": {**source, "class_from": "none"},
             **given_splits("from_folders", splits),
         }
-        keys, needs = ("source.class_from",), _find_unread_annotations(sketch)
-        without = partial(Recognized, unlabeled, is_firm=False, needs=needs, needed_keys=keys)
+        keys = ("source.class_from",)
+        without = partial(Recognized, unlabeled, is_firm=False, needed_keys=keys)
         if any(not NO_CLASS.fullmatch(folder.lower()) for folder in below):
             why, settings = (
                 f"class folders below {', '.join(splits)}",
@@ -79,16 +75,15 @@ class ClassFolders(Source):
             classes = {"source": source, "labels": {"classes": list(splits)}}
             yield Recognized(classes, "class folders", False, only_if=("labels.classes",))
         elif below:
+            needs = ""
             if not all(_is_generic_alone(sketch, folder) for folder in splits):
-                needs = needs or (
-                    f"{', '.join(sorted(below))} do not look like classes: {_UNLABELED}"
-                )
+                needs = f"{', '.join(sorted(below))} do not look like classes: {_UNLABELED}"
             yield without(why="images without labels in split folders", needs=needs)
         elif sketch.top.images and not any(map(sketch.holds_images, sketch.top.folders)):
             yield without(why="images without labels")
         elif likely := _find_flat_splits(sketch):
             settings = {**unlabeled, "splits": {"from_folders": likely}}
-            needs = needs or _ask_for_splits(likely)
+            needs = _ask_for_splits(likely)
             why = "images without labels in split folders"
             yield Recognized(settings, why, False, needs, (*keys, "splits.from_folders"))
         elif folder := _find_generic(sketch):
@@ -139,30 +134,6 @@ def likely_classes(sketch: FolderSketch) -> set[str]:
             ):
                 found.add(folder)
     return found
-
-
-def _find_unread_annotations(sketch: FolderSketch) -> str:
-    """Returns what to do if a file among images may contain their annotations.
-
-    No source understands such a file. If there is none, returns an empty string.
-    """
-    stems = {stem for names in sketch.names.values() for stem in stems_of(names.images)}
-    for path in sketch.all_ending(".xml", ".json", ".manifest", ".txt"):
-        words = (
-            sketch.heads.get(path, b"")
-            .split(b"\n")[0]
-            .decode(errors="replace")
-            .replace(",", " ")
-            .split()
-        )
-        if is_description_name(path) and not path.endswith(".txt"):
-            continue
-        if not path.endswith(".txt") or stems & stems_of(map(posixpath.basename, words)):
-            return (
-                f"{path} is not understood and may hold annotations: {_CONVERT_FIRST}, or "
-                f"{_UNLABELED}"
-            )
-    return ""
 
 
 def _find_flat_splits(sketch: FolderSketch) -> dict[str, str]:
@@ -225,10 +196,9 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognized:
         "class folders such as "
         f"{next((each for each in folders if each not in others), folders[0])}"
     )
-    needs = _find_unread_annotations(sketch) if len(others) == len(folders) else ""
     drawn = [each for each in others if sketch.at(each).files and not sketch.at(each).images]
     is_firm = len(set(sketch.image_folders) - set(others)) > 1 and not drawn
-    return Recognized({"source": source}, why, is_firm, needs, ("source.class_from",))
+    return Recognized({"source": source}, why, is_firm)
 
 
 def _without_folder(path: str, folder: str) -> str:

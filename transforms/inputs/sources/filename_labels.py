@@ -16,8 +16,8 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
     split_of,
 )
-from recordmill.transforms.inputs.pairs import escape, split_word_of
-from recordmill.transforms.inputs.patterns import compile_pattern
+from recordmill.transforms.inputs.pairs import split_word_of
+from recordmill.transforms.inputs.patterns import compile_pattern, escape_glob
 from recordmill.transforms.inputs.sources.source import Source
 
 _NUMBERS = r".*_(?P<label>-?[0-9]+)\.[^_]*"
@@ -101,7 +101,7 @@ class FilenameLabels(Source):
         if splits := {each: split_word_of(each) for each in labeled if each in sketch.top.folders}:
             if all(splits.values()):
                 settings["splits"] = {"from_folders": splits}
-            if others := [f"/{escape(each)}/" for each in folders if each not in labeled]:
+            if others := [f"/{escape_glob(each)}/" for each in folders if each not in labeled]:
                 settings["ignore"] = others
         why = f"labels such as {min(labels)} in the images' names"
         more = {"labels": {"ids": "integers"}} if ids else {}

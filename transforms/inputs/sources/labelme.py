@@ -13,13 +13,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.folder_sketch import (
-    IMAGE_ENDINGS,
-    FolderSketch,
-    Recognized,
-    given_splits,
-)
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.image_names import find_other_place
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 

@@ -49,7 +49,7 @@ from recordmill.transforms.inputs.tables.read_table import (
     TableFormat,
     read_table,
 )
-from recordmill.transforms.inputs.tables.recognize_tables import recognize_tables
+from recordmill.transforms.inputs.tables.recognize_tables import WITHOUT_LABELS, recognize_tables
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -362,11 +362,7 @@ class Manifest(TableFormat, Source):
     @property
     def siblings(self) -> Mapping[str, str]:
         """Kaggle's tables without labels, and Open Images' names of its classes."""
-        return {
-            "test.csv": "tables of test images",
-            "*submission*.csv": "sample submissions",
-            "class-descriptions*.csv": "names of classes",
-        }
+        return {"test.csv": "tables of test images", **WITHOUT_LABELS}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per row, or per image if each row has one box."""

@@ -19,14 +19,9 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import why_unread
-from recordmill.transforms.inputs.folder_sketch import (
-    IMAGE_ENDINGS,
-    FolderSketch,
-    Recognized,
-    split_of,
-    stems_of,
-)
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, split_of, stems_of
 from recordmill.transforms.inputs.image_names import find_other_place
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,

@@ -21,13 +21,13 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
 from recordmill.transforms.inputs.folder_sketch import (
-    IMAGE_PATTERNS,
     FolderSketch,
     Recognized,
     given_splits,
     split_of,
 )
 from recordmill.transforms.inputs.image_names import names_in
+from recordmill.transforms.inputs.image_suffixes import IMAGE_PATTERNS
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,

@@ -10,12 +10,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from recordmill.schemas.formatting import show_first
-from recordmill.transforms.inputs.folder_sketch import (
-    IMAGE_ENDINGS,
-    USUAL_WORDS,
-    FolderSketch,
-    split_of,
-)
+from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, split_of
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.tables.cells import bad_row
 from recordmill.transforms.inputs.tables.manifest_columns import (
     Entry,

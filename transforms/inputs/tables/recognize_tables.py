@@ -26,9 +26,13 @@ from recordmill.transforms.inputs.tables.known_tables import (
     why_no_columns,
 )
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
+from recordmill.transforms.inputs.unclaimed_files import find_sibling
 
-_SIBLING = re.compile(r".*submission.*|class-descriptions.*\.csv")
-"""Names of tables that hold no labels: Kaggle's form for answers, Open Images' names of classes."""
+WITHOUT_LABELS = {
+    "*submission*.csv": "sample submissions",
+    "class-descriptions*.csv": "names of classes",
+}
+"""Tables that hold no labels, as `siblings`: Kaggle's form for answers, Open Images' names."""
 
 _WITH_LABELS = (
     "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
@@ -105,7 +109,7 @@ def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[st
 def _is_of_others(path: str) -> bool:
     """Whether a table is that of another source, or one that holds no labels."""
     name = posixpath.basename(path).lower()
-    return name.startswith("metadata.") or bool(_SIBLING.fullmatch(name))
+    return name.startswith("metadata.") or find_sibling(name, WITHOUT_LABELS) is not None
 
 
 def _with_roots(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]:

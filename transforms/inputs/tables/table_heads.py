@@ -8,7 +8,8 @@ from typing import Any
 
 import orjson
 
-from recordmill.transforms.inputs.folder_sketch import IMAGE_ENDINGS, FolderSketch
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.tables.read_table import delimiter_line, name_columns
 
 HELD = "<bytes>"

@@ -84,18 +84,21 @@ def test_archives_are_recognized_by_what_is_in_them(name):
 
 
 @pytest.mark.parametrize(
-    "names",
+    ("names", "patterns"),
     [
-        ["images/1.jpg", "labels/1.txt"],
-        ["a/train/1.jpg", "a/train/_annotations.coco.json"],
-        ["a/cat/1.jpg", "a/cat/1.xml", "a/dog/2.jpg"],
-        ["JPEGImages/1.jpg", "Annotations/1.xml"],
+        (["images/1.jpg", "labels/1.txt"], '"!**/labels/**"'),
+        (["a/train/1.jpg", "a/train/_annotations.coco.json"], '"!_annotations.coco.json"'),
+        (["a/cat/1.jpg", "a/cat/1.xml", "a/dog/2.jpg"], '"!*.xml"'),
+        (["JPEGImages/1.jpg", "Annotations/1.xml"], '"!**/Annotations/**"'),
     ],
 )
-def test_annotations_in_archives_are_refused(names):
+def test_annotations_in_archives_are_refused(names, patterns):
     (found,) = Archives.recognize(sketch({"pets.zip": names}))
     assert found.needs.startswith("pets.zip holds annotations (")
-    assert found.needs.endswith("), which are not read from archives: unpack it")
+    assert found.needs.endswith(
+        "), which are not read from archives: unpack it, or leave them out with --set "
+        f"'source.members=[\"*\",{patterns}]'"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,55 @@
+"""A store in memory that counts the requests that a run would make to it."""
+
+from collections import Counter
+
+from recordmill.storage.stores.find_store import VersionedObject
+from recordmill.storage.stores.store import Store
+
+PAGE = 1000
+"""Names in an answer to a request for names."""
+
+
+class CountingStore(Store):
+    """Objects by their URLs.
+
+    Attributes:
+        objects: the objects.
+        requests: how many were made, by kind.
+    """
+
+    starts_anywhere = True
+
+    def __init__(self, objects):
+        self.objects = dict(sorted(objects.items()))
+        self.requests = Counter()
+
+    def read(self, uri, offset, length):
+        self.requests["read"] += 1
+        if uri not in self.objects:
+            raise FileNotFoundError(uri)
+        end = None if length < 0 else offset + length
+        return self.objects[uri][offset:end]
+
+    def describe(self, uri):
+        self.requests["describe"] += 1
+        return self._describe(uri) if uri in self.objects else None
+
+    def list_below(self, prefix, start=""):
+        for at, uri in enumerate(self._below(prefix + start)):
+            if at % PAGE == 0:
+                self.requests["list"] += 1
+            yield self._describe(uri)
+
+    def names(self, prefix):
+        self.requests["names"] += 1
+        parts = [uri[len(prefix) :].partition("/") for uri in self._below(prefix)]
+        for at, name in enumerate(sorted({name + slash for name, slash, _ in parts})):
+            if at and at % PAGE == 0:
+                self.requests["names"] += 1
+            yield name
+
+    def _below(self, prefix):
+        return [uri for uri in self.objects if uri.startswith(prefix)]
+
+    def _describe(self, uri):
+        return VersionedObject(uri, len(self.objects[uri]), 1.0, "etag:1")

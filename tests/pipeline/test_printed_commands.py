@@ -530,6 +530,17 @@ def test_an_archive_of_masks_is_left_out(tmp_path, run_in):
     check_all_ways(files, [lambda path: ("", "")], run_in)
 
 
+def test_archives_for_splits_keep_them_without_masks(tmp_path, run_in):
+    parts = {
+        split: together(photos("images", counted(6, first)), masks("masks", counted(6, first)))
+        for split, first in (("train", 0), ("val", 50))
+    }
+    archives = [in_zip(files, f"{split}.zip") for split, files in parts.items()]
+    write_files(tmp_path / "in", together(*archives))
+    files = {f"{split}/{path}": parts[split][path] for split in parts for path in parts[split]}
+    check_all_ways(files, [unlabeled_splits("train/images", "val/images")], run_in)
+
+
 def test_a_folder_around_everything_is_in_no_class(tmp_path, run_in):
     names = [f"{kind}/character0{at}" for kind in ("Greek", "Latin") for at in (1, 2)]
     files = each_of(names, lambda at: masks(at, N))

@@ -60,6 +60,9 @@ class StubStore:
         for name in found:
             yield SimpleNamespace(path=name, size_in_bytes=5, last_updated_in_seconds=1.5)
 
+    def read(self, name, offset=0, length=-1):
+        return b"no image"
+
     def names(self, prefix):
         for name in self.files:
             if name.startswith(prefix):

@@ -83,9 +83,12 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         if marker.boxes or not found.is_same:
             notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
     _report(found, marker.unit, notes)
+    status, exit_code = "different", FAILED
+    if found.is_same:
+        status, exit_code = "same", DONE
     line = {
-        "status": "same" if found.is_same else "different",
-        "exit_code": DONE if found.is_same else FAILED,
+        "status": status,
+        "exit_code": exit_code,
         "rows": found.rows,
         "unchanged": found.unchanged,
         **{kind: found.counts[kind] for kind in KINDS},

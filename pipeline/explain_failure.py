@@ -71,7 +71,9 @@ def _texts_of(error: BaseException | None) -> Iterator[str]:
 
 
 def _short(text: str) -> str:
-    return text if len(text) < 300 else f"{text[:300]}..."
+    if len(text) < 300:
+        return text
+    return f"{text[:300]}..."
 
 
 def _limits() -> str:

@@ -186,7 +186,7 @@ def record_as_dict(found: inspect_dataset.FoundRecord) -> dict[str, Any]:
         "bytes": len(found.data),
         "source": row_to_json(found.row) if found.row else None,
         "features": {
-            key: {"kind": kind, "values": [_as_json(value) for value in values]}
+            key: {"kind": kind, "values": [*map(_as_json, values)]}
             for key, (kind, values) in found.values().items()
         },
     }
@@ -213,7 +213,9 @@ _KINDS = {
 def summary_view(summary: inspect_dataset.Summary) -> Iterator[RenderableType]:
     """The content of a dataset: splits, features, labels."""
     dataset = summary.dataset
-    convention = f", convention {dataset.marker.convention}" if dataset.marker else ""
+    convention = ""
+    if dataset.marker:
+        convention = f", convention {dataset.marker.convention}"
     yield Text.assemble(
         (printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(convention)}"
     )
@@ -238,7 +240,10 @@ def _splits(summary: inspect_dataset.Summary) -> Table:
 def _features(summary: inspect_dataset.Summary) -> Table:
     table = plain_table("feature", "kind", "shape", "records", "meaning", right=("records",))
     for key, feature in summary.features.items():
-        records = "-" if feature.records is None else f"{feature.records:,}"
+        if feature.records is None:
+            records = "-"
+        else:
+            records = f"{feature.records:,}"
         meaning = Text(printable(feature.meaning), style="dim")
         table.add_row(
             Text(printable(key), style="cyan"), feature.kind, Text(feature.shape), records, meaning
@@ -292,13 +297,20 @@ def show_values(values: list[Any], most: int = 8) -> str:
     Text is shown as text, an image as its format and size, and other bytes as the first few.
     """
     shown = [_show_value(value) for value in values[:most]]
-    more = [f"... {len(values):,} values"] if len(values) > most else []
-    return ", ".join([*shown, *more]) if values else "no value"
+    if len(values) > most:
+        more = [f"... {len(values):,} values"]
+    else:
+        more = []
+    if values:
+        return ", ".join([*shown, *more])
+    return "no value"
 
 
 def _show_value(value: bytes | int | float) -> str:
     if not isinstance(value, bytes):
-        return f"{value:.6g}" if isinstance(value, float) else str(value)
+        if isinstance(value, float):
+            return f"{value:.6g}"
+        return str(value)
     image_format = sniff(value) if len(value) > 32 else None
     if image_format:
         return f"{image_format}, {len(value):,} bytes"
@@ -306,11 +318,9 @@ def _show_value(value: bytes | int | float) -> str:
         text = value.decode()
     except UnicodeDecodeError:
         return f"{value[:8].hex(' ')} ..., {len(value):,} bytes"
-    return (
-        printable(text)
-        if len(text) <= 100
-        else f"{printable(text[:100])}... {len(text):,} characters"
-    )
+    if len(text) <= 100:
+        return printable(text)
+    return f"{printable(text[:100])}... {len(text):,} characters"
 
 
 if __name__ == "__main__":

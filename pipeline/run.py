@@ -44,11 +44,10 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
     listing = replace(settings.listing, left_by_user=run.left_by_user, inputs=len(job.inputs))
     listed = inputs | ListReferences(settings.source, listing, spread)  # in batches
-    reuse, _ = (
-        find_reusable(run.reuse, describe_before_listing(settings, job.recipe))
-        if run.reuse
-        else ((), [])
-    )
+    if run.reuse:
+        reuse, _ = find_reusable(run.reuse, describe_before_listing(settings, job.recipe))
+    else:
+        reuse = ()
     # Unchanged unless the settings handle duplicates.
     refs = listed | GroupDuplicates(settings, run.exclusions, reuse)
     selection = AsSingleton(refs | FindSplitCutoffs(settings))

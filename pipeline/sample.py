@@ -84,11 +84,10 @@ def ensure_sample(folder: Path = FOLDER) -> Path:
 
 def _files() -> dict[str, bytes]:
     """The content of every file by its path below the sample's folder."""
-    plain = {
-        f"{name}/{name}_{number:02}.jpg": _jpeg(_picture(name, number))
-        for name in SIDES
-        for number in range(PER_CLASS)
-    }
+    plain = {}
+    for name in SIDES:
+        for number in range(PER_CLASS):
+            plain[f"{name}/{name}_{number:02}.jpg"] = _jpeg(_picture(name, number))
     whole = _jpeg(_picture("square", "cut short"))
     sixteen_bits = np.asarray(_picture("circle", "16 bit").convert("L"), dtype=np.uint16) * 257
     # The sky stays in the transparent pixels: dropping the alpha channel would reveal it.

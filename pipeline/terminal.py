@@ -73,11 +73,14 @@ class Terminal:
             BarColumn(),
             TextColumn("{task.fields[count]}"),
         )
+        wait = SECONDS_BETWEEN_LINES
+        if live:
+            wait = 0.1
         with Progress(
             *columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live
         ) as bar:
             task = bar.add_task(work.stage, total=None, count="")
-            while not done.wait(0.1 if live else SECONDS_BETWEEN_LINES):
+            while not done.wait(wait):
                 began = work.entered.get("converting" if work.planned else "listing", started)
                 seconds = time.monotonic() - began
                 count = _count(work, seconds)
@@ -88,11 +91,8 @@ class Terminal:
                     completed=work.done,
                     count=count,
                 )
-                left = (work.planned - work.done) * seconds / work.done if work.done else 0.0
                 if not live:
-                    self.say(
-                        f"{work.stage}: {count}" + (f", about {left:,.0f} s left" if left else "")
-                    )
+                    self.say(f"{work.stage}: {count}{_time_left(work, seconds)}")
 
     def report_outcome(self, outcome: Outcome, output: str) -> None:
         """Prints how a run ended.
@@ -160,12 +160,28 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
 
 def _count(work: resources.Progress, seconds: float) -> str:
     """The number of files found, or of images done, and the rate."""
-    done, thing = (work.done, work.unit) if work.planned else (work.listed, "file")
+    if work.planned:
+        done, thing = work.done, work.unit
+    else:
+        done, thing = work.listed, "file"
     text = f"{format_count(done, thing)} found"
     if work.planned:
         text = f"{done:,}/{work.planned:,} {thing}s ({done / work.planned:.0%})"
     rate = done / max(seconds, 0.5)
-    return f"{text}, {rate:,.{0 if rate >= 10 else 2}f} {thing}s/s" if done else text
+    if not done:
+        return text
+    digits = 0 if rate >= 10 else 2
+    return f"{text}, {rate:,.{digits}f} {thing}s/s"
+
+
+def _time_left(work: resources.Progress, seconds: float) -> str:
+    """How long the images that are left take, if the rate stays; empty if it is not known."""
+    if not work.done:
+        return ""
+    left = (work.planned - work.done) * seconds / work.done
+    if not left:
+        return ""
+    return f", about {left:,.0f} s left"
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
@@ -194,9 +210,9 @@ def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
             f"{split['shards']:,}",
             about + format_size(split["bytes"]),
         )
-    images, shards, size = (
-        sum(split[key] for split in splits.values()) for key in ("images", "shards", "bytes")
-    )
+    images = sum(split["images"] for split in splits.values())
+    shards = sum(split["shards"] for split in splits.values())
+    size = sum(split["bytes"] for split in splits.values())
     table.add_row(
         "total",
         f"{images:,}",
@@ -238,7 +254,9 @@ def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
     yield "worth a look", "\n".join(numbers.get("remarks", ()))
     if outcome.status in ("published", "kept"):
         output = "/".join(filter(None, (output, numbers.get("version"))))
-        listed = ", rejected.jsonl" if ledger and ledger["rejected"] else ""
+        listed = ""
+        if ledger and ledger["rejected"]:
+            listed = ", rejected.jsonl"
         if "report" in numbers:
             yield "report", f"{output}/{numbers['report']}"
         yield (
@@ -252,10 +270,17 @@ def _price(price: Mapping[str, Mapping[str, float]]) -> str:
     predicted, measured = price.get("predicted", {}), price.get("measured", {})
     parts = []
     for key in measured or predicted:
-        show = "{:,.2f}".format if key in ("cpu_seconds", "minutes") else format_size
-        real = f" ({show(measured[key])} measured)" if measured else ""
-        parts.append(f"{_words(key)}: about {show(predicted[key])}{real}")
+        part = f"{_words(key)}: about {_show_price(key, predicted[key])}"
+        if measured:
+            part += f" ({_show_price(key, measured[key])} measured)"
+        parts.append(part)
     return ", ".join(parts)
+
+
+def _show_price(key: str, value: float) -> str:
+    if key in ("cpu_seconds", "minutes"):
+        return f"{value:,.2f}"
+    return format_size(value)
 
 
 def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:
@@ -280,9 +305,14 @@ def _duplicates(numbers: Mapping[str, Any]) -> str:
                 "several classes"
             )
             least = "" if found.get("complete", True) else "at least "
-            what = f"{thing} {numbers['unit']}" if counted == "groups" else f"{thing} pair"
+            if counted == "groups":
+                what = f"{thing} {numbers['unit']}"
+            else:
+                what = f"{thing} pair"
             parts.append(f"{least}{format_count(found[counted], what)} ({where})")
-    return "; ".join(parts) + ": see duplicates.jsonl" if parts else ""
+    if parts:
+        return "; ".join(parts) + ": see duplicates.jsonl"
+    return ""
 
 
 def _counted(counts: Mapping[str, int]) -> str:

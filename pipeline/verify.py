@@ -81,7 +81,10 @@ def _verify(flags: argparse.Namespace) -> dict[str, Any]:
 def _report(console: Console, verification: Verification, seconds: float) -> None:
     """Prints the findings, a table of splits, and one sentence."""
     for finding in verification.findings:
-        word, style = ("note", "yellow") if finding.is_note else ("damage", "bold red")
+        if finding.is_note:
+            word, style = "note", "yellow"
+        else:
+            word, style = "damage", "bold red"
         console.print(Text.assemble((f"{word}: ", style), printable(str(finding))))
     console.print()
     console.print(_table(verification))
@@ -92,7 +95,10 @@ def _report(console: Console, verification: Verification, seconds: float) -> Non
     )
     scope = f"{records} in {files}, level {verification.level}, {seconds:.1f} s"
     wrong = f"{format_count(verification.failed, 'problem')} found"
-    verdict = (wrong, "bold red") if verification.failed else ("no problems found", "bold green")
+    if verification.failed:
+        verdict = wrong, "bold red"
+    else:
+        verdict = "no problems found", "bold green"
     console.print(Text.assemble(verdict, f": {scope}"))
 
 

@@ -105,7 +105,10 @@ def _choose(
     """The version to make current; None to keep the current one."""
     if flags.rollback and not (pointer and pointer.previous):
         raise UsageError("--rollback: no other version was current before: name one with --use")
-    chosen: str | None = pointer.previous if flags.rollback and pointer else flags.use
+    if flags.rollback and pointer:
+        chosen: str | None = pointer.previous
+    else:
+        chosen = flags.use
     if chosen is None:
         return None
     if (marker := versions.get(chosen)) is None:

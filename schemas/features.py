@@ -178,7 +178,9 @@ def coerce_setting(value: bool | int | float | str | None, kind: str) -> Value |
         value = value.encode()  # type: ignore[assignment]
     elif kind == "float" and type(value) is int:
         value = float(value)
-    return None if value is None else COERCE[kind](value)
+    if value is None:
+        return None
+    return COERCE[kind](value)
 
 
 def _named(value: Any) -> str:
@@ -238,16 +240,18 @@ class FeatureEntry:
     @classmethod
     def of(cls, feature: Feature) -> Self:
         """The description of a feature."""
-        default = (
-            feature.default.decode() if isinstance(feature.default, bytes) else feature.default
-        )
+        default: Any = feature.default
+        if isinstance(default, bytes):
+            default = default.decode()
         return cls(
             feature.kind, (None,) if feature.many else (), feature.field, feature.meaning, default
         )
 
     def feature(self, key: str) -> Feature:
         """The described feature, without its constant, which readers do not need."""
-        default = self.default.encode() if isinstance(self.default, str) else self.default
+        default = self.default
+        if isinstance(default, str):
+            default = default.encode()
         return Feature(key, self.kind, self.field, self.meaning, self.shape != (), default)
 
 
@@ -285,7 +289,10 @@ class ExampleEncoder:
         thread = self._thread
         given, present = [], []
         for feature in self._features:
-            value = record.get(feature.field) if feature.constant is None else feature.constant
+            if feature.constant is None:
+                value = record.get(feature.field)
+            else:
+                value = feature.constant
             if value is not None:
                 given.append(value)
                 present.append(feature)
@@ -298,11 +305,10 @@ class ExampleEncoder:
         try:
             for feature, value, place in zip(present, given, thread.places, strict=True):
                 coerce = COERCE[feature.kind]
-                place[:] = (
-                    [coerce(each) for each in _values_of(value)]
-                    if feature.many
-                    else (coerce(value),)
-                )
+                if feature.many:
+                    place[:] = [coerce(each) for each in _values_of(value)]
+                else:
+                    place[:] = (coerce(value),)
         except FeatureValueError as error:
             raise FeatureValueError(f"feature {feature.key}: {error}") from None
         return self._serialize()
@@ -381,12 +387,14 @@ def tensorflow_features(features: Iterable[Feature]) -> dict[str, Any]:
     import tensorflow as tf
 
     dtypes = {"bytes": tf.string, "float": tf.float32, "int64": tf.int64}
-    return {
-        feature.key: tf.io.VarLenFeature(dtypes[feature.kind])
-        if feature.many
-        else tf.io.FixedLenFeature([], dtypes[feature.kind], feature.default)
-        for feature in features
-    }
+    described = {}
+    for feature in features:
+        dtype = dtypes[feature.kind]
+        if feature.many:
+            described[feature.key] = tf.io.VarLenFeature(dtype)
+        else:
+            described[feature.key] = tf.io.FixedLenFeature([], dtype, feature.default)
+    return described
 
 
 def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:

@@ -15,7 +15,10 @@ from typing import TYPE_CHECKING
 
 def format_count(number: int, thing: str) -> str:
     """`1 image`, `2,000 images`; for nouns whose plural ends in s, or in es after s, x and ch."""
-    plural = f"{thing}es" if thing.endswith(("s", "x", "ch")) else f"{thing}s"
+    if thing.endswith(("s", "x", "ch")):
+        plural = f"{thing}es"
+    else:
+        plural = f"{thing}s"
     return f"{number:,} {thing if number == 1 else plural}"
 
 
@@ -34,7 +37,9 @@ def format_size(count: float) -> str:
     """A size in units of 1024: `1.5 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(count) < 1024:
-            return f"{count:,.0f} {unit}" if unit == "B" else f"{count:,.1f} {unit}"
+            if unit == "B":
+                return f"{count:,.0f} {unit}"
+            return f"{count:,.1f} {unit}"
         count /= 1024
     return f"{count:,.1f} TiB"
 
@@ -42,7 +47,9 @@ def format_size(count: float) -> str:
 def show_names(names: Iterable[str], most: int = 5) -> str:
     """The first names, without empty ones; dots if there are more: `cat, dog, ...`."""
     shown = [name for name in names if name]
-    return ", ".join(shown[:most]) + (", ..." if len(shown) > most else "")
+    if len(shown) > most:
+        shown[most:] = ["..."]
+    return ", ".join(shown)
 
 
 def show_first(names: Iterable[str], most: int = 8) -> str:
@@ -97,7 +104,9 @@ def show_text(text: str) -> str:
 def last_line(error: Exception) -> str:
     """The end of an error's text, where runners put the reason; its class if there is no text."""
     last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
-    return last if len(last) < 300 else f"{last[:300]}..."
+    if len(last) < 300:
+        return last
+    return f"{last[:300]}..."
 
 
 if TYPE_CHECKING:

@@ -79,12 +79,19 @@ class LabelMap:
 
         It is None if there is no class for it.
         """
-        name = self._names.get(label) if isinstance(label, int) else label
-        return name if name is None or name in self.ids else self.catch_all
+        if isinstance(label, int):
+            name = self._names.get(label)
+        else:
+            name = label
+        if name is None or name in self.ids:
+            return name
+        return self.catch_all
 
     def shown(self, label: str | int) -> str:
         """The name of a label for people, or its number if it has no name."""
-        return str(self._names.get(label, label)) if isinstance(label, int) else label
+        if isinstance(label, int):
+            return str(self._names.get(label, label))
+        return label
 
     def leaves_out(self, label: str | int) -> bool:
         """Whether a label without an id is left out on purpose.
@@ -195,7 +202,9 @@ def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[s
     """
     more = max(0, first - min(used, default=first))
     fits = max(ids.values(), default=0) + more <= INT64_MAX
-    return {name: number + more for name, number in ids.items()} if fits else ids
+    if fits:
+        return {name: number + more for name, number in ids.items()}
+    return ids
 
 
 def is_integer_label(label: str) -> bool:
@@ -216,7 +225,9 @@ def integer_of(label: str) -> int | None:
     """
     whole, point, zeros = label.partition(".")
     is_whole = not point or (zeros != "" and zeros.strip("0") == "")
-    return int(whole) if is_whole and is_integer_label(whole) else None
+    if is_whole and is_integer_label(whole):
+        return int(whole)
+    return None
 
 
 def quoted(text: str) -> str:
@@ -248,11 +259,10 @@ def tfds_names(labels: Mapping[str, int]) -> list[str]:
     names: dict[str, None] = {}
     taken = {one_line(name).strip() for name in by_id.values()}
     for label_id in range(max(by_id) + 1):
-        name = (
-            one_line(by_id[label_id]).strip()
-            if label_id in by_id
-            else spare.get(label_id, f"unused_{label_id}")
-        )
+        if label_id in by_id:
+            name = one_line(by_id[label_id]).strip()
+        else:
+            name = spare.get(label_id, f"unused_{label_id}")
         while not name or name in names or (label_id not in by_id and name in taken):
             name = f"{name}_{label_id}"
         names[name] = None

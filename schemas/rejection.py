@@ -281,8 +281,9 @@ class Exclusions:
 
         Returns hashes that do not reveal the lines.
         """
-        lines = (
-            f"key:{key}" if key in self.keys else "",
-            f"sha256:{sha256}" if sha256 in self.digests else "",
-        )
-        return tuple(hashlib.sha256(line.encode()).hexdigest()[:16] for line in lines if line)
+        lines = []
+        if key in self.keys:
+            lines.append(f"key:{key}")
+        if sha256 in self.digests:
+            lines.append(f"sha256:{sha256}")
+        return tuple(hashlib.sha256(line.encode()).hexdigest()[:16] for line in lines)

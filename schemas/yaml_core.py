@@ -128,11 +128,10 @@ class _EarlierLoader(yaml.SafeLoader):
     def construct_written(self, node: yaml.ScalarNode) -> Written:
         """Constructs a number as PyYAML does."""
         is_whole = node.tag == INT
-        number: Written = (
-            WrittenInt(self.construct_yaml_int(node))
-            if is_whole
-            else WrittenFloat(self.construct_yaml_float(node))
-        )
+        if is_whole:
+            number: Written = WrittenInt(self.construct_yaml_int(node))
+        else:
+            number = WrittenFloat(self.construct_yaml_float(node))
         number.text = str(node.value)
         return number
 
@@ -184,7 +183,9 @@ def _means_something_else(text: str) -> bool:
 def plain_numbers(value: Any) -> Any:
     """Returns values with plain numbers in place of `Written` ones."""
     if isinstance(value, Written):
-        return int(value) if isinstance(value, WrittenInt) else float(value)
+        if isinstance(value, WrittenInt):
+            return int(value)
+        return float(value)
     if isinstance(value, list):
         return list(map(plain_numbers, value))
     if isinstance(value, dict):

@@ -24,6 +24,7 @@ from recordmill.schemas.dataset.file_names import (
     OUTCOME,
     RESERVED,
     STAGING_PREFIX,
+    looks_like_shard,
     staging_names,
 )
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, Marker, PlanEntry
@@ -31,7 +32,6 @@ from recordmill.schemas.errors import NOT_AS_EXPECTED, TOO_MANY_REJECTED, LoadEr
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage import dataset_files, stored_names
-from recordmill.storage.tfrecord_file import looks_like_shard
 from recordmill.storage.written_files import MOVES, find_moved, take_back
 from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.plan import Action, Plan

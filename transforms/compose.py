@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 
 from recordmill import storage
 from recordmill.imaging import ImageSettings, PreparedImage
+from recordmill.schemas.dataset.file_names import SHARD, parse_beam_name
 from recordmill.schemas.dataset.side_files import RejectedRow
 from recordmill.schemas.dataset.totals import (
     AnnotationTotals,
@@ -82,7 +83,9 @@ class _ImageStep(beam.PTransform):
 def _advance(image: PendingImage, work: Any, layout: ExampleLayout, plan: Plan) -> PendingImage:
     """Does the work of a step for an image that has no outcome yet."""
     try:
-        return work(image, layout, plan) if image.outcome is None else image
+        if image.outcome is None:
+            return work(image, layout, plan)
+        return image
     except Rejected as rejected:
         rejection = convert_image.reject_image(image.ref, rejected, plan.label_map, image.loaded)
         return PendingImage(image.split, image.ref, outcome=rejection)
@@ -168,19 +171,16 @@ def _record(image: PendingImage, split: str) -> Iterator[bytes]:
 
 
 def _spread(shard: tuple[str, int], batches: Iterable[ReferenceBatch]) -> Iterator[PendingImage]:
-    yield from (
-        PendingImage(shard[0], ref) for batch in batches for ref in (*batch.refs, *batch.notices)
-    )
+    for batch in batches:
+        yield from (PendingImage(shard[0], ref) for ref in (*batch.refs, *batch.notices))
 
 
 def read_written(path: str, compression: str = "none") -> ShardReport:
     """Reads back a file that Beam wrote, and reports its contents."""
-    split, index = path.rpartition("/")[2].rpartition("-of-")[0].rsplit("-", 1)
+    split, index = parse_beam_name(path.rpartition("/")[2])
     read = read_back(path, compression)
     none = (RowTotals(), AnnotationTotals(), "")  # its images are counted separately
-    return ShardReport(
-        split, int(index), read.records, *none, read.records, read.bytes, read.sha256
-    )
+    return ShardReport(split, index, read.records, *none, read.records, read.bytes, read.sha256)
 
 
 def count_outcome(image: PendingImage) -> FinishedShards:
@@ -230,7 +230,7 @@ def convert_with_beam(
     images = listed | ReadImages(settings, plan) | ReencodeImages(settings, plan)
     built = (images | own if own else images) | BuildExamples(settings, plan)
     is_packed = settings.compression == "gzip"
-    how = {"file_name_suffix": ".tfrecord", "num_shards": settings.shards.count or 0}
+    how = {"file_name_suffix": f".{SHARD}", "num_shards": settings.shards.count or 0}
     how["compression_type"] = "gzip" if is_packed else "uncompressed"
     counted = [built | "CountImages" >> beam.Map(count_outcome).with_output_types(Any)]
     for split, examples in (built | SplitExamples(settings)).items():

@@ -95,16 +95,24 @@ class _ConvertShard(beam.DoFn):
         self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan
     ) -> None:
         (split, index), batches = element
-        refs = [ref for batch in batches for ref in (*batch.refs, *batch.notices)]
+        refs: list[ImageRef] = []
+        for batch in batches:
+            refs += (*batch.refs, *batch.notices)
         writer = self._writer = self._writer or self._start(plan, refs)
-        report = self._workers.submit(split, index, refs) if self._workers else None
+        if self._workers:
+            report = self._workers.submit(split, index, refs)
+        else:
+            report = None
         if report is None:
             helped = (
                 self._workers
                 and self._is_help_worthwhile(plan)
                 and all(storage.is_local(ref.uri) for ref in refs)
             )
-            convert = self._workers.convert if self._workers and helped else writer.convert
+            if self._workers and helped:
+                convert = self._workers.convert
+            else:
+                convert = writer.convert
             report = self._finisher.submit(writer.finish, writer.write(split, index, refs, convert))
         self._under_way.append(report)
         self._collect(wait=False)
@@ -129,9 +137,10 @@ class _ConvertShard(beam.DoFn):
         )
         # Chosen here, because the launcher may have another number of processors than the worker.
         threads = run.threads or (1 if self._settings.decodes_nothing else available_processors())
-        in_line = (
-            run.threads < 2 if with_workers else self._settings.decodes_nothing and not run.threads
-        )
+        if with_workers:
+            in_line = run.threads < 2
+        else:
+            in_line = self._settings.decodes_nothing and not run.threads
         writer = ShardWriter(self._settings, plan, run, threads, in_line)
         if with_workers:
             threads = run.threads or max(1, threads // processes)

@@ -8,6 +8,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 from operator import attrgetter
 from typing import Any, NamedTuple
 
@@ -122,9 +123,8 @@ class FindSplitCutoffs(beam.PTransform):
     def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, _Ranked]:
         """Returns a class's bounds, and the split of each group that also has other classes."""
         listed = list(groups)
-        bounds = bounds_by_rank(
-            [group.hash for group in listed for _ in range(group.images)], self.settings.splits
-        )
+        hashes = chain.from_iterable([group.hash] * group.images for group in listed)
+        bounds = bounds_by_rank([*hashes], self.settings.splits)
         names = (*self.settings.splits.names, "")  # "": the images that the fractions leave out
         moved = {
             group.hash: names[bisect_right(bounds, group.hash)]
@@ -139,7 +139,9 @@ def _find_cutoff(lowest: list[int], limit: int) -> int:
 
     `lowest` are negated hashes, the lowest first.
     """
-    return -lowest[limit] if len(lowest) > limit else HASH_RANGE
+    if len(lowest) > limit:
+        return -lowest[limit]
+    return HASH_RANGE
 
 
 def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
@@ -152,6 +154,9 @@ def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
 def _select(
     _: SplitCutoffs, cutoff: int, class_cutoffs: Mapping[str, int], ranked: Mapping[str, _Ranked]
 ) -> SplitCutoffs:
-    bounds = {label: own for label, (own, _) in ranked.items()}
-    moved = {number: split for _, groups in ranked.values() for number, split in groups.items()}
+    bounds: dict[str, list[int]] = {}
+    moved: dict[int, str] = {}
+    for label, (own, groups) in ranked.items():
+        bounds[label] = own
+        moved |= groups
     return SplitCutoffs(cutoff, bounds, moved, dict(class_cutoffs))

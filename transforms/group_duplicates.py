@@ -8,6 +8,7 @@ compared.
 """
 
 import hashlib
+import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -138,7 +139,7 @@ def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str
         links: pairs of hashes that are near each other.
         images: the number of all images.
     """
-    looks = {look.hash: look for link in links for look in link}
+    looks = {look.hash: look for look in itertools.chain.from_iterable(links)}
     chains = link_groups([(one.hash, other.hash) for one, other in links])
     sizes = Counter[int]()
     for each, chain in chains.items():
@@ -146,9 +147,8 @@ def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str
     longest = max(sizes, key=lambda chain: (sizes[chain], -chain), default=0)
     if sizes[longest] <= max(MOST_JOINED, LARGEST_SHARE * images):
         return {}
-    keys = sorted(
-        key for look in looks.values() if chains[look.hash] == longest for key in look.keys
-    )
+    joined = (look for look in looks.values() if chains[look.hash] == longest)
+    keys = sorted(itertools.chain.from_iterable(look.keys for look in joined))
     why = (
         f"images.near_duplicates: together would put {sizes[longest]:,} of {images:,} images into "
         "one split, because "
@@ -262,6 +262,10 @@ class GroupDuplicates(beam.PTransform):
         return f"sha256:{hashlib.sha256(content.data).hexdigest()}"
 
 
+def _refs_of(batches: Iterable[ReferenceBatch]) -> Iterator[ImageRef]:
+    return itertools.chain.from_iterable(batch.refs for batch in batches)
+
+
 def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
     """Keeps the first reference by key, and leaves out the others.
 
@@ -270,8 +274,7 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
     if not digest:
         yield from batches
         return
-    refs = (ref for batch in batches for ref in batch.refs)
-    first, *others = sorted(refs, key=lambda ref: (ref.key, ref.offset, ref.uri))
+    first, *others = sorted(_refs_of(batches), key=lambda ref: (ref.key, ref.offset, ref.uri))
     why = f"it has the same bytes as {first.key}"
     notices = [ref.notice("left_out", "duplicate", why) for ref in others]
     if other := next((ref for ref in others if ref.label != first.label), None):
@@ -288,13 +291,15 @@ def _join(links: list[list[str]], near: Iterable[tuple[Look, Look]]) -> dict[str
 
 
 def _own_group(content: str, ref: ImageRef) -> str:
-    return f"group:{ref.group}" if ref.group else content
+    if ref.group:
+        return f"group:{ref.group}"
+    return content
 
 
 def _find_links(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[list[str]]:
-    groups = (
-        {_own_group(content, ref) for batch in batches for ref in batch.refs} if content else set()
-    )
+    if not content:
+        return
+    groups = {_own_group(content, ref) for ref in _refs_of(batches)}
     if len(groups) > 1:
         yield sorted(groups)
 
@@ -309,7 +314,7 @@ def _cut_into_bands(
     content: str, batches: Iterable[ReferenceBatch]
 ) -> Iterator[tuple[tuple[int, int], Look]]:
     if content.startswith(_LOOK):
-        refs = [ref for batch in batches for ref in batch.refs]
+        refs = [*_refs_of(batches)]
         group, keys = min(_own_group(content, ref) for ref in refs), sorted(ref.key for ref in refs)
         look = Look(int(content.removeprefix(_LOOK)), group, len(refs), keys[: EXAMPLES + 1])
         yield from (
@@ -325,7 +330,9 @@ def _set_group(
         return batch
     (ref,) = batch.refs
     own = _own_group(content, ref)
-    problems = [ref.notice("fatal", "long_chain", chain[ref.key])] if ref.key in chain else []
+    problems = []
+    if ref.key in chain:
+        problems = [ref.notice("fatal", "long_chain", chain[ref.key])]
     return ReferenceBatch([ref.replace(group=joined.get(own, own))], problems)
 
 
@@ -342,7 +349,9 @@ class _NameContents(beam.DoFn):
 
     def setup(self) -> None:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="recordmill-digest")
-        self._decoding = BoundedSemaphore(available_processors()) if self._by_look else None
+        self._decoding: BoundedSemaphore | None = None
+        if self._by_look:
+            self._decoding = BoundedSemaphore(available_processors())
 
     def teardown(self) -> None:
         self._readers.shutdown()

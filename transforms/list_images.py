@@ -142,7 +142,10 @@ def list_part(
     source_input = part.input
     folder, found = _find(part, settings, tally)
     # A file that the user names needs no other claim.
-    unclaimed = tally.unclaimed if folder == source_input.path else UnclaimedFiles()
+    if folder == source_input.path:
+        unclaimed = tally.unclaimed
+    else:
+        unclaimed = UnclaimedFiles()
     claims = Claims(source, settings, unclaimed, tally.images)
     prefix = folder.rstrip("/") + "/"
     tally.is_folder = folder == source_input.path
@@ -150,13 +153,13 @@ def list_part(
         path = normal_path(file.key)
         if path is None:
             path = escape_path(file.key)
-            file = (
-                file
-                if file.status
-                else file.notice("rejected", "bad_name", "the name is not UTF-8")
-            )
+            if not file.status:
+                file = file.notice("rejected", "bad_name", "the name is not UTF-8")
             file = file.replace(key=path, version="")
-        key = f"{source_input.name}/{path}" if source_input.name else path
+        if source_input.name:
+            key = f"{source_input.name}/{path}"
+        else:
+            key = path
         uri = prefix + file.key if file.key else folder
         spelling = "" if path == file.key else file.key
         if isinstance(file, Notice):
@@ -186,7 +189,9 @@ def conclude(
     first_folders = set[str]().union(*(tally.first_folders for tally in tallies))
     naming_files = sum(tally.naming_files for tally in tallies)
     # A folder without files does not exist on a store: most likely its name is misspelled.
-    missing_fault = "" if any(tally.exists for tally in tallies) else "nothing is there"
+    missing_fault = "nothing is there"
+    if any(tally.exists for tally in tallies):
+        missing_fault = ""
     if fault := next((tally.fault for tally in tallies if tally.fault), missing_fault):
         missing = whole.replace(key=f"{source_input.name}/" if source_input.name else "")
         yield missing.notice("fatal", "missing_input", f"the input cannot be read ({fault})")
@@ -245,7 +250,9 @@ def _judge_sets(
 
 def _quote(name: str) -> str:
     """A name as a key of a mapping in YAML."""
-    return name if re.fullmatch(r"[A-Za-z][\w-]*", name) else orjson.dumps(name).decode()
+    if re.fullmatch(r"[A-Za-z][\w-]*", name):
+        return name
+    return orjson.dumps(name).decode()
 
 
 def _find_likely_splits(
@@ -261,7 +268,9 @@ def _find_likely_splits(
     if {name.lower() for name in first_folders} <= SPLIT_NAMES.keys():
         return {name: name for name in sorted(first_folders)}
     likely = likely_splits(first_folders)
-    return likely if are_classes or len(likely) == len(first_folders) else {}
+    if are_classes or len(likely) == len(first_folders):
+        return likely
+    return {}
 
 
 def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, None, bool]:
@@ -334,11 +343,9 @@ def _assign_split(ref: ImageRef, folders_split: str, settings: ListingSettings) 
         split = settings.from_source.get(ref.split)
         if split is None:
             known = ", ".join(settings.from_source)
-            detail = (
-                f"its split is {ref.split!r}, which is not one of {known}"
-                if ref.split
-                else "it has no split"
-            )
+            detail = "it has no split"
+            if ref.split:
+                detail = f"its split is {ref.split!r}, which is not one of {known}"
             return ref.replace(split="").notice("rejected", "no_split", detail)
     else:
         split = folders_split
@@ -368,7 +375,10 @@ def _find(part: Part, settings: ListingSettings, tally: Tally) -> tuple[str, Ite
     with suppress(PermissionError):  # listing may be allowed all the same
         file = storage.describe(root)
     if file is None:
-        parts = cut_input(part.input, settings) if part == Part(part.input) else [part]
+        if part == Part(part.input):
+            parts = cut_input(part.input, settings)
+        else:
+            parts = [part]
         return root, merge_listings(_find_remote_entries(each, settings, tally) for each in parts)
     tally.exists = True
     folder, _, name = root.rpartition("/")
@@ -480,22 +490,21 @@ def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRe
         with os.scandir(os.path.join(root, below) if below else root) as entries:
             found = sorted(entries, key=lambda entry: entry.name)
     except OSError as error:
-        leave_out = ", or add it to ignore" if below else ""
-        detail = (
-            f"the folder cannot be read ({explain_os_error(error)}): make it readable{leave_out}"
-        )
+        detail = f"the folder cannot be read ({explain_os_error(error)}): make it readable"
+        if below:
+            detail += ", or add it to ignore"
         return [], folder.notice("fatal", "unreadable_folder", detail)
+    if found:
+        return found, None
     what = "folder" if below else "input"
-    return found, None if found else folder.notice(
-        "warning", "empty_folder", f"the {what} is empty"
-    )
+    return [], folder.notice("warning", "empty_folder", f"the {what} is empty")
 
 
 def _describe_broken(path: str, entry: os.DirEntry[str], error: OSError) -> ImageRef:
     if isinstance(error, FileNotFoundError):
-        missing = (
-            "the link is broken" if entry.is_symlink() else "the file vanished while being listed"
-        )
+        missing = "the file vanished while being listed"
+        if entry.is_symlink():
+            missing = "the link is broken"
         return ImageRef(path, "").notice("rejected", "vanished", missing)
     if error.errno != errno.ELOOP:
         return ImageRef(path, "").notice("rejected", "unreadable", explain_os_error(error))
@@ -524,7 +533,9 @@ def normalize_cuts(cuts: Iterable[str], settings: ListingSettings) -> list[str]:
         moved.add(f"{at}/" if reason and at != cut else cut)
     ordered = sorted(moved - {""})
     step = -(-len(ordered) // (MOST_PARTS - 1))
-    return ordered[::step] if ordered else []
+    if ordered:
+        return ordered[::step]
+    return []
 
 
 def _find_cuts(prefix: str) -> list[str]:
@@ -533,9 +544,9 @@ def _find_cuts(prefix: str) -> list[str]:
     level = [""]
     for _ in range(_DEPTH):
         entries = in_parallel(lambda below: _names_in(prefix + below), level)
-        found = [
-            below + name for below, names in zip(level, entries, strict=True) for name in names
-        ]
+        found: list[str] = []
+        for below, names in zip(level, entries, strict=True):
+            found += [below + name for name in names]
         level = [
             path
             for path in found
@@ -550,7 +561,9 @@ def _find_cuts(prefix: str) -> list[str]:
 def _names_in(folder: str) -> list[str]:
     names = storage.folder_entries(folder, _MOST_NAMES)
     has_more_folders = len(names) == _MOST_NAMES and all(name.endswith("/") for name in names)
-    return storage.folder_entries(folder, _MOST_FOLDERS) if has_more_folders else names
+    if has_more_folders:
+        return storage.folder_entries(folder, _MOST_FOLDERS)
+    return names
 
 
 def merge_listings(listings: Iterable[Iterator[ImageRef]]) -> Iterator[ImageRef]:

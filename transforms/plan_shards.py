@@ -32,7 +32,7 @@ from recordmill.schemas.settings.dataset import (
     explain_unstored_boxes,
 )
 from recordmill.schemas.settings.recipe import Recipe
-from recordmill.storage.tfrecord_file import FRAMING_BYTES
+from recordmill.storage.tfrecord_file import frame_bytes
 from recordmill.transforms.planning.explain_pairs import explain_pairs
 from recordmill.transforms.planning.explain_unclaimed import explain_unclaimed
 from recordmill.transforms.planning.plan import (
@@ -84,7 +84,7 @@ Sample = Sequence[tuple[ImageRef, ConvertedImage]]
 
 
 def _bytes_of_records(sample: Sample) -> int:
-    return sum(image.size() + FRAMING_BYTES for _, image in sample if image.record is not None)
+    return sum(frame_bytes(image.size()) for _, image in sample if image.record is not None)
 
 
 def growth_of(sample: Sample) -> float:
@@ -95,14 +95,18 @@ def growth_of(sample: Sample) -> float:
         if not isinstance(image.row, RejectedRow) or image.row.left_out
     ]
     before = sum(ref.expected_bytes for ref, _ in kept)
-    return _bytes_of_records(kept) / before if before else 1.0
+    if before:
+        return _bytes_of_records(kept) / before
+    return 1.0
 
 
 def predict_seconds(sample: Sample, summary: Summary) -> float:
     """CPU seconds to convert all images, by regression on the file sizes of the sample."""
     found, sizes = np.array([(image.seconds, ref.expected_bytes) for ref, image in sample]).T
     whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
-    slope = max(0.0, float(apart @ found / (apart @ apart))) if apart.any() else 0.0
+    slope = 0.0
+    if apart.any():
+        slope = max(0.0, float(apart @ found / (apart @ apart)))
     total = summary.references * (found.mean() - slope * sizes.mean()) + slope * whole
     return max(0.0, float(total))
 
@@ -263,7 +267,9 @@ def plan_dataset(
         summary = replace(summary, problems=[wrong_sizes], problems_found=1)
     plan = make_plan(summary, selection, settings, recipe, growth)
     if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
-        processes = run.processes if summary.references >= run.fewest_for_processes else 1
+        processes = 1
+        if summary.references >= run.fewest_for_processes:
+            processes = run.processes
         with suppress(OSError):  # of the temporary folder
             price = price_run(sample, summary, settings, processes)
     processes = run.processes_for(plan.shard_count)
@@ -281,7 +287,9 @@ def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId 
     """
     if not isinstance(ref, Notice):
         hashes, split, left_out = splitter.place(ref)
-        return None if left_out else (split, range_of(plan.starts[split], hashes.order))
+        if left_out:
+            return None
+        return split, range_of(plan.starts[split], hashes.order)
     if ref.status == "fatal":  # our own plans do not convert then
         raise ValueError(f"{ref.uri}: {ref.detail}")
     if ref.status != "rejected":

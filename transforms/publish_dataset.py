@@ -14,7 +14,7 @@ import apache_beam as beam
 from apache_beam.pvalue import AsIter
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REPORT
+from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REPORT, beam_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
@@ -433,9 +433,11 @@ def _move_written(
     content = labels.encode()
     storage.write_file(storage.join(plan.staging, LABELS), content)
     files = []
+    count = settings.shards.count
+    assert count is not None  # --writer=beam needs it
     for each in shards:
-        number = f"{each.report.index:05d}-of-{settings.shards.count:05d}"
-        name, entry = f"{each.report.split}-{number}.tfrecord", each.entry
+        name = beam_name(each.report.split, each.report.index, count)
+        entry = each.entry
         files.append(WrittenFile(name, entry.name, entry.bytes, entry.sha256))
     digest = hashlib.sha256(content).hexdigest()
     files.append(WrittenFile(LABELS, LABELS, len(content), digest))

@@ -10,6 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain
 from typing import Any
 
 import apache_beam as beam
@@ -47,9 +48,7 @@ def find_used(bucket: Iterable[Digests]) -> Summary:
     that was listed twice counts twice.
     """
     parts = list(bucket)
-    named = {
-        digest for reason, digests in parts if not reason for digest in _split_digests(digests)
-    }
+    named = {*chain.from_iterable(_split_digests(packed) for reason, packed in parts if not reason)}
     changes: Counter[str] = Counter()
     for reason, packed in parts:
         digests = list(_split_digests(packed))

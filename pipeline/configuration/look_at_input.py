@@ -21,7 +21,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.storage.packed_files import MAX_RATIO, read_image
 from recordmill.storage.stores.store import in_parallel
-from recordmill.storage.tfrecord_file import HEADER_BYTES, compression_of
+from recordmill.storage.tfrecord_file import compression_of
 from recordmill.transforms.inputs.archive_members import Limits, list_members
 from recordmill.transforms.inputs.folder_sketch import (
     ARCHIVE_ENDINGS,
@@ -261,7 +261,7 @@ def _read_head(uri: str) -> bytes:
 
 def _unpacked(head: bytes, uri: str) -> bytes:
     """Unpacks the first bytes of a file as far as they are needed."""
-    is_zlib = compression_of(head[:HEADER_BYTES]) == "zlib" and is_unknown_file(uri)
+    is_zlib = compression_of(head) == "zlib" and is_unknown_file(uri)
     if not is_zlib and not head.startswith(b"\x1f\x8b"):
         return head
     unpacker = zlib.decompressobj(wbits=zlib.MAX_WBITS if is_zlib else 31)

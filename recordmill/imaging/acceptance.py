@@ -121,7 +121,9 @@ def accepted_format(data: bytes, settings: ImageSettings) -> str:
             "unknown_format",
             f"unknown format: the file begins with {data[:8].hex(' ')}{shown}",
         )
-    remedy = f"; to accept it, add {other} to images.formats" if other in OPTIONAL_FORMATS else ""
+    remedy = ""
+    if other in OPTIONAL_FORMATS:
+        remedy = f"; to accept it, add {other} to images.formats"
     accepted = f"{other}; accepted are {', '.join(settings.formats)}{remedy}"
     raise Rejected("decode", "format_not_allowed", accepted)
 
@@ -263,12 +265,12 @@ def check_directories(data: bytes, below: bool = True) -> None:
         Rejected: `too_much_work`. Damage is left to Pillow.
     """
     order = "<" if data[:2] == b"II" else ">"
-    big = b"+" in data[2:4]
-    start, count, entry = (
-        struct.Struct(order + form) for form in (("Q", "Q", "HHQQ") if big else ("I", "H", "HHII"))
-    )
+    forms, place = ("I", "H", "HHII"), 4
+    if b"+" in data[2:4]:
+        forms, place = ("Q", "Q", "HHQQ"), 8
+    start, count, entry = (struct.Struct(order + form) for form in forms)
     try:
-        waiting = [start.unpack_from(data, 8 if big else 4)[0]]
+        waiting = [start.unpack_from(data, place)[0]]
     except struct.error:
         return
     seen: set[int] = set()
@@ -354,7 +356,9 @@ def _unpacked_size(parts: list[memoryview]) -> int:
                 rest, size = unpacking.unconsumed_tail, size + len(piece)
     except zlib.error:
         return -1
-    return size if unpacking.eof else -1
+    if unpacking.eof:
+        return size
+    return -1
 
 
 def find_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
@@ -385,7 +389,11 @@ def _read_chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
 def _size_of_rows(width: int, height: int, bits: int, interlaced: bool) -> int:
     """Bytes of all rows, each with its filter byte."""
     size = 0
-    for left, top, across, down in _ADAM7 if interlaced else [(0, 0, 1, 1)]:
+    passes: tuple[tuple[int, int, int, int], ...] = ((0, 0, 1, 1),)
+    if interlaced:
+        passes = _ADAM7
+    for left, top, across, down in passes:
         columns, rows = -(-max(width - left, 0) // across), -(-max(height - top, 0) // down)
-        size += rows * (1 + (columns * bits + 7) // 8) if columns else 0
+        if columns:
+            size += rows * (1 + (columns * bits + 7) // 8)
     return size

@@ -33,10 +33,14 @@ def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Imag
         become RGB.
     """
     verdict, transform = judge_profile(profile, image.mode)
+    if verdict == "unusable":
+        return image, {"icc_ignored"}
     if transform is None:
-        return image, {"icc_ignored"} if verdict == "unusable" else set()
+        return image, set()
     converted = transform.apply(image)
-    return converted.getchannel("G") if image.mode == "L" else converted, {"icc_converted"}
+    if image.mode == "L":
+        converted = converted.getchannel("G")
+    return converted, {"icc_converted"}
 
 
 @lru_cache(maxsize=1)
@@ -86,10 +90,11 @@ def _build(profile: ImageCms.ImageCmsProfile, mode: str) -> ImageCms.ImageCmsTra
 
 def _changes_nothing(transform: ImageCms.ImageCmsTransform, mode: str) -> bool:
     """Whether all 256 grays, or 729 colors spread over the whole cube, stay nearly as they are."""
-    colors = chain.from_iterable(product((*range(0, 256, 32), 255), repeat=3))
-    probe = Image.frombytes(
-        mode, (256 if mode == "L" else 729, 1), bytes(range(256) if mode == "L" else colors)
-    )
+    if mode == "L":
+        probe = Image.frombytes(mode, (256, 1), bytes(range(256)))
+    else:
+        colors = chain.from_iterable(product((*range(0, 256, 32), 255), repeat=3))
+        probe = Image.frombytes(mode, (729, 1), bytes(colors))
     before, after = probe.convert("RGB").tobytes(), transform.apply(probe).tobytes()
     return max(abs(a - b) for a, b in zip(before, after, strict=True)) <= _TOLERANCE
 
@@ -112,7 +117,10 @@ def to_gray_or_srgb(
         the names of the changes.
     """
     plain, changes = _unpack(image)
-    alpha = plain.getchannel("A") if plain.mode in ("LA", "RGBA") else None
+    if plain.mode in ("LA", "RGBA"):
+        alpha = plain.getchannel("A")
+    else:
+        alpha = None
     if alpha is not None:
         plain = plain.convert(plain.mode.removesuffix("A"))
     plain, profile_changes = apply_profile(plain, icc_profile)
@@ -159,7 +167,9 @@ def _unpack(image: Image.Image) -> tuple[Image.Image, set[str]]:
         case "1" | "L":
             return image.convert("LA" if transparent else "L"), set()
         case "RGB":
-            return image.convert("RGBA") if transparent else image, set()
+            if transparent:
+                image = image.convert("RGBA")
+            return image, set()
         case "La" | "RGBa":
             return image.convert(image.mode.upper()), set()
         case "CMYK":

@@ -139,7 +139,9 @@ def _find_extremes(image: Image.Image) -> tuple[float, float]:
         finite = values[np.isfinite(values)]
         if finite.size:
             found += [float(finite.min()), float(finite.max())]
-    return (min(found), max(found)) if found else (0.0, 0.0)
+    if found:
+        return min(found), max(found)
+    return 0.0, 0.0
 
 
 def _find_range(low: float, high: float, is_float: bool) -> str:
@@ -148,7 +150,9 @@ def _find_range(low: float, high: float, is_float: bool) -> str:
         return "stretched"
     if high > 255:
         return "as_0_to_65535"
-    return "as_0_to_1" if high <= 1 and is_float else "as_0_to_255"
+    if high <= 1 and is_float:
+        return "as_0_to_1"
+    return "as_0_to_255"
 
 
 def _reduce_wide(values: NDArray[np.generic], low: float, high: float) -> NDArray[np.uint8]:
@@ -158,7 +162,10 @@ def _reduce_wide(values: NDArray[np.generic], low: float, high: float) -> NDArra
     wide = np.nan_to_num(wide, nan=low, posinf=high, neginf=low)
     match _find_range(low, high, is_float):
         case "stretched":
-            wide = (wide - low) * (255 / (high - low)) if high > low else np.zeros_like(wide)
+            if high > low:
+                wide = (wide - low) * (255 / (high - low))
+            else:
+                wide = np.zeros_like(wide)
         case "as_0_to_65535":
             wide = wide / 257 if is_float else wide // 256
         case "as_0_to_1":

@@ -98,7 +98,9 @@ def find_orientation(exif: bytes, xmp: bytes) -> int:
         value = next(_values(_without_prefix(exif), _ORIENTATION), None)
     if value is None and (match := _XMP_ORIENTATION.search(xmp)):
         value = int(match[1])
-    return value if value in _TURNS else 1
+    if value in _TURNS:
+        return value
+    return 1
 
 
 def is_turned_sideways(orientation: int) -> bool:
@@ -108,4 +110,6 @@ def is_turned_sideways(orientation: int) -> bool:
 
 def turn(image: Image.Image, orientation: int) -> Image.Image:
     """Transforms the image according to `orientation`; returns the same image for 1."""
-    return image.transpose(_TURNS[orientation]) if orientation in _TURNS else image
+    if orientation in _TURNS:
+        return image.transpose(_TURNS[orientation])
+    return image

@@ -28,9 +28,10 @@ def target_size(size: Size, resize: Resize | None) -> Size:
         return size
     if resize.exact is not None:
         return resize.exact[1], resize.exact[0]
-    limit, side = (
-        (resize.shortest, min(size)) if resize.longest is None else (resize.longest, max(size))
-    )
+    if resize.longest is None:
+        limit, side = resize.shortest, min(size)
+    else:
+        limit, side = resize.longest, max(size)
     if limit is None or side <= limit:
         return size
     scale = limit / side
@@ -142,7 +143,9 @@ class Geometry:
     def displayed_size(self) -> Size:
         """Width and height of the source, upright."""
         width, height = self.source_size
-        return (height, width) if is_turned_sideways(self.orientation) else (width, height)
+        if is_turned_sideways(self.orientation):
+            return height, width
+        return width, height
 
     @property
     def area_scale(self) -> float:
@@ -167,16 +170,22 @@ class Geometry:
             box = turn_box(box, _INVERSE.get(self.orientation, self.orientation))
         if self.resize is None or self.resize.exact is None:
             return box
-        is_cropped = self.resize.fit == "crop"
-        size = self.displayed_size if is_cropped else self.stored_size
-        shown = (centered_box if is_cropped else padded_box)(self.displayed_size, self.stored_size)
+        if self.resize.fit == "crop":
+            return self._place_in_crop(box)
+        return self._place_in_padding(box)
+
+    def _place_in_crop(self, box: Box) -> Box:
+        shown = centered_box(self.displayed_size, self.stored_size)
+        edges = zip(box, self.displayed_size * 2, shown[:2] * 2, shown[2:] * 2, strict=True)
         return tuple(  # type: ignore[return-value]
-            (side * whole - start) / (end - start)
-            if is_cropped
-            else (start + side * (end - start)) / whole
-            for side, whole, start, end in zip(
-                box, size * 2, shown[:2] * 2, shown[2:] * 2, strict=True
-            )
+            (side * whole - start) / (end - start) for side, whole, start, end in edges
+        )
+
+    def _place_in_padding(self, box: Box) -> Box:
+        shown = padded_box(self.displayed_size, self.stored_size)
+        edges = zip(box, self.stored_size * 2, shown[:2] * 2, shown[2:] * 2, strict=True)
+        return tuple(  # type: ignore[return-value]
+            (start + side * (end - start)) / whole for side, whole, start, end in edges
         )
 
 

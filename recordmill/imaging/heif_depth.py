@@ -78,7 +78,9 @@ def _bits_of(box: _Box) -> int:
             return max(islice(content, 5, 5 + content[4]), default=0) if len(content) > 4 else 0
         case b"av1C" if len(content) > 2:
             is_high, is_twelve = content[2] & 0x40, content[2] & 0x20
-            return (12 if is_twelve else 10) if is_high else 8
+            if not is_high:
+                return 8
+            return 12 if is_twelve else 10
         case b"hvcC" if len(content) > 17:
             return 8 + (content[17] & 7)
     return 0

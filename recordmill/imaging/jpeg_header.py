@@ -120,7 +120,9 @@ class JpegHeader:
     def upright_subsampling(self) -> Subsampling:
         """`subsampling` of the image after it is rotated as `orientation` requires."""
         turned = is_turned_sideways(self.orientation)
-        return _TURNED.get(self.subsampling, self.subsampling) if turned else self.subsampling
+        if turned:
+            return _TURNED.get(self.subsampling, self.subsampling)
+        return self.subsampling
 
 
 def read_jpeg_header(data: bytes) -> JpegHeader:
@@ -144,12 +146,10 @@ def read_jpeg_header(data: bytes) -> JpegHeader:
         )
     metadata = [payload for marker, payload in segments if marker == _APP1]
     exif = [payload for payload in metadata if payload.startswith(_EXIF)]
-    xmp = (
-        next((payload for payload in metadata if payload.startswith(_XMP)), b"")
-        if metadata
-        else b""
-    )
-    orientation = find_orientation(exif[0] if exif else b"", xmp) if metadata else 1
+    orientation = 1
+    if metadata:
+        xmp = next((payload for payload in metadata if payload.startswith(_XMP)), b"")
+        orientation = find_orientation(next(iter(exif), b""), xmp)
     located = any(map(has_position, metadata))
     return JpegHeader(
         *frames[0], orientation, _icc_profile(segments), located, scan_start, soundness
@@ -189,7 +189,10 @@ def read_segments(
     position, stray, size, soundness = 2, 0, len(data), Soundness.PLAIN
     for _ in range(MAX_SEGMENTS):
         start = position + SEGMENT.size
-        fill, marker, length = SEGMENT.unpack_from(data, position) if start <= size else (0, 0, 0)
+        if start <= size:
+            fill, marker, length = SEGMENT.unpack_from(data, position)
+        else:
+            fill, marker, length = 0, 0, 0
         end = position + 2 + length
         if fill != 0xFF or marker not in _WITH_LENGTH or length < 2 or end > size:
             marker, start, end = _search_segment(data, position)
@@ -198,7 +201,10 @@ def read_segments(
             if stray > MAX_STRAY_BYTES:
                 break
             is_malformed = start == end and data[start - 1] < 2
-            soundness = Soundness.MALFORMED if is_malformed else max(soundness, Soundness.UNUSUAL)
+            if is_malformed:
+                soundness = Soundness.MALFORMED
+            else:
+                soundness = max(soundness, Soundness.UNUSUAL)
         if marker in kept:
             segments.append((marker, data[start:end]))
         elif marker == _SOS:
@@ -279,7 +285,9 @@ def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
 @lru_cache(64)  # nearly all files have one of a few values
 def _read_subsampling(components: int, factors: bytes) -> Subsampling:
     if components < 3:
-        return "4:2:0" if components == 1 else "4:4:4"
+        if components == 1:
+            return "4:2:0"
+        return "4:4:4"
     (across, down), *colors = [(both >> 4, both & 15) for both in factors]
     if colors[0] != colors[1] or 0 in colors[0]:
         return "4:4:4"

@@ -83,7 +83,10 @@ def check_codestream(data: bytes) -> None:
     wide = components > 256
     while at + 4 <= len(data) and (marker := int.from_bytes(data[at : at + 2], "big")) != _TILE:
         if marker in (_STYLE, _COMPONENT_STYLE):
-            flags, style = (4, 9) if marker == _STYLE else (5 + wide, 6 + wide)
+            if marker == _STYLE:
+                flags, style = 4, 9
+            else:
+                flags, style = 5 + wide, 6 + wide
             levels, width, height = (*data[at + style : at + style + 3], 0, 0, 0)[:3]
             sizes = [(width & 15) + (height & 15) + 4]
             # Precincts, of the smallest resolution first.
@@ -120,9 +123,10 @@ def _find_plugin(file_format: str) -> Callable[[io.BytesIO], ImageFile.ImageFile
     first picture of a multi-picture file.
     """
     name = _PLUGINS.get(file_format, file_format.title())
-    module, name = (
-        ("pillow_heif", "Heif") if file_format == "HEIC" else (f"PIL.{name}ImagePlugin", name)
-    )
+    if file_format == "HEIC":
+        module, name = "pillow_heif", "Heif"
+    else:
+        module, name = f"PIL.{name}ImagePlugin", name
     plugin: Callable[[io.BytesIO], ImageFile.ImageFile] = getattr(
         import_module(module), f"{name}ImageFile"
     )
@@ -282,7 +286,9 @@ def _reopen(file_format: str, data: bytes) -> ImageFile.ImageFile:
 def _read_precision(data: bytes) -> int:
     """Returns the bits of the first component of a JPEG 2000."""
     at = data.find(_START) + 42
-    return (data[at] & 127) + 1 if 42 <= at < len(data) else 8
+    if 42 <= at < len(data):
+        return (data[at] & 127) + 1
+    return 8
 
 
 def _correct_planes(opened: ImageFile.ImageFile) -> None:
@@ -315,8 +321,12 @@ def _find_declared(opened: ImageFile.ImageFile, file_format: str) -> int | None:
         return 12
     if file_format == "JPEG2000":
         precision = _read_precision(_bytes_of(opened))
-        return _SCALED if 8 < precision < 16 else None
-    return _SCALED if file_format == "PPM" and 255 < _largest_of(opened) < 65_535 else None
+        if 8 < precision < 16:
+            return _SCALED
+        return None
+    if file_format == "PPM" and 255 < _largest_of(opened) < 65_535:
+        return _SCALED
+    return None
 
 
 def _largest_of(opened: ImageFile.ImageFile) -> int:
@@ -384,7 +394,10 @@ def _read_samples(opened: ImageFile.ImageFile, bits: int | None) -> None:
     kind = np.dtype(np.uint8 if largest < 256 else ">u2")
     if (len(data) - offset) // kind.itemsize < wanted:
         raise ValueError("not enough image data")  # in Pillow's words
-    white, layout = (65_535, "I;16B") if opened.mode == "I" else (255, opened.mode)
+    if opened.mode == "I":
+        white, layout = 65_535, "I;16B"
+    else:
+        white, layout = 255, opened.mode
     scaled = np.minimum(np.rint(np.arange(256**kind.itemsize) / largest * white), white)
     table = scaled.astype(">u2" if opened.mode == "I" else np.uint8)
     samples = np.frombuffer(data, kind, wanted, offset)
@@ -410,7 +423,9 @@ def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
     """The number of channels, 1 to 4, that a reader decodes if it keeps transparency."""
     transparent = "transparency" in opened.info
     if opened.mode in ("P", "PA"):
-        return 4 if transparent or opened.mode == "PA" else 3
+        if transparent or opened.mode == "PA":
+            return 4
+        return 3
     return len(opened.getbands()) + (transparent and opened.mode in ("1", "L", "I;16", "RGB"))
 
 
@@ -444,7 +459,9 @@ def read_orientation(opened: ImageFile.ImageFile) -> int:
 
     Before a PNG is loaded, metadata after its pixels is not seen.
     """
-    return 1 if opened.format == "TIFF" else find_orientation(*embedded_metadata(opened))
+    if opened.format == "TIFF":
+        return 1
+    return find_orientation(*embedded_metadata(opened))
 
 
 def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
@@ -455,7 +472,8 @@ def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
         with suppress(ValueError):
             exif = bytes.fromhex("".join(image.info["Raw profile type exif"].split("\n")[3:]))
     xmp = image.info.get("XML:com.adobe.xmp") or image.info.get("xmp")
-    xmp = xmp.encode("utf-8", "replace") if isinstance(xmp, str) else xmp
+    if isinstance(xmp, str):
+        xmp = xmp.encode("utf-8", "replace")
     return exif if isinstance(exif, bytes) else b"", xmp if isinstance(xmp, bytes) else b""
 
 

@@ -38,7 +38,9 @@ _MODES = {1: ("L", "L"), 3: ("RGB", "RGB"), 4: ("RGB", "RGBX")}
 
 def count_channels(raster: Raster) -> int:
     """1 or 3."""
-    return 1 if raster.shape[2] == 1 else 3
+    if raster.shape[2] == 1:
+        return 1
+    return 3
 
 
 def to_image(raster: Raster) -> Image.Image:
@@ -57,7 +59,9 @@ def to_raster(image: Image.Image) -> Raster:
 def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
     """A copy without the fourth byte: height, width, 1 or 3 channels, red first."""
     # Pillow removes the fourth byte in a quarter of the time of numpy's slice.
-    return raster.copy() if raster.shape[2] == 1 else np.array(to_image(raster))
+    if raster.shape[2] == 1:
+        return raster.copy()
+    return np.array(to_image(raster))
 
 
 def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
@@ -149,12 +153,15 @@ def decode_jpeg(data: bytes, header: JpegHeader, reduction: int = 1) -> Raster:
         Rejected: `truncated` or `decode_error`.
         UnusualJpeg: on any other trouble.
     """
+    height = width = 0
+    if reduction > 1:
+        height, width = -(-header.height // reduction), -(-header.width // reduction)
     try:
         return simplejpeg.decode_jpeg(
             data,
             "GRAY" if header.components == 1 else "RGBX",
-            min_height=-(-header.height // reduction) if reduction > 1 else 0,
-            min_width=-(-header.width // reduction) if reduction > 1 else 0,
+            min_height=height,
+            min_width=width,
             strict=True,
         )
     except ValueError as error:
@@ -227,13 +234,18 @@ def encode_raster(
             to_image(raster).save(stream, "PNG")
             return stream.getvalue()
     is_gray = raster.shape[2] == 1
-    sampling = "Gray" if is_gray else _choose_subsampling(settings, header).replace(":", "")
+    if is_gray:
+        sampling = "Gray"
+    else:
+        sampling = _choose_subsampling(settings, header).replace(":", "")
     return simplejpeg.encode_jpeg(raster, settings.quality, "GRAY" if is_gray else "RGBX", sampling)
 
 
 def _choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> Subsampling:
     if settings.subsampling == "auto":
-        return header.upright_subsampling if header else "4:4:4"
+        if header:
+            return header.upright_subsampling
+        return "4:4:4"
     return settings.subsampling
 
 

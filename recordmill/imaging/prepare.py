@@ -157,7 +157,9 @@ class _Preparation:
                 raise Rejected(
                     "decode", "bad_header", "JPEG: Pillow cannot open it, and reencode is never"
                 )
-        reduction = jpeg_reduction(size, target) if self.hooks.change is None else 1
+        reduction = 1
+        if self.hooks.change is None:
+            reduction = jpeg_reduction(size, target)
         with take_turn(_estimate_jpeg(data, header, reduction, is_changed=not fits)):
             raster, digest = _decode(data, header, reduction, settings.max_pixels)
             if fits:
@@ -181,9 +183,10 @@ class _Preparation:
         if not settings.moments and not self.keep_pixels:
             # The pixels of an image that stays unchanged are not used: to check it, an eighth of
             # each side is enough.
-            reduction = (
-                hash_reduction(size) if settings.near_duplicates else pixels.SMALLEST_REDUCTION
-            )
+            if settings.near_duplicates:
+                reduction = hash_reduction(size)
+            else:
+                reduction = pixels.SMALLEST_REDUCTION
         with take_turn(_estimate_jpeg(data, header, reduction)):
             raster, digest = _decode(data, header, reduction, settings.max_pixels)
             return self._measure(copied, raster, raster, digest)
@@ -247,7 +250,10 @@ class _Preparation:
         source, digest = loaded.source, pixels.digest_pixels(loaded.image, loaded.orientation)
         reduced, losses = pillow_decode.reduce_loaded(loaded, settings.bits)
         image, changes = to_gray_or_srgb(reduced, loaded.icc_profile, settings.background)
-        size = image.size[::-1] if is_turned_sideways(loaded.orientation) else image.size
+        if is_turned_sideways(loaded.orientation):
+            size = image.size[::-1]
+        else:
+            size = image.size
         image, more_changes = self._transform(
             image, loaded.orientation, target_size(size, settings.resize)
         )
@@ -349,7 +355,9 @@ class _Preparation:
     def _encode(
         self, raster: Raster, changes: set[str], header: JpegHeader | None, digest: str | None
     ) -> PreparedImage:
-        encoded = pixels.encode_raster(raster, self.settings, header) if self.encode else b""
+        encoded = b""
+        if self.encode:
+            encoded = pixels.encode_raster(raster, self.settings, header)
         kind, (height, width, _) = pixels.stored_format(self.settings), raster.shape
         names = tuple(sorted(changes | {"reencoded"}))
         image = PreparedImage(
@@ -415,7 +423,10 @@ def _estimate_jpeg(
     area = header.width * header.height
     if header.soundness is not Soundness.PLAIN:
         return area * BYTES_PER_PIXEL["JPEG"] + 2 * len(data)
-    coefficients = 0 if pixels.has_one_scan(data, header) else 2 * header.components * area
+    if pixels.has_one_scan(data, header):
+        coefficients = 0
+    else:
+        coefficients = 2 * header.components * area
     return coefficients + area * (16 if is_changed else 5) // reduction**2 + 2 * len(data)
 
 

@@ -92,7 +92,9 @@ def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes
     stripped = b"".join([kept for _, _, kept in parts])
     if file_format == "WEBP":
         stripped = stripped[:4] + (len(stripped) - 8).to_bytes(4, "little") + stripped[8:]
-    return data if stripped == data else stripped
+    if stripped == data:
+        return data
+    return stripped
 
 
 def find_metadata(data: bytes, file_format: str) -> list[str]:
@@ -105,7 +107,9 @@ def find_metadata(data: bytes, file_format: str) -> list[str]:
     """
     found = set()
     for name, content, _ in _WALKS[file_format](data, b""):
-        exif = content.removeprefix(b"Exif\0\0") if name == "Exif" else b""
+        exif = b""
+        if name == "Exif":
+            exif = content.removeprefix(b"Exif\0\0")
         if len(exif) != _BARE_BYTES or exif != orientation_only(exif[_BARE_VALUE]):
             found.add(name)
         if has_position(content):
@@ -149,7 +153,9 @@ def _kept_of_segment(marker: int, payload: bytes) -> bytes:
         version = payload[5:7] if payload[5] == 1 else b"\1\1"  # libjpeg takes others for damage
         return _segment(marker, payload[:5] + version + payload[7 : _JFIF_BYTES - 2] + bytes(2))
     is_adobe = marker == _APP14 and payload.startswith(b"Adobe") and len(payload) >= _ADOBE_BYTES
-    return _segment(marker, payload[:_ADOBE_BYTES]) if is_adobe else b""
+    if is_adobe:
+        return _segment(marker, payload[:_ADOBE_BYTES])
+    return b""
 
 
 def _segment(marker: int, payload: bytes) -> bytes:

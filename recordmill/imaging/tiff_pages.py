@@ -61,13 +61,16 @@ class _Form(NamedTuple):
 
 def _form_of(data: bytes) -> _Form:
     order, is_big = "<" if data[:2] == b"II" else ">", data[2:3] == b"+" or data[3:4] == b"+"
-    start, count, entry = ("Q", "Q", "HHQ8s") if is_big else ("I", "H", "HHI4s")
+    if is_big:
+        start, count, entry, first = "Q", "Q", "HHQ8s", 8
+    else:
+        start, count, entry, first = "I", "H", "HHI4s", 4
     return _Form(
         order,
         struct.Struct(order + start),
         struct.Struct(order + count),
         struct.Struct(order + entry),
-        8 if is_big else 4,
+        first,
     )
 
 

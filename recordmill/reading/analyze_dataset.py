@@ -68,7 +68,9 @@ def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
 def _read_rows(shard: Shard) -> Iterator[SidecarRow]:
     is_there = storage.size_of(shard.sidecar) is not None
     most = dataset_files.MOST_SIDECAR_BYTES
-    content = storage.read_whole(shard.sidecar, most) if is_there else b""
+    content = b""
+    if is_there:
+        content = storage.read_whole(shard.sidecar, most)
     if hashlib.sha256(content).hexdigest() != shard.sidecar_sha256:
         raise LoadError(
             f"{shard.sidecar} is missing, or not the file that {MARKER} lists: "
@@ -150,7 +152,9 @@ class Statistics:
     def common_size(self) -> tuple[int, int] | None:
         """Height and width, if all images have the same."""
         same = self.height.least == self.height.most and self.width.least == self.width.most
-        return (self.height.least, self.width.least) if same else None
+        if same:
+            return self.height.least, self.width.least
+        return None
 
 
 def compute_statistics(images: int, found: Mapping[str, NDArray[Any]]) -> Statistics:

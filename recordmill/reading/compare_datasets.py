@@ -43,6 +43,15 @@ Entry = tuple[int, str, str | None, Row]
 """The hash of a key, the key, the split (None if it is not known), and the sidecar's row."""
 
 
+def _compare_pixels(one: str | None, other: str | None) -> str:
+    """Which of `KINDS` says how images of other bytes differ, by the digests of their pixels."""
+    if one is None or other is None:
+        return "other_bytes"
+    if one == other:
+        return "same_pixels"
+    return "other_pixels"
+
+
 @dataclass(frozen=True, slots=True)
 class RowJudge:
     """Finds out how two rows of one source differ.
@@ -65,14 +74,7 @@ class RowJudge:
         same_source, same_class = one["sha256"] == other["sha256"], one["class"] == other["class"]
         moved = splits[0] != splits[1] and None not in splits
         if not same_source:
-            pixels = one.get("pixels"), other.get("pixels")
-            yield (
-                "other_bytes"
-                if None in pixels
-                else "same_pixels"
-                if pixels[0] == pixels[1]
-                else "other_pixels"
-            )
+            yield _compare_pixels(one.get("pixels"), other.get("pixels"))
         comparable = self.compares_rest and same_source and same_class and not renamed
         comparable = comparable and not (moved and self.stores_split)
         if "label" in other and (
@@ -265,11 +267,9 @@ def read_entries(dataset: Dataset, seed: int) -> Iterator[Entry]:
     """
     own = seed_of(dataset.require_marker())
     entries = merge(*(_read_split(shards, split, own) for split, shards in dataset.splits.items()))
-    return (
-        entries
-        if own == seed
-        else sort_entries(((key, split, row) for _, key, split, row in entries), seed)
-    )
+    if own == seed:
+        return entries
+    return sort_entries(((key, split, row) for _, key, split, row in entries), seed)
 
 
 def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entry]:

@@ -13,16 +13,24 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Literal, NoReturn
 
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import LABELS, MARKER, REJECTED, staging_names
+from recordmill.schemas.dataset.file_names import (
+    LABELS,
+    MARKER,
+    REJECTED,
+    is_of_saved_model,
+    looks_like_shard,
+    staging_names,
+    stem_of_shard,
+)
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import SidecarRow
-from recordmill.schemas.dataset.tfds_shards import DATASET_INFO, list_tfds_shards
+from recordmill.schemas.dataset.tfds_shards import DATASET_INFO, FILE_FORMAT, list_tfds_shards
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
@@ -35,7 +43,6 @@ from recordmill.storage.tfrecord_file import (
     StoredFile,
     is_not_tfrecord,
     looks_like_records,
-    looks_like_shard,
 )
 
 FORGED = (orjson.JSONDecodeError, AttributeError, KeyError, OverflowError, TypeError, ValueError)
@@ -108,7 +115,9 @@ class Shard:
             OSError: the sidecar cannot be read.
             LoadError: its content is malformed.
         """
-        rows = dataset_files.read_rows(self.sidecar) if self.sidecar else ()
+        if not self.sidecar:
+            return
+        rows = dataset_files.read_rows(self.sidecar)
         try:
             yield from (row for row in rows if isinstance(row, SidecarRow))
         except FORGED as error:
@@ -143,7 +152,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     path = storage.join(folder, DATASET_INFO)
     try:
         info: Any = orjson.loads(storage.read_whole(path, dataset_files.MOST_OBJECT_BYTES))
-        file_format = info.get("fileFormat", "tfrecord")
+        file_format = info.get("fileFormat", FILE_FORMAT)
         listed = list(list_tfds_shards(info, file_format))
         for each in listed:
             if problem := find_problem(each.name):
@@ -156,7 +165,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
         raise LoadError(
             f"{path} cannot be understood ({error!r}): move it away to open the files alone"
         ) from None
-    if file_format != "tfrecord":
+    if file_format != FILE_FORMAT:
         raise LoadError(f"{path} describes {file_format} files: only TFRecord files can be opened")
     labels = [name for name in storage.folder_names(folder) if name.endswith(".labels.txt")]
     if len(labels) != 1:
@@ -167,12 +176,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
     return shards, {line: number for number, line in enumerate(content.splitlines())}
 
 
-SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
-"""A file's position in its set: `00000-of-00005` (TensorFlow's own), `01of02`
-(image-tfrecord-builder)."""
-
 _SPLIT = re.compile(r"train(?:ing)?|validation|valid|val|test(?:ing)?|eval|dev", re.IGNORECASE)
-_SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")  # the variables of TensorFlow's saved models
 _OTHER = (
     ".json",
     ".jsonl",
@@ -191,7 +195,7 @@ _OTHER = (
 def find_shards(folder: str) -> tuple[Shard, ...]:
     """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
     found = names_below(folder, hidden=False)  # a store lists hidden files, too
-    names = [name for name in found if not any(part.startswith(".") for part in name.split("/"))]
+    names = [name for name in found if "/." not in f"/{name}"]
     return _in_splits(
         {name: path for name in names if _holds_records(path := storage.join(folder, name), name)}
     )
@@ -226,9 +230,7 @@ def split_of(name: str) -> str:
         words = [word for word in re.split(r"[-_.]", part) if _SPLIT.fullmatch(word)]
         if words:
             return words[-1]
-    stem = SHARD_NUMBER.sub("", parts[-1])
-    stem = re.sub(r"\.(?:tf_?rec(?:ord)?s?|records?|gz)(?=\.|-|$)", "", stem, flags=re.IGNORECASE)
-    return stem.strip("-_.") or parts[-1]
+    return stem_of_shard(parts[-1]) or parts[-1]
 
 
 def names_below(folder: str, hidden: bool = True) -> Iterator[str]:
@@ -256,7 +258,7 @@ def names_below(folder: str, hidden: bool = True) -> Iterator[str]:
 def _holds_records(path: str, name: str) -> bool:
     """Whether a file holds records, by its name (even if it is damaged) or by its first bytes."""
     base = name.rpartition("/")[2]
-    if base.lower().endswith(_OTHER) or _SAVED_MODEL.search(base):
+    if base.lower().endswith(_OTHER) or is_of_saved_model(base):
         return False
     return looks_like_shard(base) or looks_like_records(path)
 
@@ -269,7 +271,9 @@ def read_label_lines(path: str) -> dict[str, int]:
     content = storage.read_whole(path, dataset_files.MOST_OBJECT_BYTES)
     lines = content.decode("utf-8", "replace").splitlines()
     numbered = [re.fullmatch(r"(-?\d{1,18}):(.*)", line) for line in lines]
-    return {match[2]: int(match[1]) for match in numbered if match} if all(numbered) else {}
+    if all(numbered):
+        return {match[2]: int(match[1]) for match in numbered if match}
+    return {}
 
 
 Kind = Literal["recordmill", "tfds", "files"]
@@ -307,7 +311,9 @@ class Dataset:
     @property
     def notes(self) -> tuple[str, ...]:
         """The conversion's notes and remarks; empty without a marker."""
-        return (*self.marker.notes, *self.marker.remarks) if self.marker else ()
+        if self.marker:
+            return (*self.marker.notes, *self.marker.remarks)
+        return ()
 
     def require_marker(self) -> Marker:
         """The marker.
@@ -336,10 +342,10 @@ class Dataset:
     def splits(self) -> dict[str, tuple[Shard, ...]]:
         """The shards by split; a split of a Recordmill dataset may have none."""
         listed = self.marker.splits if self.marker and self.whole else ()
-        names = dict.fromkeys([*listed, *(shard.split for shard in self.shards)])
-        return {
-            name: tuple(shard for shard in self.shards if shard.split == name) for name in names
-        }
+        by_split: dict[str, list[Shard]] = {name: [] for name in listed}
+        for shard in self.shards:
+            by_split.setdefault(shard.split, []).append(shard)
+        return {name: tuple(shards) for name, shards in by_split.items()}
 
     def split_names(self, split: str | Sequence[str]) -> tuple[str, ...]:
         """The splits that a caller names: one, several, or several in one string, joined by `+`.
@@ -364,7 +370,8 @@ class Dataset:
         Raises:
             LoadError: there is no such split.
         """
-        return tuple(shard for name in self.split_names(split) for shard in self.splits[name])
+        names, splits = self.split_names(split), self.splits
+        return tuple(chain.from_iterable(splits[name] for name in names))
 
     def count(self, split: str | Sequence[str]) -> int | None:
         """Returns the number of records in one or several splits, or None if it is unknown.
@@ -375,7 +382,9 @@ class Dataset:
             LoadError: there is no such split.
         """
         counts = [shard.records for shard in self.shards_of(split)]
-        return None if None in counts else sum(count or 0 for count in counts)
+        if None in counts:
+            return None
+        return sum(count or 0 for count in counts)
 
     def lines(self, name: str) -> Iterator[dict[str, Any]]:
         """The lines of one of its files of JSON lines.
@@ -427,7 +436,10 @@ def open_dataset(path: StrPath) -> Dataset:
             return described
         if not (shards := find_shards(path)):
             raise LoadError(f"{path} holds no TFRecord file and no {MARKER}: {_NAME_ONE}")
-        labels = read_label_lines(storage.join(path, LABELS)) if LABELS in names else {}
+        if LABELS in names:
+            labels = read_label_lines(storage.join(path, LABELS))
+        else:
+            labels = {}
         return Dataset(path, "files", shards, labels=labels)
     if found := match_files(path):
         return _open_files(found)
@@ -478,7 +490,10 @@ def _open_described(folder: str) -> Dataset | None:
 def _open_files(paths: list[str]) -> Dataset:
     folder, shards = name_shards(paths)
     described = _open_described(folder)
-    listed = {shard.name: shard for shard in described.shards} if described else {}
+    if described:
+        listed = {shard.name: shard for shard in described.shards}
+    else:
+        listed = {}
     if described and listed.keys() >= {shard.name for shard in shards}:
         return replace(described, shards=tuple(listed[shard.name] for shard in shards), whole=False)
     return Dataset(folder, "files", shards, whole=False)
@@ -494,21 +509,23 @@ def _open_ours(folder: str) -> Dataset:
         ) from None
     except dataset_files.DamagedMarkerError as error:
         raise LoadError(f"{error}: restore it, or convert the dataset again") from None
-    shards = tuple(
-        Shard(
-            split,
-            own.name,
-            at(own.name),
-            own.records,
-            own.bytes,
-            own.sha256,
-            at(own.sidecar),
-            own.sidecar_sha256,
-        )
-        for split, entry in marker.splits.items()
-        for own in entry.shards
+    shards = []
+    for split, entry in marker.splits.items():
+        for own in entry.shards:
+            shard = Shard(
+                split,
+                own.name,
+                at(own.name),
+                own.records,
+                own.bytes,
+                own.sha256,
+                at(own.sidecar),
+                own.sidecar_sha256,
+            )
+            shards.append(shard)
+    return Dataset(
+        folder, "recordmill", tuple(shards), marker.example_features, marker.labels, marker
     )
-    return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)
 
 
 @dataclass(frozen=True)
@@ -596,7 +613,10 @@ class SplitInfo:
         The first rows of the first sidecar decide.
         """
         try:
-            rows = list(islice(self.shards[0].rows(), 1_000)) if self.shards else []
+            if self.shards:
+                rows = list(islice(self.shards[0].rows(), 1_000))
+            else:
+                rows = []
         except FileNotFoundError:  # files that were copied without their sidecars can still be read
             return None
         sizes = {
@@ -604,7 +624,9 @@ class SplitInfo:
             for row in rows
             if row.height is not None and row.width is not None
         }
-        return sizes.pop() if len(sizes) == 1 else None
+        if len(sizes) == 1:
+            return sizes.pop()
+        return None
 
 
 def describe_split(path: StrPath, split: str | Sequence[str] = "train") -> SplitInfo:

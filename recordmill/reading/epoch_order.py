@@ -65,11 +65,10 @@ class EpochOrder:
     def share(self, worker: int, workers: int) -> Iterator[list[int]]:
         """Yields this worker's batches: every `workers`-th from number `worker`."""
         step = self.batch_size * self.ranks
-        order = (
-            shuffle(self.records, self.seed, self.epoch)
-            if self.shuffle
-            else np.arange(self.records)
-        )
+        if self.shuffle:
+            order = shuffle(self.records, self.seed, self.epoch)
+        else:
+            order = np.arange(self.records)
         for begin in range(self.start, self.records, step)[worker::workers]:
             numbers = order[begin + self.rank : begin + step : self.ranks]
             if not len(numbers) or (self.drop_last and begin + step > self.records):
@@ -100,9 +99,10 @@ class EpochOrder:
         over = done >= self.records or (
             self.drop_last and done + self.batch_size * self.ranks > self.records
         )
-        state = (
-            {"epoch": self.epoch + 1, "start": 0} if over else {"epoch": self.epoch, "start": done}
-        )
+        if over:
+            state = {"epoch": self.epoch + 1, "start": 0}
+        else:
+            state = {"epoch": self.epoch, "start": done}
         return {
             "format": _FORMAT,
             "records": self.records,

@@ -64,18 +64,24 @@ class ParsedExample:
 
     def values(self, key: str) -> Sequence[Any] | None:
         """The values of one feature; None if the record does not have it."""
-        return _read_list(self._features[key])[1] if key in self._features else None
+        if key in self._features:
+            return _read_list(self._features[key])[1]
+        return None
 
 
 def _read_list(feature: Any) -> tuple[Kind | None, Sequence[Any]]:
     name = feature.WhichOneof("kind")
-    return (_KINDS[name], getattr(feature, name).value) if name else (None, ())
+    if name:
+        return _KINDS[name], getattr(feature, name).value
+    return None, ()
 
 
 def parse_intact(data: bytes | memoryview | Damage) -> ParsedExample | None:
     """A record's Example; None if the record is damaged or not an Example."""
     try:
-        return None if isinstance(data, Damage) else ParsedExample(data)
+        if isinstance(data, Damage):
+            return None
+        return ParsedExample(data)
     except DamagedExampleError:
         return None
 
@@ -192,10 +198,16 @@ class Expectations:
         ids = self.class_ids
         if not ids:
             return ""
-        problem = "" if row.class_name is None else _judge_pair(row.class_name, row.label, ids)
+        if row.class_name is None:
+            problem = ""
+        else:
+            problem = _judge_pair(row.class_name, row.label, ids)
         if not problem and row.classes:
             # A forged row may have anything.
-            names = row.classes if isinstance(row.classes, list) else [row.classes]
+            if isinstance(row.classes, list):
+                names = row.classes
+            else:
+                names = [row.classes]
             problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
         return problem and f"in the sidecar {problem}"
 
@@ -207,7 +219,10 @@ def expect(dataset: Dataset) -> Expectations:
     images = [key for key, feature in features.items() if feature.field == "encoded"]
     keys = {feature.field: key for key, feature in features.items()}
     usual = tuple(key for key in _LABELS if not features or key in features)
-    settings = dataset.marker.plan.for_readers.images if dataset.marker else ImageRecipe()
+    if dataset.marker:
+        settings = dataset.marker.plan.for_readers.images
+    else:
+        settings = ImageRecipe()
     return Expectations(
         features=features,
         label_ids=frozenset(dataset.labels.values()),
@@ -298,7 +313,10 @@ def examples_as_numpy(
             file and the record.
     """
     dataset = open_dataset(path)
-    shards = dataset.shards if split is None else dataset.shards_of(split)
+    if split is None:
+        shards = dataset.shards
+    else:
+        shards = dataset.shards_of(split)
     return _examples(shards)
 
 

@@ -18,11 +18,12 @@ from recordmill import storage
 from recordmill.reading.dataset import FORGED, Dataset, names_below
 from recordmill.reading.example import parse_intact
 from recordmill.reading.verify_shard import Finding
-from recordmill.schemas.dataset.file_names import INDEX, MARKER
+from recordmill.schemas.dataset.file_names import INDEX, MARKER, looks_like_shard
+from recordmill.schemas.dataset.record_index import parse_index
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.rejection import Exclusions
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES
-from recordmill.storage.tfrecord_file import RecordFile, StoredFile, looks_like_shard
+from recordmill.storage.tfrecord_file import RecordFile, StoredFile
 
 MOST_FINDINGS = 100
 """The most findings listed per file."""
@@ -48,7 +49,10 @@ def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") ->
         OSError: a file cannot be read.
     """
     folder = folder or dataset.folder
-    paths = [storage.join(folder, name) for name in names_below(folder)] if dataset.whole else []
+    if dataset.whole:
+        paths = [storage.join(folder, name) for name in names_below(folder)]
+    else:
+        paths = []
     for path in sorted(paths) or [shard.path for shard in dataset.shards]:
         name = path.removeprefix(folder.rstrip("/") + "/")
         is_shard = looks_like_shard(path) and not path.endswith(_TEXTS)
@@ -68,12 +72,11 @@ def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
         for number, (offset, data) in enumerate(RecordFile(stored)):
             if (example := parse_intact(data)) is None:
                 continue
-            values = [
-                value for _, kind, values in example.items() if kind == "bytes" for value in values
-            ]
-            for what in sorted(
-                {each for value in values if (each := _match_value(value, exclusions))}
-            ):
+            found = set[str]()
+            for _, kind, values in example.items():
+                if kind == "bytes":
+                    found |= {_match_value(value, exclusions) for value in values}
+            for what in sorted(found - {""}):
                 yield f"the record holds {what}", number, offset
 
 
@@ -83,15 +86,21 @@ def _match_value(value: bytes, exclusions: Exclusions) -> str:
         line := _match_text(value.decode("utf-8", "replace"), exclusions)
     ):
         return line
-    digest = hashlib.sha256(value).hexdigest() if exclusions.digests else ""
-    return f"the image sha256:{digest}" if digest in exclusions.digests else ""
+    digest = ""
+    if exclusions.digests:
+        digest = hashlib.sha256(value).hexdigest()
+    if digest in exclusions.digests:
+        return f"the image sha256:{digest}"
+    return ""
 
 
 def _match_text(text: str, exclusions: Exclusions) -> str:
     """The listed line that matches a text; empty if there is none."""
     if text in exclusions.keys:
         return f"key:{text}"
-    return f"sha256:{text.lower()}" if text.lower() in exclusions.digests else ""
+    if text.lower() in exclusions.digests:
+        return f"sha256:{text.lower()}"
+    return ""
 
 
 def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
@@ -104,7 +113,10 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
                 yield f"line {number + 1} holds {what}", None, None
     else:
         text = storage.read_whole(path, MOST_OBJECT_BYTES).decode("utf-8", "replace")
-        text = html.unescape(text) if name.endswith(".html") else text.replace("\\", "")
+        if name.endswith(".html"):
+            text = html.unescape(text)
+        else:
+            text = text.replace("\\", "")
         # In markers also the digest of empty lists.
         digests = exclusions.digests - {hashlib.sha256().hexdigest()}
         names = [
@@ -142,8 +154,7 @@ def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
         plan = orjson.loads(marker)["plan"]
         seed = plan.get("settings", plan["recipe"])["seed"]  # plan version 2 has no settings
         content = storage.read_range(path)
-        shards = int.from_bytes(content[8:16], "little")
-        hashes = np.frombuffer(content[24 + 40 * shards :], "<u8").reshape(-1, 3)[:, 2]
+        hashes = parse_index(content)[:, 2]
         wanted = {order_of(seed, key): key for key in exclusions.keys}
     except (FileNotFoundError, *FORGED):
         return

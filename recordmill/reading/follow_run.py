@@ -114,12 +114,10 @@ def follow_run(output: str, wait: Callable[[], object]) -> Iterator[RunProgress]
 def _find_run(output: str) -> tuple[str, dict[str, dict[str, Any]], list[str]]:
     """Returns the latest run's staging folder, the claims in it by run, and its file names."""
     found: list[tuple[str, str, dict[str, dict[str, Any]], list[str]]] = [("", "", {}, [])]
-    folders = work_folders(output)
-    stagings = [
-        storage.join(each, name)
-        for each in folders
-        for name in staging_names(storage.folder_names(each))
-    ]
+    stagings: list[str] = []
+    for folder in work_folders(output):
+        names = staging_names(storage.folder_names(folder))
+        stagings += [storage.join(folder, name) for name in names]
     for staging in stagings:
         names, claims = storage.folder_names(staging), {}
         for name in names:

@@ -11,6 +11,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import chain
 from typing import Any
 
 from recordmill import storage
@@ -132,9 +133,10 @@ def summarize_dataset(
                 split.records += 1
                 profiles[example.profile] += 1
                 for label in next(filter(None, map(example.values, label_keys)), ()):
-                    text = (
-                        label.decode("utf-8", "replace") if isinstance(label, bytes) else str(label)
-                    )
+                    if isinstance(label, bytes):
+                        text = label.decode("utf-8", "replace")
+                    else:
+                        text = str(label)
                     split.labels[text] = split.labels.get(text, 0) + 1
     names = {str(label_id): name for name, label_id in dataset.labels.items()}
     for split in splits.values():
@@ -170,10 +172,20 @@ def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str,
     features = {}
     for key in sorted(kinds):
         fewest, most = min(counts[key]), max(counts[key])
-        shape = f"[{fewest}..{most}]" if fewest < most else "[]" if most == 1 else f"[{most}]"
         named = " or ".join(name for name, _ in kinds[key].most_common())
-        features[key] = FeatureSummary(named, shape, kinds[key].total(), meanings.get(key, ""))
+        features[key] = FeatureSummary(
+            named, _show_shape(fewest, most), kinds[key].total(), meanings.get(key, "")
+        )
     return features
+
+
+def _show_shape(fewest: int, most: int) -> str:
+    """The numbers of a feature's values in the records: `[]` for one in each."""
+    if fewest < most:
+        return f"[{fewest}..{most}]"
+    if most == 1:
+        return "[]"
+    return f"[{most}]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,7 +222,9 @@ class FoundRecord:
     def image(self, expected: Expectations) -> bytes:
         """Its encoded image; empty if it has none."""
         example = parse_intact(self.data)
-        return find_image(example, expected)[1] if example else b""
+        if example:
+            return find_image(example, expected)[1]
+        return b""
 
 
 def read_records(dataset: Dataset) -> Iterator[FoundRecord]:
@@ -301,8 +315,10 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
         LoadError: there is none; the message says why if it was rejected or left out.
         OSError: a file cannot be read.
     """
-    content = storage.read_range(file) if storage.size_of(file) is not None else None
-    digest = hashlib.sha256(content).hexdigest() if content is not None else ""
+    content, digest = None, ""
+    if storage.size_of(file) is not None:
+        content = storage.read_range(file)
+        digest = hashlib.sha256(content).hexdigest()
     if any(shard.sidecar for shard in dataset.shards):
         found = list(_find_by_rows(dataset, file, digest))
     else:
@@ -317,7 +333,8 @@ def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
 
 def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRecord]:
     for split, shards in dataset.splits.items():
-        for number, row in enumerate(row for shard in shards for row in shard.rows()):
+        rows = chain.from_iterable(shard.rows() for shard in shards)
+        for number, row in enumerate(rows):
             if _paths_match(row.key, file) or (digest and row.sha256 == digest):
                 yield read_record(dataset, split, number)
 
@@ -329,13 +346,15 @@ def _paths_match(key: str, file: str) -> bool:
 
 def _explain_absence(dataset: Dataset, file: str) -> str:
     sidecars = [shard.sidecar for shard in dataset.shards if shard.sidecar]
-    names = dataset.marker.sidecars_without_records if dataset.marker else ()
-    sidecars += [storage.join(dataset.folder, name) for name in names]
-    for row in (row for sidecar in sidecars for row in read_rows(sidecar)):
+    if dataset.marker:
+        names = dataset.marker.sidecars_without_records
+        sidecars += [storage.join(dataset.folder, name) for name in names]
+    for row in chain.from_iterable(map(read_rows, sidecars)):
         if isinstance(row, RejectedRow) and _paths_match(row.key, file):
-            fate = (
-                f"left out: {row.left_out}" if row.rejected is None else f"rejected: {row.rejected}"
-            )
+            if row.rejected is None:
+                fate = f"left out: {row.left_out}"
+            else:
+                fate = f"rejected: {row.rejected}"
             return f"{row.key} was {fate} ({row.detail})"
     return f"no record of {dataset.folder} comes from {file}"
 

@@ -51,7 +51,9 @@ def image_from(
         image.set_shape((None, None, 3))
     if size is not None:
         return tf.image.resize(image, size)
-    return tf.ensure_shape(image, (*stored, 3)) if stored else image
+    if stored:
+        return tf.ensure_shape(image, (*stored, 3))
+    return image
 
 
 def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str) -> "tf.Tensor":
@@ -129,7 +131,9 @@ def choose_elements(
         return ElementLayout("pair", (image, label), decoded, hot, label in many and not hot)
     if features is None or features == "all":
         return ElementLayout("dict", every, decoded, None, bool(many))
-    keys = (features,) if isinstance(features, str) else tuple(features)
+    if isinstance(features, str):
+        features = (features,)
+    keys = tuple(features)
     unknown = [key for key in keys if key not in every]
     if unknown or not keys:
         missing = unknown[0] if unknown else ""
@@ -156,11 +160,10 @@ def parse_function(
     by_name = layout.shape == "pair" and layout.label == info.key_of("label_text")
     names = tf.constant(list(info.labels), tf.string)
     ids = tf.constant(list(info.labels.values()), tf.int64)
-    table = (
-        tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(names, ids), -1)
-        if by_name
-        else None
-    )
+    if by_name:
+        table = tf.lookup.StaticHashTable(tf.lookup.KeyValueTensorInitializer(names, ids), -1)
+    else:
+        table = None
 
     def parse(records: "tf.Tensor") -> dict[str, Any]:
         parsed = tf.io.parse_example(records, description)
@@ -193,7 +196,9 @@ def finish_function(
                 values[layout.multi_hot], info.label_depth, on_value=True, off_value=False
             )
             chosen[layout.multi_hot] = tf.cast(tf.reduce_any(one_hot, axis=0), tf.float32)
-        return chosen if layout.shape == "dict" else tuple(chosen[key] for key in layout.keys)
+        if layout.shape == "dict":
+            return chosen
+        return tuple(chosen[key] for key in layout.keys)
 
     return finish
 
@@ -239,7 +244,10 @@ def read_shards(
     import tensorflow as tf
 
     by_record = len(info.shards) < num_replicas
-    shards = info.shards if by_record else info.shards[index::num_replicas]
+    if by_record:
+        shards = info.shards
+    else:
+        shards = info.shards[index::num_replicas]
     if faults := [fault for fault in in_parallel(Shard.find_fault, shards) if fault]:
         raise LoadError(faults[0])
     files = tf.data.Dataset.from_tensor_slices(
@@ -421,13 +429,15 @@ def _order(
     deterministic: bool | None,
 ) -> ReadingOrder:
     stored = sum(shard.bytes or 0 for shard in info.shards)
-    buffer = (
-        max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000)
-        if shuffle is True
-        else int(shuffle)
-    )
+    if shuffle is True:
+        buffer = max(_SHUFFLED_BYTES * info.num_examples // max(stored, 1), 1000)
+    else:
+        buffer = int(shuffle)
     epochs = -1 if repeat is True else max(int(repeat), 1)
-    is_fixed = (not shuffle or seed is not None) if deterministic is None else deterministic
+    if deterministic is None:
+        is_fixed = not shuffle or seed is not None
+    else:
+        is_fixed = deterministic
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
 
 
@@ -475,9 +485,10 @@ def _finish(
     options = tf.data.Options()
     # Already sharded; otherwise TensorFlow would shard by records, since it cannot see which files
     # elements come from.
-    options.experimental_distribute.auto_shard_policy = (
-        policy.OFF if num_replicas > 1 else policy.DATA
-    )
+    if num_replicas > 1:
+        options.experimental_distribute.auto_shard_policy = policy.OFF
+    else:
+        options.experimental_distribute.auto_shard_policy = policy.DATA
     dataset = dataset.apply(tf.data.experimental.assert_cardinality(cardinality))
     dataset = dataset.prefetch(tf.data.AUTOTUNE).with_options(options)
     dataset.info = info

@@ -4,14 +4,13 @@ import os
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache, partial
-from itertools import zip_longest
+from functools import partial
+from itertools import chain, zip_longest
 from operator import index as as_number
 from typing import Any, Literal
 
 import numpy as np
 import simplejpeg
-from crc32c import crc32c
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
@@ -36,7 +35,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.str_path import StrPath
 from recordmill.storage.regular_files import open_regular
 from recordmill.storage.stores.store import in_parallel
-from recordmill.storage.tfrecord_file import FRAMING_BYTES, masked
+from recordmill.storage.tfrecord_file import frame_bytes, unframe
 
 Form = Literal["image", "numpy", "raw"]
 
@@ -57,9 +56,10 @@ class ImageForm:
         values = parse_example(self.features, record)
         arrays = {each.key: _as_scalars(each, values[each.key]) for each in self.features}
         if (key := self.layout.image) is not None:
-            arrays[key] = (
-                self._raw_pixels(values, key) if self.info.raw else decode(values[key], buffer)
-            )
+            if self.info.raw:
+                arrays[key] = self._raw_pixels(values, key)
+            else:
+                arrays[key] = decode(values[key], buffer)
         if (key := self.layout.multi_hot) is not None:
             label = np.zeros(self.info.label_depth, np.float32)
             label[[each for each in values[key] if 0 <= each < len(label)]] = 1
@@ -69,11 +69,15 @@ class ImageForm:
                 self.info.labels.get(values[self.layout.label].decode(), -1)
             )
         chosen = {key: arrays[key] for key in self.layout.keys}
-        return chosen if self.layout.shape == "dict" else tuple(chosen.values())
+        if self.layout.shape == "dict":
+            return chosen
+        return tuple(chosen.values())
 
     def _raw_pixels(self, values: Mapping[str, Any], key: str) -> NDArray[np.uint8]:
         height, width = self.info.key_of("height"), self.info.key_of("width")
-        size = (values[height], values[width]) if height and width else self.info.image_size
+        size = self.info.image_size
+        if height and width:
+            size = values[height], values[width]
         if size is None:
             raise LoadError(
                 f"{self.info.folder} holds raw pixels of several sizes, and its records do not say "
@@ -91,7 +95,9 @@ def _decode_guessed(expected: Expectations, record: bytes) -> dict[str, NDArray[
     """
     key, image = find_image(ParsedExample(record), expected)
     arrays = example_as_numpy(record)
-    return {**arrays, key: decode(image)} if key else arrays
+    if key:
+        return {**arrays, key: decode(image)}
+    return arrays
 
 
 def choose_form(
@@ -112,7 +118,9 @@ def choose_form(
             "give all"
         )
     if form != "image":
-        return example_as_numpy if form == "numpy" else None
+        if form == "numpy":
+            return example_as_numpy
+        return None
     if dataset.marker is None:
         return partial(_decode_guessed, expect(dataset))
     info = describe_dataset(dataset, split)
@@ -140,7 +148,9 @@ def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.u
                 buffer is not None and simplejpeg.decode_jpeg_header(data)[:2] == buffer.shape[:2]
             )
             pixels = simplejpeg.decode_jpeg(data, strict=True, buffer=buffer if fits else None)
-            return buffer if fits and buffer is not None else pixels
+            if fits and buffer is not None:
+                return buffer
+            return pixels
         except ValueError:  # Pillow reads more JPEGs, and its errors name the fault
             pass
     kind = sniff(data) or "JPEG"
@@ -150,7 +160,9 @@ def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.u
 def _as_scalars(feature: Feature, value: Any) -> Any:
     if feature.many:
         return as_array(feature.kind, value)
-    return value if feature.kind == "bytes" else as_array(feature.kind, [value])[0]
+    if feature.kind == "bytes":
+        return value
+    return as_array(feature.kind, [value])[0]
 
 
 _MOST_BYTES = 2**23
@@ -225,14 +237,16 @@ class Records:
         ordered = [self._check_number(number) for number in numbers]
         pieces = list(self._join(sorted({*ordered})))
         is_remote = pieces and not storage.is_local(self.places.shards[0].path)
-        read = in_parallel(self._read_piece, pieces) if is_remote else map(self._read_piece, pieces)
-        found = {number: data for piece in read for number, data in piece}
-        pairs = zip_longest(ordered, buffers)
-        return [
-            element
-            for number, buffer in pairs
-            for element in self._finish_all(number, found[number], buffer)
-        ]
+        read: Iterable[list[tuple[int, bytes | LoadError]]]
+        if is_remote:
+            read = in_parallel(self._read_piece, pieces)
+        else:
+            read = map(self._read_piece, pieces)
+        found = dict(chain.from_iterable(read))
+        elements: list[Any] = []
+        for number, buffer in zip_longest(ordered, buffers):
+            elements += self._finish_all(number, found[number], buffer)
+        return elements
 
     def __iter__(self) -> Iterator[Any]:
         """Yields all elements in the order of their numbers."""
@@ -287,7 +301,9 @@ class Records:
             element = self._form(*args) if self._form else record
         except (DecodeError, DamagedExampleError, FeatureValueError, Rejected) as error:
             raise self._damage(number, f"{error}") from None
-        return self._transform(element) if self._transform else element
+        if self._transform:
+            return self._transform(element)
+        return element
 
     def _finish_all(
         self, number: int, record: bytes | LoadError, buffer: Any = None
@@ -318,19 +334,19 @@ class Records:
                     self.places.starts[bisect_right(self.places.starts, number)],
                 )
             piece.append(number)
-            end = offset + self._entries[3 * number + 1] + FRAMING_BYTES
+            end = offset + frame_bytes(self._entries[3 * number + 1])
         if piece:
             yield piece
 
     def _read_piece(self, numbers: list[int]) -> list[tuple[int, bytes | LoadError]]:
         shard = bisect_right(self.places.starts, numbers[0]) - 1
         begin, last = self._entries[3 * numbers[0]], numbers[-1]
-        end = self._entries[3 * last] + self._entries[3 * last + 1] + FRAMING_BYTES
+        end = self._entries[3 * last] + frame_bytes(self._entries[3 * last + 1])
         data = (self._files.get(shard) or self._open(shard)).read(begin, end - begin)
         read: list[tuple[int, bytes | LoadError]] = []
         for number in numbers:
             at, length = self._entries[3 * number] - begin, self._entries[3 * number + 1]
-            record = _unframe(data[at : at + length + FRAMING_BYTES], length)
+            record = unframe(data[at : at + frame_bytes(length)], length)
             read.append((number, self._damage(number) if record is None else record))
         return read
 
@@ -365,20 +381,6 @@ class _OpenFile:
     ) -> None:  # at Python's exit, `os` may be gone
         if self._file >= 0:
             close(self._file)
-
-
-def _unframe(frame: bytes, length: int) -> bytes | None:
-    """Returns the record in a frame, or None if its length or a checksum does not match."""
-    record, checksum = frame[12:-4], int.from_bytes(frame[-4:], "little")
-    is_whole = len(record) == length and frame[:12] == _header(length)
-    return record if is_whole and masked(crc32c(record)) == checksum else None
-
-
-@lru_cache(maxsize=2**16)
-def _header(length: int) -> bytes:
-    """The first 12 bytes of a frame: the record's length and its checksum."""
-    packed = length.to_bytes(8, "little")
-    return packed + masked(crc32c(packed)).to_bytes(4, "little")
 
 
 class OpenedDataset(Mapping[str, Records]):

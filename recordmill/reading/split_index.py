@@ -28,7 +28,13 @@ from recordmill.schemas.dataset.record_index import (
 )
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.tfrecord_file import FRAMING_BYTES, Damage, RecordFile
+from recordmill.storage.tfrecord_file import (
+    Damage,
+    RecordFile,
+    data_bytes,
+    describe_frames,
+    frame_bytes,
+)
 
 _RESTORE = "restore it, or convert the dataset again"
 
@@ -70,11 +76,9 @@ class SplitIndex:
                 begin + int(hashes.searchsorted(hashed)),
                 begin + int(hashes.searchsorted(hashed, "right")),
             )
-        return (
-            found[0]
-            if len(found) < 2 and found
-            else next((n for n in found if self._row_key(n) == key), None)
-        )
+        if len(found) < 2 and found:
+            return found[0]
+        return next((n for n in found if self._row_key(n) == key), None)
 
     def _row_key(self, number: int) -> str:
         shard = self.shards[np.searchsorted(self.starts, number, "right") - 1]
@@ -92,13 +96,15 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
     if marker and marker.plan.for_readers.compression != "none":
         raise _compressed(dataset.folder)
     seed = marker.plan.for_readers.seed if marker else None
-    path = storage.join(dataset.folder, marker.index) if marker else ""
+    path = ""
+    if marker:
+        path = storage.join(dataset.folder, marker.index)
     if marker and path and storage.size_of(path) is not None:
         parts = _read_companion(path, marker, shards)
     else:
         parts, seed = [*map(_read_frames, shards)], None
     for shard, part in zip(shards, parts, strict=True):
-        ends = np.cumsum(part[:, 1] + np.uint64(FRAMING_BYTES))
+        ends = np.cumsum(frame_bytes(part[:, 1]))
         fits = np.array_equal(ends[:-1], part[1:, 0]) and not part[:1, 0].any()
         whole = int(ends[-1]) if len(part) else 0
         if seed is not None and not (fits and whole == shard.bytes and len(part) == shard.records):
@@ -150,14 +156,14 @@ def _read_frames(shard: Shard) -> Places:
     identity = f"{place}\0{storage.size_of(path)}\0{version}"
     cached = os.path.join(_cache_folder(), f"{hashlib.sha256(identity.encode()).hexdigest()}.index")
     with suppress(OSError, ValueError):
-        return np.frombuffer(storage.read_range(cached), "<u8").reshape(-1, 3)
+        return parse_places(storage.read_range(cached))
     with shard.open() as stored:
         file = RecordFile(stored)
         if file.compression != "none":
             raise _compressed(path)
         parts = chain.from_iterable((offset, isinstance(data, Damage)) for offset, data in file)
         offsets, damaged = np.fromiter(parts, np.int64).reshape(-1, 2).T
-        lengths = np.maximum(np.diff(offsets, append=stored.size) - FRAMING_BYTES, 0)
+        lengths = np.maximum(data_bytes(np.diff(offsets, append=stored.size)), 0)
     entries = np.stack([offsets, lengths, damaged], axis=1).astype("<u8")
     with suppress(OSError):  # without a cache, the next reader makes another pass
         storage.write_file(cached, entries.tobytes())
@@ -191,8 +197,7 @@ def write_indexes(dataset: Dataset, folder: str) -> list[str]:
             raise LoadError(
                 f"{shard.path} is damaged, and has no index: recordmill verify lists the damage"
             )
-        rows = index.entries[:, :2].tolist()
-        lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in rows).encode()
+        lines = describe_frames(index.entries[:, :2].tolist())
         path = storage.join(folder, f"{shard.name}.idx")
         if storage.size_of(path) is not None and storage.read_range(path) != lines:
             raise LoadError(f"{path} is there already, and is not this index: rename it")

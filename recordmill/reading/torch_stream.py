@@ -96,16 +96,20 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
             LoadError: a record is damaged, or a whole batch if they are skipped.
         """
         worker = get_worker_info()
-        number, workers = (worker.id, worker.num_workers) if worker else (0, 1)
+        if worker:
+            number, workers = worker.id, worker.num_workers
+        else:
+            number, workers = 0, 1
         seed, epoch, start = self._shared_position.tolist()
         buffers: list[Any] = []
         shape: tuple[int, ...] = ()  # of the last image
         for numbers in replace(self.order, seed=seed, epoch=epoch, start=start).share(
             number, workers
         ):
-            images = (
-                _take_buffer(buffers, (len(numbers), *shape), worker is not None) if shape else None
-            )
+            if shape:
+                images = _take_buffer(buffers, (len(numbers), *shape), worker is not None)
+            else:
+                images = None
             rows = [] if images is None else list(images.numpy())
             elements = self.records.__getitems__(numbers, rows)
             self._skip_counts[number % _MOST_WORKERS] += len(numbers) - len(elements)

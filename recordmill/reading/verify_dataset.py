@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import yaml
 
 from recordmill import storage
-from recordmill.reading.dataset import FORGED, SHARD_NUMBER, Dataset, find_shards, open_dataset
+from recordmill.reading.dataset import FORGED, Dataset, find_shards, open_dataset
 from recordmill.reading.example import expect
 from recordmill.reading.verify_companions import (
     check_report,
@@ -38,6 +38,7 @@ from recordmill.schemas.dataset.file_names import (
     FOR_PEOPLE,
     LABELS,
     MARKER,
+    SHARD_NUMBER,
     SIDE_FILES,
     SIDECARS,
 )
@@ -161,10 +162,10 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
     """The marker with counts from the sidecars."""
-    by_split = {
-        name: _totals_of([check for check in checks if check.shard.split == name])
-        for name in marker.splits
-    }
+    of_split: dict[str, list[ShardCheck]] = {name: [] for name in marker.splits}
+    for check in checks:
+        of_split[check.shard.split].append(check)
+    by_split = {name: _totals_of(own) for name, own in of_split.items()}
     splits = {
         name: SplitEntry.of(by_split[name], split.shards, bool(totals.instances))
         for name, split in marker.splits.items()
@@ -225,7 +226,10 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
     if not marker.plan.for_readers.images.near_duplicates:
         return DuplicateCounts(totals["same_bytes"], None)
     found = marker.duplicates.look_alike
-    bits, complete = (found.bits, found.complete) if found else (0, False)
+    if found:
+        bits, complete = found.bits, found.complete
+    else:
+        bits, complete = 0, False
     return DuplicateCounts(
         totals["same_bytes"], LookAlikes.of(totals["look_alike"], bits, complete)
     )
@@ -271,7 +275,9 @@ def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | N
     digest = marker.run.digests.get(name)
     try:
         forms = _label_maps(name, dataset.labels)
-        content = storage.read_whole(path, MOST_OBJECT_BYTES) if forms else b""
+        content = b""
+        if forms:
+            content = storage.read_whole(path, MOST_OBJECT_BYTES)
         if forms and content.decode("utf-8", "replace") not in forms:
             return Finding(
                 "names",
@@ -392,15 +398,20 @@ def verify_dataset(
     expected = expect(dataset)
     count = min(threads or os.cpu_count() or 1, max(len(dataset.shards), 1))
     is_local = storage.is_local(dataset.folder)
-    size = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards) if is_local else 0
+    size = 0
+    if is_local:
+        size = sum(storage.size_of(shard.path) or 0 for shard in dataset.shards)
     with ShardWorkers(count) as workers, ThreadPoolExecutor(count) as pool:
-        verify = workers.verify if level == "pixels" or size >= _WORTH_PROCESSES else verify_shard
+        if level == "pixels" or size >= _WORTH_PROCESSES:
+            verify = workers.verify
+        else:
+            verify = verify_shard
         checks = tuple(
             pool.map(
                 lambda shard: verify(shard, expected, level, no_metadata, progress), dataset.shards
             )
         )
-    findings = [finding for each in checks for finding in each.findings]
+    findings = [*chain.from_iterable(check.findings for check in checks)]
     if no_metadata and expected.image_keys and not any(check.images for check in checks):
         findings.append(
             Finding("metadata", "no record has an encoded image, so metadata cannot be ruled out")

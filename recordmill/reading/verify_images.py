@@ -134,7 +134,9 @@ def _why_no_image(data: bytes) -> str:
     try:
         accepted_format(data, _decoding(ImageSettings().max_pixels))
     except Rejected as bad:
-        return "" if bad.reason == "format_not_allowed" else str(bad)[:200]
+        if bad.reason == "format_not_allowed":
+            return ""
+        return str(bad)[:200]
     return ""
 
 
@@ -143,7 +145,10 @@ def check_metadata(example: ParsedExample, expected: Expectations) -> Iterator[P
 
     An image is a value that is declared as one, or that begins like one.
     """
-    declared = expected.image_keys if expected.images_are_declared else ()
+    if expected.images_are_declared:
+        declared = expected.image_keys
+    else:
+        declared = ()
     for key, kind, values in example.items():
         for data in values if kind == "bytes" else ():
             file_format = sniff(data) or sniff_other(data)
@@ -162,4 +167,6 @@ def _find_metadata(data: bytes, file_format: str | None) -> str:
         found = find_metadata(data, file_format)
     except UnstrippableError as error:
         return f"cannot be read to its end: {error}"
-    return f"has metadata: {', '.join(found)}" if found else ""
+    if found:
+        return f"has metadata: {', '.join(found)}"
+    return ""

@@ -61,7 +61,9 @@ class ChildProcess:
         if self._pipe is not None:
             self._pipe.close()  # the process ends when it notices
         child, self._child, self._pipe = self._child, None, None
-        return child.wait() if child else 0
+        if child:
+            return child.wait()
+        return 0
 
 
 class ShardWorkers:
@@ -101,7 +103,9 @@ class ShardWorkers:
                 check.records += answer
                 progress(answer)
         except ChildDiedError as died:
-            where = f"after {check.records:,} records" if check.records else "at its beginning"
+            where = "at its beginning"
+            if check.records:
+                where = f"after {check.records:,} records"
             check.add(
                 "unreadable", f"reading it ended the verifier's process {where} (exit code {died})"
             )

@@ -27,11 +27,11 @@ from recordmill.schemas.digests import digest_record, find_images
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.storage.dataset_files import MOST_SIDECAR_BYTES, parse_rows
 from recordmill.storage.tfrecord_file import (
-    DATA_OFFSET,
-    FRAMING_BYTES,
     Damage,
     RecordFile,
     StoredFile,
+    data_offset,
+    frame_bytes,
 )
 
 if TYPE_CHECKING:
@@ -77,7 +77,9 @@ class Finding:
             place += f" at byte {self.offset:,}"
         if self.source:
             place += f" ({self.source})"
-        return f"{place}: {self.detail}" if place else self.detail
+        if place:
+            return f"{place}: {self.detail}"
+        return self.detail
 
 
 Level = Literal["frames", "files", "pixels"]
@@ -227,8 +229,8 @@ class _Reader:
         """Yields the Example of each row by its offset; None if it cannot be read."""
         if self._records.compression == "none":
             for offset, row in rows.items():
-                start, length = offset + DATA_OFFSET, row.length
-                is_inside = DATA_OFFSET <= start <= start + length <= self._stored.size
+                start, length = data_offset(offset), row.length
+                is_inside = data_offset(0) <= start <= start + length <= self._stored.size
                 data = self._stored.read_at(start, length) if is_inside else b"\0"
                 yield offset, parse_intact(data)
             return
@@ -238,15 +240,16 @@ class _Reader:
             if offset >= max(rows):
                 return
 
+    def _expected_classes(self) -> Expectations:
+        if self._check.level == "frames":
+            return replace(self._expected, label_ids=frozenset(), class_ids={})
+        return self._expected
+
     def check_records(self, no_metadata: bool, progress: Callable[[int], None]) -> None:
         """Checks every record, then the whole file against the metadata."""
         check, expected = self._check, self._expected
         reads_images = check.level == "pixels" or no_metadata
-        classes = (
-            expected
-            if check.level != "frames"
-            else replace(expected, label_ids=frozenset(), class_ids={})
-        )
+        classes = self._expected_classes()
         judged: dict[Profile, str] = {}
         image_features, sequences = self._watch_images(), Counter[str]()
         offsets: list[int] = []
@@ -260,7 +263,7 @@ class _Reader:
                 self._report([(data.kind, data.detail)], number, offset)
                 continue
             offsets.append(offset)
-            end = offset + len(data) + FRAMING_BYTES
+            end = offset + frame_bytes(len(data))
             self._report([("sidecar", self._compare_with_row(offset, data))], number, offset)
             example = self._parse(data, number, offset)
             if example is None:
@@ -383,18 +386,21 @@ class _Reader:
         """
         rows = self.rows
         number = self._by_offset.get(offset)
-        return (counted, offset, "") if number is None else (number, offset, str(rows[number].key))
+        if number is None:
+            return counted, offset, ""
+        return number, offset, str(rows[number].key)
 
     def _compare_with_row(self, offset: int, record: memoryview) -> str:
         """Returns the problem if a record does not match its row, or an empty string.
 
         At level `frames`, records are not compared.
         """
-        rows = self.rows if self._check.level != "frames" else []
-        number = self._by_offset.get(offset) if rows else None
-        row = None if number is None else rows[number]
-        if row is None:
+        if self._check.level == "frames" or not self.rows:
             return ""
+        number = self._by_offset.get(offset)
+        if number is None:
+            return ""
+        row = self.rows[number]
         with suppress(DecodeError, ValueError):
             if digest_record(bytes(record), self._images if row.rest else {}) == row.record:
                 return ""
@@ -410,15 +416,16 @@ class _Reader:
             check.add("empty", "the file has no records")
         is_named_gzip = name.endswith((".gz", ".gzip"))
         if compression == "zlib" and not name.endswith((".zlib", ".zz")):
-            named = "its name says gzip" if is_named_gzip else "its name does not say so"
+            named = "its name does not say so"
+            if is_named_gzip:
+                named = "its name says gzip"
             detail = f"the file is compressed with ZLIB and {named}: readers cannot know that"
             check.add("name", detail)
         elif compression != "zlib" and check.bytes and (compression == "gzip") != is_named_gzip:
-            is_packed, named = (
-                ("", "its name does not say so")
-                if compression == "gzip"
-                else ("not ", "its name says gzip")
-            )
+            if compression == "gzip":
+                is_packed, named = "", "its name does not say so"
+            else:
+                is_packed, named = "not ", "its name says gzip"
             check.add(
                 "name", f"the file is {is_packed}gzip and {named}: readers that trust the name fail"
             )
@@ -433,8 +440,11 @@ class _Reader:
         check = self._check
         expected, there = check.shard.records, check.records
         if expected is not None and expected not in (there, there + check.damages):
-            place = self._place(end, there) if there < expected and not check.damages else ()
-            check.add("count", f"expected {expected:,} records, found {there:,}", *place)
+            detail = f"expected {expected:,} records, found {there:,}"
+            if there < expected and not check.damages:
+                check.add("count", detail, *self._place(end, there))
+            else:
+                check.add("count", detail)
 
     def _compare_with_marker(self, offsets: list[int]) -> None:
         """Compares the sizes and digests of the file and its sidecar with the marker's.

@@ -60,9 +60,9 @@ def is_local(path: str) -> bool:
 
 def join(folder: str, *names: str) -> str:
     """The path of a file below a folder."""
-    return (
-        os.path.join(folder, *names) if is_local(folder) else "/".join((folder.rstrip("/"), *names))
-    )
+    if is_local(folder):
+        return os.path.join(folder, *names)
+    return "/".join((folder.rstrip("/"), *names))
 
 
 def read_range(uri: str, offset: int = 0, length: int = -1) -> bytes:
@@ -159,7 +159,9 @@ def open_to_write(path: str) -> BinaryIO:
 
 def exists(path: str) -> bool:
     """Whether a file exists; on this machine, also whether a folder does."""
-    return os.path.exists(path) if is_local(path) else _find_store(path).describe(path) is not None
+    if is_local(path):
+        return os.path.exists(path)
+    return _find_store(path).describe(path) is not None
 
 
 def make_folder(path: str) -> None:
@@ -289,9 +291,13 @@ def starts_anywhere(folder: str) -> bool:
 def size_of(path: str) -> int | None:
     """The size of one file in bytes; None if there is no such file."""
     if is_local(path):
-        return os.path.getsize(path) if os.path.isfile(path) else None
+        if os.path.isfile(path):
+            return os.path.getsize(path)
+        return None
     file = describe(path)
-    return None if file is None else int(file.size_in_bytes)
+    if file is None:
+        return None
+    return int(file.size_in_bytes)
 
 
 def describe(path: str) -> "FileMetadata | None":
@@ -454,7 +460,10 @@ def explain_output_error(error: OSError, output: str) -> str:
 
 def describe_output_error(error: OSError, output: str) -> str:
     """Says in one sentence why an output cannot be written, whatever the error."""
-    name = (error.filename2 or error.filename) if error.errno in _NAME_ERRORS else None
+    if error.errno in _NAME_ERRORS:
+        name = error.filename2 or error.filename
+    else:
+        name = None
     where = f" ({name})" if name else ""
     why = " ".join((error.strerror or str(error)).split()).lower()
     return f"the output {output} cannot be written: {why}{where}"

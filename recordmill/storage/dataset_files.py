@@ -142,7 +142,9 @@ def find_fault(output: str, marker: Marker) -> str:
         if isinstance(wanted, int) and size != wanted:
             return f"holds {name} with {size:,} bytes instead of {wanted:,}"
         is_other = isinstance(wanted, str) and storage.digest_of(path) != wanted
-        return f"holds {name} with another sha256" if is_other else ""
+        if is_other:
+            return f"holds {name} with another sha256"
+        return ""
 
     return next(filter(None, storage.map_each(check, expected)), "")
 
@@ -163,7 +165,9 @@ def read_object(path: str) -> dict[str, Any]:
         FileNotFoundError, IsADirectoryError, storage.NotAFileError, orjson.JSONDecodeError
     ):
         value: Any = orjson.loads(storage.read_whole(path, MOST_OBJECT_BYTES))
-        return value if isinstance(value, dict) else {}
+        if isinstance(value, dict):
+            return value
+        return {}
     return {}
 
 
@@ -187,13 +191,17 @@ def version_name(plan_id: str, number: int) -> str:
 
     It is the plan's id, followed by the number from 2 on.
     """
-    return plan_id if number == 1 else f"{plan_id}-{number}"
+    if number == 1:
+        return plan_id
+    return f"{plan_id}-{number}"
 
 
 def split_version(name: str) -> tuple[str, int] | None:
     """Plan and number of the version whose folder has this name; None for other names."""
     found = _VERSION_NAME.fullmatch(name)
-    return (found[1], int(found[2] or 1)) if found else None
+    if found:
+        return found[1], int(found[2] or 1)
+    return None
 
 
 def version_names(output: str) -> list[str]:
@@ -310,7 +318,10 @@ def point_to(output: str, name: str) -> bool:
     # Written in the version's folder, so that an interruption leaves no stray temporary file in the
     # output. A link may lead to another disk, or to a folder that is not ours to write into.
     is_elsewhere = storage.is_link(storage.join(output, name))
-    temporary = "" if is_elsewhere else storage.join(output, name, f".{MARKER}.tmp")
+    if is_elsewhere:
+        temporary = ""
+    else:
+        temporary = storage.join(output, name, f".{MARKER}.tmp")
     storage.write_file(storage.join(output, MARKER), as_json(to_json(pointer)), temporary)
     storage.force_to_disk([output])
     return True
@@ -347,7 +358,9 @@ def read_analysis(output: str) -> dict[str, Any] | None:
     if not isinstance(note, dict) or not note.keys() >= {"split", "size", "contents"}:
         return None
     is_ours = isinstance(note["split"], str) and isinstance(note["size"], list)
-    return note if is_ours else None
+    if is_ours:
+        return note
+    return None
 
 
 def analysis_fits(note: Mapping[str, Any] | None, marker: Marker) -> bool:

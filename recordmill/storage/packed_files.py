@@ -173,7 +173,9 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
         zipfile.BadZipFile,
         zlib.error,
     ) as error:
-        why = error.args[0] if error.args else "the archive was truncated"
+        why = "the archive was truncated"
+        if error.args:
+            why = error.args[0]
         raise BadPacking(f"{name} cannot be unpacked: {why}", is_doubtful=True) from None
 
 
@@ -344,7 +346,12 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
             "read", "too_many_bytes", f"{expected} bytes, where images.max_bytes allows {max_bytes}"
         )
     # Reading one byte more than expected detects a file that has grown, without reading all of it.
-    most = ref.length if ref.length >= 0 else 1 + (expected if expected >= 0 else max_bytes)
+    if ref.length >= 0:
+        most = ref.length
+    elif expected >= 0:
+        most = expected + 1
+    else:
+        most = max_bytes + 1
     data = _read(ref, most, max_ratio)
     if expected < 0 and len(data) == most:
         raise Rejected(

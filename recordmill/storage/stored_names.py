@@ -8,6 +8,7 @@ cache need; what writes or deletes must not leave the folder.
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator
+from itertools import chain
 
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import (
@@ -20,15 +21,17 @@ from recordmill.schemas.dataset.file_names import (
     REJECTED,
     REPORT,
     RESERVED,
+    SHARD,
     SIDECARS,
     STAGING_PREFIX,
     TRANSFORM_FN,
     index_name,
+    looks_like_shard,
     sidecar_name,
 )
 from recordmill.schemas.dataset.marker import Marker, Switch
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.tfrecord_file import looks_like_records, looks_like_shard
+from recordmill.storage.tfrecord_file import looks_like_records
 
 _DRIVE = re.compile(r"[A-Za-z]:")
 
@@ -50,7 +53,9 @@ def find_problem(name: str) -> str | None:
         return "leads out of the folder"
     if "" in parts or "." in parts:
         return "has an empty part"
-    return "is too long" if len(name.encode()) > _LONGEST else None
+    if len(name.encode()) > _LONGEST:
+        return "is too long"
+    return None
 
 
 def find_stray_name(marker: Marker) -> str | None:
@@ -113,7 +118,7 @@ def find_foreign_name(marker: Marker) -> str | None:
 
 
 _STAGED = re.compile(
-    r"[^/]+-\d{5,}\.(?:tfrecord|jsonl)"
+    rf"[^/]+-\d{{5,}}\.(?:{SHARD}|jsonl)"
     rf"|{re.escape(LABELS)}|{re.escape(REJECTED)}|{re.escape(DUPLICATES)}"
     rf"|[^/]+-{re.escape(CONFIGURATION)}|[^/]+-description-\d{{5,}}"
 )
@@ -140,7 +145,7 @@ def find_stray_move(marker: Marker, switch: Switch) -> str | None:
                 return f"switch.moves[{number}][{place}] is {name[:100]!r}, which {problem}"
         if not _STAGED.fullmatch(source):
             return f"switch.moves[{number}][0] is {source[:100]!r}, which is not a file of a shard"
-    shards = {name for shard in marker.shards for name in (shard.name, shard.sidecar)}
+    shards = {*chain.from_iterable((shard.name, shard.sidecar) for shard in marker.shards)}
     targets = [target for _, target in switch.moves]
     if others := sorted({*targets} - {*shards, *marker.files}):
         return f"switch.moves has {others[0][:100]!r}, which the marker does not list"

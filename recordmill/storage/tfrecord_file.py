@@ -14,15 +14,19 @@ import os
 import re
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Literal
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from crc32c import crc32c
 
 from recordmill import storage
 from recordmill.schemas.str_path import StrPath
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 BLOCK_BYTES = 2**20
 """Block size of reads: small enough to stay in a processor's cache while checksums and digests are
@@ -121,9 +125,12 @@ class GzipBytes:
         self.packed_bytes = 0
         self._unpacked = b""
         self._start = 0  # position of `_unpacked` in the unpacked file
-        is_zlib = compression_of(stored.read_at(0, HEADER_BYTES)) == "zlib"
-        self.format: Literal["gzip", "ZLIB"] = "ZLIB" if is_zlib else "gzip"
-        self._inflate: Any = zlib.decompressobj(wbits=zlib.MAX_WBITS if is_zlib else 31)
+        is_zlib = compression_of(stored.read_at(0, _HEADER.size)) == "zlib"
+        self.format: Literal["gzip", "ZLIB"] = "gzip"
+        wbits = 31
+        if is_zlib:
+            self.format, wbits = "ZLIB", zlib.MAX_WBITS
+        self._inflate: Any = zlib.decompressobj(wbits)
         self._ended = False
         self.members = 1
         self.fault = ""
@@ -176,7 +183,9 @@ class GzipBytes:
             self.members += 1
             self._inflate = zlib.decompressobj(wbits=31)
         elif following:
-            what = f"bytes that are not {self.format}" if following.strip(b"\0") else "zeros"
+            what = "zeros"
+            if following.strip(b"\0"):
+                what = f"bytes that are not {self.format}"
             self._end(f"{what} after the end of the {self.format} stream")
         else:
             self._ended = True
@@ -198,28 +207,59 @@ def _unpack_before_damage(inflate: Any, tail: bytes) -> bytes:
     return bytes(unpacked)
 
 
-FRAMING_BYTES = 16
-"""Bytes that a record's frame adds to its data."""
-
-DATA_OFFSET = 12
-"""Where a frame's data begin: after their length and its checksum."""
-
 _HEADER = struct.Struct("<QI")
-HEADER_BYTES = _HEADER.size
-"""Bytes of a frame before the data."""
+"""What precedes a record's data: its length, and the length's checksum."""
 
 _CHECKSUM = struct.Struct("<I")
+"""What follows the data: their checksum."""
+
+_FRAMING_BYTES = _HEADER.size + _CHECKSUM.size
+
 _NOT_ZERO = re.compile(rb"[^\0]")
 _HIGH_BYTES = bytes(4)  # of the length of any record below 4 GiB
 
+_Bytes = TypeVar("_Bytes", int, "NDArray[Any]")
+"""A number of bytes, or an array of them."""
 
-_SHARD = re.compile(
-    r"\.tf_?rec(?:ord)?s?\b"  # a.tfrecord, a.tfrec.gz, a.tfrecord-00000-of-00005
-    r"|\.records?\b"
-    r"|\d+-?of-?\d+"  # train-00000-of-01024, Inception's; test_01of02
-    r"|(?:^|_)shard_\d+(?:\.gz)?$",  # scripts that write one file per process
-    re.IGNORECASE,
-)
+
+def frame_bytes(length: _Bytes) -> _Bytes:
+    """The size of the frame around a record of this length."""
+    return length + _FRAMING_BYTES
+
+
+def data_bytes(framed: _Bytes, records: int = 1) -> _Bytes:
+    """The size of the data in frames, by the size of the frames and their number."""
+    return framed - _FRAMING_BYTES * records
+
+
+def data_offset(offset: int) -> int:
+    """The first byte of the data in the frame that begins at an offset."""
+    return offset + _HEADER.size
+
+
+def unframe(frame: bytes, length: int) -> bytes | None:
+    """Returns the record in a frame, or None if its length or a checksum does not match."""
+    begin, end = _HEADER.size, len(frame) - _CHECKSUM.size
+    if end - begin != length or frame[:begin] != _pack_header(length):
+        return None
+    record = frame[begin:end]
+    if _CHECKSUM.unpack_from(frame, end)[0] == masked(crc32c(record)):
+        return record
+    return None
+
+
+@lru_cache(maxsize=2**16)
+def _pack_header(length: int) -> bytes:
+    return _HEADER.pack(length, masked(crc32c(length.to_bytes(8, "little"))))
+
+
+def describe_frames(places: Iterable[tuple[int, int]]) -> bytes:
+    """The index of a file: a line `<offset> <length>` for each of its frames.
+
+    Args:
+        places: the offset of each frame, and the length of its record.
+    """
+    return "".join(f"{offset} {frame_bytes(length)}\n" for offset, length in places).encode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +282,9 @@ class RecordFile:
 
     def __init__(self, stored: StoredFile) -> None:
         self.compression = compression_of(stored.read_at(0, _HEADER.size))
-        self._bytes = stored if self.compression == "none" else GzipBytes(stored)
+        self._bytes: StoredFile | GzipBytes = stored
+        if self.compression != "none":
+            self._bytes = GzipBytes(stored)
 
     @property
     def members(self) -> int:
@@ -264,7 +306,7 @@ class RecordFile:
                 if len(block) < _HEADER.size:
                     break
             length, checksum = _HEADER.unpack_from(block, at)
-            framed, left = length + FRAMING_BYTES, len(block) - at
+            framed, left = length + _FRAMING_BYTES, len(block) - at
             if masked(crc32c(block[at : at + 8])) != checksum:
                 damage = Damage("length", "the length does not match its checksum")
             else:
@@ -285,33 +327,31 @@ class RecordFile:
                     damage = _cut(length, left)
             damaged, start = True, offset
             offset, zeros = self._find_frame(start)
-            yield start, _zeros(zeros) if zeros else damage
+            yield start, zeros or damage
             block, at = source.read(offset, _HEADER.size) if offset >= 0 else block, 0
         if source.fault and not (damaged and source.is_checksum_fault):
             yield offset, Damage("gzip", source.fault)
         elif offset >= 0 and block:
-            is_padding = not _NOT_ZERO.search(block)
-            ends = f"the file ends inside the record's length: {len(block)} bytes of its 12"
-            yield offset, _zeros(len(block)) if is_padding else Damage("cut", ends)
+            yield offset, _cut_in_header(block)
 
-    def _find_frame(self, offset: int) -> tuple[int, int]:
+    def _find_frame(self, offset: int) -> tuple[int, Damage | None]:
         """Finds the next frame after `offset` whose length matches its checksum and fits the file.
 
         Returns:
-            Its start, -1 if there is none; and how many bytes are left if all of them are zeros,
-            otherwise 0.
+            Its start, -1 if there is none; and the damage if only zeros are left.
         """
         start, only_zeros = offset, True
         while block := self._bytes.read(offset, BLOCK_BYTES):
             only_zeros = only_zeros and not _NOT_ZERO.search(block)
             for at in _frame_starts(block):
-                fits = _HEADER.unpack_from(block, at)[
-                    0
-                ] + FRAMING_BYTES <= self._bytes.max_remaining(offset + at)
+                length, _ = _HEADER.unpack_from(block, at)
+                fits = frame_bytes(length) <= self._bytes.max_remaining(offset + at)
                 if fits and offset + at > start:
-                    return offset + at, 0
+                    return offset + at, None
             offset += max(len(block) - _HEADER.size + 1, 1)
-        return -1, offset - start if only_zeros else 0
+        if only_zeros and offset > start:
+            return -1, _zeros(offset - start)
+        return -1, None
 
 
 Compression = Literal["gzip", "zlib", "none"]
@@ -335,12 +375,14 @@ def compression_of(start: bytes) -> Compression:
         and not (start[0] << 8 | start[1]) % 31
         and start[4:8] != _HIGH_BYTES
     )
-    return "zlib" if is_zlib else "none"
+    if is_zlib:
+        return "zlib"
+    return "none"
 
 
 def begins_with_frame(start: bytes) -> bool:
     """Whether unpacked bytes begin with a frame: a length and its checksum."""
-    return len(start) >= HEADER_BYTES and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
+    return len(start) >= _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
 
 
 def _frame_starts(block: memoryview) -> Iterator[int]:
@@ -360,6 +402,13 @@ def _frame_starts(block: memoryview) -> Iterator[int]:
                 yield at
             place += 1
         place = text.find(_HIGH_BYTES, place)
+
+
+def _cut_in_header(block: memoryview) -> Damage:
+    if not _NOT_ZERO.search(block):
+        return _zeros(len(block))
+    ends = f"the file ends inside the record's length: {len(block)} bytes of its 12"
+    return Damage("cut", ends)
 
 
 def _cut(length: int, left: int) -> Damage:
@@ -389,8 +438,8 @@ def looks_like_records(path: str) -> bool:
     """
     with StoredFile(path) as stored:
         start = stored.read_at(0, 2**16)
-        if compression_of(start[:HEADER_BYTES]) != "none":
-            start = bytes(GzipBytes(stored).read(0, HEADER_BYTES)[:HEADER_BYTES])
+        if compression_of(start) != "none":
+            start = bytes(GzipBytes(stored).read(0, _HEADER.size)[: _HEADER.size])
     return begins_with_frame(start)
 
 
@@ -412,11 +461,6 @@ def is_not_tfrecord(path: str) -> bool:
         )
 
 
-def looks_like_shard(name: str) -> bool:
-    """Whether a file of this base name is likely a TFRecord file."""
-    return bool(_SHARD.search(name))
-
-
 class RecordSink:
     """One TFRecord file, written through `WriteToTFRecord`'s sink.
 
@@ -432,16 +476,17 @@ class RecordSink:
 
         stored = storage.open_to_write(path)
         packed = compression == "gzip"
-        self._file: Any = (
-            CompressedFile(stored, compression_type=CompressionTypes.GZIP) if packed else stored
-        )
+        if packed:
+            self._file: Any = CompressedFile(stored, compression_type=CompressionTypes.GZIP)
+        else:
+            self._file = stored
         self._sink: Any = record_sink(path)
         self.offset = 0
 
     def write(self, record: bytes) -> None:
         """Appends one record."""
         self._sink.write_encoded_record(self._file, record)
-        self.offset += len(record) + FRAMING_BYTES
+        self.offset += len(record) + _FRAMING_BYTES
 
     def close(self) -> None:
         """Finishes the file."""

@@ -1,7 +1,10 @@
-"""The names of a dataset's files in its folder and in staging, and the patterns of shard names."""
+"""The names of a dataset's files in its folder and in staging, and of TFRecord files anywhere.
+
+No other module knows how TFRecord files are named.
+"""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset next to it is complete."""
@@ -68,8 +71,43 @@ EXAMPLES = "examples.json"
 """The report's pictures of changed images, from a split's first shard, in the staging folder."""
 
 
-SHARD_NAME = "{split}-{index:05d}-of-{count:05d}.tfrecord"
+SHARD = "tfrecord"
+"""The suffix of shards, and the kind of their files in staging."""
+
+SHARD_POSITION = "{index:05d}-of-{count:05d}"
+"""A shard's place among the shards of its split, as TensorFlow writes it."""
+
+SHARD_NAME = f"{{split}}-{SHARD_POSITION}.{SHARD}"
 """The names of files, unless a convention defines others."""
+
+SHARD_NUMBER = re.compile(r"(?P<number>\d+)-?of-?(?P<count>\d+)", re.IGNORECASE)
+"""A file's place in its set: `00000-of-00005` (TensorFlow's own), `01of02`
+(image-tfrecord-builder)."""
+
+SHARD_SUFFIXES = ("tfrecord", "tfrecords", "tfrec", "record")
+"""The usual extensions of TFRecord files."""
+
+_NUMBERED = f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}"
+
+SHARD_PATTERNS = (
+    *(f"*.{suffix}" for suffix in SHARD_SUFFIXES),
+    *(f"*.{suffix}.gz" for suffix in SHARD_SUFFIXES),
+    _NUMBERED,
+    f"{_NUMBERED}.gz",
+)
+"""The usual names of TFRecord files, as patterns."""
+
+_LIKE_A_SHARD = re.compile(
+    r"\.tf_?rec(?:ord)?s?\b"  # a.tfrecord, a.tfrec.gz, a.tfrecord-00000-of-00005
+    r"|\.records?\b"
+    r"|\d+-?of-?\d+"  # train-00000-of-01024, Inception's; test_01of02
+    r"|(?:^|_)shard_\d+(?:\.gz)?$",  # scripts that write one file per process
+    re.IGNORECASE,
+)
+
+_SUFFIXES = re.compile(r"\.(?:tf_?rec(?:ord)?s?|records?|gz)(?=\.|-|$)", re.IGNORECASE)
+
+_SAVED_MODEL = re.compile(r"\.data-\d+-of-\d+$")
 
 PLACEHOLDERS = {
     "name": "the setting `name`, or the output folder's name",
@@ -100,9 +138,46 @@ def index_name(shard: str) -> str:
 def shard_name(split: str, index: int, kind: str) -> str:
     """The name of a shard's file in staging.
 
-    `kind` is `tfrecord`, `jsonl` (sidecar), `columns`, `versions`, `done.json` or `EXAMPLES`.
+    `kind` is `SHARD`, `jsonl` (sidecar), `columns`, `versions`, `done.json` or `EXAMPLES`.
     """
     return f"{split}-{index:05d}.{kind}"
+
+
+def beam_name(split: str, index: int, count: int) -> str:
+    """The name that Beam's `WriteToTFRecord` gives a file, if asked for the suffix of shards."""
+    return f"{split}-{SHARD_POSITION.format(index=index, count=count)}.{SHARD}"
+
+
+def parse_beam_name(name: str) -> tuple[str, int]:
+    """The split and the index in a name that `beam_name` gives."""
+    split, index = name.rpartition("-of-")[0].rsplit("-", 1)
+    return split, int(index)
+
+
+def looks_like_shard(name: str) -> bool:
+    """Whether a file of this base name is likely a TFRecord file."""
+    return bool(_LIKE_A_SHARD.search(name))
+
+
+def is_of_saved_model(name: str) -> bool:
+    """Whether a file of this base name holds variables of one of TensorFlow's saved models."""
+    return bool(_SAVED_MODEL.search(name))
+
+
+def counts_from_one(name: str, numbers: Collection[int], count: int) -> bool:
+    """Whether a set of files is numbered from 1, as in `01of02`; TensorFlow counts from 0.
+
+    Args:
+        name: the base name of one of the files.
+        numbers: the numbers of those that are there.
+        count: how many files the set has.
+    """
+    return 0 not in numbers and (count in numbers or "-of-" not in name.lower())
+
+
+def stem_of_shard(name: str) -> str:
+    """A base name without the number of its shard and the usual extensions."""
+    return _SUFFIXES.sub("", SHARD_NUMBER.sub("", name)).strip("-_.")
 
 
 def staging_names(names: Iterable[str]) -> list[str]:

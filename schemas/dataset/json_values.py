@@ -43,9 +43,13 @@ def from_json(kind: type[T], value: Any, path: str = "") -> T:
 def _read(kind: Any, value: Any, path: str) -> Any:
     origin, inner = get_origin(kind), get_args(kind)
     if origin is None:
-        return _read_object(kind, value, path) if is_dataclass(kind) else _check(kind, value, path)
+        if is_dataclass(kind):
+            return _read_object(kind, value, path)
+        return _check(kind, value, path)
     if origin is UnionType:
-        return None if value is None else _read(inner[0], value, path)
+        if value is None:
+            return None
+        return _read(inner[0], value, path)
     if origin is Literal:
         if value not in inner:
             raise MisfitError(path, f"is not one of {', '.join(inner)}")
@@ -57,7 +61,9 @@ def _read(kind: Any, value: Any, path: str) -> Any:
     read = {
         key: _read(item, each, _below(path, key)) for key, each in _check(dict, value, path).items()
     }
-    return Counter(read) if origin is Counter else read
+    if origin is Counter:
+        return Counter(read)
+    return read
 
 
 def _read_object(kind: Any, value: Any, path: str) -> Any:
@@ -79,7 +85,9 @@ def _check(kind: Any, value: Any, path: str) -> Any:
 
 
 def _below(path: str, key: str) -> str:
-    return f"{path}.{key}" if path else key
+    if path:
+        return f"{path}.{key}"
+    return key
 
 
 class JsonKey(NamedTuple):
@@ -126,9 +134,9 @@ def to_json(value: Any) -> Any:
         }
     if isinstance(value, list | tuple):
         return [to_json(each) for each in value]
-    return (
-        {key: to_json(each) for key, each in value.items()} if isinstance(value, Mapping) else value
-    )
+    if isinstance(value, Mapping):
+        return {key: to_json(each) for key, each in value.items()}
+    return value
 
 
 def as_json(value: Any) -> bytes:

@@ -6,6 +6,7 @@ Only complete datasets have a marker.
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.file_names import SIDECARS, VERSIONS
@@ -182,7 +183,9 @@ class SplitEntry:
     @property
     def class_counts(self) -> Mapping[str, int]:
         """The number of boxes, labels (if records may have several) or records by class."""
-        return self.classes if self.instances is None else self.instances
+        if self.instances is None:
+            return self.classes
+        return self.instances
 
 
 @dataclass(frozen=True, slots=True)
@@ -451,7 +454,10 @@ class Marker:
         Raises:
             MisfitError: it is not a marker, or one of another format; the message says why.
         """
-        form = value.get("recordmill") if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            form = value.get("recordmill")
+        else:
+            form = None
         if type(form) is int and form != MARKER_FORMAT:
             raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
         marker = from_json(cls, with_license(value))
@@ -464,7 +470,7 @@ class Marker:
     @property
     def shards(self) -> Iterator[ShardEntry]:
         """All shards, split by split."""
-        return (shard for split in self.splits.values() for shard in split.shards)
+        return chain.from_iterable(split.shards for split in self.splits.values())
 
     @property
     def sidecars_without_records(self) -> list[str]:
@@ -484,7 +490,7 @@ class Marker:
 
         The label's features are left out if no Example has a label.
         """
-        names = {name for split in self.splits.values() for name in split.classes}
+        names = {*chain.from_iterable(split.classes for split in self.splits.values())}
         features = (entry.feature(key) for key, entry in self.features.items())
         return tuple(each for each in features if names != {""} or each.field not in LABEL_FIELDS)
 
@@ -498,7 +504,9 @@ class Marker:
         """What `SplitEntry.class_counts` counts: `box` or `label` if records may have several."""
         if all(split.instances is None for split in self.splits.values()):
             return self.unit
-        return "box" if self.boxes else "label"
+        if self.boxes:
+            return "box"
+        return "label"
 
     @property
     def class_counts(self) -> Counter[str]:

@@ -6,6 +6,7 @@ docs/format.md describes both.
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from struct import Struct
 from typing import Any, NamedTuple
 
@@ -18,16 +19,17 @@ from recordmill.schemas.dataset.marker import Marker, ShardEntry
 Places = NDArray[np.uint64]
 """Of shape (records, 3): offset of the frame, length of the record, and the hash of its key."""
 
-PLACE_BYTES = 24
+_HEAD, _SHARD, _PLACE, _SECTION = map(Struct, ("<8sQQ", "<Q32s", "<3Q", "<2Q32s"))
 
-_HEAD, _SHARD, _SECTION = Struct("<8sQQ"), Struct("<Q32s"), Struct("<2Q32s")
+PLACE_BYTES = _PLACE.size
 
 SECTION_BYTES = _SECTION.size
 
 
 def list_shards(marker: Marker) -> list[ShardEntry]:
     """A dataset's shards in the order of its index."""
-    return [shard for _, split in sorted(marker.splits.items()) for shard in split.shards]
+    splits = (marker.splits[name] for name in sorted(marker.splits))
+    return [*chain.from_iterable(split.shards for split in splits)]
 
 
 def pack_head(shards: Sequence[ShardEntry]) -> bytes:
@@ -38,6 +40,11 @@ def pack_head(shards: Sequence[ShardEntry]) -> bytes:
     )
 
 
+def pack_place(offset: int, length: int, order: int) -> bytes:
+    """The place of one record; `order` is the hash of its key."""
+    return _PLACE.pack(offset, length, order)
+
+
 def parse_places(content: bytes) -> Places:
     """The places that an index holds.
 
@@ -45,6 +52,23 @@ def parse_places(content: bytes) -> Places:
         ValueError: the bytes end inside a place.
     """
     return np.frombuffer(content, "<u8").reshape(-1, 3)
+
+
+def edges_of(content: bytes) -> tuple[int, int]:
+    """The first and the last hash of a key in a shard's places."""
+    return int.from_bytes(content[16:24], "little"), int.from_bytes(content[-8:], "little")
+
+
+def parse_index(content: bytes) -> Places:
+    """The places in a whole `records.index`, whatever its shards are.
+
+    Raises:
+        ValueError: the bytes end inside the head or inside a place.
+    """
+    if len(content) < _HEAD.size:
+        raise ValueError(f"{len(content)} bytes are less than the head of an index")
+    _, shards, _ = _HEAD.unpack_from(content)
+    return parse_places(content[_HEAD.size + shards * _SHARD.size :])
 
 
 class RowOrigin(NamedTuple):
@@ -62,11 +86,9 @@ class RowOrigin(NamedTuple):
 
     def as_line(self) -> bytes:
         """The line of a section."""
-        values = (
-            (self.source, self.reference, self.counts)
-            if self.counts
-            else (self.source, self.reference)
-        )
+        values: tuple[Any, ...] = (self.source, self.reference)
+        if self.counts:
+            values = (*values, self.counts)
         # Named tuples become lists.
         return orjson.dumps(values, default=tuple, option=orjson.OPT_APPEND_NEWLINE)
 

@@ -7,6 +7,11 @@ from typing import Any, NamedTuple
 DATASET_INFO = "dataset_info.json"
 """The file's name."""
 
+FILE_FORMAT = "tfrecord"
+"""The name of the format TFRecord in `dataset_info.json`."""
+
+_SHARD_X_OF_Y = "{SHARD_INDEX}-of-{NUM_SHARDS}"
+
 
 class TfdsShard(NamedTuple):
     """A shard's split, the name of its file, and its number of records."""
@@ -16,7 +21,7 @@ class TfdsShard(NamedTuple):
     records: int
 
 
-def list_tfds_shards(info: Any, file_format: str = "tfrecord") -> Iterator[TfdsShard]:
+def list_tfds_shards(info: Any, file_format: str = FILE_FORMAT) -> Iterator[TfdsShard]:
     """Yields the shards of a parsed `dataset_info.json`, split by split.
 
     Args:
@@ -31,14 +36,18 @@ def list_tfds_shards(info: Any, file_format: str = "tfrecord") -> Iterator[TfdsS
         # TFDS's own names.
         template = split.get("filepathTemplate") or "{DATASET}-{SPLIT}.{FILEFORMAT}-{SHARD_X_OF_Y}"
         for index, records in enumerate(lengths):
-            place, count = f"{index:05d}", f"{len(lengths):05d}"
+            place = {"SHARD_INDEX": f"{index:05d}", "NUM_SHARDS": f"{len(lengths):05d}"}
             words = {
                 "DATASET": info.get("name", ""),
                 "SPLIT": split["name"],
                 "FILEFORMAT": file_format,
-                "SHARD_INDEX": place,
-                "NUM_SHARDS": count,
-                "SHARD_X_OF_Y": f"{place}-of-{count}",
+                **place,
+                "SHARD_X_OF_Y": _SHARD_X_OF_Y.format_map(place),
             }
             name = re.sub(r"\{(\w+)\}", lambda word, words=words: words[word[1]], template)
             yield TfdsShard(split["name"], name, records)
+
+
+def abbreviate(template: str) -> str:
+    """Returns a template of names as TFDS itself writes it."""
+    return template.replace(_SHARD_X_OF_Y, "{SHARD_X_OF_Y}")

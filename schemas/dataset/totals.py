@@ -14,7 +14,7 @@ import orjson
 
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import add_digests, record_digest_of
-from recordmill.schemas.formatting import format_count, most_frequent, show_names
+from recordmill.schemas.formatting import format_count, most_frequent, say_count, show_names
 
 
 class Totals:
@@ -55,7 +55,10 @@ def _merge(mine: Any, others: Any) -> Any:
         mine.update(others)
     else:
         for key, each in others.items():
-            mine[key] = _merge(mine[key], each) if key in mine else deepcopy(each)
+            if key in mine:
+                mine[key] = _merge(mine[key], each)
+            else:
+                mine[key] = deepcopy(each)
     return mine
 
 
@@ -470,12 +473,9 @@ class ImagesWithoutBoxes:
         said = ", ".join(
             f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count
         )
-        return (
-            f"{format_count(self.total, unit)} {'has' if self.total == 1 else 'have'} no box: "
-            f"{said}"
-            if said
-            else ""
-        )
+        if not said:
+            return ""
+        return f"{say_count(self.total, unit, 'has')} no box: {said}"
 
 
 def show_dropped(dropped: Mapping[str, Mapping[str, int]], counted: bool = False) -> str:

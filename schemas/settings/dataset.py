@@ -444,7 +444,9 @@ class DatasetSettings:
         """What an Example is made from, as a word for people."""
         if self.source.contents == "rows":
             return "row"
-        return "image" if self.decode == "images" else "file"
+        if self.decode == "images":
+            return "image"
+        return "file"
 
     @property
     def about(self) -> About:
@@ -456,15 +458,18 @@ class DatasetSettings:
     @property
     def listing(self) -> ListingSettings:
         """Selects the files to read, and gives them splits and groups."""
+        not_included, left_by_user = self.source.other_files, frozenset[str]()
+        if self.include:
+            not_included, left_by_user = "not_included", frozenset(("not_included",))
         return ListingSettings(
             include=self.include or self.source.files,
-            not_included="not_included" if self.include else self.source.other_files,
+            not_included=not_included,
             ignore=self.ignore,
             from_folders=self.splits.from_folders,
             from_source=self.splits.from_source,
             group=self.splits.group,
             classes_known=bool(self.labels.classes),
-            left_by_user=frozenset(("not_included",)) if self.include else frozenset(),
+            left_by_user=left_by_user,
         )
 
     def differs(self, key: str) -> bool:
@@ -473,11 +478,10 @@ class DatasetSettings:
         if parent and attrgetter(parent)(self) is None:
             return False
         # `images.resize` is None by default, so its default of `fit` is not there.
-        default = (
-            "crop"
-            if key == "images.resize.fit"
-            else attrgetter(key)(DatasetSettings(source=type(self.source)()))
-        )
+        if key == "images.resize.fit":
+            default = "crop"
+        else:
+            default = attrgetter(key)(DatasetSettings(source=type(self.source)()))
         return bool(attrgetter(key)(self) != default)
 
 
@@ -495,13 +499,17 @@ class ExampleLayout:
     def convention(self) -> Convention:
         """The convention of the settings."""
         convention = self.settings.convention
-        return convention if isinstance(convention, Convention) else load_convention(convention)
+        if isinstance(convention, Convention):
+            return convention
+        return load_convention(convention)
 
     @property
     def label_offset(self) -> int:
         """The id of the first class: the user's, or the convention's own."""
         offset = self.settings.labels.offset
-        return self.convention.label_offset if offset is None else offset
+        if offset is None:
+            return self.convention.label_offset
+        return offset
 
     @cached_property
     def features(self) -> tuple[Feature, ...]:
@@ -564,17 +572,18 @@ class ExampleLayout:
 
         It is one of `count` shards in its split.
         """
-        word = split if self.settings.shards.name else self.convention.split_words.get(split, split)
+        if self.settings.shards.name:
+            word = split
+        else:
+            word = self.convention.split_words.get(split, split)
         # The output folder's name is filled in before there are files.
         own = self.settings.name or "dataset"
         name = fill_pattern(
             self.shard_name, name=own, split=word, index=index, count=count, records=records
         )
-        return (
-            f"{name}.gz"
-            if self.settings.compression == "gzip" and not name.endswith(".gz")
-            else name
-        )
+        if self.settings.compression == "gzip" and not name.endswith(".gz"):
+            return f"{name}.gz"
+        return name
 
 
 def explain_unstored_boxes(what: str) -> str:

@@ -175,4 +175,6 @@ class ImageSettings:
         if self.reencode != "auto":
             return self.reencode
         changed = self.function or self.quality != 95 or self.subsampling != "auto"
-        return "always" if changed else "when_needed"
+        if changed:
+            return "always"
+        return "when_needed"

@@ -73,4 +73,6 @@ def _list_changed(value: Any) -> Any:
 
 
 def _default_of(each: Any) -> Any:
-    return each.default if each.default_factory is MISSING else each.default_factory()
+    if each.default_factory is MISSING:
+        return each.default
+    return each.default_factory()

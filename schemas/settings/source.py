@@ -161,7 +161,9 @@ class SourceSettings(Protocol):
         By default, they have nothing else. Each entry has the YAML key that asks for it, or the
         empty string if the files decide.
         """
-        return {"boxes": ""} if self.is_about_boxes else {}
+        if self.is_about_boxes:
+            return {"boxes": ""}
+        return {}
 
     @property
     def gives_labels(self) -> bool:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from recordmill.imaging.acceptance import sniff, sniff_raw
+from recordmill.schemas.dataset.file_names import SHARD_SUFFIXES
 from recordmill.transforms.inputs.image_suffixes import PICTURE_SUFFIXES, is_image_name
 from recordmill.transforms.inputs.prose import is_prose
 
@@ -48,7 +49,7 @@ _BY_SUFFIX: dict[Role, str] = {
     "list": "lst list",
     "table": "csv tsv jsonl ndjson parquet xlsx xls xlsm ods arrow feather avro orc sql",
     "array": "mat npy npz pkl pickle h5 hdf5 hdf db db3 sqlite sqlite3 joblib pt pth mdb lmdb rec "
-    "tfrecord tfrecords tfrec record msgpack rds rdata ckpt safetensors nc zarr",
+    f"{' '.join(SHARD_SUFFIXES)} msgpack rds rdata ckpt safetensors nc zarr",
     "archive": "zip tar tgz gz bz2 tbz2 xz 7z rar zst",
     "second image": "exr pfm hdr nii dcm dicom psd svg tga sgi ico flo ply pcd las laz obj stl",
     "description": "md markdown mdx rst adoc pdf html htm doc docx odt rtf ppt pptx tex bib cff "

@@ -5,7 +5,6 @@ A set's files have numbers in their names, such as `-00000-of-00005`, or `record
 """
 
 import posixpath
-import re
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,8 +13,8 @@ from itertools import combinations, islice
 import orjson
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import MARKER
-from recordmill.schemas.dataset.tfds_shards import DATASET_INFO, list_tfds_shards
+from recordmill.schemas.dataset.file_names import MARKER, SHARD_NUMBER, counts_from_one
+from recordmill.schemas.dataset.tfds_shards import DATASET_INFO, FILE_FORMAT, list_tfds_shards
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.storage.dataset_files import find_marker
 
@@ -26,9 +25,6 @@ MOST_MISSING = 1_000
 """The most missing files that are named: a forged name may claim any count."""
 
 _MALFORMED = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-
-_NUMBER = re.compile(r"(?<!\d)(?P<number>\d+)-?of-?(?P<count>\d+)(?!\d)", re.IGNORECASE)
-"""A file's position in its set, as `verify` finds it: `00000-of-00005`, `01of02`."""
 
 
 @dataclass(slots=True)
@@ -93,7 +89,7 @@ def _read_description(root: str, path: str) -> _Listing:
             found = {shard.name: shard.records for split in splits for shard in split.shards}
         else:
             info = orjson.loads(storage.read_range(storage.join(place, name)))
-            if info.get("fileFormat", "tfrecord") == "tfrecord":
+            if info.get("fileFormat", FILE_FORMAT) == FILE_FORMAT:
                 found = {shard.name: shard.records for shard in list_tfds_shards(info)}
     except (OSError, *_MALFORMED):
         found = {}
@@ -160,7 +156,7 @@ def find_missing(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     sets: dict[tuple[str, int], dict[str, dict[int, str]]] = defaultdict(lambda: defaultdict(dict))
     for path in sorted(paths):
         folder, base = posixpath.split(path)
-        if match := _NUMBER.search(base):
+        if match := SHARD_NUMBER.search(base):
             around = f"{base[: match.start('number')]}*{base[match.end('number') :]}"
             sets[around, int(match["count"])][folder][int(match["number"])] = path
     for (_, count), folders in sorted(sets.items()):
@@ -176,11 +172,9 @@ def _missing_in(found: Mapping[int, str], count: int) -> Iterator[tuple[str, str
     """Yields the missing files of a set in one folder."""
     example = next(iter(found.values()))
     folder, base = posixpath.split(example)
-    match = _NUMBER.search(base)
+    match = SHARD_NUMBER.search(base)
     assert match
-    # TensorFlow counts from 0. Other programs count from 1, as in 01of02.
-    is_from_one = 0 not in found and (count in found or "-of-" not in base.lower())
-    first, width = int(is_from_one), len(match["number"])
+    first, width = int(counts_from_one(base, found, count)), len(match["number"])
     numbers = (number for number in range(first, first + count) if number not in found)
     for number in islice(numbers, MOST_MISSING):
         name = f"{base[: match.start('number')]}{number:0{width}}{base[match.end('number') :]}"

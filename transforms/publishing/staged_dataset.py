@@ -31,6 +31,7 @@ from recordmill.schemas.dataset.file_names import (
     MARKER,
     REJECTED,
     REPORT,
+    SHARD,
     SIDE_FILES,
     SIDECARS,
     TRANSFORM_FN,
@@ -353,7 +354,7 @@ def _move_shards(dataset: StagedDataset) -> Iterator[list[str]]:
     """Yields the name in staging of each shard and sidecar, and its name in the dataset."""
     for shard in dataset.shards:
         split, index = shard.report.split, shard.report.index
-        yield [shard_name(split, index, "tfrecord"), shard.entry.name]
+        yield [shard_name(split, index, SHARD), shard.entry.name]
         yield [shard_name(split, index, "jsonl"), shard.entry.sidecar]
     for sidecar, report in name_sidecars_without_records(dataset.reports).items():
         yield [shard_name(report.split, report.index, "jsonl"), sidecar]

@@ -117,9 +117,14 @@ def _place_areas(
 
 def _fields_of(placed: Sequence[Box]) -> dict[str, Any]:
     """Returns the coordinates of boxes by the names of their fields."""
-    xmin, ymin, xmax, ymax = ([box[side] for box in placed] for side in range(4))
-    bbox = [side for left, top, right, bottom in placed for side in (top, left, bottom, right)]
-    return {"xmin": xmin, "xmax": xmax, "ymin": ymin, "ymax": ymax, "bbox": bbox}
+    fields: dict[str, list[float]] = {key: [] for key in ("xmin", "xmax", "ymin", "ymax", "bbox")}
+    for left, top, right, bottom in placed:
+        fields["xmin"].append(left)
+        fields["xmax"].append(right)
+        fields["ymin"].append(top)
+        fields["ymax"].append(bottom)
+        fields["bbox"] += (top, left, bottom, right)
+    return fields
 
 
 def _is_empty(box: Sequence[float]) -> bool:
@@ -187,9 +192,9 @@ def _find_fault(box: Sequence[float]) -> str:
         return "empty"
     if left >= 1 or top >= 1 or right <= 0 or bottom <= 0:
         return "outside"
-    return (
-        "sticking_out" if min(left, top) < -TOLERANCE or max(right, bottom) > 1 + TOLERANCE else ""
-    )
+    if min(left, top) < -TOLERANCE or max(right, bottom) > 1 + TOLERANCE:
+        return "sticking_out"
+    return ""
 
 
 def _clip(box: Sequence[float]) -> tuple[Box, bool]:
@@ -230,7 +235,10 @@ class AnnotationCounts:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Self:
         """The counts from the values that `RowOrigin.as_line` writes."""
-        boxes = None if values["boxes"] is None else Counter(values["boxes"])
+        if values["boxes"] is None:
+            boxes = None
+        else:
+            boxes = Counter(values["boxes"])
         dropped = [DroppedBox(*each) for each in values["dropped"]]
         return cls(boxes, dropped, values["lacks_file"], Counter(values["labels"]))
 
@@ -292,9 +300,10 @@ def count_rejected_labels(
         label_map: class ids.
         outcome: the name under which labels with an id are counted.
     """
-    texts = (
-        orjson.loads(ref.features).get("label_texts", ()) if '"label_texts"' in ref.features else ()
-    )
+    if '"label_texts"' in ref.features:
+        texts = orjson.loads(ref.features).get("label_texts", ())
+    else:
+        texts = ()
     unknown = [
         text for text in texts if reason == "unknown_label" and label_map.name_for(text) is None
     ]
@@ -321,6 +330,15 @@ def count_lost_boxes(ref: ImageRef, label_map: LabelMap) -> AnnotationCounts:
     return AnnotationCounts(boxes=Counter(listed=len(lost), without_image=len(lost)), dropped=lost)
 
 
+def _why_without_boxes(counts: AnnotationCounts) -> str:
+    """Why an image has no box, as a key of `AnnotationTotals.without_boxes`."""
+    if counts.boxes and counts.boxes["listed"]:
+        return "all_dropped"
+    if counts.lacks_file:
+        return "no_file"
+    return "no_objects"
+
+
 def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> None:
     """Adds the counts of the image with that key, written or rejected."""
     totals.labels.update(counts.labels)
@@ -330,9 +348,7 @@ def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> N
     is_empty = not counts.boxes["written"] and not counts.boxes["without_image"]
     ledgers = [totals.dropped]
     if is_empty:
-        totals.without_boxes[
-            "all_dropped" if listed else "no_file" if counts.lacks_file else "no_objects"
-        ] += 1
+        totals.without_boxes[_why_without_boxes(counts)] += 1
         ledgers.append(totals.emptied)
     if shapes := counts.boxes["other_shape"]:  # their class is not known: the source dropped them
         for ledger in ledgers:
@@ -341,9 +357,10 @@ def add_image(totals: AnnotationTotals, key: str, counts: AnnotationCounts) -> N
         name, reason = box.class_name, box.reason
         if reason == "unknown_class" and name not in (known := totals.dropped.get(reason, ())):
             name = name if len(known) < MOST_UNKNOWN else OTHERS
-        for ledger in [*ledgers, totals.faulty] if box.is_faulty else ledgers:
+        for ledger in ledgers:
             ledger.setdefault(reason, Counter())[name] += 1
         if box.is_faulty:
+            totals.faulty.setdefault(reason, Counter())[name] += 1
             example = BoxExample(
                 key, box.place, f"box {box.place} of {listed} of {key} (class {name})"
             )

@@ -86,7 +86,9 @@ def _as_bytes(value: Any) -> Any:
         return value.encode()
     if isinstance(value, dict):
         return {key: _as_bytes(each) for key, each in value.items()}
-    return [_as_bytes(each) for each in value] if isinstance(value, list) else value
+    if isinstance(value, list):
+        return [_as_bytes(each) for each in value]
+    return value
 
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
@@ -201,7 +203,9 @@ def convert_image(
     try:
         loaded = load_image(ref, layout.settings, label_map, split, earlier)
         content = loaded.content
-        made_from = UNKNOWN if content.label is not None or content.fields else origin
+        made_from = origin
+        if content.label is not None or content.fields:
+            made_from = UNKNOWN
         is_unchanged = earlier is not None and loaded.sha256 == earlier.row.sha256
         if earlier is not None and is_unchanged and earlier.is_same and made_from.reference:
             return copy_earlier(ref, earlier, label_map, made_from.source)
@@ -237,11 +241,11 @@ def copy_earlier(
     """
     row, counts = earlier.row, earlier.origin.counts or {}
     if isinstance(row, RejectedRow):
-        why = (
-            LeftOut(row.left_out, row.detail)
-            if row.left_out
-            else Rejected(row.stage, str(row.rejected), row.detail)
-        )
+        why: Rejected
+        if row.left_out:
+            why = LeftOut(row.left_out, row.detail)
+        else:
+            why = Rejected(row.stage, str(row.rejected), row.detail)
         why.sha256 = row.sha256 or ""
         copied = reject_image(ref, why, label_map)
     else:
@@ -269,8 +273,9 @@ def reject_image(
     size = ref.image_bytes
     if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
         size = UNKNOWN_SIZE
-    left_out = rejected.reason if isinstance(rejected, LeftOut) else None
-    outcome = "with_left_out_images" if left_out else "with_rejected_images"
+    left_out, outcome = None, "with_rejected_images"
+    if isinstance(rejected, LeftOut):
+        left_out, outcome = rejected.reason, "with_left_out_images"
     labels = count_rejected_labels(ref, rejected.reason, label_map, outcome)
     annotations = AnnotationCounts(labels=labels) if labels else None
     listed = count_boxes(ref)
@@ -337,9 +342,9 @@ def load_image(
         content, digest, size = Content(data, data), row.sha256, row.bytes
     else:
         content = settings.source.read(ref, settings.images.max_bytes)
-        digest = (
-            hashlib.sha256(content.data).hexdigest() if ref.sha256 or earlier is not None else ""
-        )
+        digest = ""
+        if ref.sha256 or earlier is not None:
+            digest = hashlib.sha256(content.data).hexdigest()
         size = len(content.data)
     if ref.sha256 and digest != ref.sha256.lower():
         raise Rejected("read", "wrong_sha256", f"sha256 is {digest}, not {ref.sha256}", digest)
@@ -411,14 +416,15 @@ def build_record(
         record = layout.encoder.encode(fields)
         row.record = hashlib.sha256(record).hexdigest()
         return ConvertedImage(record, row, missing=_find_missing(layout, fields))
-    untouched = image.encoded is data or image.encoded == data
-    stored_digest = image.sha256 or (
-        digest if untouched else hashlib.sha256(image.encoded).hexdigest()
-    )
+    if image.encoded is data or image.encoded == data:
+        stored_digest, row.changes = image.sha256 or digest, ()
+    else:
+        stored_digest = image.sha256 or hashlib.sha256(image.encoded).hexdigest()
+        row.changes = image.changes
     fields = image_record(image, layout.convention, stored_digest)
     fields |= {**own, **content.fields, **computed, "file_sha256": digest.encode()}
     row.height, row.width, row.channels = image.height, image.width, image.channels
-    row.moments, row.changes = image.moments, () if untouched else image.changes
+    row.moments = image.moments
     if image.difference_hash is not None:
         row.difference_hash = f"{image.difference_hash:016x}"
     annotations = resolve_annotations(fields, data, image, settings, label_map)

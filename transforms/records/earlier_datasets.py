@@ -43,7 +43,7 @@ from recordmill.storage.dataset_files import (
     parse_rows,
     read_marker,
 )
-from recordmill.storage.tfrecord_file import HEADER_BYTES, GzipBytes, StoredFile
+from recordmill.storage.tfrecord_file import GzipBytes, StoredFile, data_offset
 from recordmill.transforms.planning.plan import ReusableDataset
 
 _PLACING = frozenset(
@@ -413,9 +413,7 @@ def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], 
             is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
             for entry in entries:  # all places of a large dataset at once would take gigabytes
                 digest.update(places := file.read(record_index.PLACE_BYTES * entry.records))
-                edges.append(
-                    (int.from_bytes(places[16:24], "little"), int.from_bytes(places[-8:], "little"))
-                )
+                edges.append(record_index.edges_of(places))
             is_listed = marker.run.digests.get(index) == digest.hexdigest()
             if not is_whole or file.read(1) or not is_listed:
                 raise ValueError(index)
@@ -520,7 +518,7 @@ class _OpenShard:
         whole = None
         with self._noting_damage(self._shard.entry.name) as path:
             record, images = (
-                self._read(path, row.offset + HEADER_BYTES, row.length),
+                self._read(path, data_offset(row.offset), row.length),
                 self._shard.images,
             )
             image, rest = take_image(record, images) if images else (b"", b"")

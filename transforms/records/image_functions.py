@@ -252,7 +252,10 @@ def make_hooks(
     """
     if keep.min_side is None and keep.max_aspect is None and not images.function:
         return NO_HOOKS
-    change = partial(_apply_function, images, ref, twice) if images.function else None
+    if images.function:
+        change = partial(_apply_function, images, ref, twice)
+    else:
+        change = None
     return Hooks(partial(_check_size, keep), change)
 
 

@@ -132,7 +132,9 @@ def pool_for(threads: int, is_local: bool) -> ReadAhead:
 
     All bundles of a process share them.
     """
-    return ReadAhead(threads) if is_local else ReadAhead(REMOTE_READERS, batch_items=1)
+    if is_local:
+        return ReadAhead(threads)
+    return ReadAhead(REMOTE_READERS, batch_items=1)
 
 
 @dataclass(slots=True, eq=False)

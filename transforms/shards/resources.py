@@ -25,10 +25,11 @@ progress."""
 CGROUPS = Path("/sys/fs/cgroup")
 SYSTEM = Path("/proc")
 
-_FIRST, _SECOND = (
-    {"cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"), "memory": ("memory.limit_in_bytes",)},
-    {"cpu": ("cpu.max",), "memory": ("memory.max",)},
-)
+_FIRST: dict[str, tuple[str, ...]] = {
+    "cpu": ("cpu.cfs_quota_us", "cpu.cfs_period_us"),
+    "memory": ("memory.limit_in_bytes",),
+}
+_SECOND: dict[str, tuple[str, ...]] = {"cpu": ("cpu.max",), "memory": ("memory.max",)}
 """Files with the limits of control groups, versions 1 and 2. (Their current usage would include
 cached files.)"""
 
@@ -38,7 +39,10 @@ def available_processors() -> int:
 
     If the quota of its control group is lower, returns that.
     """
-    most = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        most = len(os.sched_getaffinity(0))
+    else:
+        most = os.cpu_count() or 1
     quotas = [quota / period for quota, period in _limits("cpu") if quota > 0 and period > 0]
     return max(1, math.ceil(min([most, *quotas])))
 
@@ -57,7 +61,9 @@ def fewest_for_processes(settings: DatasetSettings) -> int:
 
     They would take as long to start as they save.
     """
-    return 4_000 if settings.decodes_nothing else 1_000
+    if settings.decodes_nothing:
+        return 4_000
+    return 1_000
 
 
 def _limits(controller: str) -> Iterator[list[int]]:
@@ -68,7 +74,10 @@ def _limits(controller: str) -> Iterator[list[int]]:
     with suppress(OSError):
         for line in (SYSTEM / "self/cgroup").read_text().splitlines():
             _, controllers, group = line.split(":", 2)
-            files, root = (_FIRST, CGROUPS / controller) if controllers else (_SECOND, CGROUPS)
+            if controllers:
+                files, root = _FIRST, CGROUPS / controller
+            else:
+                files, root = _SECOND, CGROUPS
             if controllers and controller not in controllers.split(","):
                 continue
             below = Path(group.lstrip("/"))
@@ -76,8 +85,8 @@ def _limits(controller: str) -> Iterator[list[int]]:
             # top.
             for each in (below, *below.parents):
                 with suppress(OSError, ValueError):  # "max" means that there is no limit
-                    texts = ((root / each / name).read_text() for name in files[controller])
-                    yield [int(number) for text in texts for number in text.split()]
+                    texts = [(root / each / name).read_text() for name in files[controller]]
+                    yield [*map(int, " ".join(texts).split())]
 
 
 @dataclass

@@ -22,7 +22,6 @@ from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import islice
-from struct import Struct
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -32,8 +31,10 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.imaging import prepare_image
 from recordmill.imaging.before_and_after import draw_before_and_after
+from recordmill.schemas.dataset.file_names import SHARD
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, PLAN_VERSION, ShardEntry
+from recordmill.schemas.dataset.record_index import PLACE_BYTES, pack_place
 from recordmill.schemas.dataset.side_files import ChangeExample, SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import add_digests, digest_of, order_of, version_digest_of
@@ -52,14 +53,12 @@ Column = Literal["places", "contents", "hashes"]
 """`places` are entries of the dataset's index (docs/format.md); `contents` are the first 64 bits of
 each image's SHA-256; `hashes` are difference hashes, if they are computed."""
 
-_WIDTHS: dict[Column, int] = {"places": 24, "contents": 8, "hashes": 8}
-
-_PLACE = Struct("<QQQ")
+_WIDTHS: dict[Column, int] = {"places": PLACE_BYTES, "contents": 8, "hashes": 8}
 
 
 def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, seed: int) -> None:
     """Adds a record to a shard's columns; `seed` is the dataset's, for the hash of the key."""
-    columns["places"].extend(_PLACE.pack(row.offset, row.length, order_of(seed, row.key)))
+    columns["places"].extend(pack_place(row.offset, row.length, order_of(seed, row.key)))
     columns["contents"].extend(int(row.sha256[:16], 16).to_bytes(8, "little"))
     if row.difference_hash is not None:
         columns["hashes"].extend(int(row.difference_hash, 16).to_bytes(8, "little"))
@@ -74,7 +73,9 @@ def read_column(staging: str, report: ShardReport, column: Column) -> bytes:
     columns = list(_WIDTHS)
     before = sum(_WIDTHS[each] for each in columns[: columns.index(column)])
     path, records = shard_path(staging, report.split, report.index, "columns"), report.records
-    return storage.read_range(path, records * before, records * _WIDTHS[column]) if records else b""
+    if records:
+        return storage.read_range(path, records * before, records * _WIDTHS[column])
+    return b""
 
 
 def as_numbers(column: bytes) -> Digests:
@@ -122,7 +123,7 @@ def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> Sh
         return None
     if (report.split, report.index) != (split, index):
         return None
-    there = storage.size_of(shard_path(staging, split, index, "tfrecord")) == report.bytes
+    there = storage.size_of(shard_path(staging, split, index, SHARD)) == report.bytes
     there = there and all(
         storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS
     )
@@ -157,7 +158,7 @@ class WrittenShard:
         self.report = ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), mark.digest)
         self._path = partial(shard_path, staging, split, index)
         self.temporary = (
-            storage.temporary_name(self._path("tfrecord")),
+            storage.temporary_name(self._path(SHARD)),
             storage.temporary_name(self._path("jsonl")),
         )
         self._kept: FileContents | None = None
@@ -219,10 +220,10 @@ class WrittenShard:
     def _count_some(self, images: Sequence[ConvertedImage]) -> bytes:
         report = self.report
         report.rows.add([image.row for image in images], report.split)
-        report.excluded.update(line for image in images for line in image.excluded)
-        report.missing.update(key for image in images for key in image.missing)
-        self._damaged.update(path for image in images for path in image.damaged)
         for image in images:
+            report.excluded.update(image.excluded)
+            report.missing.update(image.missing)
+            self._damaged.update(image.damaged)
             row = image.row
             report.images.add(row)
             self._seconds += image.seconds
@@ -275,7 +276,7 @@ class WrittenShard:
             storage.force_to_disk(self.temporary)
             # An old note must never describe new files.
             storage.remove_files([self._path("done.json")])
-            for temporary, kind in zip(self.temporary, ("tfrecord", "jsonl"), strict=True):
+            for temporary, kind in zip(self.temporary, (SHARD, "jsonl"), strict=True):
                 storage.move_file(temporary, self._path(kind))
             storage.write_file(self._path("versions"), bytes(self._origins))
             storage.write_file(self._path("columns"), b"".join(self._columns.values()))

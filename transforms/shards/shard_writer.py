@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice, pairwise
+from typing import Any
 from unicodedata import normalize
 
 from recordmill import storage
@@ -129,12 +130,12 @@ class ShardWriter:
         The result is empty in a store, where copying them would save nothing.
         """
         previous = self.plan.previous
-        marker = find_marker(previous) if storage.is_local(previous) else None
-        return (
-            {each.sha256: storage.join(previous, each.name) for each in marker.shards}
-            if marker
-            else {}
-        )
+        marker = None
+        if storage.is_local(previous):
+            marker = find_marker(previous)
+        if marker is None:
+            return {}
+        return {each.sha256: storage.join(previous, each.name) for each in marker.shards}
 
     def write(
         self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
@@ -218,7 +219,9 @@ class ShardWriter:
         """
         is_local = storage.is_local(refs[0].uri)
         in_line = self.in_line and is_local
-        decoding = nullcontext() if in_line else decoding_limit(self.threads)
+        decoding: AbstractContextManager[Any] = nullcontext()
+        if not in_line:
+            decoding = decoding_limit(self.threads)
         layout, label_map, exclusions = (
             self._layout,
             self.plan.label_map,
@@ -231,7 +234,8 @@ class ShardWriter:
                 image = convert_image(ref, layout, label_map, decoding, split, earlier, origin)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
-            image = exclude_image(ref, image, exclusions, label_map) if exclusions else image
+            if exclusions:
+                image = exclude_image(ref, image, exclusions, label_map)
             image.damaged = damaged
             return image
 

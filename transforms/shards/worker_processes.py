@@ -277,7 +277,10 @@ class WorkerProcesses:
 
         with self._turn:
             self._turn.wait_for(is_ready)
-            worker = self._idle.pop() if self._idle and (for_shard or not self._waiting) else None
+            if self._idle and (for_shard or not self._waiting):
+                worker = self._idle.pop()
+            else:
+                worker = None
             self._waiting -= for_shard
             self._is_free_here &= worker is not None
         try:

@@ -29,7 +29,7 @@ from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.features import BOX_FIELDS, RECORD_FIELDS, Feature
 from recordmill.schemas.formatting import most_frequent
 from recordmill.schemas.rejection import Rejected
-from recordmill.storage.tfrecord_file import FRAMING_BYTES, HEADER_BYTES
+from recordmill.storage.tfrecord_file import data_offset, frame_bytes
 
 BINS_PER_DOUBLING = 4
 """Each bin begins at about 1.19 times the value of the one before."""
@@ -336,9 +336,10 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
         classes: images, or boxes, by class name.
         with_boxes: whether boxes are drawn on them.
     """
-    most, of_class = (
-        (MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES) if with_boxes else (MOST_IMAGES, MOST_OF_CLASS)
-    )
+    if with_boxes:
+        most, of_class = MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES
+    else:
+        most, of_class = MOST_IMAGES, MOST_OF_CLASS
     chosen = choose_evenly(most_frequent(classes), MOST_CLASSES)
     return dict.fromkeys(chosen, min(most // max(len(chosen), 1), of_class))
 
@@ -364,19 +365,22 @@ def make_thumbnails(dataset: Dataset, places: Sequence[Place], side: int = SIDE)
         if not 0 < (row.height or 0) * (row.width or 0) <= MOST_PIXELS:
             return ""
         record = _read_record(shard.path, row.offset, row.length, is_packed)
-        return _thumbnail(record, keys, row, side) if record else ""
+        if record:
+            return _thumbnail(record, keys, row, side)
+        return ""
 
     with ThreadPoolExecutor(8) as pool:  # each read of an object store waits for a network
         return list(pool.map(make, places))
 
 
 def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes:
+    begin = data_offset(offset)
     if not is_packed:
-        return storage.read_range(shard, offset + HEADER_BYTES, length)
-    if offset + length + FRAMING_BYTES > MOST_UNPACKED:
+        return storage.read_range(shard, begin, length)
+    if offset + frame_bytes(length) > MOST_UNPACKED:
         return b""
     with storage.open_to_read(shard) as stored, gzip.GzipFile(fileobj=stored) as stream:
-        return stream.read(offset + HEADER_BYTES + length)[offset + HEADER_BYTES :]
+        return stream.read(begin + length)[begin:]
 
 
 def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: int) -> str:
@@ -398,5 +402,8 @@ def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: in
         # Stored without decoding (`check: header`), or an Example without an image.
         return ""
     boxes = read_boxes(example, keys).tolist()
-    encoded = draw_boxes(prepared.encoded, boxes) if boxes else prepared.encoded
+    if boxes:
+        encoded = draw_boxes(prepared.encoded, boxes)
+    else:
+        encoded = prepared.encoded
     return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"

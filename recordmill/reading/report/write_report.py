@@ -12,7 +12,7 @@ import posixpath
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Any
 
@@ -95,7 +95,10 @@ def draw_numbers(numbers: Sequence[float], counts: Sequence[int] | None = None) 
     halves = np.array(numbers, np.float64) / 2  # the largest floats do not overflow
     least, most = halves.min(), halves.max()
     are_few = most - least < MOST_COLUMNS / 2 and all(number == int(number) for number in numbers)
-    columns, end = (round(2 * (most - least)) + 1, most + 0.5) if are_few else (MOST_COLUMNS, most)
+    if are_few:
+        columns, end = round(2 * (most - least)) + 1, most + 0.5
+    else:
+        columns, end = MOST_COLUMNS, most
     found, edges = np.histogram(halves, columns, (least, end), weights=counts)
     return draw_histogram(found.astype(np.int64), lambda at: f"{2 * edges[at]:,.6g}")
 
@@ -137,7 +140,10 @@ class Contents:
     def title(self) -> str:
         """The dataset's name; if it has none, the name of its folder."""
         folder = self.dataset.folder
-        path = os.path.abspath(folder) if storage.is_local(folder) else folder
+        if storage.is_local(folder):
+            path = os.path.abspath(folder)
+        else:
+            path = folder
         return self.marker.name or posixpath.basename(path) or "Dataset"
 
     @property
@@ -164,9 +170,8 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
         groups=_worst_groups(dataset),
         rejected=_first_rejected(dataset),
     )
-    named = {
-        (image.split, image.key) for group in found.groups for image in group.images[:MOST_OF_GROUP]
-    }
+    images = chain.from_iterable(group.images[:MOST_OF_GROUP] for group in found.groups)
+    named = {(image.split, image.key) for image in images}
     wanted = image_statistics.choose_samples(+marker.class_counts, found.has_boxes)
     return replace(
         found, statistics=image_statistics.gather_statistics(dataset.shards, wanted, named)
@@ -254,14 +259,20 @@ def render_report(contents: Contents) -> bytes:
     )
 
 
+def _show_character(character: str) -> str:
+    if character < " ":
+        return chr(0x2400 + ord(character))
+    if character.isprintable():
+        return character
+    return "\ufffd"
+
+
 def show_name(name: str | None) -> str:
     """Returns a name cut to fit, with control characters made visible.
 
     They therefore cannot disturb the text around the name.
     """
-    text = "".join(
-        chr(0x2400 + ord(c)) if c < " " else c if c.isprintable() else "\ufffd" for c in name or ""
-    )
+    text = "".join(map(_show_character, name or ""))
     if len(text) > LONGEST_NAME:
         half = LONGEST_NAME // 2
         text = f"{text[:half]}…{text[-half + 1 :]}"
@@ -275,7 +286,9 @@ def show_percent(count: float, total: float) -> str:
 
 def show_value(value: float) -> str:
     """A number for people: integers in full, others with six digits."""
-    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.6g}"
 
 
 def build_view(contents: Contents) -> dict[str, Any]:
@@ -304,37 +317,31 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
     Each image that can be shown has a picture.
     """
     dataset, statistics = contents.dataset, contents.statistics
-    side = image_statistics.SIDE_WITH_BOXES if contents.has_boxes else image_statistics.SIDE
-    samples = [place for places in statistics.samples.values() for place in places]
+    if contents.has_boxes:
+        side = image_statistics.SIDE_WITH_BOXES
+    else:
+        side = image_statistics.SIDE
+    samples = [*chain.from_iterable(statistics.samples.values())]
     pictures = image_statistics.make_thumbnails(dataset, samples, side)
-    left = zip(pictures, samples, strict=True)
-    sheet = {
-        name: [
-            {"picture": picture, "key": row.key} for picture, (_, row) in islice(left, len(places))
-        ]
-        for name, places in statistics.samples.items()
-        if places
-    }
-    named = dict(
-        zip(
-            statistics.named,
-            image_statistics.make_thumbnails(dataset, [*statistics.named.values()]),
-            strict=True,
-        )
+    shown = (
+        {"picture": picture, "key": row.key}
+        for picture, (_, row) in zip(pictures, samples, strict=True)
     )
+    sheet = {
+        name: [*islice(shown, len(places))] for name, places in statistics.samples.items() if places
+    }
+    of_groups = image_statistics.make_thumbnails(dataset, [*statistics.named.values()])
+    named = dict(zip(statistics.named, of_groups, strict=True))
+    groups = []
+    for group in contents.groups:
+        images = group.images[:MOST_OF_GROUP]
+        groups.append(
+            (group, [(image, named.get((image.split, image.key), "")) for image in images])
+        )
     return {
         "sheet": sheet if any(pictures) else {},  # nothing to show: raw observations, or any files
         "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),
-        "groups": [
-            (
-                group,
-                [
-                    (image, named.get((image.split, image.key), ""))
-                    for image in group.images[:MOST_OF_GROUP]
-                ],
-            )
-            for group in contents.groups
-        ],
+        "groups": groups,
     }
 
 
@@ -347,20 +354,20 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
     total = marker.class_counts
     names = most_frequent(total)
     are_many = len(names) > MOST_BARS
-    largest, smallest = (
-        (names[: MOST_BARS - SMALLEST_BARS], names[-SMALLEST_BARS:]) if are_many else (names, [])
-    )
+    if are_many:
+        largest, smallest = names[: MOST_BARS - SMALLEST_BARS], names[-SMALLEST_BARS:]
+    else:
+        largest, smallest = names, []
 
-    def bars(names: Sequence[str]) -> list[tuple[str, list[int]]]:
-        return [
-            (name, [split.class_counts.get(name, 0) for split in marker.splits.values()])
-            for name in names
-        ]
+    counts = [split.class_counts for split in marker.splits.values()]
+
+    def bar(name: str) -> tuple[str, list[int]]:
+        return name, [by_class.get(name, 0) for by_class in counts]
 
     return {
         "most": max(total.values(), default=0),
-        "largest": bars(largest),
-        "smallest": bars(smallest),
+        "largest": [*map(bar, largest)],
+        "smallest": [*map(bar, smallest)],
         "between": len(names) - len(largest) - len(smallest),
     }
 
@@ -380,7 +387,9 @@ def describe_sizes(statistics: image_statistics.ImageStatistics) -> dict[str, An
 
 def _show_ratio(at: int) -> str:
     ratio = 2 ** ((at - image_statistics.ASPECT_BINS // 2) / image_statistics.BINS_PER_DOUBLING)
-    return f"{ratio:.3g}:1" if ratio >= 1 else f"1:{1 / ratio:.3g}"
+    if ratio >= 1:
+        return f"{ratio:.3g}:1"
+    return f"1:{1 / ratio:.3g}"
 
 
 def _show_area(at: int) -> str:

@@ -111,7 +111,9 @@ class AmazonStore(Store):
 
         with _os_errors(uri):
             data = read_resuming(ask, uri)
-        return data if length < 0 else data[:length]
+        if length < 0:
+            return data
+        return data[:length]
 
     def describe(self, uri: str) -> FileMetadata | None:
         """Size and time of one object."""

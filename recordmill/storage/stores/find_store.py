@@ -8,6 +8,7 @@ process has one client here, and a range takes one request. All other URLs go th
 """
 
 import os
+import re
 import threading
 from collections.abc import Iterator
 from functools import lru_cache
@@ -44,7 +45,9 @@ class VersionedObject(FileMetadata):
 
 def version_of(file: FileMetadata) -> str:
     """The version of an object; its time if the store has no versions."""
-    version = file.version if isinstance(file, VersionedObject) else ""
+    version = ""
+    if isinstance(file, VersionedObject):
+        version = file.version
     return version or str(file.last_updated_in_seconds)
 
 
@@ -70,14 +73,17 @@ class BeamStore(Store):
             raise system_error(404, "", uri)
 
         def ask(done: int) -> Iterator[bytes]:
-            left = length - done if length >= 0 else BLOCK_BYTES
+            left = BLOCK_BYTES
+            if length >= 0:
+                left = length - done
             try:
                 with FileSystems.open(uri, compression_type=_PLAIN) as stream:
                     if offset + done:
                         stream.seek(offset + done)
                     while left > 0 and (piece := stream.read(min(left, BLOCK_BYTES))):
                         yield piece
-                        left -= len(piece) if length >= 0 else 0
+                        if length >= 0:
+                            left -= len(piece)
             except PermissionError:
                 raise
             except Exception as error:  # each file system has errors of its own
@@ -116,17 +122,12 @@ class BeamStore(Store):
     def delete(self, uris: list[str]) -> None:
         """Deletes files."""
         there = [uri for uri in uris if self.describe(uri)]
-        FileSystems.delete(
-            [
-                "".join(f"[{letter}]" if letter in "*?[" else letter for letter in uri)
-                for uri in there
-            ]
-        )
+        FileSystems.delete([re.sub(r"([*?\[])", r"[\1]", uri) for uri in there])
 
 
 def _make_pattern(path: str) -> str:
     """A pattern that matches a path and few others; Beam's own escape, `[[]`, makes Python warn."""
-    return "".join("?" if letter in "*?[" else letter for letter in path)
+    return re.sub(r"[*?\[]", "?", path)
 
 
 _lock = threading.Lock()

@@ -73,7 +73,9 @@ class GoogleStore(Store):
 
         with _os_errors(uri):
             data = read_resuming(ask, uri)
-        return data if length < 0 else data[:length]
+        if length < 0:
+            return data
+        return data[:length]
 
     def describe(self, uri: str) -> FileMetadata | None:
         """Size and time of one object."""
@@ -82,12 +84,16 @@ class GoogleStore(Store):
             return None
         with _os_errors(uri):
             blob = self._client.bucket(bucket).get_blob(name, retry=DEFAULT_RETRY)
-        return None if blob is None else _describe(uri, blob)
+        if blob is None:
+            return None
+        return _describe(uri, blob)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
         """Every object whose URL has this prefix, from `start` on."""
         bucket, below = split_uri(prefix)
-        more: dict[str, Any] = {"start_offset": below + start} if start else {}
+        more: dict[str, Any] = {}
+        if start:
+            more["start_offset"] = below + start
         fields = "items(name,size,updated,generation),nextPageToken"
         with _os_errors(prefix):
             for blob in self._client.list_blobs(
@@ -137,7 +143,9 @@ class GoogleStore(Store):
 
 
 def _describe(uri: str, blob: Any) -> VersionedObject:
-    version = f"generation:{blob.generation}" if blob.generation else ""
+    version = ""
+    if blob.generation:
+        version = f"generation:{blob.generation}"
     return VersionedObject(uri, blob.size, blob.updated.timestamp(), version)
 
 

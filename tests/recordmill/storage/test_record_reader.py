@@ -7,8 +7,6 @@ from crc32c import crc32c
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.conventions import convention_names, load_convention
-from recordmill.schemas.dataset.file_names import fill_pattern
 from recordmill.storage import tfrecord_file
 from recordmill.storage.tfrecord_file import (
     Damage,
@@ -16,7 +14,6 @@ from recordmill.storage.tfrecord_file import (
     StoredFile,
     is_not_tfrecord,
     looks_like_records,
-    looks_like_shard,
     masked,
 )
 
@@ -243,34 +240,3 @@ def test_what_looks_like_records(tmp_path, content, answer):
 def test_what_was_never_a_file_of_records(tmp_path, content, answer):
     (tmp_path / "a").write_bytes(content)
     assert is_not_tfrecord(str(tmp_path / "a")) is answer
-
-
-@pytest.mark.parametrize("name", convention_names())
-@pytest.mark.parametrize("ending", ["", ".gz"])
-def test_every_conventions_shards_look_like_some(name, ending):
-    pattern = load_convention(name).shard_name
-    filled = fill_pattern(pattern, name="pets", split="train", index=3, count=12, records=5)
-    assert looks_like_shard(filled + ending)
-
-
-@pytest.mark.parametrize(
-    "name",
-    [
-        "00-192x192-798.tfrec",
-        "a.TFRecords",
-        "a.tf_record",
-        "train.record",
-        "shard_0",
-        "train.tfrecord-00000-of-00001",
-        "01of02",
-    ],
-)
-def test_the_names_that_people_use_do(name):
-    assert looks_like_shard(name)
-
-
-@pytest.mark.parametrize(
-    "name", ["records", "a.recording", "tfrecords", "shard_x", "hazard_7", "shards_1", "7.jpg"]
-)
-def test_other_names_do_not(name):
-    assert not looks_like_shard(name)

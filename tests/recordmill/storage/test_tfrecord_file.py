@@ -3,6 +3,7 @@ import hashlib
 import struct
 
 import apache_beam as beam
+import numpy as np
 import pytest
 from apache_beam.io.filesystem import CompressionTypes
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
@@ -12,8 +13,13 @@ from recordmill.storage.tfrecord_file import (
     DamagedFileError,
     FileContents,
     RecordSink,
+    data_bytes,
+    data_offset,
+    describe_frames,
+    frame_bytes,
     masked,
     read_back,
+    unframe,
 )
 
 RECORDS = [b"", b"one", b"x" * 5000, bytes(range(256)), b"last"]
@@ -129,3 +135,48 @@ def test_damage_is_named_with_its_place(tmp_path):
     with pytest.raises(DamagedFileError) as caught:
         read_back(str(tmp_path / "a"), "none")
     assert str(caught.value) == "record 1 at byte 21: the data do not match their checksum"
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_the_place_of_data_in_a_frame(record):
+    framed = b"before" + frame(record)
+    begin = data_offset(6)
+    assert len(framed) - 6 == frame_bytes(len(record))
+    assert data_bytes(len(framed) - 6) == len(record)
+    assert framed[begin : begin + len(record)] == record
+
+
+def test_the_data_of_several_frames():
+    assert data_bytes(sum(len(frame(each)) for each in RECORDS), len(RECORDS)) == sum(
+        map(len, RECORDS)
+    )
+
+
+def test_sizes_of_many_frames_are_computed_at_once():
+    lengths = np.array([0, 3, 5000], np.uint64)
+    sizes = frame_bytes(lengths)
+    assert sizes.dtype == np.uint64
+    assert sizes.tolist() == [16, 19, 5016]
+    assert data_bytes(sizes).tolist() == [0, 3, 5000]
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_a_record_is_taken_from_its_frame(record):
+    assert unframe(frame(record), len(record)) == record
+
+
+@pytest.mark.parametrize("record", RECORDS)
+def test_no_record_is_taken_from_a_damaged_frame(record):
+    framed = frame(record)
+    for at in {0, 8, 12, len(framed) - 4, len(framed) - 1}:
+        damaged = bytearray(framed)
+        damaged[at] ^= 1
+        assert unframe(bytes(damaged), len(record)) is None
+    assert unframe(framed, len(record) + 1) is None
+    assert unframe(framed[:-1], len(record)) is None
+    assert unframe(b"", len(record)) is None
+
+
+def test_an_index_has_a_line_for_each_frame():
+    assert describe_frames([(0, 3), (19, 5)]) == b"0 19\n19 21\n"
+    assert describe_frames([]) == b""

@@ -20,6 +20,7 @@ from recordmill.schemas.conventions import Convention, convention_names, load_co
 from recordmill.schemas.dataset.file_names import (
     COMPANIONS,
     RESERVED,
+    SHARD_PATTERNS,
     SIDECARS,
     TRANSFORM_FN,
 )
@@ -43,7 +44,7 @@ from recordmill.schemas.image_ref import (
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
 from recordmill.storage.packed_files import MAX_RATIO, read_bounded, read_image
-from recordmill.storage.tfrecord_file import DATA_OFFSET, Damage, RecordFile, StoredFile
+from recordmill.storage.tfrecord_file import Damage, RecordFile, StoredFile, data_offset
 from recordmill.transforms.inputs.class_names import NO_CLASS, ClassNamesError, LabelFiles
 from recordmill.transforms.inputs.example_labels import read_labels
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
@@ -375,17 +376,7 @@ class Tfrecords(Source):
     gives_words: ClassVar[bool] = True
     reads_sets: ClassVar[bool] = True
     split_settings: ClassVar[tuple[str, ...]] = ("split", "split_feature")
-    files: ClassVar[tuple[str, ...]] = tuple(
-        name + ending
-        for name in (
-            "*.tfrecord",
-            "*.tfrecords",
-            "*.tfrec",
-            "*.record",
-            f"*-{'[0-9]' * 5}-of-{'[0-9]' * 5}",
-        )
-        for ending in ("", ".gz")
-    )
+    files: ClassVar[tuple[str, ...]] = SHARD_PATTERNS
 
     def __post_init__(self) -> None:
         """Raises ValueError if a setting is invalid."""
@@ -535,7 +526,7 @@ class Tfrecords(Source):
                     damages.append(f"{where}: {record.detail}")
                     continue
                 packing = str(Gzip(has_checksums=True)) if records.compression != "none" else ""
-                ref = ref.replace(offset=offset + DATA_OFFSET, length=len(record), packing=packing)
+                ref = ref.replace(offset=data_offset(offset), length=len(record), packing=packing)
                 try:
                     yield examples.make_reference(ref, bytes(record))
                 except ClassNamesError as error:

@@ -25,7 +25,7 @@ from recordmill.schemas.features import BOX_FIELDS, PIXEL_FIELDS, describe_featu
 from recordmill.schemas.formatting import escape_controls, format_count, load_template, show_text
 from recordmill.schemas.label_map import LabelMap, quoted
 from recordmill.schemas.rejection import explain_reason
-from recordmill.storage.tfrecord_file import FRAMING_BYTES
+from recordmill.storage.tfrecord_file import describe_frames
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
 from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset
 from recordmill.transforms.shards.shard_files import read_column, read_examples
@@ -165,8 +165,7 @@ def describe_index(dataset: StagedDataset) -> Iterator[Description]:
     """
     for shard in dataset.shards if dataset.settings.index_files else ():
         places = parse_places(read_column(dataset.folder, shard.report, "places"))[:, :2].tolist()
-        lines = "".join(f"{offset} {length + FRAMING_BYTES}\n" for offset, length in places)
-        yield index_name(shard.entry.name), [lines.encode()]
+        yield index_name(shard.entry.name), [describe_frames(places)]
 
 
 _COLUMNS = {

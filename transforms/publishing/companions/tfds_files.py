@@ -16,11 +16,12 @@ from string import Formatter
 from typing import Any
 
 from recordmill.schemas.dataset.json_values import as_json
+from recordmill.schemas.dataset.tfds_shards import FILE_FORMAT, abbreviate
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.label_map import tfds_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage.tfrecord_file import FRAMING_BYTES
+from recordmill.storage.tfrecord_file import data_bytes
 from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset
 
 
@@ -53,7 +54,7 @@ def find_template(settings: DatasetSettings) -> tuple[str, str]:
         if (field, form, conversion) not in written:
             return "", f"TFDS has no such names of files as `{layout.shard_name}`"
         template += _literal(text) + written[field, form, conversion]
-    return template.replace("{SHARD_INDEX}-of-{NUM_SHARDS}", "{SHARD_X_OF_Y}"), ""
+    return abbreviate(template), ""
 
 
 def _literal(text: str) -> str:
@@ -99,12 +100,12 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
         "name": _dataset_name(marker.name),
         "version": about.version or "1.0.0",
         "description": f"{written}, plan {marker.plan.id}. README.md says more.",
-        "fileFormat": "tfrecord",
+        "fileFormat": FILE_FORMAT,
         "splits": [
             {
                 "name": name,
                 "shardLengths": [str(shard.records) for shard in split.shards],
-                "numBytes": str(split.bytes - FRAMING_BYTES * split.records),
+                "numBytes": str(data_bytes(split.bytes, split.records)),
                 "filepathTemplate": template,
             }
             for name, split in marker.splits.items()

@@ -1,11 +1,10 @@
 """`recordmill.convert`: `recordmill run` as a function, for scripts, notebooks and threads."""
 
-import logging
 import os
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +13,8 @@ import orjson
 from recordmill.pipeline.attempt import attempt
 from recordmill.pipeline.configuration.config import iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
+from recordmill.pipeline.quiet_beam import quiet_beam
 from recordmill.pipeline.run import build
-from recordmill.pipeline.runners import QUIET_LOGGERS
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
@@ -90,7 +89,7 @@ def convert(
 
 def _convert(options: LaunchOptions, quiet: bool) -> Dataset:
     terminal = Terminal(None if quiet else sys.stderr)
-    with _ONE_AT_A_TIME, _callers_logging():
+    with _ONE_AT_A_TIME, nullcontext() if options.traceback else quiet_beam():
         outcome, job = attempt(options, build, terminal)
     if outcome.exit_code == INTERRUPTED:
         raise KeyboardInterrupt(outcome.message)
@@ -148,21 +147,3 @@ def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:
             for each in value if isinstance(value, list) else [value]:
                 text = os.fspath(each) if isinstance(each, os.PathLike) else each
                 yield f"--{name}={text}"
-
-
-@contextmanager
-def _callers_logging() -> Iterator[None]:
-    """Restores the caller's logging afterwards, since a conversion mutes Beam and Pillow."""
-    root, muted = logging.getLogger(), [logging.getLogger(name) for name in QUIET_LOGGERS]
-    levels, filters, hook = (
-        [logger.level for logger in muted],
-        root.filters[:],
-        threading.excepthook,
-    )
-    try:
-        yield
-    finally:
-        for logger, level in zip(muted, levels, strict=True):
-            logger.setLevel(level)
-        root.filters[:] = filters
-        threading.excepthook = hook

@@ -1,11 +1,13 @@
 """Runs the command once: flags, the conversion, and the summary."""
 
+import atexit
 import gc
 import os
 import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +15,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.pipeline.configuration.options import (
+    IN_PROCESS_RUNNERS,
     MODULE,
     LaunchOptions,
     check_options,
@@ -20,6 +23,7 @@ from recordmill.pipeline.configuration.options import (
     write_json,
 )
 from recordmill.pipeline.explain_failure import explain_failure
+from recordmill.pipeline.quiet_beam import quiet_beam
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.earlier_names import with_earlier_keys
@@ -95,6 +99,9 @@ def _attempt(
         gc.enable()
         return built
 
+    quiet = ExitStack()
+    if not options.traceback:
+        quiet.enter_context(quiet_beam())
     gc.disable()  # collecting garbage during imports takes 0.1 s
     try:
         from recordmill.pipeline.attempt import attempt
@@ -104,6 +111,10 @@ def _attempt(
     finally:
         signal.signal(signal.SIGTERM, lambda *_: None)  # only the outcome is left to report
         gc.enable()
+        if options.runner in IN_PROCESS_RUNNERS:
+            quiet.close()
+        else:  # Beam's own exit handlers end job servers, and run before this one
+            atexit.register(quiet.close)
 
 
 def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: float) -> bytes:

@@ -6,13 +6,11 @@ before any work. Sources for Dataflow: `apache_beam.runners.dataflow.dataflow_ru
 """
 
 import io
-import logging
 import os
 import re
 import shutil
 import signal
 import socket
-import threading
 import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext, redirect_stderr, suppress
@@ -73,7 +71,6 @@ def run_job(
         Exception: whatever the runner raises.
     """
     PROGRESS.reset(job.settings.unit, options.owns_process)
-    quiet_beam(not options.traceback)
     pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
     check_job_server(options.runner, pipeline.options)
     named = pipeline.options.view_as(GoogleCloudOptions)  # Beam's attribute for every runner
@@ -245,8 +242,6 @@ OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")
 """Runners that start a job server, which ends with this process, unless `--job_endpoint` names
 one."""
 
-QUIET_LOGGERS = ("apache_beam", "PIL")
-
 ENDED_ON_FLINK = ("FINISHED", "FAILED", "CANCELED")
 
 SECONDS_TO_CONNECT = 5.0
@@ -334,36 +329,6 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
         cancel = urllib.request.Request(f"{root}/jobs/{jid}?mode=cancel", method="PATCH")
         urllib.request.urlopen(cancel, timeout=SECONDS_TO_CONNECT).close()
     return bool(found)
-
-
-def quiet_beam(quiet: bool) -> None:
-    """Mutes or restores the logs of Beam and Pillow.
-
-    What matters in them is reported in one sentence.
-    """
-    for name in QUIET_LOGGERS:
-        logging.getLogger(name).setLevel(logging.CRITICAL if quiet else logging.WARNING)
-    # Beam logs a job server's output on the root logger; a filter there sees only that, not other
-    # loggers.
-    root = logging.getLogger()
-    root.removeFilter(_drop)
-    threading.excepthook = _report_thread_error if quiet else threading.__excepthook__
-    if quiet:
-        root.addFilter(_drop)
-
-
-def _drop(_: logging.LogRecord) -> bool:
-    return False
-
-
-def _report_thread_error(args: threading.ExceptHookArgs) -> None:
-    """Reports a thread's error, unless it is from gRPC.
-
-    Beam's threads raise gRPC errors when a runner closes the connection, as at the end of every
-    job.
-    """
-    if args.exc_type.__module__.partition(".")[0] != "grpc":
-        threading.__excepthook__(args)
 
 
 def _flink_address(options: PipelineOptions) -> str:

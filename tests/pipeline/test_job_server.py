@@ -1,7 +1,6 @@
 """What is wrong with a portable runner's flags and places is one sentence, before any work."""
 
 import json
-import logging
 import socket
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -14,7 +13,6 @@ from recordmill.pipeline.runners import (
     check_job_server,
     ends_with_this_process,
     loops_back,
-    quiet_beam,
 )
 from recordmill.schemas.errors import RecordmillError, UsageError
 
@@ -127,42 +125,6 @@ def test_where_the_work_is_done_and_whether_it_outlives_this_process(runner, fla
     options = PipelineOptions(flags)
     assert loops_back(runner, options) is here
     assert ends_with_this_process(runner, options) is ends
-
-
-@pytest.fixture
-def beams_logging():
-    yield
-    quiet_beam(False)
-
-
-def test_beam_is_quiet_and_others_are_not(beams_logging, caplog):
-    quiet_beam(True)
-    logging.getLogger("apache_beam.runners").error("beam's")
-    logging.error("a job server's")  # so does Beam
-    logging.getLogger("other").error("another's")
-    assert caplog.messages == ["another's"]
-    quiet_beam(False)
-    logging.error("a job server's")
-    assert caplog.messages == ["another's", "a job server's"]
-
-
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_a_thread_that_grpc_ends_says_nothing(beams_logging, capsys):
-    def fail(error):
-        raise error
-
-    def say(error):
-        thread = threading.Thread(target=fail, args=(error,))
-        thread.start()
-        thread.join()
-        return capsys.readouterr().err
-
-    hung_up = type("RpcError", (Exception,), {"__module__": "grpc._channel"})("hung up")
-    quiet_beam(True)
-    assert say(hung_up) == ""
-    assert "ValueError: ours" in say(ValueError("ours"))
-    quiet_beam(False)
-    assert "hung up" in say(hung_up)
 
 
 @pytest.fixture

@@ -1,0 +1,44 @@
+"""Keeps Beam's messages from the terminal while a command or a conversion works.
+
+What matters in them is reported in one sentence.
+"""
+
+import logging
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_LOGGERS = ("apache_beam", "PIL")
+
+
+@contextmanager
+def quiet_beam() -> Iterator[None]:
+    """Mutes Beam and Pillow within the block.
+
+    Loggers and `threading.excepthook` are then as they were before.
+    """
+    root, hook = logging.getLogger(), threading.excepthook
+    levels = {logging.getLogger(name): logging.getLogger(name).level for name in _LOGGERS}
+
+    def report(error: threading.ExceptHookArgs) -> None:
+        # Beam's threads raise gRPC errors when a runner closes the connection, as at the end of
+        # every job.
+        if error.exc_type.__module__.partition(".")[0] != "grpc":
+            hook(error)
+
+    def drop(_: logging.LogRecord) -> bool:
+        return False
+
+    for logger in levels:
+        logger.setLevel(logging.CRITICAL)
+    # Beam logs on the root logger that an extra is missing, and a job server's output; a filter
+    # there sees only that, not other loggers.
+    root.addFilter(drop)
+    threading.excepthook = report
+    try:
+        yield
+    finally:
+        threading.excepthook = hook
+        root.removeFilter(drop)
+        for logger, level in levels.items():
+            logger.setLevel(level)

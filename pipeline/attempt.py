@@ -9,7 +9,6 @@ it exits.
 """
 
 import itertools
-import logging
 import os
 import subprocess
 import sys
@@ -171,7 +170,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     exclusions = preflight.read_exclusions(settings.exclude)
     recipe = make_recipe(settings, loaded.comment, exclusions)
     if not needs_beam:
-        _set_up_beam(options, inputs, output, is_local=True)
+        _set_up_beam(options, inputs, output)
     if options.discard and not options.plan:
         _discard_leftovers(output, terminal)
     if options.writer == "beam":
@@ -282,44 +281,11 @@ def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Ma
         ) from None
 
 
-UNUSED_OF_BEAM = (
-    "apache_beam.io.gcp.bigquery",  # and, with it, Pub/Sub
-    "apache_beam.io.gcp.gcsfilesystem",
-    "apitools",
-    "bson",  # MongoDB
-    "google.cloud.dataflow",
-    "pandas",
-)
-"""Optional modules that Beam imports if they are installed, and that a conversion of local files
-does not need."""
-
-
-def import_beam_for_local_files() -> None:
-    """Imports `apache_beam` as if `UNUSED_OF_BEAM` were not installed.
-
-    This takes half the time, and 80 MB less. Afterward, those modules can be imported as usual.
-    Beam then has no `gs://` file system in this process. A table may still name images on a store:
-    Recordmill's own clients read them.
-    """
-    logging.getLogger("apache_beam.io.mongodbio").disabled = True  # warns that bson is missing
-    absent = [name for name in UNUSED_OF_BEAM if name not in sys.modules]
-    sys.modules.update(dict.fromkeys(absent))  # type: ignore[arg-type]  # None: the import fails
-    try:
-        import apache_beam  # noqa: F401
-    finally:
-        for name in absent:
-            del sys.modules[name]
-
-
-def _set_up_beam(
-    options: LaunchOptions, inputs: Sequence[Input], output: str, is_local: bool = False
-) -> None:
+def _set_up_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:
     """Imports Beam, checks its flags, and sets them for its file systems.
 
     File systems are used before there is a pipeline.
     """
-    if is_local and options.owns_process:
-        import_beam_for_local_files()
     from apache_beam.io.filesystems import FileSystems
     from apache_beam.options.pipeline_options import PipelineOptions
 

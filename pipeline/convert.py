@@ -109,7 +109,8 @@ def _parse(
             f"--set={path}={_as_yaml(path, value)}" for path, value in iter_overrides(settings)
         ]
         words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
-        options = check_options(parse_options(words, _PROG), _PROG)
+        with quiet_beam():  # flags of a runner are checked by Beam, which is then imported
+            options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
             raise UsageError(
                 "--writer=beam makes no dataset that could be opened: run it as a command"

@@ -59,18 +59,24 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     started = time.monotonic()
     terminal = Terminal(sys.stderr)
     options, job = LaunchOptions(), None  # the defaults if the flags are wrong
-    try:
-        options = parse_options(argv, prog)
-        options = check_options(options, prog)
-        outcome, job = _attempt(options, build, terminal)
-    except UsageError as error:
-        outcome = Outcome("failed", str(error), error.exit_code)
-    except KeyboardInterrupt:  # while modules are imported
-        outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
-    except (ImportError, MemoryError, OSError, RuntimeError) as error:  # also then
-        if not (sentence := explain_failure(error, options.output)):
-            raise
-        outcome = Outcome("failed", sentence, FAILED)
+    with ExitStack() as quiet:
+        try:
+            options = parse_options(argv, prog)
+            if not options.traceback:
+                quiet.enter_context(quiet_beam())
+            options = check_options(options, prog)
+            outcome, job = _attempt(options, build, terminal)
+        except UsageError as error:
+            outcome = Outcome("failed", str(error), error.exit_code)
+        except KeyboardInterrupt:  # while modules are imported
+            outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
+        except (ImportError, MemoryError, OSError, RuntimeError) as error:  # also then
+            if not (sentence := explain_failure(error, options.output)):
+                raise
+            outcome = Outcome("failed", sentence, FAILED)
+        if options.runner not in IN_PROCESS_RUNNERS:
+            # Beam's own exit handlers, which end job servers, run before this one.
+            atexit.register(quiet.pop_all().close)
     output = job.run.output if job else options.output
     terminal.report_outcome(outcome, output)
     line = _summary_line(outcome, job, output, round(time.monotonic() - started, 3))
@@ -99,9 +105,6 @@ def _attempt(
         gc.enable()
         return built
 
-    quiet = ExitStack()
-    if not options.traceback:
-        quiet.enter_context(quiet_beam())
     gc.disable()  # collecting garbage during imports takes 0.1 s
     try:
         from recordmill.pipeline.attempt import attempt
@@ -111,10 +114,6 @@ def _attempt(
     finally:
         signal.signal(signal.SIGTERM, lambda *_: None)  # only the outcome is left to report
         gc.enable()
-        if options.runner in IN_PROCESS_RUNNERS:
-            quiet.close()
-        else:  # Beam's own exit handlers end job servers, and run before this one
-            atexit.register(quiet.close)
 
 
 def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: float) -> bytes:

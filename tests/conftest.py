@@ -7,10 +7,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from forked_python import ForkServer
@@ -115,6 +116,15 @@ def _ctrl_c() -> None:
     background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@pytest.fixture(autouse=True)
+def _no_launch_lasts_longer_than_its_test(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Ends with a test what `launch` leaves to the end of the process."""
+    with ExitStack() as left:
+        exit_handlers = SimpleNamespace(register=left.callback)
+        monkeypatch.setattr("recordmill.pipeline.launch.atexit", exit_handlers)
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -9,15 +9,14 @@ value, since Dataflow's templates cannot pass flags without one.
 
 import argparse
 import difflib
+import io
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib.metadata import distribution
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal, NoReturn, Protocol
 
 from recordmill.schemas.errors import UsageError
@@ -396,7 +395,7 @@ def _find_dry_run(argv: Sequence[str]) -> Iterator[str]:
 
 
 def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
-    """Checks options before anything slow is imported; returns them with `sample` decided.
+    """Checks options, and returns them with `sample` decided.
 
     Raises:
         UsageError: a flag is unknown or missing, or two contradict each other.
@@ -419,40 +418,54 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
     return replace(options, sample=sample)
 
 
-def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str:
-    """Returns a sentence on the first argument that neither Recordmill nor Beam knows.
+def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str | None:
+    """Returns a sentence on the first argument that neither Recordmill nor Beam knows, or None.
 
-    It is empty if there is none. Beam is not imported: two seconds are long for a typo.
+    Beam is imported if there are arguments.
 
     Args:
         arguments: the arguments that Recordmill's parser does not know.
         elsewhere: whether a remote runner may know more flags; then only near misses of
             Recordmill's are reported, and Beam's with hyphens.
     """
+    if not arguments:
+        return None
     ours = ["--help", "--version", "--dry-run", *build_parser().flag_names()]
-    beams = _flags_of_beam()
-    beams_with_hyphens = {hyphenated(flag): flag for flag in beams}
-    for before, word in pairwise(("", *arguments)):
+    beams = _parser_of_beam()
+    for word in _unknown_to(beams, arguments):
         flag = word.partition("=")[0]
-        if flag in beams or (before in beams and not word.startswith("--")):  # a flag, or its value
-            continue
-        spelled = hyphenated(flag)
-        if spelled in beams_with_hyphens:  # its value may be a secret
-            return f"there is no flag {flag}: did you mean {beams_with_hyphens[spelled]}?"
-        near = difflib.get_close_matches(spelled, ours, 1, cutoff=0.85 if elsewhere else 0.6)
+        if flag.startswith("--"):
+            underscored = f"--{flag[2:].replace('-', '_')}"
+            if not _unknown_to(beams, [underscored]):  # its value may be a secret
+                return f"there is no flag {flag}: did you mean {underscored}?"
+        near = difflib.get_close_matches(
+            hyphenated(flag), ours, 1, cutoff=0.85 if elsewhere else 0.6
+        )
         if near or not elsewhere:
             advice = f"did you mean {near[0]}?" if near else "see --help"
             is_flag = word.startswith("-")
             if not is_flag and re.search(r"[{}\[\],:]", word):  # the shell split a value at spaces
                 advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
             return f"there is no flag {word}: {advice}"
-    return ""
+    return None
 
 
-@cache
-def _flags_of_beam() -> frozenset[str]:
-    """The flags of Beam and of its runners, as spelled in the source of the installed Beam."""
-    path = str(distribution("apache-beam").locate_file("apache_beam/options/pipeline_options.py"))
-    return frozenset(
-        re.findall(r"""["'](--?[A-Za-z][\w-]*)["']""", Path(path).read_text(encoding="utf-8"))
-    )
+def _parser_of_beam() -> argparse.ArgumentParser:
+    """Returns Beam's own parser of the flags of Beam and its runners."""
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    parsers: list[argparse.ArgumentParser] = []
+    PipelineOptions([]).get_all_options(add_extra_args_fn=parsers.append)
+    return parsers[0]
+
+
+def _unknown_to(parser: argparse.ArgumentParser, arguments: Sequence[str]) -> list[str]:
+    """Returns the arguments that a parser does not know; none if it refuses a value.
+
+    The launcher reports such a value when it makes the pipeline.
+    """
+    try:
+        with redirect_stderr(io.StringIO()):
+            return parser.parse_known_args(arguments)[1]
+    except SystemExit:
+        return []

@@ -63,7 +63,7 @@ def files(dataset):
 def test_there_are_such_flags(command):
     words = shlex.split(command)[2:]
     flags, beams = build_parser().parse_known_args(words)
-    assert (flags.input, find_unknown_flag(beams)) == (["photos"], "")
+    assert (flags.input, find_unknown_flag(beams)) == (["photos"], None)
 
 
 @pytest.mark.parametrize("script", ["scripts/flink", "scripts/prism"])

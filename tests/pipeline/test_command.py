@@ -145,8 +145,6 @@ LIGHT = [
     (["analyze", "--help"], 0),
     (["run"], 2),
     (["run", "--input=x"], 2),
-    (["run", "--ouput=x"], 2),
-    (["run", "--temp_location", "x", "--zzz"], 2),
     (["verify"], 2),
     (["versions", "x", "--keep=0"], 2),
     (["analyze", "x", "--size=0"], 2),

@@ -13,6 +13,7 @@ from recordmill.pipeline.configuration.options import LaunchOptions, parse_optio
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import LoadError, RecordmillError, Terminated, UsageError
 from recordmill.schemas.settings.source import Input
+from recordmill.storage.stores.find_store import file_system_options
 from recordmill.transforms.shards.resources import Progress
 
 AGAIN = "run the same command again"
@@ -96,10 +97,12 @@ def test_a_plan_discards_nothing(prepare, photos, capsys):
     assert "deleted the unfinished work .staging-1" in capsys.readouterr().err.splitlines()
 
 
-def test_a_stores_address_is_known_before_there_is_a_pipeline(prepare, monkeypatch):
-    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+def test_a_stores_address_is_known_before_there_is_a_pipeline(prepare):
+    FileSystems.set_options(None)
     prepare(arguments=["--s3_endpoint_url=http://localhost:1"])
-    assert FileSystems._pipeline_options.view_as(S3Options).s3_endpoint_url == "http://localhost:1"
+    options = file_system_options().view_as(S3Options)
+    assert options.s3_endpoint_url == "http://localhost:1"
+    FileSystems.set_options(None)
 
 
 def test_a_secret_is_refused_on_any_runner(prepare):

@@ -105,7 +105,7 @@ def folder(request, monkeypatch, capsys, pictures, offline, tmp_path) -> Folder:
 
         monkeypatch.setattr(auth._Credentials, "_credentials_init", True)
     stores._make_store.cache_clear()
-    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    FileSystems.set_options(None)
     scheme = {"google": "gs", "amazon": "s3"}[request.param]
     url = f"{scheme}://recordmill/{request.node.name.partition('[')[0]}/"
     for file in pictures.rglob("*.*"):

@@ -27,6 +27,7 @@ from apache_beam.io.filesystems import FileSystems
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
+from recordmill.storage.stores.find_store import file_system_options
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.read_ahead import ReadAhead, take_first
 from recordmill.transforms.shards.resources import PROGRESS
@@ -195,7 +196,7 @@ class WorkerProcesses:
             references: the number of references in all shards.
         """
         self._here = here
-        self._start = (FileSystems._pipeline_options, there)
+        self._start = (file_system_options(), there)
         self._count = count
         self._left = references  # in shards that are not distributed yet
         self._given = 0  # in shards that workers have and did not finish

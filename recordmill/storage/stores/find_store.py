@@ -1,6 +1,6 @@
 """Finds the store of a URL, and adapts Beam's file systems.
 
-Its test names the Beam version whose internals are used.
+`record_sink` uses what is private to Beam: its test names the version.
 
 Beam's file systems make a client for every call (85 ms of CPU on S3, a new connection on GCS), ask
 for an object's size before they read it, and read 16 MiB for any range. On `gs://` and `s3://`, a
@@ -16,6 +16,7 @@ from typing import Any, BinaryIO
 
 from apache_beam.io.filesystem import CompressionTypes, FileMetadata
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.localfilesystem import LocalFileSystem
 from apache_beam.io.tfrecordio import WriteToTFRecord
 from apache_beam.options.pipeline_options import PipelineOptions
 
@@ -98,11 +99,7 @@ class BeamStore(Store):
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
         """Every file whose URL has this prefix; `start` is ignored."""
-        filesystem = FileSystems.get_filesystem(prefix)
-        if filesystem.has_dirs():
-            found = filesystem.match([_make_pattern(prefix) + "**"])[0].metadata_list
-        else:  # `match` would hold all of them
-            found = filesystem._list(prefix)
+        found = FileSystems.match([_make_pattern(prefix) + "**"])[0].metadata_list
         yield from (file for file in found if file.path.startswith(prefix))
 
     def names(self, prefix: str) -> Iterator[str]:
@@ -130,6 +127,25 @@ def _make_pattern(path: str) -> str:
     return re.sub(r"[*?\[]", "?", path)
 
 
+class _OptionsOnly(LocalFileSystem):
+    """A file system without files: Beam gives its options to each file system that it makes."""
+
+    def __init__(self, pipeline_options: Any) -> None:
+        super().__init__(pipeline_options)
+        self.options = pipeline_options
+
+    @classmethod
+    def scheme(cls) -> str:
+        return "recordmill-options"
+
+
+def file_system_options() -> PipelineOptions | None:
+    """Returns what `FileSystems.set_options` was given, by the launcher or by a worker of Beam."""
+    made = FileSystems.get_filesystem(f"{_OptionsOnly.scheme()}://")
+    assert isinstance(made, _OptionsOnly)
+    return made.options if isinstance(made.options, PipelineOptions) else None
+
+
 _lock = threading.Lock()
 _BEAM = BeamStore()
 
@@ -140,7 +156,7 @@ def find_store(uri: str) -> Store:
     if scheme not in ("gs", "s3"):
         return _BEAM
     with _lock:
-        return _make_store(scheme, FileSystems._pipeline_options)
+        return _make_store(scheme, file_system_options())
 
 
 def _forget_clients() -> None:

@@ -16,7 +16,7 @@ def place(kind, request, monkeypatch):
 
         monkeypatch.setattr(auth._Credentials, "_credentials_init", True)
     stores._make_store.cache_clear()
-    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    FileSystems.set_options(None)
     scheme = {"google": "gs", "amazon": "s3"}[kind]
     return (
         served,

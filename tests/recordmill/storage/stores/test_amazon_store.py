@@ -87,6 +87,6 @@ def test_the_places_that_beams_options_name_are_asked(amazon, monkeypatch):
     served, folder = amazon
     monkeypatch.delenv("AWS_ENDPOINT_URL_S3")
     options = PipelineOptions([f"--s3_endpoint_url={served.address}"])
-    monkeypatch.setattr(FileSystems, "_pipeline_options", options)
+    FileSystems.set_options(options)
     storage.write_file(f"{folder}a", b"there")
     assert storage.read_range(f"{folder}a") == b"there"

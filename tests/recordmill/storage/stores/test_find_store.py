@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from apache_beam.io.filesystem import FileMetadata
 from apache_beam.io.filesystems import FileSystems
+from apache_beam.io.localfilesystem import LocalFileSystem
 from apache_beam.options.pipeline_options import PipelineOptions
 
 from recordmill import storage
@@ -15,6 +16,7 @@ from recordmill.storage.stores.find_store import (
     BeamStore,
     VersionedObject,
     _make_store,
+    file_system_options,
     find_store,
     record_sink,
     version_of,
@@ -27,17 +29,25 @@ def test_the_version_whose_insides_these_are():
     )
 
 
+@pytest.fixture
+def options_before():
+    """Gives the process its options back after the test."""
+    before = file_system_options()
+    yield
+    FileSystems.set_options(before)
+
+
 def test_other_stores_are_left_to_beam():
     assert [type(find_store(path)) for path in ("/a", "hdfs://a/b", "shelf://a/b")] == [
         BeamStore
     ] * 3
 
 
-def test_one_store_serves_a_process_until_its_options_change(monkeypatch):
+def test_one_store_serves_a_process_until_its_options_change(monkeypatch, options_before):
     made = SimpleNamespace(AmazonStore=lambda options: [options])  # the real one needs boto3
     monkeypatch.setitem(sys.modules, "recordmill.storage.stores.amazon_store", made)
     _make_store.cache_clear()
-    monkeypatch.setattr(FileSystems, "_pipeline_options", None)
+    FileSystems.set_options(None)
     before = find_store("s3://a/b")
     assert find_store("s3://c/d") is before
     options = PipelineOptions([])
@@ -46,6 +56,43 @@ def test_one_store_serves_a_process_until_its_options_change(monkeypatch):
     assert after[0] is options
     assert find_store("s3://c/d") is after
     _make_store.cache_clear()
+
+
+@pytest.mark.parametrize("options", [PipelineOptions(["--s3_region_name=x"]), None])
+def test_options_are_those_that_beams_file_systems_were_given(options, options_before):
+    FileSystems.set_options(options)
+    assert file_system_options() is options
+
+
+class CrateFileSystem(LocalFileSystem):
+    """An object store: it has no folders, and its names are those of a list."""
+
+    objects = ("a/1", "a/2/3", "a[/4", "ab/5", "b/6")
+
+    @classmethod
+    def scheme(cls):
+        return "crate"
+
+    def has_dirs(self):
+        return False
+
+    def _list(self, prefix):
+        uris = [f"crate://{name}" for name in self.objects]
+        yield from (FileMetadata(uri, 1) for uri in uris if uri.startswith(prefix))
+
+
+@pytest.mark.parametrize(
+    ("prefix", "names"),
+    [
+        ("a/", ["a/1", "a/2/3"]),
+        ("a", ["a/1", "a/2/3", "a[/4", "ab/5"]),
+        ("a[", ["a[/4"]),
+        ("c", []),
+    ],
+)
+def test_a_store_without_folders_is_listed_by_prefix(prefix, names):
+    found = [file.path for file in find_store("crate://a").list_below(f"crate://{prefix}")]
+    assert found == [f"crate://{name}" for name in names]
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

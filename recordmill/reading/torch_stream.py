@@ -13,10 +13,9 @@ from recordmill.schemas.errors import LoadError
 try:
     import torch
     from torch import Tensor
-    from torch._C import _disabled_torch_function_impl
     from torch.utils.data import IterableDataset, default_collate, get_worker_info
 except ModuleNotFoundError:  # `TorchStream` says so
-    torch, IterableDataset, Tensor, _disabled_torch_function_impl = None, object, object, None
+    torch, IterableDataset, Tensor = None, object, object
 
 _MOST_WORKERS = 1024
 _MOST_BUFFERS = 8  # workers are two batches ahead, unless `prefetch_factor` says otherwise
@@ -139,10 +138,14 @@ class _SharedImages(Tensor):  # type: ignore[misc]
             them.
     """
 
-    __torch_function__ = (
-        _disabled_torch_function_impl  # results computed from it are ordinary tensors
-    )
     buffer: Any
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, arguments: Any = (), named: Any = None
+    ) -> Any:
+        """Computes as for any tensor: results are ordinary tensors."""
+        return Tensor.__torch_function__(function, (), arguments, named)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return _receive, (self.buffer, self.shape)
@@ -161,7 +164,7 @@ def _take_buffer(buffers: list[Any], shape: tuple[int, ...], shared: bool) -> An
     size = prod(shape) + 1
     buffer = next((each for each in buffers if len(each) == size and not each[-1]), None)
     if buffer is None:
-        buffer = torch.empty(0, dtype=torch.uint8).set_(torch.UntypedStorage._new_shared(size))
+        buffer = torch.zeros(size, dtype=torch.uint8).share_memory_()
         buffers[:] = [*buffers, buffer][-_MOST_BUFFERS:]
     images = buffer[:-1].view(shape).as_subclass(_SharedImages)
     images.buffer = buffer

@@ -21,7 +21,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from recordmill import storage
@@ -56,6 +55,7 @@ from recordmill.schemas.errors import (
     UsageError,
 )
 from recordmill.schemas.formatting import format_count, last_line
+from recordmill.schemas.python_process import python_environment
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.settings.source import Input
@@ -435,13 +435,9 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
 
 def _run_analysis(output: str, muted: bool) -> int:
     """Runs the analysis in its own process, which reports to stderr; returns its exit code."""
-    here = str(Path(__file__).parents[2])  # the package's folder, wherever this process was started
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(filter(None, [here, os.environ.get("PYTHONPATH")])),
-    }
     command = [sys.executable, "-P", "-m", "recordmill.pipeline.analyze", "--", output]
     stderr = subprocess.DEVNULL if muted else None
-    return subprocess.run(
-        command, env=environment, stdout=subprocess.DEVNULL, stderr=stderr, check=False
-    ).returncode
+    done = subprocess.run(
+        command, env=python_environment(), stdout=subprocess.DEVNULL, stderr=stderr, check=False
+    )
+    return done.returncode

@@ -6,23 +6,16 @@ imports neither Beam nor TensorFlow and starts in a fraction of a second.
 
 import signal
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from multiprocessing.connection import Connection, Pipe
-from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, Self
 
 from recordmill.reading.dataset import Shard
 from recordmill.reading.example import Expectations
 from recordmill.reading.verify_shard import Level, ShardCheck, verify_shard
-
-_ROOT = Path(__file__).parents[2]
-_PROGRAM = (
-    f"import sys; sys.path.insert(0, {str(_ROOT)!r}); from {__name__} import serve_shards; "
-    "serve_shards()"
-)
+from recordmill.schemas.python_process import python_command, python_environment
 
 
 class ChildDiedError(Exception):
@@ -44,9 +37,11 @@ class ChildProcess:
         """
         if self._pipe is None:
             self._pipe, theirs = Pipe()
-            command = [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())]
             self._child = subprocess.Popen(
-                command, pass_fds=[theirs.fileno()], stdout=subprocess.DEVNULL
+                python_command(serve_shards, theirs.fileno()),
+                env=python_environment(),
+                pass_fds=[theirs.fileno()],
+                stdout=subprocess.DEVNULL,
             )
             theirs.close()
         try:
@@ -114,11 +109,15 @@ class ShardWorkers:
         return check
 
 
-def serve_shards() -> None:
-    """Runs in the child: verifies one shard after the other."""
+def serve_shards(end: int) -> None:
+    """Runs in the child: verifies one shard after the other.
+
+    Args:
+        end: the file descriptor of its end of the connection.
+    """
     # Ctrl-C in a terminal reaches it too: the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    parent = Connection(int(sys.argv[1]))
+    parent = Connection(end)
     with suppress(EOFError, ConnectionError):
         while True:
             shard, expected, level, no_metadata = parent.recv()

@@ -10,7 +10,6 @@ import os
 import pickle
 import select
 import signal
-import sys
 import threading
 import time
 import traceback
@@ -26,6 +25,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.python_process import python_command, python_environment
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.storage.stores.find_store import file_system_options
 from recordmill.transforms.records.convert_image import ConvertedImage
@@ -99,9 +99,8 @@ def _start_worker(fork: bool) -> Connection:
     with theirs:
         if not fork:
             os.set_inheritable(theirs.fileno(), True)
-            serving = f"from {__name__} import serve; serve({theirs.fileno()})"
-            command = [sys.executable, "-c", f"import sys; sys.path[:] = {sys.path!r}; {serving}"]
-            process = os.posix_spawn(sys.executable, command, os.environ)
+            command = python_command(serve, theirs.fileno())
+            process = os.posix_spawn(command[0], command, python_environment())
         elif not (process := os.fork()):
             ours.close()
             serve(theirs.fileno())

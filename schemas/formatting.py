@@ -4,12 +4,9 @@ The documents are Jinja templates, each in the package that fills it.
 """
 
 import html
-import os
 import re
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
-from importlib.util import cache_from_source
 from typing import TYPE_CHECKING
 
 
@@ -128,16 +125,12 @@ def load_template(package: str, file: str, /, **filters: Callable[..., str]) -> 
     import jinja2
 
     is_html = file.endswith(".html.jinja")
-    compiled = os.path.dirname(cache_from_source(__file__))  # where Python keeps this module
-    keeps_compiled = os.access(compiled, os.W_OK) and not sys.dont_write_bytecode
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader(package, ""),
         autoescape=is_html,
         trim_blocks=not is_html,
         keep_trailing_newline=True,
         undefined=jinja2.StrictUndefined,
-        # Compiling takes 0.1 s, a twentieth of a small run.
-        bytecode_cache=jinja2.FileSystemBytecodeCache(compiled) if keeps_compiled else None,
     )
     environment.filters |= {
         "bytes": format_size,

@@ -17,7 +17,7 @@ from recordmill.pipeline.configuration.options import (
     write_json,
 )
 from recordmill.pipeline.launch import launch
-from recordmill.pipeline.quiet_beam import quiet_beam
+from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import (
     DONE,
@@ -121,7 +121,7 @@ def run_reader(
     flags = argparse.Namespace(path="", json=None)
     try:
         flags = parser.parse_args(argv)
-        with quiet_beam():
+        with quiet_libraries():
             line = {"exit_code": DONE, **work(flags)}
     except RecordmillError as error:
         line = _failure(failed if error.exit_code == FAILED else error.exit_code, str(error))

@@ -13,7 +13,7 @@ import orjson
 from recordmill.pipeline.attempt import attempt
 from recordmill.pipeline.configuration.config import iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
-from recordmill.pipeline.quiet_beam import quiet_beam
+from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.run import build
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
@@ -89,7 +89,7 @@ def convert(
 
 def _convert(options: LaunchOptions, quiet: bool) -> Dataset:
     terminal = Terminal(None if quiet else sys.stderr)
-    with _ONE_AT_A_TIME, nullcontext() if options.traceback else quiet_beam():
+    with _ONE_AT_A_TIME, nullcontext() if options.traceback else quiet_libraries():
         outcome, job = attempt(options, build, terminal)
     if outcome.exit_code == INTERRUPTED:
         raise KeyboardInterrupt(outcome.message)
@@ -109,7 +109,7 @@ def _parse(
             f"--set={path}={_as_yaml(path, value)}" for path, value in iter_overrides(settings)
         ]
         words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
-        with quiet_beam():  # flags of a runner are checked by Beam, which is then imported
+        with quiet_libraries():  # flags of a runner are checked by Beam, which is then imported
             options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
             raise UsageError(

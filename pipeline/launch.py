@@ -23,7 +23,7 @@ from recordmill.pipeline.configuration.options import (
     write_json,
 )
 from recordmill.pipeline.explain_failure import explain_failure
-from recordmill.pipeline.quiet_beam import quiet_beam
+from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.earlier_names import with_earlier_keys
@@ -63,7 +63,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         try:
             options = parse_options(argv, prog)
             if not options.traceback:
-                quiet.enter_context(quiet_beam())
+                quiet.enter_context(quiet_libraries())
             options = check_options(options, prog)
             outcome, job = _attempt(options, build, terminal)
         except UsageError as error:

@@ -1,7 +1,5 @@
 """Opens and loads files with Pillow, with one plugin per accepted format.
 
-The only global change is a warnings filter.
-
 The plugin's class is called instead of `Image.open`: the format is known by then, and `Image.open`
 compares the size with `Image.MAX_IMAGE_PIXELS`, one value for the whole process, whereas each
 caller here has its own limits.
@@ -13,7 +11,6 @@ lists the versions of the libraries that the stored bytes depend on, and finds m
 import io
 import re
 import struct
-import warnings
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from functools import cache, partial
@@ -104,12 +101,6 @@ def check_codestream(data: bytes) -> None:
                 )
         at += 2 + max(int.from_bytes(data[at + 2 : at + 4], "big"), 2)
 
-
-# Pillow warns about odd metadata of each file: on a million images that drowns everything else, and
-# no pixel depends on it. `warnings.catch_warnings` would be narrower, but swaps state that all
-# threads share.
-warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")
-warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning, module=r"PIL\.")
 
 _PLUGINS = {"WEBP": "WebP", "JPEG2000": "Jpeg2K"}
 """How Pillow's plugins spell a format, unless only its first letter is a capital."""

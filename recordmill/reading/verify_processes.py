@@ -15,6 +15,7 @@ from typing import Any, Self
 from recordmill.reading.dataset import Shard
 from recordmill.reading.example import Expectations
 from recordmill.reading.verify_shard import Level, ShardCheck, verify_shard
+from recordmill.schemas.pillow_warnings import ignore_pillow_warnings
 from recordmill.schemas.python_process import python_command, python_environment
 
 
@@ -117,6 +118,7 @@ def serve_shards(end: int) -> None:
     """
     # Ctrl-C in a terminal reaches it too: the parent decides.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    ignore_pillow_warnings()
     parent = Connection(end)
     with suppress(EOFError, ConnectionError):
         while True:

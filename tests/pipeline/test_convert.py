@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from importlib.machinery import SourceFileLoader
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import recordmill
 from recordmill import ConversionError
@@ -148,8 +150,11 @@ print(made.counts)
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are used on Linux only")
 def test_a_script_without_a_guard_can_use_processes(converted, tmp_path):
     _, folder = converted
+    photos = shutil.copytree(folder / "photos", tmp_path / "photos")
+    for path in photos.rglob("*.jpg"):  # with Exif that is cut: Pillow warns of it
+        Image.open(path).save(path, exif=b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01")
     (tmp_path / "script.py").write_text(SCRIPT)
-    command = [sys.executable, tmp_path / "script.py", folder / "photos", tmp_path / "dataset"]
+    command = [sys.executable, tmp_path / "script.py", photos, tmp_path / "dataset"]
     done = subprocess.run(
         command,
         env={**os.environ, "PYTHONPATH": str(REPO)},

@@ -25,6 +25,7 @@ from apache_beam.io.filesystems import FileSystems
 
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.pillow_warnings import ignore_pillow_warnings
 from recordmill.schemas.python_process import python_command, python_environment
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
 from recordmill.storage.stores.find_store import file_system_options
@@ -115,6 +116,7 @@ def serve(end: int) -> NoReturn:
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the launcher decides what an interrupt means
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
         os.dup2(2, 1)  # standard output belongs to the launcher's summary
+        ignore_pillow_warnings()
         threading.Thread(target=_end_with_launcher, args=(end,), daemon=True).start()
         _work_for(Connection(end))
     finally:

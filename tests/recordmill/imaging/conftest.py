@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from recordmill.schemas.pillow_warnings import ignore_pillow_warnings
+
 
 @pytest.fixture(autouse=True)
-def pillow_warnings_stay_ignored() -> Iterator[None]:
-    """As outside pytest, whose filters otherwise go before those that the package sets when it is
-    imported."""
+def pillow_warnings_are_ignored() -> Iterator[None]:
+    """As in a conversion."""
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", module=r"PIL\.")
+        ignore_pillow_warnings()
         yield
 
 

@@ -1,21 +1,24 @@
-"""Keeps Beam's messages from the terminal while a command or a conversion works.
+"""Keeps the messages of Beam and Pillow from the terminal while a command or a conversion works.
 
 What matters in them is reported in one sentence.
 """
 
 import logging
 import threading
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from recordmill.schemas.pillow_warnings import ignore_pillow_warnings
 
 _LOGGERS = ("apache_beam", "PIL")
 
 
 @contextmanager
-def quiet_beam() -> Iterator[None]:
+def quiet_libraries() -> Iterator[None]:
     """Mutes Beam and Pillow within the block.
 
-    Loggers and `threading.excepthook` are then as they were before.
+    Loggers, filters of warnings and `threading.excepthook` are then as they were before.
     """
     root, hook = logging.getLogger(), threading.excepthook
     levels = {logging.getLogger(name): logging.getLogger(name).level for name in _LOGGERS}
@@ -36,7 +39,9 @@ def quiet_beam() -> Iterator[None]:
     root.addFilter(drop)
     threading.excepthook = report
     try:
-        yield
+        with warnings.catch_warnings():
+            ignore_pillow_warnings()
+            yield
     finally:
         threading.excepthook = hook
         root.removeFilter(drop)

@@ -2,10 +2,12 @@ import logging
 import subprocess
 import sys
 import threading
+import warnings
 
 import pytest
+from PIL import Image
 
-from recordmill.pipeline.quiet_beam import quiet_beam
+from recordmill.pipeline.quiet_libraries import quiet_libraries
 
 WITHOUT_GOOGLES_EXTRA = """
 import sys
@@ -17,7 +19,7 @@ main()
 
 
 def test_beam_is_quiet_within_the_block_and_others_are_not(caplog):
-    with quiet_beam():
+    with quiet_libraries():
         logging.getLogger("apache_beam.runners").error("beam's")
         logging.error("a job server's")  # so does Beam
         logging.getLogger("other").error("another's")
@@ -40,7 +42,7 @@ def test_a_thread_that_grpc_ends_says_nothing_within_the_block(monkeypatch):
 
     hung_up = type("RpcError", (Exception,), {"__module__": "grpc._channel"})("hung up")
     ours = ValueError("ours")
-    with quiet_beam():
+    with quiet_libraries():
         fail(hung_up)
         fail(ours)
     assert said == [ours]
@@ -48,12 +50,38 @@ def test_a_thread_that_grpc_ends_says_nothing_within_the_block(monkeypatch):
     assert said == [ours, hung_up]
 
 
+def warn_as_pillow(category):
+    warnings.warn_explicit("odd", category, "TiffImagePlugin.py", 1, module="PIL.TiffImagePlugin")
+
+
+def test_pillows_warnings_are_ignored_in_all_threads_within_the_block():
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        with quiet_libraries():
+            for category in (UserWarning, Image.DecompressionBombWarning):
+                thread = threading.Thread(target=warn_as_pillow, args=(category,))
+                thread.start()
+                thread.join()
+            warnings.warn_explicit("another's", UserWarning, "other.py", 1, module="other")
+        warn_as_pillow(UserWarning)
+    assert [str(each.message) for each in heard] == ["another's", "odd"]
+
+
+def test_importing_the_library_changes_no_filter_of_warnings():
+    code = (
+        "import warnings, recordmill.imaging; "
+        "print([each for each in warnings.filters if 'PIL' in str(each)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
 @pytest.mark.parametrize("error", [None, KeyboardInterrupt])
 def test_the_process_is_as_before_after_the_block(error):
     root, beam = logging.getLogger(), logging.getLogger("apache_beam")
     before = root.filters[:], beam.level, logging.getLogger("PIL").level, threading.excepthook
     try:
-        with quiet_beam():
+        with quiet_libraries():
             if error:
                 raise error
     except KeyboardInterrupt:

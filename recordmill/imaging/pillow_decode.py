@@ -362,7 +362,8 @@ def _read_samples(opened: ImageFile.ImageFile, bits: int | None) -> None:
         Rejected: `too_much_work`, for plain files of too many numbers or comments.
         ValueError: there are too few samples.
     """
-    codec, extents, offset, args = opened.tile[0]
+    tile = opened.tile[0]
+    codec, _, offset, args = tile
     if codec not in ("ppm", "ppm_plain"):
         return
     assert isinstance(opened.fp, io.BytesIO)
@@ -397,7 +398,7 @@ def _read_samples(opened: ImageFile.ImageFile, bits: int | None) -> None:
             raise depth.reject_value(most, bits)
         table = (np.arange(2**bits) >> (bits - 8)).astype(np.uint8)
     opened.fp = io.BytesIO(table[samples].tobytes())
-    opened.tile = [ImageFile._Tile("raw", extents, 0, (layout, 0, 1))]
+    opened.tile = [tile._replace(codec_name="raw", offset=0, args=(layout, 0, 1))]
 
 
 def has_more_frames(opened: ImageFile.ImageFile) -> bool:

@@ -22,7 +22,8 @@ from recordmill.schemas.str_path import StrPath
 from recordmill.schemas.yaml_core import write_yaml_line
 
 _PROG = "recordmill.convert"
-_ONE_AT_A_TIME = threading.Lock()  # the process has one progress counter
+# The process has one progress counter, and one logging that is muted meanwhile.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 def convert(
@@ -109,7 +110,7 @@ def _parse(
             f"--set={path}={_as_yaml(path, value)}" for path, value in iter_overrides(settings)
         ]
         words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
-        with quiet_libraries():  # flags of a runner are checked by Beam, which is then imported
+        with _ONE_AT_A_TIME, quiet_libraries():  # Beam is imported, and checks its flags
             options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
             raise UsageError(

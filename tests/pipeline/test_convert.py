@@ -20,6 +20,7 @@ from PIL import Image
 import recordmill
 from recordmill import ConversionError
 from recordmill.pipeline import convert as module
+from recordmill.schemas.errors import UsageError
 
 REPO = Path(__file__).parents[2]
 HALVES = {"train": 0.5, "test": 0.5}
@@ -131,6 +132,20 @@ def test_a_callers_process_is_never_forked(converted, tmp_path, monkeypatch):
     with pytest.raises(ConversionError, match="seen"):
         recordmill.convert(folder / "photos", tmp_path / "dataset")
     assert seen == [False]
+
+
+def test_libraries_are_quiet_for_one_call_at_a_time(converted, tmp_path, monkeypatch):
+    _, folder = converted
+    held = []
+
+    def check_options(options, prog):
+        held.append(module._ONE_AT_A_TIME.locked())
+        raise UsageError("seen")
+
+    monkeypatch.setattr(module, "check_options", check_options)
+    with pytest.raises(ConversionError, match="seen"):
+        recordmill.convert(folder / "photos", tmp_path / "dataset")
+    assert (held, module._ONE_AT_A_TIME.locked()) == ([True], False)
 
 
 # Without `if __name__ == "__main__"`, and with a thread, as notebooks and scripts are.

@@ -37,7 +37,9 @@ def main() -> None:
         source=recordmill.ClassFolders(), images=images, shards=shards
     )
     # One range of hashes per split: Beam's writer distributes a split's Examples among its files.
-    plan = recordmill.Plan(label_map=labels, starts={split: [0] for split in settings.splits.names})
+    plan = recordmill.DatasetPlan(
+        label_map=labels, starts={split: [0] for split in settings.splits.names}
+    )
     with beam.Pipeline(runner=FnApiRunner()) as root:
         batches = (
             root

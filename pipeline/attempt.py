@@ -43,7 +43,6 @@ from recordmill.schemas.dataset.file_names import (
     TRANSFORM_FN,
     staging_names,
 )
-from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import (
     FAILED,
     INTERRUPTED,
@@ -64,11 +63,13 @@ from recordmill.storage.dataset_files import (
     StrayNameError,
     analysis_fits,
     current_folder,
+    find_named,
     read_analysis,
     read_marker,
     work_folders,
 )
 from recordmill.storage.written_files import take_back
+from recordmill.transforms.planning.earlier_dataset import EarlierDataset
 from recordmill.transforms.planning.runs import RunSettings, find_busy
 from recordmill.transforms.shards.resources import (
     PROGRESS,
@@ -88,6 +89,8 @@ class Job:
         recipe: the settings that decide the plan's id.
         run: where and how to run.
         layout: the recognized layout of the inputs, if any.
+        earlier: the datasets from which records may be taken, in the order of `run.reuse`.
+        against: the dataset with which `expect` compares, unless that is the one that is replaced.
     """
 
     settings: DatasetSettings
@@ -95,6 +98,8 @@ class Job:
     recipe: Recipe
     run: RunSettings
     layout: Layout | None = None
+    earlier: tuple[EarlierDataset, ...] = ()
+    against: EarlierDataset | None = None
 
 
 def attempt(
@@ -175,6 +180,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         _discard_leftovers(output, terminal)
     if options.writer == "beam":
         notes.append(check_beams_writer(settings, output, options.is_here))
+    against, updated = _find_against(options, settings), _find_updated(options, output)
+    earlier = _find_reuse(options, settings, updated)
     run_id = uuid.uuid4().hex[:12]
     outcome_file = options.outcome_file or _outcome_file(output, run_id, options)
     run = RunSettings(
@@ -183,8 +190,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         outcome_file=_path_for_workers(outcome_file, options),
         inputs=folders,
         exclusions=exclusions,
-        against=_find_against(options, settings),
-        reuse=_find_reuse(options, settings, output),
+        reuse=tuple(each.folder for each in earlier),
+        updated=updated.folder if updated else "",
         versions=options.versions,
         overwrite=options.overwrite or options.update,
         update=options.update,
@@ -200,7 +207,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     )
     if settings.analyze and (options.wait or options.is_here) and not options.plan:
         check_tensorflow()
-    return Job(settings, inputs, recipe, run, loaded.layout)
+    return Job(settings, inputs, recipe, run, loaded.layout, earlier, against)
 
 
 def _find_folders(inputs: Sequence[Input], options: LaunchOptions) -> dict[str, str]:
@@ -236,48 +243,55 @@ def _facts_of(options: LaunchOptions) -> dict[str, str]:
     }
 
 
-def _find_against(options: LaunchOptions, settings: DatasetSettings) -> str:
-    """The dataset of `--against`; the empty string without that flag."""
+def _find_against(options: LaunchOptions, settings: DatasetSettings) -> EarlierDataset | None:
+    """The dataset of `--against`; None without that flag."""
     if not options.against:
-        return ""
+        return None
     if not settings.expect.compares:
         raise UsageError(
             "--against has no effect, since nothing in expect is compared with a previous dataset"
         )
-    return _find_earlier("--against", options.against, options)[0]
+    return _open_named("--against", options.against, options)
 
 
-def _find_reuse(options: LaunchOptions, settings: DatasetSettings, output: str) -> tuple[str, ...]:
-    """The datasets of `--reuse`, and with `--update` the one in the output, if any."""
-    named = [("--reuse", path) for path in options.reuse]
-    if options.update and storage.exists(storage.join(current_folder(output), MARKER)):
-        named.append(("--update", output))
-    folders = []
-    for flag, path in named:
-        folder, marker = _find_earlier(flag, path, options)
-        folders.append(folder)
+def _find_updated(options: LaunchOptions, output: str) -> EarlierDataset | None:
+    """The dataset that `--update` updates: the one in the output, or its current version."""
+    if options.update and storage.exists(storage.join(output, MARKER)):
+        return _open_named("--update", output, options)
+    return None
+
+
+def _find_reuse(
+    options: LaunchOptions, settings: DatasetSettings, updated: EarlierDataset | None
+) -> tuple[EarlierDataset, ...]:
+    """The datasets of `--reuse`, and the one that `--update` updates."""
+    named = [("--reuse", _open_named("--reuse", path, options)) for path in options.reuse]
+    if updated is not None:
+        named.append(("--update", updated))
+    for flag, each in named:
+        marker = each.marker
         theirs, ours = (marker.unit, marker.plan.for_readers.seed), (settings.unit, settings.seed)
         if theirs != ours:
             raise UsageError(
-                f"{flag}: unit and seed of {folder} are {theirs}, not {ours}: set seed, or remove "
-                f"{flag}"
+                f"{flag}: unit and seed of {each.folder} are {theirs}, not {ours}: set seed, or "
+                f"remove {flag}"
             )
-    return tuple(dict.fromkeys(folders))
+    return tuple({each.folder: each for _, each in named}.values())
 
 
-def _find_earlier(flag: str, path: str, options: LaunchOptions) -> tuple[str, Marker]:
-    """The folder of the dataset that a flag names, or of its current version, and its marker."""
+def _open_named(flag: str, path: str, options: LaunchOptions) -> EarlierDataset:
+    """Opens the dataset that a flag names, or its current version."""
     path = _path_for_workers(preflight.normal_path(path), options)
     preflight.probe_dataset_store("dataset", path, options.is_here)
-    folder = current_folder(path)
+    named = find_named(path)
     try:
-        return folder, read_marker(folder)
+        return EarlierDataset(named.folder, named.read_marker())
     except StrayNameError as error:
         raise LoadError(f"{flag}: {error}: name another dataset, or remove the flag") from None
     except (FileNotFoundError, NotADirectoryError, LoadError) as error:
         why = f": {error}" if isinstance(error, LoadError) else ""
         raise UsageError(
-            f"{flag}: {folder} holds no finished dataset{why}: name one, or remove the flag"
+            f"{flag}: {named.folder} holds no finished dataset{why}: name one, or remove the flag"
         ) from None
 
 

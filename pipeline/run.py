@@ -33,6 +33,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.list_images import ListReferences
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.planning.plan import describe_before_listing
+    from recordmill.transforms.planning.run_plan import dataset_to_convert
     from recordmill.transforms.publish_dataset import PublishDataset
     from recordmill.transforms.records.earlier_datasets import find_reusable
     from recordmill.transforms.summarize_images import SummarizeImages
@@ -44,24 +45,24 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
     listing = replace(settings.listing, left_by_user=run.left_by_user, inputs=len(job.inputs))
     listed = inputs | ListReferences(settings.source, listing, spread)  # in batches
-    if run.reuse:
-        reuse, _ = find_reusable(run.reuse, describe_before_listing(settings, job.recipe))
-    else:
-        reuse = ()
+    reuse, _ = find_reusable(job.earlier, describe_before_listing(settings, job.recipe))
     # Unchanged unless the settings handle duplicates.
     refs = listed | GroupDuplicates(settings, run.exclusions, reuse)
     selection = AsSingleton(refs | FindSplitCutoffs(settings))
     summary = refs | SummarizeImages(settings, selection)  # one small row
-    plan = AsSingleton(
-        summary | PlanShards(settings, job.recipe, run, selection) | ClaimOutput(run)
-    )
+    planned = summary | PlanShards(settings, job.recipe, run, selection, job.earlier)
+    claimed = planned | ClaimOutput(run)
+    plan = AsSingleton(claimed)
+    dataset = AsSingleton(claimed | "TakeDataset" >> beam.Map(dataset_to_convert))
     if run.writer == "beam":  # pixels flow
-        finished = convert_with_beam(refs, settings, staging_folder(run.output, run.run_id), plan)
+        staging = staging_folder(run.output, run.run_id)
+        finished = convert_with_beam(refs, settings, staging, dataset)
     else:
         # ((split, index), batches): the one shuffle.
-        shards = refs | ShuffleReferences(settings, plan)
+        shards = refs | ShuffleReferences(settings, dataset)
         finished = shards | ConvertShards(settings, run, plan)  # one report per finished shard
-    return finished | PublishDataset(settings, run, plan, write_report)  # one outcome
+    # One outcome.
+    return finished | PublishDataset(settings, run, plan, write_report, job.against)
 
 
 def main(prog: str = "recordmill") -> None:

@@ -34,7 +34,7 @@ from .transforms.compose import (
 from .transforms.inputs.sources.class_folders import ClassFolders
 from .transforms.inputs.sources.filename_labels import FilenameLabels
 from .transforms.list_images import ListReferences
-from .transforms.planning.plan import Plan
+from .transforms.planning.plan import DatasetPlan
 
 __version__: str
 
@@ -45,6 +45,7 @@ __all__ = [
     "ConversionError",
     "Damage",
     "Dataset",
+    "DatasetPlan",
     "DatasetSettings",
     "EpochOrder",
     "Feature",
@@ -57,7 +58,6 @@ __all__ = [
     "ListingSettings",
     "LoadError",
     "OpenedDataset",
-    "Plan",
     "PreparedImage",
     "ReadImages",
     "RecordFile",

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from typing import NamedTuple
 
 import apache_beam as beam
 
@@ -34,7 +35,9 @@ from recordmill.schemas.rejection import TRANSIENT
 from recordmill.storage import dataset_files, stored_names
 from recordmill.storage.written_files import MOVES, find_moved, take_back
 from recordmill.transforms.planning import runs
-from recordmill.transforms.planning.plan import Action, Plan
+from recordmill.transforms.planning.earlier_dataset import EarlierDataset, open_earlier
+from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.run_plan import Action, OutputDecision, RunPlan
 from recordmill.transforms.publishing.staged_dataset import check_replaced, publish_staged
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
@@ -66,6 +69,7 @@ class OutputState:
         output: the folder.
         names: files and folders in it.
         marker: the finished dataset's marker; None if it is missing or unreadable.
+        stamp: the stamp of the marker before it was read, see `dataset_files.stamp_marker`.
         pending: whether this plan's staging folder holds a complete dataset, whose publishing was
             cut.
         busy: a sentence saying that a run of another plan is, or may be, working there; empty if
@@ -84,6 +88,12 @@ class OutputState:
     leftovers: tuple[Leftover, ...] = ()
     file_names: Sequence[str] = ()
     problem: str = ""
+    stamp: str | None = field(default=None, compare=False)
+
+    @property
+    def dataset(self) -> EarlierDataset | None:
+        """The finished dataset; None without a marker."""
+        return None if self.marker is None else EarlierDataset(self.output, self.marker)
 
     @property
     def cut(self) -> tuple[Leftover, ...]:
@@ -115,10 +125,12 @@ def _read_state(
     others = [name for name in staging_names(names) if name != f"{STAGING_PREFIX}{plan_id}"]
     pending = storage.exists(storage.join(dataset_files.staging_folder(output, plan_id), MARKER))
     busy = runs.find_busy(output, others, elsewhere=True)
+    stamp = dataset_files.stamp_marker(output)
     marker, problem = None, ""
     try:
         # Even if it was not listed: another run may have published since.
-        marker = dataset_files.read_marker(output)
+        if stamp is not None or MARKER in names:
+            marker = dataset_files.read_marker(output)
     except dataset_files.DamagedMarkerError as error:
         # `decide_action` refuses a marker that is listed but was not read.
         names, problem = sorted({*names, MARKER}), str(error)
@@ -126,7 +138,7 @@ def _read_state(
         if MARKER in names:
             raise
     leftovers = tuple(_describe_leftover(output, name, marker) for name in others)
-    return OutputState(output, names, marker, pending, busy, leftovers, file_names, problem)
+    return OutputState(output, names, marker, pending, busy, leftovers, file_names, problem, stamp)
 
 
 def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftover:
@@ -153,8 +165,15 @@ def _describe_leftover(output: str, name: str, marker: Marker | None) -> Leftove
     return Leftover(name, shards=len(done) if has_records else 0)
 
 
-def check_versions(output: str) -> None:
-    """Makes sure that an output can have versions.
+def find_current(output: str, updated: str = "") -> str:
+    """Makes sure that an output can have versions; returns the folder of the current one.
+
+    Args:
+        output: the folder.
+        updated: the folder of the current version if it is known.
+
+    Returns:
+        The folder; the output itself if it has no version yet.
 
     Raises:
         LoadError: it cannot: its pointer is damaged, or it contains a dataset that is not in a
@@ -163,12 +182,14 @@ def check_versions(output: str) -> None:
     """
     names = storage.folder_names(output)
     strangers = [*staging_names(names), *_find_strangers(OutputState(output, names))]
-    if dataset_files.current_folder(output) == output and strangers:
+    current = updated or dataset_files.current_folder(output)
+    if current == output and strangers:
         what = "a dataset" if MARKER in strangers else strangers[0]
         raise LoadError(
             f"{output} holds {what} that is not in a version: choose another output, or remove "
             "--versions"
         )
+    return current
 
 
 def decide_action(state: OutputState, plan: PlanEntry, overwrite: bool) -> tuple[Action, str]:
@@ -298,81 +319,107 @@ def _find_strangers(state: OutputState) -> list[str]:
     ]
 
 
-def settle_action(plan: Plan, run: runs.RunSettings) -> Plan:
-    """Returns the plan with its action; if that is `convert`, the run has claimed the output."""
-    plan = replace(plan, output=run.output, previous=run.output)
-    if plan.action == "convert":
-        # No run resumes what Beam writes, so it is staged under the run's own name.
-        plan = _settle_in_output(
-            replace(plan, plan_id=run.run_id) if run.writer == "beam" else plan, run
-        )
-    PROGRESS.planned = plan.summary.references + plan.summary.rejected.total()
-    PROGRESS.enter("converting" if plan.action == "convert" else "finishing")
+def settle_action(plan: RunPlan, run: runs.RunSettings) -> RunPlan:
+    """Returns the plan with its decision; if that is to convert, the run has claimed the output."""
+    # No run resumes what Beam writes, so it is staged under the run's own name.
+    name = run.run_id if run.writer == "beam" else plan.dataset.plan_id
+    place = replace(plan.decision, output=run.output, staged_as=name)
+    plan = replace(plan, decision=place)
+    if place.action == "convert":
+        plan = _settle_in_output(plan, run)
+    summary = plan.dataset.summary
+    PROGRESS.planned = summary.references + summary.rejected.total()
+    PROGRESS.enter("converting" if plan.decision.action == "convert" else "finishing")
     return plan
 
 
-def _settle_in_output(plan: Plan, run: runs.RunSettings) -> Plan:
+def _settle_in_output(plan: RunPlan, run: runs.RunSettings) -> RunPlan:
+    place, tidied = plan.decision, tuple[str, ...]()
     try:
         if run.versions:
-            check_versions(run.output)
-            plan = _choose_version(plan, run)
-        state, action, sentence = _claim_and_decide(plan, run)
-        previous = dataset_files.find_marker(plan.previous) if action == "convert" else None
+            place, tidied = _choose_version(plan, run)
+        choice, done = _claim_and_decide(plan.dataset, place, run)
     except (OSError, LoadError) as error:
         with suppress(OSError):
-            runs.release_claim(plan.output, plan.plan_id, run.run_id)
-        if isinstance(error, OSError):
-            return replace(
-                plan, action="fail", sentence=storage.describe_output_error(error, plan.output)
-            )
-        return replace(plan, action="refuse", sentence=str(error))
-    if action == "keep" and state.marker and is_outdated(state.marker, plan):
-        why = (
-            "files could not be read, or were modified since, or others are ignored, or it has "
-            "another description"
-        )
-        plan.notes.append(f"this dataset may be outdated ({why}): --overwrite rebuilds it")
-    if previous is not None:
-        plan.run_notes.extend(_note_renumbered(previous.labels, plan.label_map.ids))
-        # For `--update` and `--reuse` there is a note already.
-        if plan.previous not in run.reuse and is_superseded(previous.plan, plan.entry):
-            why = explain_version(previous.plan, plan.entry)
-            plan.run_notes.append(f"all records of {plan.previous} are made again: {why}")
+            runs.release_claim(place.output, place.staged_as, run.run_id)
+        action, sentence = _give_up(error, place.output)
+        decision = replace(place, action=action, sentence=sentence)
+        return replace(plan, decision=decision, notes=(*plan.notes, *tidied))
+    found, action, sentence = choice.found, choice.action, choice.sentence
+    replaced = place.replaced if run.versions else found
+    notes = [*plan.notes, *tidied, *done]
+    if action == "convert" and replaced is not None:
+        notes += _note_replaced(replaced, plan.dataset, run)
+    if action == "keep" and found is not None and is_outdated(found.marker, plan.dataset):
+        notes.append(_OUTDATED)
     if run.preview and action in ("convert", "finish"):
-        replaced = ", in place of the one that is there" if state.marker is not None else ""
+        other = ", in place of the one that is there" if found is not None else ""
         sentence = (
-            f"nothing was written; without --plan the dataset would be in {plan.output}{replaced}"
+            f"nothing was written; without --plan the dataset would be in {place.output}{other}"
         )
         action = "preview"
-    return replace(
-        plan,
+    decision = replace(
+        place,
         action=action,
         sentence=sentence,
-        found_run=state.marker.run.id if state.marker else "",
+        found=found,
+        stamp=choice.stamp,
+        replaced=replaced,
     )
+    return replace(plan, decision=decision, notes=tuple(notes))
 
 
-def _choose_version(plan: Plan, run: runs.RunSettings) -> Plan:
-    """Returns the plan with the folder of its version.
+_OUTDATED = (
+    "this dataset may be outdated (files could not be read, or were modified since, or others are "
+    "ignored, or it has another description): --overwrite rebuilds it"
+)
+
+
+def _give_up(error: OSError | LoadError, output: str) -> tuple[Action, str]:
+    """Returns what a run does that cannot use an output, and why."""
+    if isinstance(error, OSError):
+        return "fail", storage.describe_output_error(error, output)
+    return "refuse", str(error)
+
+
+def _note_replaced(
+    replaced: EarlierDataset, dataset: DatasetPlan, run: runs.RunSettings
+) -> Iterator[str]:
+    """Yields notes on what differs from the dataset that is replaced."""
+    yield from _note_renumbered(replaced.marker.labels, dataset.label_map.ids)
+    # For `--update` and `--reuse` there is a note already.
+    old = replaced.marker.plan
+    if replaced.folder not in run.reuse and is_superseded(old, dataset.entry):
+        why = explain_version(old, dataset.entry)
+        yield f"all records of {replaced.folder} are made again: {why}"
+
+
+def _choose_version(plan: RunPlan, run: runs.RunSettings) -> tuple[OutputDecision, tuple[str, ...]]:
+    """Chooses the folder of the plan's version, and finds the dataset that it replaces.
 
     That is the last complete version, or a new one to convert the plan again. A complete version is
     never changed, so the same plan may have several. Leftovers of other plans in their versions are
-    finished or deleted.
+    finished or deleted; the notes say which.
     """
+    plan_id, notes = plan.decision.staged_as, list[str]()
+    current = find_current(run.output, run.updated)
+    # A complete version is never changed, so those that were opened are still the same.
+    opened = {each.folder: each for each in plan.earlier}
     complete = [(0, "")]
     for name in dataset_files.version_names(run.output):
-        plan_id, number = dataset_files.split_version(name) or ("", 0)
+        of_plan, number = dataset_files.split_version(name) or ("", 0)
         folder = storage.join(run.output, name)
-        if plan_id != plan.plan_id:
+        if of_plan != plan_id:
             is_ours = not run.preview and not storage.is_link(folder)
-            plan.run_notes.extend(_tidy(folder, run.update) if is_ours else ())
-        elif dataset_files.find_marker(folder) is not None:
+            notes.extend(_tidy(folder, run.update) if is_ours else ())
+        elif folder in opened or dataset_files.find_marker(folder) is not None:
             complete.append((number, name))
     number, name = complete[-1]
-    plan = replace(plan, previous=dataset_files.current_folder(run.output)).at(run.output, name)
-    if not name or _decide(plan, run)[1] == "convert":
-        plan = plan.at(run.output, dataset_files.version_name(plan.plan_id, number + 1))
-    return plan
+    replaced = opened.get(current) or open_earlier(current)
+    place = replace(plan.decision, replaced=replaced).at(run.output, name)
+    if not name or _decide(plan.dataset, place, run).action == "convert":
+        place = place.at(run.output, dataset_files.version_name(plan_id, number + 1))
+    return place, tuple(notes)
 
 
 def _tidy(folder: str, is_update: bool) -> Iterator[str]:
@@ -381,6 +428,9 @@ def _tidy(folder: str, is_update: bool) -> Iterator[str]:
     Yields notes on both.
     """
     try:
+        names = storage.folder_names(folder)
+        if names and not staging_names(names):
+            return
         if not (state := read_output(folder, "")).busy:
             yield from _finish_cut(state)
             yield from clear_leftovers(read_output(folder, ""), is_update)
@@ -393,33 +443,68 @@ def _tidy(folder: str, is_update: bool) -> Iterator[str]:
         )
 
 
-def _claim_and_decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
+class _Choice(NamedTuple):
+    """What a run may do in the output, and why; and what it has found there."""
+
+    action: Action
+    sentence: str
+    state: OutputState
+
+    @property
+    def found(self) -> EarlierDataset | None:
+        """The finished dataset there."""
+        return self.state.dataset
+
+    @property
+    def stamp(self) -> str | None:
+        """The stamp of its marker."""
+        return self.state.stamp
+
+
+def _claim_and_decide(
+    dataset: DatasetPlan, place: OutputDecision, run: runs.RunSettings
+) -> tuple[_Choice, tuple[str, ...]]:
     """Reads the output and decides what to do there; keeps a claim on it if that is `convert`.
 
     A run that may convert claims the output before reading it: of two that begin at once, at least
     one sees the other. A run that will keep the dataset writes nothing, so it needs no permission
     to write.
+
+    Returns:
+        The choice, and notes on what was done in the output.
     """
     if run.preview:
-        return _decide(plan, run)
-    marker = dataset_files.find_marker(plan.output)
-    claimed = run.overwrite or marker is None or marker.plan.id != plan.plan_id
+        return _decide(dataset, place, run), ()
+    claimed, notes = run.overwrite or not _holds_plan(place), list[str]()
     if claimed:
         runs.claim_output(
-            plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references
+            place.output,
+            place.staged_as,
+            run.run_id,
+            dataset.shard_count,
+            dataset.summary.references,
         )
-    state, action, sentence = _decide(plan, run)
+    choice = _decide(dataset, place, run)
     # Files of an interrupted publication may be half in the output.
-    if state.cut and not state.busy:
-        plan.run_notes.extend(_finish_cut(state))
-        state, action, sentence = _decide(plan, run)
-    if action == "convert" and not claimed:  # the dataset has been deleted meanwhile
-        return _claim_and_decide(plan, run)
-    if claimed and action in ("convert", "keep"):
-        plan.run_notes.extend(clear_leftovers(state, run.update))
-    if claimed and action != "convert":
-        runs.release_claim(plan.output, plan.plan_id, run.run_id)
-    return state, action, sentence
+    if choice.state.cut and not choice.state.busy:
+        notes += _finish_cut(choice.state)
+        choice = _decide(dataset, place, run)
+    if choice.action == "convert" and not claimed:  # the dataset has been deleted meanwhile
+        choice, more = _claim_and_decide(dataset, place, run)
+        return choice, (*notes, *more)
+    if claimed and choice.action in ("convert", "keep"):
+        notes += clear_leftovers(choice.state, run.update)
+    if claimed and choice.action != "convert":
+        runs.release_claim(place.output, place.staged_as, run.run_id)
+    return choice, tuple(notes)
+
+
+def _holds_plan(place: OutputDecision) -> bool:
+    """Whether the output holds the dataset of the plan, so that a run may not need to claim it."""
+    if dataset_files.stamp_marker(place.output) is None:
+        return False
+    marker = dataset_files.find_marker(place.output)
+    return marker is not None and marker.plan.id == place.staged_as
 
 
 def _finish_cut(state: OutputState) -> Iterator[str]:
@@ -431,25 +516,26 @@ def _finish_cut(state: OutputState) -> Iterator[str]:
         )
 
 
-def _decide(plan: Plan, run: runs.RunSettings) -> tuple[OutputState, Action, str]:
+def _decide(dataset: DatasetPlan, place: OutputDecision, run: runs.RunSettings) -> _Choice:
     """Reads the output and decides what to do there.
 
     Raises:
         LoadError: what is there cannot be replaced without touching other files than a dataset's.
         OSError: it cannot be read.
     """
-    state = read_output(plan.output, plan.plan_id, plan.recipe["file_names"])
-    action, sentence = decide_action(state, plan.entry, run.overwrite)
+    state = read_output(place.output, place.staged_as, dataset.recipe["file_names"])
+    entry = replace(dataset.entry, id=place.staged_as)
+    action, sentence = decide_action(state, entry, run.overwrite)
     if action == "keep" and (marker := state.marker):
-        outdated = run.overwrite and is_outdated(marker, plan)
-        if outdated or (run.reuse and _may_be_stale(marker, plan)):
+        outdated = run.overwrite and is_outdated(marker, dataset)
+        if outdated or (run.reuse and _may_be_stale(marker, dataset)):
             action, sentence = decide_to_convert(state)
     if action == "convert" and state.marker is not None:
         check_replaced(state.output, state.marker)
-    return state, action, sentence
+    return _Choice(action, sentence, state)
 
 
-def _may_be_stale(marker: Marker, plan: Plan) -> bool:
+def _may_be_stale(marker: Marker, plan: DatasetPlan) -> bool:
     """Tells whether a file may have changed unnoticed since the dataset of the same plan was made.
 
     Such a file has the same modification time as before.
@@ -460,7 +546,7 @@ def _may_be_stale(marker: Marker, plan: Plan) -> bool:
     return plan.summary.newest > 1_000_000_000 * int(started) - UNSURE_NANOSECONDS
 
 
-def is_outdated(marker: Marker, plan: Plan) -> bool:
+def is_outdated(marker: Marker, plan: DatasetPlan) -> bool:
     """Tells whether the dataset of the same plan should be made again.
 
     It should if files could not be read when it was made, or if something has changed since.
@@ -501,6 +587,6 @@ class ClaimOutput(beam.PTransform):
 
     run: runs.RunSettings
 
-    def expand(self, plans: beam.PCollection[Plan]) -> beam.PCollection[Plan]:
-        """PCollection[Plan] -> PCollection[Plan] of exactly one element."""
+    def expand(self, plans: beam.PCollection[RunPlan]) -> beam.PCollection[RunPlan]:
+        """PCollection[RunPlan] -> PCollection[RunPlan] of exactly one element."""
         return plans | beam.Map(settle_action, self.run)

@@ -34,7 +34,7 @@ from recordmill.schemas.str_path import StrPath
 from recordmill.storage.tfrecord_file import read_back
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.plan_shards import ShuffleReferences
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.records import convert_image
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.image_functions import FunctionError
@@ -68,7 +68,7 @@ class _ImageStep(beam.PTransform):
 
     Attributes:
         settings: what the dataset is.
-        plan: the `Plan`, which has the class ids, or a side input with it.
+        plan: the `DatasetPlan`, which has the class ids, or a side input with it.
     """
 
     work: ClassVar[Any]
@@ -80,7 +80,9 @@ class _ImageStep(beam.PTransform):
         return images | work.with_output_types(Any)  # Beam would make a schema of the type
 
 
-def _advance(image: PendingImage, work: Any, layout: ExampleLayout, plan: Plan) -> PendingImage:
+def _advance(
+    image: PendingImage, work: Any, layout: ExampleLayout, plan: DatasetPlan
+) -> PendingImage:
     """Does the work of a step for an image that has no outcome yet."""
     try:
         if image.outcome is None:
@@ -93,19 +95,19 @@ def _advance(image: PendingImage, work: Any, layout: ExampleLayout, plan: Plan) 
         return PendingImage(image.split, image.ref, outcome=str(error))
 
 
-def _read(image: PendingImage, layout: ExampleLayout, plan: Plan) -> PendingImage:
+def _read(image: PendingImage, layout: ExampleLayout, plan: DatasetPlan) -> PendingImage:
     return replace(
         image,
         loaded=convert_image.load_image(image.ref, layout.settings, plan.label_map, image.split),
     )
 
 
-def _reencode(image: PendingImage, layout: ExampleLayout, _: Plan) -> PendingImage:
+def _reencode(image: PendingImage, layout: ExampleLayout, _: DatasetPlan) -> PendingImage:
     prepared, features = convert_image.prepare_loaded(image.loaded, layout)
     return replace(image, image=prepared, features=features)
 
 
-def _build(image: PendingImage, layout: ExampleLayout, plan: Plan) -> PendingImage:
+def _build(image: PendingImage, layout: ExampleLayout, plan: DatasetPlan) -> PendingImage:
     built = convert_image.build_record(
         image.loaded, image.image, image.features, layout, plan.label_map
     )
@@ -214,7 +216,7 @@ def convert_with_beam(
         batches: PCollection[ReferenceBatch].
         settings: what the dataset is.
         folder: where `shards.count` files of each split are written.
-        plan: the `Plan`, or a side input with it.
+        plan: the `DatasetPlan`, or a side input with it.
         own: a step of your own between `ReencodeImages` and `BuildExamples`:
             PCollection[PendingImage] -> the same.
 

@@ -22,7 +22,7 @@ from recordmill.schemas.dataset.totals import FinishedShards, ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.shards.resources import available_processors
 from recordmill.transforms.shards.shard_writer import ShardWriter, needs_unpacking
@@ -38,7 +38,7 @@ class ConvertShards(beam.PTransform):
     Attributes:
         settings: what the dataset is.
         run: where and how this run works.
-        plan: the `Plan`, as a side input.
+        plan: the `RunPlan`, as a side input.
     """
 
     settings: DatasetSettings
@@ -92,7 +92,7 @@ class _ConvertShard(beam.DoFn):
         self._reports: list[ShardReport] = []
 
     def process(
-        self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: Plan
+        self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: RunPlan
     ) -> None:
         (split, index), batches = element
         refs: list[ImageRef] = []
@@ -117,7 +117,7 @@ class _ConvertShard(beam.DoFn):
         self._under_way.append(report)
         self._collect(wait=False)
 
-    def _is_help_worthwhile(self, plan: Plan) -> bool:
+    def _is_help_worthwhile(self, plan: RunPlan) -> bool:
         """Whether workers may convert images of a shard written here.
 
         Images merely copied cost more to hand over, and each part of a compressed shard is unpacked
@@ -126,12 +126,12 @@ class _ConvertShard(beam.DoFn):
         if not (self._settings.decodes_nothing or plan.reuse):
             return True
         unpacks = plan.reuse and self._settings.compression == "gzip"
-        return plan.shard_count < self._run.processes and not unpacks
+        return plan.dataset.shard_count < self._run.processes and not unpacks
 
-    def _start(self, plan: Plan, refs: list[ImageRef]) -> ShardWriter:
+    def _start(self, plan: RunPlan, refs: list[ImageRef]) -> ShardWriter:
         """Makes this process's writer; starts workers if they save more time than they take."""
-        run, references = self._run, plan.summary.references
-        processes = run.processes_for(plan.shard_count)
+        run, references = self._run, plan.dataset.summary.references
+        processes = run.processes_for(plan.dataset.shard_count)
         with_workers = (
             processes > 1 and references >= run.fewest_for_processes and not needs_unpacking(refs)
         )

@@ -30,7 +30,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.transforms.planning.plan import ReusableDataset
+from recordmill.transforms.planning.earlier_dataset import ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
 from recordmill.transforms.records.earlier_datasets import find_known_digest
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks

@@ -15,6 +15,7 @@ from typing import Any
 
 import apache_beam as beam
 import numpy as np
+from apache_beam import coders
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
@@ -33,15 +34,16 @@ from recordmill.schemas.settings.dataset import (
 )
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.tfrecord_file import frame_bytes
+from recordmill.transforms.planning.earlier_dataset import EarlierDataset, ReusableDataset
 from recordmill.transforms.planning.explain_pairs import explain_pairs
 from recordmill.transforms.planning.explain_unclaimed import explain_unclaimed
 from recordmill.transforms.planning.plan import (
-    Plan,
-    ReusableDataset,
+    DatasetPlan,
     class_numbers,
     describe_before_listing,
     make_plan,
 )
+from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary, range_of
@@ -55,6 +57,9 @@ from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards.read_ahead import ReadAhead
 from recordmill.transforms.shards.resources import PROGRESS, available_processors, peak_memory
 from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
+
+for _type in (DatasetPlan, RunPlan):  # Beam's own coder would make tuples of them
+    coders.registry.register_coder(_type, coders.PickleCoder)
 
 ShardId = tuple[str, int]
 
@@ -238,26 +243,47 @@ def _explain_sizes(sample: Sample) -> str | None:
     )
 
 
+def _refuse_losses(
+    summary: Summary, settings: DatasetSettings, run: RunSettings
+) -> tuple[Summary, int]:
+    """Adds a problem if boxes, second images or files that nothing reads would be lost.
+
+    Also returns the exit code of a run with problems.
+    """
+    if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
+        problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
+        return replace(summary, problems=[problem], problems_found=1), FAILED
+    if not run.is_recognized or summary.problems:
+        return summary, FAILED
+    unread = explain_pairs(summary.second_images, settings, run.command)
+    unread = unread or explain_unclaimed(summary.unclaimed, settings, run.command)
+    if unread:
+        return replace(summary, problems=[unread], problems_found=1), WRONG_USAGE
+    return summary, FAILED
+
+
 def plan_dataset(
     summary: Summary,
     selection: SplitCutoffs,
     settings: DatasetSettings,
     recipe: Recipe,
     run: RunSettings,
-) -> Plan:
-    """Plans the dataset as if the output were empty."""
+    earlier: tuple[EarlierDataset, ...] = (),
+) -> RunPlan:
+    """Plans the dataset as if the output were empty.
+
+    Args:
+        summary: what was listed.
+        selection: how images are assigned so far.
+        settings: what the dataset is.
+        recipe: everything that the plan's id stands for.
+        run: where and how this run works.
+        earlier: the datasets in `run.reuse`.
+    """
     growth, sample, price = 1.0, None, None
-    if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
-        problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
-        summary = replace(summary, problems=[problem], problems_found=1)
-    exit_code = FAILED
-    if run.is_recognized and not summary.problems:
-        unread = explain_pairs(summary.second_images, settings, run.command) or explain_unclaimed(
-            summary.unclaimed, settings, run.command
-        )
-        if unread:
-            summary, exit_code = replace(summary, problems=[unread], problems_found=1), WRONG_USAGE
-    reuse, notes = find_reusable(run.reuse, describe_before_listing(settings, recipe))
+    summary, exit_code = _refuse_losses(summary, settings, run)
+    reuse, unusable = find_reusable(earlier, describe_before_listing(settings, recipe))
+    notes = [*unusable]
     if not summary.problems:
         try:
             growth, sample = estimate_growth(summary, settings, run.preview, reuse)
@@ -266,20 +292,23 @@ def plan_dataset(
     if wrong_sizes := _explain_sizes(sample or ()):
         summary = replace(summary, problems=[wrong_sizes], problems_found=1)
     plan = make_plan(summary, selection, settings, recipe, growth)
-    if sample and plan.action == "convert" and (run.preview or summary.references >= PRICED_FROM):
+    decision = OutputDecision()
+    if plan.problem is not None:
+        decision = OutputDecision("fail", plan.problem, exit_code)
+    if sample and plan.problem is None and (run.preview or summary.references >= PRICED_FROM):
         processes = 1
         if summary.references >= run.fewest_for_processes:
             processes = run.processes
         with suppress(OSError):  # of the temporary folder
             price = price_run(sample, summary, settings, processes)
     processes = run.processes_for(plan.shard_count)
-    if plan.action == "convert" and processes < run.processes:
+    if plan.problem is None and processes < run.processes:
         count = format_count(plan.shard_count, "shard")
         notes.append(f"--processes={run.processes} became {processes}: the dataset has {count}")
-    return replace(plan, reuse=reuse, run_notes=notes, price=price, exit_code=exit_code)
+    return RunPlan(plan, decision, earlier, reuse, tuple(notes), price)
 
 
-def assign_shard(ref: ImageRef, plan: Plan, splitter: ImageSplitter) -> ShardId | None:
+def assign_shard(ref: ImageRef, plan: DatasetPlan, splitter: ImageSplitter) -> ShardId | None:
     """The shard of a reference; None if it is ignored or left out.
 
     Things that were rejected when listed get a shard, too, so that the sidecars list everything
@@ -307,17 +336,19 @@ class PlanShards(beam.PTransform):
         recipe: everything that the plan's id stands for.
         run: where and how this run works.
         selection: the `SplitCutoffs`, as a side input.
+        earlier: the datasets in `run.reuse`.
     """
 
     settings: DatasetSettings
     recipe: Recipe
     run: RunSettings
     selection: Any
+    earlier: tuple[EarlierDataset, ...] = ()
 
-    def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[Plan]:
-        """PCollection[Summary] -> PCollection[Plan] of exactly one element."""
+    def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[RunPlan]:
+        """PCollection[Summary] -> PCollection[RunPlan] of exactly one element."""
         return summary | beam.Map(
-            plan_dataset, self.selection, self.settings, self.recipe, self.run
+            plan_dataset, self.selection, self.settings, self.recipe, self.run, self.earlier
         )
 
 
@@ -327,14 +358,14 @@ class ShuffleReferences(beam.PTransform):
 
     Attributes:
         settings: what the dataset is.
-        plan: the `Plan`, as a side input.
+        plan: the `DatasetPlan`, as a side input, or as it is.
     """
 
     settings: DatasetSettings
     plan: Any
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Any]:
-        """Returns a PCollection[((split, index), batches)], empty unless the plan converts."""
+        """Returns a PCollection[((split, index), batches)], empty if the plan has no shards."""
         return (
             batches
             | "AssignShards" >> beam.ParDo(_AssignShards(self.settings), self.plan)
@@ -353,9 +384,9 @@ class _AssignShards(beam.DoFn):
         self._by_shard: defaultdict[ShardId, list[ImageRef]] = defaultdict(list)
 
     def process(
-        self, batch: ReferenceBatch, plan: Plan
+        self, batch: ReferenceBatch, plan: DatasetPlan
     ) -> Iterator[tuple[ShardId, ReferenceBatch]]:
-        if plan.action != "convert":
+        if not plan.starts:
             return
         splitter = ImageSplitter(self._settings.seed, self._settings.splits, plan.selection)
         for ref in (*batch.refs, *batch.notices):

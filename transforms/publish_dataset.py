@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from operator import attrgetter
 from typing import Any
 
@@ -14,7 +15,14 @@ import apache_beam as beam
 from apache_beam.pvalue import AsIter
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import LABELS, OUTCOME, REJECTED, REPORT, beam_name
+from recordmill.schemas.dataset.file_names import (
+    LABELS,
+    MARKER,
+    OUTCOME,
+    REJECTED,
+    REPORT,
+    beam_name,
+)
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
@@ -34,7 +42,9 @@ from recordmill.storage import dataset_files
 from recordmill.storage.written_files import WrittenFile, publish_written
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning import runs
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.earlier_dataset import EarlierDataset, open_earlier
+from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.publishing import staged_dataset, verdicts
 from recordmill.transforms.publishing.companions.describe_dataset import (
     describe_dataset,
@@ -50,17 +60,18 @@ from recordmill.transforms.publishing.lost_containers import count_containers
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
 from recordmill.transforms.shards.resources import PROGRESS
 
-WriteReport = Callable[[str], str]
-"""Writes the report of the dataset in a folder."""
+WriteReport = Callable[[str, Marker | None], str]
+"""Writes the report of the dataset in a folder, whose marker may have been read already."""
 
 
 def publish(
     finished: FinishedShards,
-    plan: Plan,
+    plan: RunPlan,
     settings: DatasetSettings,
     run: runs.RunSettings,
     write_report: WriteReport,
     copies: Iterable[Copies],
+    against: EarlierDataset | None = None,
 ) -> Outcome:
     """Carries out the plan with the finished shards, and writes the outcome file.
 
@@ -74,34 +85,37 @@ def publish(
         run: where and how this run works.
         write_report: writes the report of the dataset in a folder.
         copies: the images whose bytes occur several times, by shard.
+        against: the dataset with which `expect` compares, unless that is the one that is replaced.
     """
     PROGRESS.enter("publishing")
-    # Notes are added, and in this process the plan may be shared with other steps.
-    plan = replace(plan, notes=[*plan.notes], run_notes=[*plan.run_notes])
-    outcome = _Publication(finished, copies, plan, settings, run).carry_out()
+    plan = replace(plan, notes=(*plan.notes, *_note_damaged(finished)))
+    end = _Publication(finished, copies, plan, settings, run, against).carry_out()
+    outcome = end.outcome
     if outcome.status in ("published", "kept") and not run.preview:
-        version = outcome.numbers.get("version", plan.version)
-        folder = plan.at(run.output, version).output
+        version = outcome.numbers.get("version", plan.decision.version)
+        folder = plan.decision.at(run.output, version).output
         if settings.report and not (version and storage.is_link(folder)):
-            outcome = _add_report(outcome, folder, write_report)
+            outcome = _add_report(outcome, folder, end.marker, write_report)
         if version:
             outcome = _make_current(outcome, run.output, version)
             with suppress(OSError):  # the next run deletes it
-                runs.remove_staging(folder, plan.plan_id, run.run_id)
-    outcome = replace(outcome, notes=(*run.notes, *plan.run_notes, *outcome.notes))
+                runs.remove_staging(folder, plan.dataset.plan_id, run.run_id)
+    outcome = replace(outcome, notes=(*run.notes, *plan.notes, *outcome.notes))
     content = {**to_json(outcome), **as_message(outcome.message), "run_id": run.run_id}
     storage.write_file(run.outcome_file, as_json(content))
     return outcome
 
 
-def _add_report(outcome: Outcome, folder: str, write_report: WriteReport) -> Outcome:
+def _add_report(
+    outcome: Outcome, folder: str, marker: Marker | None, write_report: WriteReport
+) -> Outcome:
     """Makes the report of the dataset in place if that is new or has none.
 
     A failure becomes a note.
     """
     try:
         if outcome.status == "published" or not dataset_files.holds_report(folder):
-            write_report(folder)
+            write_report(folder, marker)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
         problem = (
             storage.explain_output_error(error, folder)
@@ -131,36 +145,40 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class _End:
+    """How a run ends.
+
+    Attributes:
+        outcome: its outcome.
+        marker: the marker of the dataset that is in place then; None without one.
+    """
+
+    outcome: Outcome
+    marker: Marker | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class _Publication:
     """The last step of a run; the attributes are described at `publish`."""
 
     finished: FinishedShards
     copies: Iterable[Copies]
-    plan: Plan
+    plan: RunPlan
     settings: DatasetSettings
     run: runs.RunSettings
+    against: EarlierDataset | None = None
 
-    def carry_out(self) -> Outcome:
+    def carry_out(self) -> _End:
         """Carries out the plan, and cleans up.
 
         Problems that users can fix, and a wrong ledger, fail the outcome.
         """
-        plan, run = self.plan, self.run
-        try:
-            self._claim_version()
-            if plan.action == "convert":
-                plan.run_notes.extend(_note_damaged(self.finished))
-                outcome = self._join_others() or self._publish_converted()
-            else:
-                outcome = self._end_without_converting()
-        except (verdicts.LedgerError, ValueError) as error:
-            outcome = self._fail(str(error))
-        except OSError as error:
-            outcome = self._fail(storage.explain_output_error(error, plan.output))
-        if outcome.exit_code == FAILED and plan.action in ("convert", "finish"):
+        plan, run, decision = self.plan, self.run, self.plan.decision
+        end = self._try(self._carry_out)
+        if end.outcome.exit_code == FAILED and decision.action in ("convert", "finish"):
             # If files were missing, another run may have moved them into place.
-            outcome = self._join_others() or outcome
-        outcome = note_idle(outcome, self.settings)
+            end = self._join_others() or end
+        outcome = note_idle(end.outcome, self.settings)
         if plan.price and outcome.status in ("planned", "published"):
             numbers, is_done = outcome.numbers, outcome.status == "published"
             cost = (
@@ -168,26 +186,48 @@ class _Publication:
             )
             price = to_json(ComparedPrice(plan.price, cost))
             outcome = replace(outcome, numbers={**numbers, "price": price})
-        if plan.action == "convert" and outcome.status == "failed":
+        if decision.action == "convert" and outcome.status == "failed":
             with suppress(OSError):  # the disk may be full
-                runs.release_claim(plan.output, plan.plan_id, run.run_id)
-                storage.make_folder(plan.staging)
-                storage.write_file(storage.join(plan.staging, OUTCOME), as_json(to_json(outcome)))
+                runs.release_claim(decision.output, decision.staged_as, run.run_id)
+                storage.make_folder(decision.staging)
+                path = storage.join(decision.staging, OUTCOME)
+                storage.write_file(path, as_json(to_json(outcome)))
         if run.writer == "beam":
-            runs.release_claims(plan.output, run.run_id)
-            return replace(outcome, plan_id="")
-        return outcome
+            runs.release_claims(decision.output, run.run_id)
+            outcome = replace(outcome, plan_id="")
+        return replace(end, outcome=outcome)
+
+    def _carry_out(self) -> _End:
+        self._claim_version()
+        if self.plan.decision.action == "convert":
+            return self._join_others() or self._publish_converted()
+        return self._end_without_converting()
+
+    def _try(self, step: Callable[[], _End]) -> _End:
+        """Takes a step; an error that users can fix, and a wrong ledger, fail the outcome."""
+        try:
+            return step()
+        except (verdicts.LedgerError, ValueError) as error:
+            return self._fail(str(error))
+        except OSError as error:
+            return self._fail(storage.explain_output_error(error, self.plan.decision.output))
 
     def _end(
-        self, status: Status, message: str, exit_code: int, numbers: dict[str, Any] | None = None
-    ) -> Outcome:
-        return Outcome(
-            status, message, exit_code, self.plan.plan_id, numbers or {}, tuple(self.plan.notes)
-        )
+        self,
+        status: Status,
+        message: str,
+        exit_code: int,
+        numbers: dict[str, Any] | None = None,
+        notes: Iterable[str] = (),
+    ) -> _End:
+        dataset = self.plan.dataset
+        plan_id = self.plan.decision.staged_as
+        noted = (*dataset.notes, *notes)
+        return _End(Outcome(status, message, exit_code, plan_id, numbers or {}, noted))
 
-    def _fail(self, message: str) -> Outcome:
+    def _fail(self, message: str) -> _End:
         if self.run.writer != "beam":
-            message = f"{message}; finished shards are in {self.plan.staging}"
+            message = f"{message}; finished shards are in {self.plan.decision.staging}"
         return self._end("failed", message, FAILED)
 
     def _claim_version(self) -> None:
@@ -195,13 +235,20 @@ class _Publication:
 
         Until then, only this claim keeps others from deleting it.
         """
-        plan, run = self.plan, self.run
-        if not plan.version or run.preview or plan.action not in ("convert", "finish", "keep"):
+        dataset, decision, run = self.plan.dataset, self.plan.decision, self.run
+        if not decision.version or run.preview:
             return
-        pointer = dataset_files.find_pointer(run.output)
-        if pointer is None or pointer.current != plan.version:
+        if decision.action not in ("convert", "finish", "keep"):
+            return
+        is_new = decision.action == "convert"
+        pointer = None if is_new else dataset_files.find_pointer(run.output)
+        if pointer is None or pointer.current != decision.version:
             runs.claim_output(
-                plan.output, plan.plan_id, run.run_id, plan.shard_count, plan.summary.references
+                decision.output,
+                decision.staged_as,
+                run.run_id,
+                dataset.shard_count,
+                dataset.summary.references,
             )
 
     def _publish_staged(self) -> Marker:
@@ -209,26 +256,29 @@ class _Publication:
 
         A claim on a version stays until that is the current one.
         """
-        claim = "" if self.plan.version else self.run.run_id
-        return staged_dataset.publish_staged(self.plan.output, self.plan.plan_id, claim)
+        decision = self.plan.decision
+        claim = "" if decision.version else self.run.run_id
+        return staged_dataset.publish_staged(decision.output, decision.staged_as, claim)
 
-    def _end_without_converting(self) -> Outcome:
-        plan = self.plan
-        if plan.action == "preview":
+    def _end_without_converting(self) -> _End:
+        decision = self.plan.decision
+        if decision.action == "preview":
             return self._preview()
-        if plan.action == "keep":
-            return self._keep(plan.sentence)
-        if plan.action == "finish":
+        if decision.action == "keep" and decision.found is not None:
+            return self._keep(decision.found.marker, decision.sentence)
+        if decision.action == "finish":
             marker = self._publish_staged()
             notes = (*marker.notes, *(marker.run.notes or ()))
-            return Outcome("published", plan.sentence, DONE, plan.plan_id, marker.numbers(), notes)
-        if plan.action == "refuse":
-            return self._end("refused", plan.sentence, FAILED)
-        return self._end("failed", plan.sentence, plan.exit_code)
+            numbers, plan_id = marker.numbers(), decision.staged_as
+            outcome = Outcome("published", decision.sentence, DONE, plan_id, numbers, notes)
+            return _End(outcome, marker)
+        if decision.action == "refuse":
+            return self._end("refused", decision.sentence, FAILED)
+        return self._end("failed", decision.sentence, decision.exit_code)
 
-    def _preview(self) -> Outcome:
+    def _preview(self) -> _End:
         """Predicts the outcome of a run, with its exit code."""
-        plan, settings = self.plan, self.settings
+        plan, settings = self.plan.dataset, self.settings
         ledger, examples = verdicts.predict_ledger(plan.summary, plan.label_map)
         numbers = staged_dataset.preview_numbers(plan, settings)
         containers = count_containers(plan.summary.rejected)
@@ -241,70 +291,90 @@ class _Publication:
             return self._end(
                 "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers
             )
+        notes = []
         if unknown := ledger.rejected.get("unknown_label"):
             whose = (
                 "whose label is not in labels.classes would be rejected, such as "
                 f"{examples['unknown_label']}"
             )
-            plan.notes.append(f"{format_count(unknown, settings.unit)} {whose}")
-        return self._end("planned", plan.sentence, DONE, numbers)
+            notes.append(f"{format_count(unknown, settings.unit)} {whose}")
+        return self._end("planned", self.plan.decision.sentence, DONE, numbers, notes)
 
-    def _publish_converted(self) -> Outcome:
+    def _publish_converted(self) -> _End:
         """Checks the finished shards and publishes them."""
-        finished, plan, settings, run = self.finished, self.plan, self.settings, self.run
+        finished, dataset = self.finished, self.plan.dataset
         if problem := finished.find_problem():
             return self._fail(problem)
-        ledger = verdicts.balance_ledger(plan.summary, finished)
+        ledger = verdicts.balance_ledger(dataset.summary, finished)
         if failure := self._compare_with_limits(ledger):
             return failure
-        plan.notes.extend(note_losses(finished, plan, settings))
-        sentence = f"{say_count(ledger.written, settings.unit, 'is')} in {plan.output}"
+        losses = note_losses(finished, dataset, self.settings)
+        noted = replace(dataset, notes=(*dataset.notes, *losses))
+        rest = replace(self, plan=replace(self.plan, dataset=noted))
+        return rest._try(partial(rest._publish_checked, ledger))
+
+    def _publish_checked(self, ledger: Ledger) -> _End:
+        """Publishes shards that are within the limits."""
+        finished, dataset, decision = self.finished, self.plan.dataset, self.plan.decision
+        settings, run = self.settings, self.run
+        sentence = f"{say_count(ledger.written, settings.unit, 'is')} in {decision.output}"
         if run.writer == "beam":
-            return self._end(
-                "written", sentence, DONE, _move_written(finished, ledger, plan, settings)
-            )
+            numbers = _move_written(finished, ledger, self.plan, settings)
+            return self._end("written", sentence, DONE, numbers)
         reports = sorted(finished.reports, key=attrgetter("place"))
-        replaced, notes = dataset_files.find_marker(plan.previous), list[str]()
+        in_place, notes = self._find_in_place(), list[str]()
+        replaced = decision.replaced if decision.version else in_place
         finds_closest = "images.near_duplicates" in settings.kept_together
-        duplicates = list_duplicates(plan.staging, reports, self.copies, finds_closest)
-        if replaced is not None and replaced.plan.id != plan.plan_id:
-            notes += compare_splits(plan.previous, replaced, plan.staging, reports, settings.unit)
+        duplicates = list_duplicates(decision.staging, reports, self.copies, finds_closest)
+        if replaced is not None and replaced.marker.plan.id != dataset.plan_id:
+            notes += compare_splits(
+                replaced.folder, replaced.marker, decision.staging, reports, settings.unit
+            )
         shards = staged_dataset.name_shards(reports, settings)
-        marker = staged_dataset.build_marker(plan, shards, ledger, settings, finished, duplicates)
-        before = dataset_files.find_marker(run.against) if run.against else replaced
+        marker = staged_dataset.build_marker(
+            dataset, shards, ledger, settings, finished, duplicates
+        )
+        before = self.against or replaced
         if failure := self._compare_with_contract(marker, before):
             return failure
         totals = ImageTotals.sum_of(report.images for report in reports)
-        remarks = find_remarks(marker, totals, settings, plan.summary)
+        remarks = find_remarks(marker, totals, settings, dataset.summary)
         marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-        dataset = staged_dataset.StagedDataset(
-            marker, settings, shards, reports, plan.staging, totals, remarks
+        staged = staged_dataset.StagedDataset(
+            marker, settings, shards, reports, decision.staging, totals, remarks
         )
-        notes += [*note_renamed(replaced, marker), *_describe_reuse(finished, plan)]
-        staged_dataset.stage_dataset(
-            dataset, describe_dataset(dataset), plan, run, (*plan.run_notes, *notes)
+        old = None if replaced is None else replaced.marker
+        notes += [*note_renamed(old, marker), *_describe_reuse(finished, self.plan)]
+        marker = staged_dataset.stage_dataset(
+            staged,
+            describe_dataset(staged),
+            self.plan,
+            run,
+            (*self.plan.notes, *notes),
+            None if in_place is None else in_place.marker,
         )
-        if same := self._keep_same_version():
+        if same := self._keep_same_version(marker):
             return same
         published = self._publish_staged()
-        plan.notes.extend(notes)
         if settings.expect.compares and before is None:
-            plan.notes.append("no previous dataset was found: expect compared nothing with one")
+            notes.append("no previous dataset was found: expect compared nothing with one")
         if unused := len(run.exclusions) - len(
             {line for report in reports for line in report.excluded}
         ):
             # Not in the marker.
-            plan.notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")
-        return self._end("published", sentence, DONE, published.numbers())
+            notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")
+        end = self._end("published", sentence, DONE, published.numbers(), notes)
+        return replace(end, marker=published)
 
-    def _compare_with_limits(self, ledger: Ledger) -> Outcome | None:
+    def _compare_with_limits(self, ledger: Ledger) -> _End | None:
         """Returns the outcome if the run has rejected or dropped too much, or else None.
 
         It also writes the list of rejected things.
         """
-        finished, plan, settings = self.finished, self.plan, self.settings
+        finished, plan, settings = self.finished, self.plan.dataset, self.settings
+        staging = self.plan.decision.staging
         examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
-        examples |= staged_dataset.list_rejected(finished.reports, plan.staging, self.run.inputs)
+        examples |= staged_dataset.list_rejected(finished.reports, staging, self.run.inputs)
         lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
         problem = (
             verdicts.check_limits(
@@ -330,49 +400,60 @@ class _Publication:
         }
         numbers |= {"boxes": boxes} if boxes else {}
         if ledger.rejected and self.run.writer != "beam":
-            problem = f"{problem}: {storage.join(plan.staging, REJECTED)} lists what was rejected"
+            problem = f"{problem}: {storage.join(staging, REJECTED)} lists what was rejected"
         return self._end("failed", problem, TOO_MANY_REJECTED, numbers)
 
-    def _compare_with_contract(self, marker: Marker, before: Marker | None) -> Outcome | None:
+    def _compare_with_contract(self, marker: Marker, before: EarlierDataset | None) -> _End | None:
         """The outcome of a run whose dataset does not meet `expect`; None if it does."""
-        containers = count_containers(self.plan.summary.rejected)
-        if not (
-            breaches := verdicts.find_breaches(marker, before, self.settings.expect, containers)
-        ):
+        containers = count_containers(self.plan.dataset.summary.rejected)
+        old = None if before is None else before.marker
+        breaches = verdicts.find_breaches(marker, old, self.settings.expect, containers)
+        if not breaches:
             return None
-        breaches.append("nothing was published: correct the input, or change expect and run again")
+        advice = "nothing was published: correct the input, or change expect and run again"
         return self._end(
-            "failed", "\n".join(breaches), NOT_AS_EXPECTED, {"ledger": to_json(marker.ledger)}
+            "failed",
+            "\n".join([*breaches, advice]),
+            NOT_AS_EXPECTED,
+            {"ledger": to_json(marker.ledger)},
         )
 
-    def _keep_same_version(self) -> Outcome | None:
+    def _keep_same_version(self, new: Marker) -> _End | None:
         """Keeps the previous version of the same plan if the staged dataset is the same.
 
         Returns None if they differ, or if there is no previous version.
         """
-        plan, run = self.plan, self.run
-        plan_id, number = dataset_files.split_version(plan.version) or ("", 1)
+        decision, run = self.plan.decision, self.run
+        plan_id, number = dataset_files.split_version(decision.version) or ("", 1)
         if number == 1:
             return None
         name = dataset_files.version_name(plan_id, number - 1)
         folder = storage.join(run.output, name)
-        old, (new, _) = (
-            dataset_files.find_marker(folder),
-            staged_dataset.read_pending(plan.output, plan.plan_id),
-        )
+        old = dataset_files.find_marker(folder)
         if old is None or replace(new, run=old.run) != old or dataset_files.find_fault(folder, old):
             return None
-        runs.remove_staging(plan.output, plan.plan_id, run.run_id)
+        runs.remove_staging(decision.output, plan_id, run.run_id)
         # Else another run of the same plan is at work there.
-        if not storage.folder_names(plan.output):
-            storage.remove_folder(plan.output)
+        if not storage.folder_names(decision.output):
+            storage.remove_folder(decision.output)
         sentence = (
             f"{folder} already holds this dataset: converting it again made the same, so no "
             "version was added"
         )
-        return self._end("kept", sentence, DONE, {**old.numbers(), "version": name})
+        end = self._end("kept", sentence, DONE, {**old.numbers(), "version": name})
+        return replace(end, marker=old)
 
-    def _join_others(self) -> Outcome | None:
+    def _find_in_place(self) -> EarlierDataset | None:
+        """The dataset in the output; read again if its marker is not the one that was found there.
+
+        Another run of the same plan may have published in the meantime.
+        """
+        decision = self.plan.decision
+        if dataset_files.stamp_marker(decision.output) == decision.stamp:
+            return decision.found
+        return open_earlier(decision.output)
+
+    def _join_others(self) -> _End | None:
         """Keeps the dataset if another run of the plan has published it meanwhile, or is doing so.
 
         Otherwise, returns None.
@@ -381,17 +462,21 @@ class _Publication:
         any step. The output is read last, because files that are gone from staging are in place by
         then.
         """
-        plan = self.plan
+        decision = self.plan.decision
         with suppress(OSError, ValueError):  # if it cannot be published, the other run reports that
-            self._publish_staged()
-        marker = dataset_files.find_marker(plan.output)
-        if marker is None or marker.plan.id != plan.plan_id or marker.run.id == plan.found_run:
+            if MARKER in storage.folder_names(decision.staging):
+                self._publish_staged()
+        there, found = self._find_in_place(), decision.found
+        if there is None or there.marker.plan.id != decision.staged_as:
             return None
-        if dataset_files.find_fault(plan.output, marker):
+        if found is not None and there.marker.run.id == found.marker.run.id:
             return None
-        return self._keep(f"in the meantime, another run has put this dataset in {plan.output}")
+        if dataset_files.find_fault(there.folder, there.marker):
+            return None
+        sentence = f"in the meantime, another run has put this dataset in {there.folder}"
+        return self._keep(there.marker, sentence)
 
-    def _keep(self, sentence: str) -> Outcome:
+    def _keep(self, marker: Marker, sentence: str) -> _End:
         """Keeps the dataset in the output.
 
         It deletes what an interrupted clean-up or a second run has left in staging.
@@ -399,9 +484,8 @@ class _Publication:
         The limits apply as if it had been converted now: they may have changed, and an earlier
         version may be chosen again.
         """
-        plan, run = self.plan, self.run
-        marker = dataset_files.read_marker(plan.output)
-        before = dataset_files.find_marker(run.against or plan.previous)
+        plan, decision, run = self.plan.dataset, self.plan.decision, self.run
+        before = self.against or decision.replaced
         failure = self._compare_with_contract(marker, before)
         containers, examples = (
             count_containers(plan.summary.rejected),
@@ -415,23 +499,28 @@ class _Publication:
             )
         if not run.preview:
             runs.remove_staging(
-                plan.output, plan.plan_id, "" if plan.version and not failure else run.run_id
+                decision.output,
+                decision.staged_as,
+                "" if decision.version and not failure else run.run_id,
             )
-        return failure or self._end("kept", sentence, DONE, marker.numbers())
+        if failure is not None:
+            return failure
+        return replace(self._end("kept", sentence, DONE, marker.numbers()), marker=marker)
 
 
 def _move_written(
-    finished: FinishedShards, ledger: Ledger, plan: Plan, settings: DatasetSettings
+    finished: FinishedShards, ledger: Ledger, plan: RunPlan, settings: DatasetSettings
 ) -> dict[str, Any]:
     """Moves the files that Beam wrote into the output, all or none; returns the run's numbers."""
     shards = staged_dataset.name_shards(finished.reports, settings)
+    dataset, decision = plan.dataset, plan.decision
     marker = staged_dataset.build_marker(
-        plan, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None)
+        dataset, shards, ledger, settings, finished, DuplicateCounts(SameBytes(), None)
     )
     staged_dataset.check_names(marker)
-    labels = plan.label_map.as_text(ExampleLayout(settings).convention.label_lines)
+    labels = dataset.label_map.as_text(ExampleLayout(settings).convention.label_lines)
     content = labels.encode()
-    storage.write_file(storage.join(plan.staging, LABELS), content)
+    storage.write_file(storage.join(decision.staging, LABELS), content)
     files = []
     count = settings.shards.count
     assert count is not None  # --writer=beam needs it
@@ -441,7 +530,7 @@ def _move_written(
         files.append(WrittenFile(name, entry.name, entry.bytes, entry.sha256))
     digest = hashlib.sha256(content).hexdigest()
     files.append(WrittenFile(LABELS, LABELS, len(content), digest))
-    publish_written(files, plan.staging, plan.output)
+    publish_written(files, decision.staging, decision.output)
     return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
 
 
@@ -456,7 +545,7 @@ def _note_damaged(finished: FinishedShards) -> Iterator[str]:
         yield f"{what}: images that would be copied from there are read again"
 
 
-def _describe_reuse(finished: FinishedShards, plan: Plan) -> Iterator[str]:
+def _describe_reuse(finished: FinishedShards, plan: RunPlan) -> Iterator[str]:
     """Notes on shards and images from earlier runs and datasets."""
     reports, records = finished.reports, format_count(finished.rows.records, "record")
     if resumed := sum(report.reused for report in reports):
@@ -483,7 +572,9 @@ def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
         )
 
 
-def note_losses(finished: FinishedShards, plan: Plan, settings: DatasetSettings) -> Iterator[str]:
+def note_losses(
+    finished: FinishedShards, plan: DatasetPlan, settings: DatasetSettings
+) -> Iterator[str]:
     """Yields notes on losses, and on a class with the id 0.
 
     Losses are listed splits that are now empty, and labels in no Example.
@@ -511,19 +602,27 @@ class PublishDataset(beam.PTransform):
     Attributes:
         settings: what the dataset is.
         run: where and how this run works.
-        plan: the `Plan`, as a side input.
+        plan: the `RunPlan`, as a side input.
         write_report: writes the report of the dataset in a folder.
+        against: the dataset with which `expect` compares, unless that is the one that is replaced.
     """
 
     settings: DatasetSettings
     run: runs.RunSettings
     plan: Any
     write_report: WriteReport
+    against: EarlierDataset | None = None
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """Turns ShardReports or FinishedShards into exactly one Outcome, in any case."""
         copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.plan))
         gathered = reports | "GatherReports" >> beam.CombineGlobally(gather_reports)
         return gathered | "Publish" >> beam.Map(
-            publish, self.plan, self.settings, self.run, self.write_report, copies
+            publish,
+            self.plan,
+            self.settings,
+            self.run,
+            self.write_report,
+            copies,
+            self.against,
         )

@@ -500,7 +500,6 @@ def _open_files(paths: list[str]) -> Dataset:
 
 
 def _open_ours(folder: str) -> Dataset:
-    at = partial(storage.join, folder)
     try:
         marker = dataset_files.read_marker(folder)
     except FileNotFoundError:
@@ -509,23 +508,27 @@ def _open_ours(folder: str) -> Dataset:
         ) from None
     except dataset_files.DamagedMarkerError as error:
         raise LoadError(f"{error}: restore it, or convert the dataset again") from None
-    shards = []
-    for split, entry in marker.splits.items():
-        for own in entry.shards:
-            shard = Shard(
-                split,
-                own.name,
-                at(own.name),
-                own.records,
-                own.bytes,
-                own.sha256,
-                at(own.sidecar),
-                own.sidecar_sha256,
-            )
-            shards.append(shard)
-    return Dataset(
-        folder, "recordmill", tuple(shards), marker.example_features, marker.labels, marker
+    return describe_by_marker(folder, marker)
+
+
+def describe_by_marker(folder: str, marker: Marker) -> Dataset:
+    """Returns the dataset in a folder whose marker has been read already."""
+    at = partial(storage.join, folder)
+    shards = tuple(
+        Shard(
+            split,
+            own.name,
+            at(own.name),
+            own.records,
+            own.bytes,
+            own.sha256,
+            at(own.sidecar),
+            own.sidecar_sha256,
+        )
+        for split, entry in marker.splits.items()
+        for own in entry.shards
     )
+    return Dataset(folder, "recordmill", shards, marker.example_features, marker.labels, marker)
 
 
 @dataclass(frozen=True)

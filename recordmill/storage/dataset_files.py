@@ -8,9 +8,11 @@ and deleted without touching the dataset. Its note, `analysis.json`, says which 
 analyzed. Publishing another dataset removes it.
 """
 
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -76,15 +78,25 @@ def read_marker_json(folder: str) -> tuple[Marker, dict[str, Any]]:
     """Like `read_marker`, with the whole content of the file."""
     try:
         content = storage.read_whole(storage.join(folder, MARKER), MOST_OBJECT_BYTES)
+    except storage.NotAFileError as error:
+        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: {error.strerror}") from None
+    except IsADirectoryError:
+        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: it is a folder") from None
+    return _parse_marker(folder, content)
+
+
+def _parse_marker(folder: str, content: bytes) -> tuple[Marker, dict[str, Any]]:
+    """Parses the marker of a folder; returns it with the whole JSON object.
+
+    Raises:
+        DamagedMarkerError: it is not a valid marker; the message says why.
+    """
+    try:
         value: Any = orjson.loads(content)
         marker = Marker.from_json(value)
         if stray := find_stray_name(marker):
             raise StrayNameError(f"{folder}/{MARKER} is not safe to use: {stray}")
         return marker, value
-    except storage.NotAFileError as error:
-        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: {error.strerror}") from None
-    except IsADirectoryError:
-        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: it is a folder") from None
     except orjson.JSONDecodeError as error:
         problem = f"it is not JSON: {error}"
     except MisfitError as misfit:
@@ -98,6 +110,28 @@ def find_marker(output: str) -> Marker | None:
         return read_marker(output)
     except (FileNotFoundError, NotADirectoryError, DamagedMarkerError):
         return None
+
+
+def stamp_marker(folder: str) -> str | None:
+    """Returns a stamp of a folder's marker: another marker there has another stamp.
+
+    So a step learns whether a marker was replaced without opening it.
+
+    Returns:
+        Size and version of the file; None if there is none.
+    """
+    path = storage.join(folder, MARKER)
+    if storage.is_local(path):
+        try:
+            status = os.stat(path)
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return f"{status.st_size} {status.st_ino} {status.st_mtime_ns}"
+    if (file := storage.describe(path)) is None:
+        return None
+    from recordmill.storage.stores.find_store import version_of  # imports Beam
+
+    return f"{file.size_in_bytes} {version_of(file)}"
 
 
 def holds_report(output: str) -> bool:
@@ -258,16 +292,18 @@ def find_pointer(output: str) -> Pointer | None:
     return _parse_pointer(_read_pointer(output) or b"")
 
 
-def _read_pointer(output: str) -> bytes | None:
-    """The content of a pointer, or the beginning of a marker; None if there is neither.
+def _read_pointer(output: str, most: int = _MOST_POINTER_BYTES) -> bytes | None:
+    """The content of a pointer, or the first bytes of a marker; None if there is neither.
 
     Raises:
         DamagedMarkerError: a pipe, a device or a folder has that name.
         OSError: it cannot be read.
     """
     path = storage.join(output, MARKER)
+    if storage.is_local(path) and stamp_marker(output) is None:
+        return None  # most folders have none
     try:
-        return storage.read_range(path, 0, _MOST_POINTER_BYTES)
+        return storage.read_range(path, 0, most)
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (storage.NotAFileError, IsADirectoryError) as error:
@@ -294,8 +330,45 @@ def current_folder(folder: str) -> str:
             sentence says what to do.
         OSError: it cannot be read.
     """
-    if (content := _read_pointer(folder)) is None:
-        return folder
+    content = _read_pointer(folder)
+    return folder if content is None else _folder_named_by(content, folder)
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDataset:
+    """The dataset that a user names.
+
+    Attributes:
+        folder: its folder, as `current_folder` gives it.
+        content: the content of its `recordmill.json`, if that was read to find the folder.
+    """
+
+    folder: str
+    content: bytes | None = None
+
+    def read_marker(self) -> Marker:
+        """The marker; raises the same errors as `read_marker`."""
+        if self.content is None:
+            return read_marker(self.folder)
+        return _parse_marker(self.folder, self.content)[0]
+
+
+def find_named(folder: str) -> NamedDataset:
+    """Finds the dataset that a user names, and opens its `recordmill.json` only once.
+
+    Raises:
+        LoadError: as for `current_folder`.
+        OSError: the file cannot be read.
+    """
+    content = _read_pointer(folder, MOST_OBJECT_BYTES)
+    if content is None:
+        return NamedDataset(folder)
+    current = _folder_named_by(content[:_MOST_POINTER_BYTES], folder)
+    return NamedDataset(current, content if current == folder else None)
+
+
+def _folder_named_by(content: bytes, folder: str) -> str:
+    """The folder of the dataset, from the first bytes of `recordmill.json` in a folder."""
     pointer = _parse_pointer(content)
     if pointer is None and (len(content) == _MOST_POINTER_BYTES or not version_names(folder)):
         return folder  # with a marker of its own

@@ -56,6 +56,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
         "FindSplitCutoffs",
         "SummarizeImages",
         "PlanShards",
+        "TakeDataset",
         "ShuffleReferences",
         "ConvertShards",
         "PublishDataset",

@@ -31,7 +31,7 @@ from recordmill.schemas.digests import order_of
 from recordmill.schemas.features import Example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.storage.tfrecord_file import RecordSink
-from recordmill.transforms.planning.plan import ReusableDataset
+from recordmill.transforms.planning.earlier_dataset import ReusableDataset, open_earlier
 from recordmill.transforms.records import convert_image, earlier_datasets
 from recordmill.transforms.records.earlier_datasets import ReferenceDigests, join_earlier
 from recordmill.transforms.shards import shard_writer
@@ -352,7 +352,7 @@ def test_workers_find_the_same_damaged_files_in_any_process(
 def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_once(
     dataset, photos, count
 ):
-    reuse = (ReusableDataset(str(dataset.output), dataset.marker["run"]["id"], True, True),)
+    reuse = (ReusableDataset(open_earlier(str(dataset.output)), True, True),)
     keys = sorted(
         (str(path.relative_to(photos)) for path in photos.rglob("*.*")),
         key=lambda key: order_of(0, key),

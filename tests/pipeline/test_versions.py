@@ -17,7 +17,7 @@ from recordmill.pipeline.diff import main as diff
 from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
-from recordmill.reading.dataset import match_files
+from recordmill.reading.dataset import describe_by_marker, match_files
 from recordmill.reading.report import write_report
 from recordmill.storage.dataset_files import point_to
 from recordmill.transforms import publish_dataset
@@ -142,9 +142,10 @@ def test_the_work_of_a_second_run_stays_if_the_first_one_finds_the_same_files(
     os.utime(photos / "cat/new.jpg", (1, 1))
     find_same = publish_dataset._Publication._keep_same_version
 
-    def begin_another(publication):
-        claim_output(publication.plan.output, publication.plan.plan_id, "other")
-        return find_same(publication)
+    def begin_another(publication, marker):
+        decision = publication.plan.decision
+        claim_output(decision.output, decision.staged_as, "other")
+        return find_same(publication, marker)
 
     monkeypatch.setattr(publish_dataset._Publication, "_keep_same_version", begin_another)
     again = tonight("--update")
@@ -673,13 +674,13 @@ def test_no_version_is_deleted_before_its_run_has_ended(
     (photos / "dog/new.jpg").write_bytes(picture("third"))
     found = []
 
-    def open_while_others_delete(folder):
+    def open_while_others_delete(folder, marker):
         (third,) = set(os.listdir(output)) - {old, new, "recordmill.json"}
         assert (folder, pointer(output)["current"]) == (str(output / third), new)
         found.extend([manage("--keep", "1"), manage("--drop", third)])
-        return open_dataset(folder)
+        return describe_by_marker(folder, marker)
 
-    monkeypatch.setattr(write_report, "open_dataset", open_while_others_delete)
+    monkeypatch.setattr(write_report, "describe_by_marker", open_while_others_delete)
     done = tonight("--update", settings={"report": True})
     assert done.code == 0, done.stdout
     busy = f"{output}/{done.line['version']} is in use by another run "

@@ -52,7 +52,7 @@ def convert(root, kind):
 
 def convert_with_beam(root, kind):
     target = root / f"beam-{kind.__name__}"
-    plan = recordmill.Plan(label_map=recordmill.LabelMap({"cat": 0}), starts={"train": [0]})
+    plan = recordmill.DatasetPlan(label_map=recordmill.LabelMap({"cat": 0}), starts={"train": [0]})
     settings = recordmill.DatasetSettings(
         source=recordmill.ClassFolders(), shards=recordmill.ShardSettings(count=1)
     )

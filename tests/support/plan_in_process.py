@@ -57,8 +57,10 @@ def plan(folder, *overrides):
         names_convention=loaded.names_convention,
     )
     made = plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), options)
-    code = made.exit_code if made.action == "fail" else 0
-    return Planned(code, made.sentence, made.summary, tuple(made.notes), made.plan_id, *said)
+    decision, dataset = made.decision, made.dataset
+    code = decision.exit_code if decision.action == "fail" else 0
+    notes = (*dataset.notes,)
+    return Planned(code, decision.sentence, dataset.summary, notes, dataset.plan_id, *said)
 
 
 def content_of(planned):

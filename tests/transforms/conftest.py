@@ -24,6 +24,7 @@ from recordmill.transforms.convert_shards import ConvertShards
 from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
 from recordmill.transforms.list_images import ListReferences
 from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
+from recordmill.transforms.planning.run_plan import dataset_to_convert
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.summarize_images import SummarizeImages
@@ -97,12 +98,14 @@ def run_steps():
             )
             selection = AsSingleton(refs | FindSplitCutoffs(settings))
             summary = refs | SummarizeImages(settings, selection)
-            plan = AsSingleton(
+            claimed = (
                 summary
                 | PlanShards(settings, make_recipe(settings), run, selection)
                 | ClaimOutput(run)
             )
-            shards = refs | ShuffleReferences(settings, plan)
+            plan = AsSingleton(claimed)
+            dataset = AsSingleton(claimed | beam.Map(dataset_to_convert))
+            shards = refs | ShuffleReferences(settings, dataset)
             _ = (
                 shards
                 | ConvertShards(settings, run, plan)

@@ -39,7 +39,8 @@ def planned(refs, run):
 
 
 def settled(refs, run):
-    return settle_action(planned(refs, run), run)
+    """What is decided about the output."""
+    return settle_action(planned(refs, run), run).decision
 
 
 @pytest.fixture
@@ -90,7 +91,7 @@ def test_a_dataset_that_is_deleted_while_a_run_looks_is_made_again(
 
 
 def test_planning_writes_nothing(run, tmp_path):
-    assert planned(REFS, run).action == "convert"
+    assert planned(REFS, run).decision.action == "convert"
     assert list(tmp_path.iterdir()) == []
 
 
@@ -105,7 +106,7 @@ def test_a_preview_writes_nothing_and_says_so(run, tmp_path):
 
 def test_a_preview_finishes_no_switch_that_was_cut(run, tmp_path):
     plan = planned(REFS, run)
-    staging = tmp_path / "out" / f".staging-{plan.plan_id}"
+    staging = tmp_path / "out" / f".staging-{plan.dataset.plan_id}"
     staging.mkdir(parents=True, exist_ok=True)
     (staging / "recordmill.json").write_text('{"switch": {"moves": [], "removes": []}}')
     assert settled(REFS, run).action == "finish"
@@ -115,14 +116,14 @@ def test_a_preview_finishes_no_switch_that_was_cut(run, tmp_path):
 
 def test_a_run_claims_the_output_and_another_plan_is_refused(run, tree):
     plan = settled(REFS, run)
-    assert (plan.action, plan.found_run) == ("convert", "")
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
+    assert (plan.action, plan.found) == ("convert", None)
+    assert list(tree(run.output)) == [f".staging-{plan.staged_as}/claim-run.json"]
     other = settled(REFS[1:], run)
     assert other.action == "refuse"
     assert other.sentence.startswith(
-        f"{run.output} is in use by another run (.staging-{plan.plan_id}, process "
+        f"{run.output} is in use by another run (.staging-{plan.staged_as}, process "
     )
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
+    assert list(tree(run.output)) == [f".staging-{plan.staged_as}/claim-run.json"]
 
 
 def test_a_plan_that_is_overtaken_is_refused(run, monkeypatch):
@@ -169,12 +170,14 @@ def test_what_other_runs_have_left_gives_way_only_to_a_run_that_converts(run, tr
     gone = Path(run.output) / ".staging-other"
     gone.mkdir(parents=True)
     (gone / "rejected.jsonl").write_text("")
-    assert settled(REFS, replace(run, preview=True)).run_notes == []
+    preview = replace(run, preview=True)
+    assert settle_action(planned(REFS, preview), preview).notes == ()
     assert gone.exists()
-    plan = settled(REFS, run)
+    plan = settle_action(planned(REFS, run), run)
     note = "deleted .staging-other, which another run had left: no run will resume from it"
-    assert (plan.action, plan.run_notes, note in plan.notes) == ("convert", [note], False)
-    assert list(tree(run.output)) == [f".staging-{plan.plan_id}/claim-run.json"]
+    assert (plan.decision.action, plan.notes) == ("convert", (note,))
+    assert note not in plan.dataset.notes
+    assert list(tree(run.output)) == [f".staging-{plan.dataset.plan_id}/claim-run.json"]
 
 
 @pytest.mark.parametrize("code", [errno.EIO, errno.ESTALE, None])
@@ -199,7 +202,7 @@ def test_an_error_after_the_claim_takes_the_claim_back(run, monkeypatch):
 
     monkeypatch.setattr(claim_output, "read_output", fail)
     plan = settled(REFS, run)
-    assert (plan.action, seen) == ("fail", [[f".staging-{plan.plan_id}"]])
+    assert (plan.action, seen) == ("fail", [[f".staging-{plan.staged_as}"]])
     assert os.listdir(run.output) == []
 
 

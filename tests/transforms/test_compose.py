@@ -29,7 +29,7 @@ from recordmill.transforms.compose import (
     read_written,
 )
 from recordmill.transforms.convert_shards import gather_reports
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.records.convert_image import ConvertedImage, reject_image
 
@@ -56,7 +56,7 @@ def run_chain(listed, settings, folder, own=None):
     pipeline = beam.Pipeline(runner=FnApiRunner())
     _FOUND.clear()
     batches = pipeline | beam.Create([ReferenceBatch.of(listed[:9]), ReferenceBatch.of(listed[9:])])
-    plan = Plan(label_map=LABELS, starts={split: [0] for split in settings.splits.names})
+    plan = DatasetPlan(label_map=LABELS, starts={split: [0] for split in settings.splits.names})
     convert_with_beam(batches, settings, str(folder), plan, own=own) | beam.Map(_keep)
     pipeline.run().wait_until_finish()
     (found,) = _FOUND

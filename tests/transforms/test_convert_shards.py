@@ -10,6 +10,7 @@ import apache_beam as beam
 import pytest
 from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
+from make_marker import make_marker
 from make_settings import make_settings
 from stored_records import read_records
 
@@ -20,8 +21,9 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import ConvertShards, _ConvertShard
-from recordmill.transforms.planning.plan import Plan, ReusableDataset
-from recordmill.transforms.planning.splitting import SplitCutoffs
+from recordmill.transforms.planning.earlier_dataset import EarlierDataset, ReusableDataset
+from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.read_ahead import pool_for
@@ -29,10 +31,15 @@ from recordmill.transforms.shards.shard_files import WrittenShard
 from recordmill.transforms.shards.shard_writer import order_references
 
 SETTINGS = make_settings(seed=3)
-EARLIER = ReusableDataset("/earlier", "run", same_source=True, same_images=True)
-PLAN = Plan(
-    "id", "convert", "", SplitCutoffs(), {}, LabelMap({"cat": 0, "dog": 1}), Summary(), [], {}
+EARLIER = ReusableDataset(
+    EarlierDataset("/earlier", make_marker()), same_source=True, same_images=True
 )
+DATASET = DatasetPlan("id", label_map=LabelMap({"cat": 0, "dog": 1}))
+
+
+def plan_for(run, dataset=DATASET, **changed):
+    decision = OutputDecision(output=run.output, staged_as="id")
+    return RunPlan(dataset, decision, **changed)
 
 
 def batched(shard):
@@ -52,9 +59,7 @@ def convert(shards, run):
         )
 
     with new_pipeline() as root:
-        plan = AsSingleton(
-            root | "Plan" >> beam.Create([replace(PLAN, output=run.output, previous=run.output)])
-        )
+        plan = AsSingleton(root | "Plan" >> beam.Create([plan_for(run)]))
         assert_that(
             root | beam.Create(list(map(batched, shards))) | ConvertShards(SETTINGS, run, plan),
             keep,
@@ -175,7 +180,7 @@ def write_at_once(monkeypatch, shards, run, threads):
         step = pickle.loads(pickle.dumps(_ConvertShard(SETTINGS, replace(run, threads=threads))))
         step.setup()
         step.start_bundle()
-        step.process(batched(shard), replace(PLAN, output=run.output))
+        step.process(batched(shard), plan_for(run))
         reports = [report.value for report in step.finish_bundle()]
         step.teardown()
         return reports[0]
@@ -200,7 +205,7 @@ def test_bundles_of_one_process_decode_together_no_more_than_its_threads(
 def test_threads_are_chosen_where_the_work_is_done(run, monkeypatch):
     step = _ConvertShard(SETTINGS, replace(run, threads=0))
     monkeypatch.setattr(convert_shards, "available_processors", lambda: 5)
-    assert step._start(PLAN, []).threads == 5
+    assert step._start(plan_for(run), []).threads == 5
 
 
 def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
@@ -214,8 +219,9 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
         step = _ConvertShard(settings, replace(run, threads=threads))
         step.setup()
         step.start_bundle()
+        plan = plan_for(replace(run, output=str(tmp_path / f"out{threads}")))
         for shard in shards:
-            step.process(batched(shard), replace(PLAN, output=str(tmp_path / f"out{threads}")))
+            step.process(batched(shard), plan)
         assert [report.value.references for report in step.finish_bundle()] == [40, 10, 10]
         begun = pool_for.cache_info().currsize
         step.teardown()
@@ -250,7 +256,7 @@ def test_processors_are_shared_by_processes_and_their_threads(
     )
     settings = replace(SETTINGS, images=ImageSettings(**images))
     step = _ConvertShard(settings, replace(run, threads=threads, processes=processes))
-    writer = step._start(PLAN, [])
+    writer = step._start(plan_for(run), [])
     assert (writer.threads, writer.in_line) == here
     assert [(each.threads, each.in_line, count) for each, count, _ in workers] == (
         [(*there, processes - 1)] if there else []
@@ -270,7 +276,8 @@ def test_processors_are_shared_by_processes_and_their_threads(
 def test_workers_convert_images_for_others_if_that_is_cheaper_or_they_have_no_shard(
     run, check, reuse, processes, is_worthwhile
 ):
-    plan = replace(PLAN, starts={"train": [0, 9], "test": [0]}, reuse=reuse)
+    dataset = replace(DATASET, starts={"train": [0, 9], "test": [0]})
+    plan = plan_for(run, dataset, reuse=reuse)
     step = _ConvertShard(
         replace(SETTINGS, images=ImageSettings(check=check)), replace(run, processes=processes)
     )
@@ -287,9 +294,11 @@ def test_one_process_is_enough_for_few_images_and_for_those_in_packed_files(
     refs = pictures(2)
     monkeypatch.setattr(Summary, "references", 10)
     run = replace(run, processes=2)
-    _ConvertShard(SETTINGS, replace(run, fewest_for_processes=11))._start(PLAN, refs)
-    _ConvertShard(SETTINGS, run)._start(PLAN, [replace(refs[0], packing="gzip"), refs[1]])
+    _ConvertShard(SETTINGS, replace(run, fewest_for_processes=11))._start(plan_for(run), refs)
+    packed = replace(refs[0], packing="gzip")
+    _ConvertShard(SETTINGS, run)._start(plan_for(run), [packed, refs[1]])
     assert workers == []
     zipped = replace(refs[0], packing="zip:0:30:9:9:00000000")
-    _ConvertShard(SETTINGS, replace(run, fewest_for_processes=10))._start(PLAN, [zipped, refs[1]])
+    enough = replace(run, fewest_for_processes=10)
+    _ConvertShard(SETTINGS, enough)._start(plan_for(run), [zipped, refs[1]])
     assert workers == [1]

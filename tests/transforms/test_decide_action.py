@@ -18,7 +18,7 @@ from recordmill.transforms.claim_output import (
     is_outdated,
     read_output,
 )
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.runs import claim_output
 from recordmill.transforms.planning.summary import Summary
 
@@ -77,7 +77,7 @@ def test_the_same_dataset_is_kept(dataset):
 
 def test_a_dataset_without_files_that_could_not_be_read_is_outdated(dataset):
     marker = replace(MARKER, run=replace(MARKER.run, versions=f"{7:064x}"))
-    plan = Plan(summary=Summary(versions=7, ignored=Counter(marker.ledger.ignored)))
+    plan = DatasetPlan(summary=Summary(versions=7, ignored=Counter(marker.ledger.ignored)))
     assert not is_outdated(marker, plan)
     for reason in ("changed", "unreadable"):
         ledger = replace(marker.ledger, rejected={"decode_error": 3, reason: 1})

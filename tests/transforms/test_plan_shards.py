@@ -26,6 +26,7 @@ from recordmill.transforms.plan_shards import (
     assign_shard,
     plan_dataset,
 )
+from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan, dataset_to_convert
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -52,8 +53,12 @@ def summary_of(refs, settings=SETTINGS):
     return summary
 
 
-def plan_from(summary, settings, run):
+def plan_run(summary, settings, run):
     return plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), run)
+
+
+def plan_from(summary, settings, run):
+    return plan_run(summary, settings, run).dataset
 
 
 def assigner_of(plan, settings):
@@ -125,9 +130,11 @@ def test_the_shuffle_keeps_every_reference_exactly(plan, held, monkeypatch):
 
 
 @pytest.mark.parametrize("action", ["preview", "finish", "keep", "refuse", "fail"])
-def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
+def test_nothing_is_shuffled_unless_the_run_is_to_convert(plan, action):
+    assert dataset_to_convert(RunPlan(plan, OutputDecision("convert"))) is plan
+    nothing = dataset_to_convert(RunPlan(plan, OutputDecision(action)))
     with new_pipeline() as root:
-        side = AsSingleton(root | "Plan" >> beam.Create([replace(plan, action=action)]))
+        side = AsSingleton(root | "Plan" >> beam.Create([nothing]))
         assert_that(
             root | beam.Create([ReferenceBatch.of(REFS)]) | ShuffleReferences(SETTINGS, side),
             equal_to([]),
@@ -135,7 +142,8 @@ def test_nothing_is_shuffled_unless_the_plan_is_to_convert(plan, action):
 
 
 @pytest.mark.runner
-def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
+def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(run):
+    plan = plan_run(summary_of(REFS + OTHERS), SETTINGS, run)
     with new_pipeline() as root:
         selection = AsSingleton(root | "SplitCutoffs" >> beam.Create([SplitCutoffs()]))
         summary = root | beam.Create([summary_of(REFS + OTHERS)])
@@ -145,12 +153,12 @@ def test_plan_shards_plans_in_the_pipeline_what_plan_dataset_plans(plan, run):
 
 
 def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
-    assert plan_from(Summary(), SETTINGS, run).action == "fail"
+    assert plan_run(Summary(), SETTINGS, run).decision.action == "fail"
 
 
 def test_without_images_there_is_no_price(run):
-    plan = plan_from(summary_of(OTHERS), SETTINGS, replace(run, preview=True))
-    assert (plan.action, plan.price) == ("convert", None)
+    plan = plan_run(summary_of(OTHERS), SETTINGS, replace(run, preview=True))
+    assert (plan.decision.action, plan.price) == ("convert", None)
 
 
 def estimate_growth(*arguments, **more):
@@ -223,8 +231,8 @@ def test_a_run_has_a_price_from_a_thousand_references_on(pictures, run):
     (ref,) = pictures(1)
     refs = [replace(ref, key=f"cat/{number}.jpg") for number in range(1_000)]
     few, many = (summary_of(refs[:count], SETTINGS_OF_ONE) for count in (999, 1_000))
-    assert plan_from(few, SETTINGS_OF_ONE, run).price is None
-    assert plan_from(many, SETTINGS_OF_ONE, run).price is not None
+    assert plan_run(few, SETTINGS_OF_ONE, run).price is None
+    assert plan_run(many, SETTINGS_OF_ONE, run).price is not None
 
 
 def test_nothing_is_read_where_bytes_are_stored_untouched():

@@ -69,19 +69,23 @@ def plan_of(refs, run, settings=SETTINGS):
     return settle_action(plan, run)
 
 
+def decided(plan, **changed):
+    return replace(plan, decision=replace(plan.decision, **changed))
+
+
 def write_all(plan, refs, run, settings=SETTINGS):
-    shards, splitter = {}, ImageSplitter(settings.seed, settings.splits, plan.selection)
+    shards, splitter = {}, ImageSplitter(settings.seed, settings.splits, plan.dataset.selection)
     for ref in refs:
-        if (shard := assign_shard(ref, plan, splitter)) is not None:
+        if (shard := assign_shard(ref, plan.dataset, splitter)) is not None:
             shards.setdefault(shard, []).append(ref)
-    staging = Path(staging_folder(run.output, plan.plan_id))
+    staging = Path(staging_folder(run.output, plan.dataset.plan_id))
     staging.mkdir(parents=True, exist_ok=True)
     return [
         write_shard(
             str(staging),
             *shard,
             (
-                convert_image(ref, ExampleLayout(settings), plan.label_map, nullcontext())
+                convert_image(ref, ExampleLayout(settings), plan.dataset.label_map, nullcontext())
                 for ref in own
             ),
             fingerprint(own),
@@ -139,7 +143,7 @@ def test_a_published_dataset_is_its_files_and_nothing_else(refs, run, tree):
     }
     marker = json.loads(files["recordmill.json"])
     assert "switch" not in marker
-    assert marker["plan"]["id"] == plan.plan_id
+    assert marker["plan"]["id"] == plan.dataset.plan_id
     assert (
         marker["run"].items() >= {"id": "run", "runner": "FnApiRunner", "shards_reused": 0}.items()
     )
@@ -245,9 +249,10 @@ def test_all_that_a_marker_names_is_on_the_disk_before_it_is(pictures, run, run_
 def test_the_report_is_made_from_the_published_dataset_and_is_in_no_list(refs, run, tree):
     plan, seen = plan_of(refs, run), []
 
-    def look(output):
+    def look(output, marker):
         seen.append(json.loads(Path(output, "recordmill.json").read_bytes()))
-        return write_report(output)
+        assert to_json(marker) == seen[0]
+        return write_report(output, marker)
 
     reports = gather_reports(write_all(plan, refs, run))
     outcome = publish_dataset.publish(reports, plan, SETTINGS, run, look, ())
@@ -271,7 +276,7 @@ def test_the_report_is_made_from_the_published_dataset_and_is_in_no_list(refs, r
     ],
 )
 def test_a_report_that_fails_is_a_note_and_the_next_run_makes_it(refs, run, tree, error, why):
-    def fail(_):
+    def fail(*_):
         raise error
 
     plan = plan_of(refs, run)
@@ -377,9 +382,8 @@ def test_a_cut_while_describing_leaves_the_output_as_it_was(refs, run, tree, cut
         with cut_after(most) as done:
             publish(gather_reports(reports), plan, indexed, output)
         again = plan_of(refs, output)
-        publish(
-            gather_reports(reports if again.action == "convert" else []), again, indexed, output
-        )
+        rest = reports if again.decision.action == "convert" else []
+        publish(gather_reports(rest), again, indexed, output)
         assert without_run(tree(output.output)) == expected
         if len(done) < most:
             break
@@ -399,7 +403,7 @@ def test_publishing_what_is_there_keeps_it(refs, run, tree):
     before = tree(run.output)
     again = plan_of(refs, run)
     outcome = publish(FinishedShards(), again, SETTINGS, run)
-    assert (again.action, outcome.status, outcome.exit_code) == ("keep", "kept", 0)
+    assert (again.decision.action, outcome.status, outcome.exit_code) == ("keep", "kept", 0)
     assert tree(run.output) == before
 
 
@@ -428,8 +432,8 @@ def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tre
     assert (outcome.status, outcome.exit_code) == ("failed", 3)
     assert outcome.message.startswith("1 of 9 images was rejected (1 no_class)")
     assert outcome.numbers["ledger"]["rejected"] == {"no_class": 1}
-    assert all(name.startswith(f".staging-{plan.plan_id}/") for name in tree(run.output))
-    assert f".staging-{plan.plan_id}/rejected.jsonl" in tree(run.output)
+    assert all(name.startswith(f".staging-{plan.dataset.plan_id}/") for name in tree(run.output))
+    assert f".staging-{plan.dataset.plan_id}/rejected.jsonl" in tree(run.output)
 
 
 def test_a_problem_of_a_shard_fails_the_run_with_its_sentence(refs, run):
@@ -445,7 +449,7 @@ def test_a_problem_of_a_shard_fails_the_run_with_its_sentence(refs, run):
 
 
 def in_staging(plan, run):
-    return f"are in {run.output}/.staging-{plan.plan_id}"
+    return f"are in {run.output}/.staging-{plan.dataset.plan_id}"
 
 
 def test_a_lost_record_fails_the_run(refs, run, tree):
@@ -458,7 +462,7 @@ def test_a_lost_record_fails_the_run(refs, run, tree):
         f"9 references were listed and {found} are accounted for: {{'listed': 9, "
     )
     assert outcome.message.endswith(f"; finished shards {in_staging(plan, run)}")
-    assert all(name.startswith(f".staging-{plan.plan_id}/") for name in tree(run.output))
+    assert all(name.startswith(f".staging-{plan.dataset.plan_id}/") for name in tree(run.output))
 
 
 def test_one_image_in_anothers_place_fails_the_run(refs, run):
@@ -500,7 +504,8 @@ def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
     (Path(run.output) / "train-00000-of-00002.tfrecord").unlink()
     again = replace(run, run_id="again", overwrite=True)
     plan = plan_of(refs, again)
-    assert (plan.action, plan.found_run) == ("convert", "run")
+    decision = plan.decision
+    assert (decision.action, decision.found.marker.run.id) == ("convert", "run")
     outcome = publish(
         gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again
     )
@@ -508,10 +513,10 @@ def test_a_damaged_dataset_is_not_kept_when_rebuilding_it_fails(refs, run):
     assert outcome.message == f"{DISK_FULL}; finished shards {in_staging(plan, run)}"
     # Nor is a whole one that this run was to rebuild: it is the one that was found, not another
     # run's.
-    plan = replace(plan_of(refs, again), action="convert")
+    plan = decided(plan_of(refs, again), action="convert")
     publish(gather_reports(write_all(plan, refs, again)), plan, SETTINGS, again)
-    plan = replace(plan_of(refs, again), action="convert")
-    assert plan.found_run == "again"
+    plan = decided(plan_of(refs, again), action="convert")
+    assert plan.decision.found.marker.run.id == "again"
     assert (
         publish(
             gather_reports([failed_report("train", 0, len(refs), DISK_FULL)]), plan, SETTINGS, again
@@ -600,9 +605,12 @@ def test_shards_of_an_earlier_run_are_reported(refs, run):
         gather_reports([replace(reports[0], reused=True), reports[1]]), plan, SETTINGS, run
     )
     assert outcome.status == "published"
-    assert outcome.notes == (*plan.notes, "1 of 2 shards had been finished by an earlier run")
+    assert outcome.notes == (
+        *plan.dataset.notes,
+        "1 of 2 shards had been finished by an earlier run",
+    )
     marker = json.loads((Path(run.output) / "recordmill.json").read_bytes())
-    assert (marker["run"]["shards_reused"], marker["notes"]) == (1, plan.notes)
+    assert (marker["run"]["shards_reused"], marker["notes"]) == (1, [*plan.dataset.notes])
 
 
 def test_the_marker_knows_the_files_versions(refs, run):
@@ -616,8 +624,8 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
     refs = pictures(8)
     tolerant = replace(SETTINGS, max_rejected=RejectionLimits(share=1.0, count=99, lost_classes=2))
     plan = plan_of(refs, replace(run, preview=True), tolerant)
-    splitter = ImageSplitter(tolerant.seed, tolerant.splits, plan.selection)
-    first = [ref for ref in refs if assign_shard(ref, plan, splitter) == ("train", 0)]
+    splitter = ImageSplitter(tolerant.seed, tolerant.splits, plan.dataset.selection)
+    first = [ref for ref in refs if assign_shard(ref, plan.dataset, splitter) == ("train", 0)]
     assert 0 < len(first) < 8
     for ref in first:
         Path(ref.uri).write_bytes(bytes(ref.size))
@@ -703,7 +711,8 @@ def test_a_trial_run_has_the_full_runs_class_ids(run, run_steps, tmp_path, draw)
     [("refuse", "refused", 1), ("fail", "failed", 1), ("preview", "planned", 0)],
 )
 def test_other_actions_write_only_the_outcome(refs, run, tmp_path, action, status, code):
-    plan = replace(plan_of(refs, replace(run, preview=True)), action=action, sentence="because")
+    plan = plan_of(refs, replace(run, preview=True))
+    plan = decided(plan, action=action, sentence="because")
     outcome = publish(FinishedShards(), plan, SETTINGS, run)
     assert (outcome.status, outcome.message, outcome.exit_code) == (status, "because", code)
     assert not (tmp_path / "out").exists()
@@ -712,7 +721,7 @@ def test_other_actions_write_only_the_outcome(refs, run, tmp_path, action, statu
 
 @pytest.mark.runner
 def test_in_a_pipeline_there_is_one_outcome_even_without_shards(refs, run):
-    plan = replace(plan_of(refs, run), action="refuse", sentence="because")
+    plan = decided(plan_of(refs, run), action="refuse", sentence="because")
 
     def check(outcomes):
         assert [(each.status, each.message) for each in outcomes] == [("refused", "because")]

@@ -7,24 +7,21 @@ import math
 import shlex
 import zlib
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Self
+from typing import Any
 
 import orjson
 
-from recordmill import storage
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
-from recordmill.schemas.errors import FAILED, Price
 from recordmill.schemas.features import feature_schema
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.yaml_core import write_yaml_line
-from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.inputs.folder_sketch import split_of
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.sources.archives import Archives
@@ -125,39 +122,13 @@ OUTSIDE_PLAN_ID = frozenset(
 higher one, and a description, or anything computed from the finished dataset, can be added
 later."""
 
-Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
-
 
 @dataclass(frozen=True, slots=True)
-class ReusableDataset:
-    """An earlier dataset whose records may be copied.
-
-    Attributes:
-        folder: its folder.
-        run: the id of the run that made it; another run may replace it.
-        same_source: whether the same settings read its sources, so an unchanged source gives the
-            same content.
-        same_images: whether a conversion would store the same images, so other records can contain
-            them.
-        same_files: whether the same records give the same file.
-    """
-
-    folder: str
-    run: str
-    same_source: bool
-    same_images: bool
-    same_files: bool = False
-
-
-@dataclass(slots=True)
-class Plan:
-    """A dataset to be made, and the action to take in the output.
+class DatasetPlan:
+    """A dataset to be made.
 
     Attributes:
         plan_id: identifies the dataset's contents: equal ids, equal bytes.
-        action: `convert`; `preview`, writing nothing; `finish` a publication that was cut; `keep`
-            the dataset there; `refuse`; or `fail`.
-        sentence: why, unless the action is `convert`.
         selection: how images are assigned to splits.
         starts: the first order hash of each shard, by split.
         label_map: class ids.
@@ -168,38 +139,21 @@ class Plan:
         config_text: the settings as YAML: the content of `config.yaml`.
         about: a description of the dataset for people.
         estimated_bytes: expected size of the files, by split.
-        found_run: the id of the run that made the dataset found in the output, if any.
-        output: the folder of the dataset, once it is chosen: the run's output, or a version's
-            folder below it.
-        version: the name of the version's folder; empty without versions.
-        previous: the folder of the dataset that this one replaces.
-        reuse: earlier datasets whose images may be stored again.
-        run_notes: messages about this run alone, not about the dataset.
-        price: the expected cost of the run; None if predicting it was not worth it.
-        exit_code: that of a run whose action is `fail`.
+        problem: why no dataset can be made, in a sentence; None if one can.
     """
 
     plan_id: str = ""
-    action: Action = "convert"
-    sentence: str = ""
     selection: SplitCutoffs = field(default_factory=SplitCutoffs)
-    starts: dict[str, list[int]] = field(default_factory=dict)
+    starts: Mapping[str, Sequence[int]] = field(default_factory=dict)
     label_map: LabelMap = field(default_factory=lambda: LabelMap({}))
     summary: Summary = field(default_factory=Summary)
-    notes: list[str] = field(default_factory=list)
-    recipe: dict[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    recipe: Mapping[str, Any] = field(default_factory=dict)
     settings: Mapping[str, Any] = field(default_factory=dict)
     config_text: str = ""
     about: About = field(default_factory=About)
-    estimated_bytes: dict[str, int] = field(default_factory=dict)
-    found_run: str = ""
-    output: str = ""
-    version: str = ""
-    previous: str = ""
-    reuse: tuple[ReusableDataset, ...] = ()
-    run_notes: list[str] = field(default_factory=list)
-    price: Price | None = field(default=None, compare=False)
-    exit_code: int = FAILED
+    estimated_bytes: Mapping[str, int] = field(default_factory=dict)
+    problem: str | None = None
 
     @property
     def entry(self) -> PlanEntry:
@@ -207,23 +161,9 @@ class Plan:
         return PlanEntry(self.plan_id, self.recipe, self.settings)
 
     @property
-    def staging(self) -> str:
-        """The folder to which its files are written until they are published."""
-        return staging_folder(self.output, self.plan_id)
-
-    @property
     def shard_count(self) -> int:
         """The number of shards in all splits, including those that turn out to be empty."""
         return sum(map(len, self.starts.values()))
-
-    def at(self, output: str, version: str) -> Self:
-        """Returns the same plan for the folder of a version below an output.
-
-        If the version is empty, the plan is for the output itself.
-        """
-        return replace(
-            self, output=storage.join(output, version) if version else output, version=version
-        )
 
 
 def make_plan(
@@ -232,7 +172,7 @@ def make_plan(
     settings: DatasetSettings,
     recipe: Recipe,
     growth: float,
-) -> Plan:
+) -> DatasetPlan:
     """Decides splits, shards, labels and the plan id from what was listed.
 
     Args:
@@ -243,42 +183,65 @@ def make_plan(
         growth: estimated bytes of records per byte of their sources.
 
     Returns:
-        A plan to `convert`, or to `fail` with a sentence if the listing gives no dataset.
+        The plan, with a problem if the listing gives no dataset.
     """
     numbers = class_numbers(summary, settings)
     used = {*summary.classes, *summary.box_labels}
     label_map = build_label_map(
         summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used
     )
-    plan = Plan(
-        selection=selection,
-        label_map=label_map,
-        config_text=recipe.config_text,
-        about=settings.about,
-    )
-    plan.notes += [*summary.warnings, *note_classes(summary, settings, label_map)]
-    plan.estimated_bytes = {
-        name: round(split.bytes * growth) for name, split in summary.splits.items()
-    }
-    problem = _find_problem(summary, settings) or _fill_splits(plan, summary, settings)
-    if settings.splits.stratify and not problem:
-        plan.notes += _note_deviations(summary, settings)
-    plan.notes += _note_losses(summary, settings)
-    if not problem:
-        problem = _cut_splits(plan, summary, settings)
-    plan.recipe = describe_settings(
-        settings, recipe, hash_json(label_map.ids), hash_json(plan.starts)
+    estimated = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
+    filled, cuts = _Filling(problem=_find_problem(summary, settings)), _Cuts({})
+    if filled.problem is None:
+        filled = _fill_splits(summary, settings)
+    if filled.problem is None:
+        cuts = _cut_splits(summary, settings, estimated)
+    notes = [*summary.warnings, *note_classes(summary, settings, label_map), *filled.notes]
+    if settings.splits.stratify and filled.problem is None:
+        notes += _note_deviations(summary, settings)
+    notes += [*_note_losses(summary, settings), *cuts.notes]
+    described = describe_settings(
+        settings, recipe, hash_json(label_map.ids), hash_json(cuts.starts)
     )
     references = summary.references + summary.rejected.total() + summary.left_out.total()
-    plan.recipe["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
-    plan.settings = recipe.settings
-    plan.plan_id, plan.summary = plan_id_of(plan.recipe), _without_histograms(summary)
-    return replace(plan, action="fail", sentence=problem) if problem else plan
+    described["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
+    return DatasetPlan(
+        plan_id=plan_id_of(described),
+        selection=replace(selection, moved=filled.moved) if filled.moved else selection,
+        starts=cuts.starts,
+        label_map=label_map,
+        summary=_without_histograms(summary),
+        notes=tuple(notes),
+        recipe=described,
+        settings=recipe.settings,
+        config_text=recipe.config_text,
+        about=settings.about,
+        estimated_bytes=estimated,
+        problem=filled.problem or cuts.problem,
+    )
 
 
-def _cut_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
-    """Sets the first hash of each shard; says why if a shard would hold too much, else nothing."""
-    problem = ""
+@dataclass(frozen=True, slots=True)
+class _Cuts:
+    """Where splits are cut into shards.
+
+    Attributes:
+        starts: the first hash of each shard, by split.
+        notes: on splits with fewer shards than wanted.
+        problem: why a shard would hold too much; None if none does.
+    """
+
+    starts: dict[str, list[int]]
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def _cut_splits(summary: Summary, settings: DatasetSettings, estimated: Mapping[str, int]) -> _Cuts:
+    """Cuts the splits into shards; `estimated` is the expected size of each split's files."""
+    # Only rejected things: they need a shard whose sidecar lists them.
+    if not summary.references:
+        return _Cuts({settings.splits.names[0]: [0]})
+    starts, notes, problem = dict[str, list[int]](), list[str](), None
     # Given splits without images get no shard.
     filled = [
         name
@@ -288,31 +251,30 @@ def _cut_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
     for name in filled:
         # A split that was empty now holds one group.
         split = summary.splits.get(name, SplitSummary())
-        _cut_split(plan, name, split, settings)
-        if split.references > MOST_PER_SHARD * len(plan.starts[name]):
-            files = f"{split.references:,} {settings.unit}s into {len(plan.starts[name])} files"
+        starts[name], wanted = _cut_split(split, settings, estimated.get(name, 0))
+        if len(starts[name]) < wanted and split.references:
+            notes.append(
+                f"split {name} is written in {len(starts[name])} shards, not {wanted}: the others "
+                "would be empty"
+            )
+        if split.references > MOST_PER_SHARD * len(starts[name]):
+            files = f"{split.references:,} {settings.unit}s into {len(starts[name])} files"
             problem = f"split {name} would put {files}: raise shards.count"
-    # Only rejected things: they need a shard whose sidecar lists them.
-    if not problem and not summary.references:
-        plan.starts = {settings.splits.names[0]: [0]}
-    return problem
+    return _Cuts(starts, tuple(notes), problem)
 
 
-def _cut_split(plan: Plan, name: str, split: SplitSummary, settings: DatasetSettings) -> None:
-    """Sets the first hash of each shard, and notes if there are fewer shards than wanted."""
+def _cut_split(
+    split: SplitSummary, settings: DatasetSettings, estimated: int
+) -> tuple[list[int], int]:
+    """Returns the first hash of each shard, and how many shards were wanted."""
     is_fixed = settings.shards.cuts == "fixed"
     # Fixed cuts do not depend on the estimate, which changes from one update to the next.
-    size = split.bytes if is_fixed else plan.estimated_bytes.get(name, 0)
+    size = split.bytes if is_fixed else estimated
     wanted = settings.shards.count or max(1, math.ceil(size / settings.shards.target_bytes))
-    if is_fixed:
-        wanted = 1 << (wanted - 1).bit_length()  # the next power of two
-    starts = split.histogram.cut_equally(wanted) if is_fixed else split.histogram.cut(wanted)
-    plan.starts[name] = starts
-    if len(starts) < wanted and split.references:
-        plan.notes.append(
-            f"split {name} is written in {len(starts)} shards, not {wanted}: the others would be "
-            "empty"
-        )
+    if not is_fixed:
+        return split.histogram.cut(wanted), wanted
+    wanted = 1 << (wanted - 1).bit_length()  # the next power of two
+    return split.histogram.cut_equally(wanted), wanted
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
@@ -398,8 +360,8 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         )
 
 
-def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
-    """Why no dataset can be made from the listing; the empty string if one can."""
+def _find_problem(summary: Summary, settings: DatasetSettings) -> str | None:
+    """Says why no dataset can be made from the listing; None if one can."""
     unit, source = settings.unit, settings.source
     if summary.problems:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
@@ -410,7 +372,7 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str:
             "boxes: remove it"
         )
     if summary.references or summary.rejected:
-        return ""
+        return None
     if summary.left_out:
         return (
             f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"
@@ -437,35 +399,58 @@ def _advise_on_empty(summary: Summary, settings: DatasetSettings, key: str) -> s
     return f"correct that, or leave the split out with --set {flag}"
 
 
-def _fill_splits(plan: Plan, summary: Summary, settings: DatasetSettings) -> str:
+@dataclass(frozen=True, slots=True)
+class _Filling:
+    """How empty splits are filled.
+
+    Attributes:
+        moved: the splits of the hashes that fill them, see `SplitCutoffs.moved`.
+        notes: on splits that were, or stay, empty.
+        problem: why they cannot be filled; None if they can.
+    """
+
+    moved: Mapping[int, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    problem: str | None = None
+
+
+def _fill_splits(summary: Summary, settings: DatasetSettings) -> _Filling:
     """Fills empty splits, or says why that is impossible."""
     names, unit = settings.splits.names, settings.unit
     empty = [name for name in names if name not in summary.splits]
     if not empty or not summary.references:
-        return ""
+        return _Filling()
     if settings.splits.given:
-        key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
-        if summary.rejected:  # images of the split may be among them
-            return (
-                f"no {unit} was found for split {empty[0]}, and {summary.rejected.total():,} "
-                f"rejected, such as {min(summary.rejected_examples.values())}: "
-                f"{_advise_on_empty(summary, settings, key)}"
-            )
-        plan.notes.extend(
-            f"no {unit} was found for split {name}, which {key} names" for name in empty
-        )
-        return ""
+        return _explain_given(empty, summary, settings)
     counts = {name: split.references for name, split in summary.splits.items()}
     moved = fill_empty_splits(counts, summary.nearest, settings.splits)
     for name in empty:
         if name not in moved.values():
             few = f"there are too few {unit}s ({summary.references:,})"
-            return f"{few} for the splits {', '.join(names)}: {name} would be empty"
-    plan.notes.extend(
+            problem = f"{few} for the splits {', '.join(names)}: {name} would be empty"
+            return _Filling(problem=problem)
+    notes = (
         f"split {name} would have been empty: it was given the nearest {unit}s" for name in empty
     )
-    plan.selection = replace(plan.selection, moved=moved)
-    return ""
+    return _Filling(moved, tuple(notes))
+
+
+def _explain_given(empty: Sequence[str], summary: Summary, settings: DatasetSettings) -> _Filling:
+    """Says that given splits stay empty, which is a problem if their images may be rejected."""
+    key = "splits.from_folders" if settings.splits.from_folders else "splits.from_source"
+    unit = settings.unit
+    if summary.rejected:
+        rejected = (
+            f"{summary.rejected.total():,} rejected, such as "
+            f"{min(summary.rejected_examples.values())}"
+        )
+        problem = (
+            f"no {unit} was found for split {empty[0]}, and {rejected}: "
+            f"{_advise_on_empty(summary, settings, key)}"
+        )
+        return _Filling(problem=problem)
+    notes = (f"no {unit} was found for split {name}, which {key} names" for name in empty)
+    return _Filling(notes=tuple(notes))
 
 
 def _note_deviations(summary: Summary, settings: DatasetSettings) -> Iterator[str]:

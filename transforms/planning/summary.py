@@ -104,7 +104,7 @@ class HashHistogram(Totals):
         return [0, *starts[1:]]
 
 
-def range_of(starts: list[int], number: int) -> int:
+def range_of(starts: Sequence[int], number: int) -> int:
     """The index of the range from `HashHistogram.cut` that a hash falls into."""
     return bisect_right(starts, number) - 1
 

@@ -34,7 +34,7 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.formatting import say_count
 from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.storage.temporary_files import SortedRows
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.shards.shard_files import Column, Digests, as_numbers, read_column
 
 Hashes = NDArray[np.uint64]
@@ -173,7 +173,7 @@ class FindCopies(beam.PTransform):
     """Finds the images of a PCollection of reports whose bytes occur several times.
 
     Attributes:
-        plan: the `Plan`, as a side input.
+        plan: the `RunPlan`, as a side input.
     """
 
     plan: Any
@@ -191,11 +191,11 @@ class FindCopies(beam.PTransform):
         )
 
 
-def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies:
+def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: RunPlan) -> Copies:
     """Reads the rows of a shard whose digests occur several times."""
     place, digests = repeated
     wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
-    rows = _get_rows(shard_path(plan.staging, *place, "jsonl"), wanted)
+    rows = _get_rows(shard_path(plan.decision.staging, *place, "jsonl"), wanted)
     try:
         return place, [
             (row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows
@@ -205,11 +205,11 @@ def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: Plan) -> Copies
 
 
 def distribute_digests(
-    report: ShardReport, plan: Plan
+    report: ShardReport, plan: RunPlan
 ) -> Iterator[tuple[int, tuple[Place, bytes]]]:
     """Distributes a shard's digests over groups of bounded size, equal ones to the same group."""
     contents = as_numbers(report.contents)
-    groups = 1 + plan.summary.references // GROUP_IMAGES
+    groups = 1 + plan.dataset.summary.references // GROUP_IMAGES
     numbers = contents % np.uint64(groups)
     for number in np.unique(numbers).tolist():
         yield number, (report.place, contents[numbers == number].tobytes())

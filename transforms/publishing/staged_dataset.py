@@ -59,7 +59,8 @@ from recordmill.schemas.errors import ComparedPrice, LoadError
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files, stored_names
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.planning.runs import RunSettings, remove_staging
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.verdicts import balance_boxes, describe_annotations
@@ -122,7 +123,7 @@ def name_sidecars_without_records(reports: Iterable[ShardReport]) -> dict[str, S
 
 
 def build_marker(
-    plan: Plan,
+    plan: DatasetPlan,
     shards: list[PublishedShard],
     ledger: Ledger,
     settings: DatasetSettings,
@@ -163,7 +164,7 @@ def build_marker(
         output_bytes=sum(split.bytes for split in splits.values()),
         files=(*SIDE_FILES, *name_sidecars_without_records(finished.reports)),
         index=INDEX,
-        notes=tuple(plan.notes),
+        notes=plan.notes,
         about=None if plan.about == About() else plan.about,
     )
 
@@ -174,7 +175,7 @@ def _describe_names(summary: Summary) -> NamedImages | None:
     return NamedImages(images, summary.naming_files) if summary.naming_files else None
 
 
-def preview_numbers(plan: Plan, settings: DatasetSettings) -> dict[str, Any]:
+def preview_numbers(plan: DatasetPlan, settings: DatasetSettings) -> dict[str, Any]:
     """The expected numbers of a plan's outcome; sizes are estimates."""
     summary, splits = plan.summary, {}
     for name, starts in plan.starts.items():
@@ -298,11 +299,12 @@ def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
 def stage_dataset(
     dataset: StagedDataset,
     descriptions: Iterable[Description],
-    plan: Plan,
+    plan: RunPlan,
     run: RunSettings,
     notes: tuple[str, ...],
-) -> None:
-    """Completes the new dataset in staging.
+    old: Marker | None,
+) -> Marker:
+    """Completes the new dataset in staging; returns its marker.
 
     Its marker, with the moves that publish it, is written last. Files that may differ between runs
     of one plan have this run's id in their names: another may work at the same time.
@@ -313,15 +315,18 @@ def stage_dataset(
         plan: its plan.
         run: the run.
         notes: the marker's notes about the run.
+        old: the marker in the output, whose files are replaced; None without one.
 
     Raises:
+        LoadError: the marker in the output names a file that is not a dataset's.
         OSError: a file could not have its name in the output.
         ValueError: two files of the dataset would have one name; the sentence says which.
     """
     staging, configuration = dataset.folder, f"{run.run_id}-{CONFIGURATION}"
-    labels = plan.label_map.as_text(ExampleLayout(dataset.settings).convention.label_lines)
+    output = plan.decision.output
+    labels = plan.dataset.label_map.as_text(ExampleLayout(dataset.settings).convention.label_lines)
     storage.write_file(storage.join(staging, LABELS), labels.encode())
-    storage.write_file(storage.join(staging, configuration), plan.config_text.encode())
+    storage.write_file(storage.join(staging, configuration), plan.dataset.config_text.encode())
     moves = [
         [LABELS, LABELS],
         [configuration, CONFIGURATION],
@@ -337,17 +342,17 @@ def stage_dataset(
         files.append(name)
     marker = replace(dataset.marker, files=tuple(files))
     check_names(marker)
-    storage.check_targets(
-        storage.join(plan.output, target) for _, target in moves if "/" not in target
-    )
+    storage.check_targets(storage.join(output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = storage.map_each(storage.digest_of, (staged[name] for name in marker.files))
     entry = _describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
-    switch = Switch(tuple(map(tuple, moves)), _old_files(plan.output))
-    pending = {**to_json(replace(marker, run=entry)), "switch": to_json(switch)}
+    switch = Switch(tuple(map(tuple, moves)), _old_files(output, old))
+    marker = replace(marker, run=entry)
+    pending = {**to_json(marker), "switch": to_json(switch)}
     storage.force_to_disk(storage.join(staging, source) for source, _ in moves)
     storage.write_file(storage.join(staging, MARKER), as_json(pending))
     storage.force_to_disk([staging])
+    return marker
 
 
 def _move_shards(dataset: StagedDataset) -> Iterator[list[str]]:
@@ -362,7 +367,7 @@ def _move_shards(dataset: StagedDataset) -> Iterator[list[str]]:
 
 def _describe_run(
     dataset: StagedDataset,
-    plan: Plan,
+    plan: RunPlan,
     run: RunSettings,
     notes: tuple[str, ...],
     digests: Mapping[str, str],
@@ -374,7 +379,7 @@ def _describe_run(
         price=ComparedPrice(plan.price, cost) if plan.price else None,
         id=run.run_id,
         inputs=run.inputs,
-        versions=f"{plan.summary.versions:064x}",
+        versions=f"{plan.dataset.summary.versions:064x}",
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         shards_reused=sum(report.reused for report in dataset.reports),
         images_reused=sum(report.images_reused for report in dataset.reports),
@@ -385,15 +390,15 @@ def _describe_run(
     )
 
 
-def _old_files(output: str) -> tuple[str, ...]:
+def _old_files(output: str, old: Marker | None) -> tuple[str, ...]:
     """The files of the dataset in an output, which the new one replaces.
 
     Raises:
         LoadError: its marker names a file that is not a dataset's.
     """
-    if not storage.exists(storage.join(output, MARKER)):
+    if old is None and not storage.exists(storage.join(output, MARKER)):
         return ()
-    old = dataset_files.read_marker(output)
+    old = old or dataset_files.read_marker(output)  # which has appeared, or is damaged
     check_replaced(output, old)
     names = [name for shard in old.shards for name in (shard.name, shard.sidecar)]
     report = [REPORT] if dataset_files.holds_report(output) else []
@@ -449,8 +454,7 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     storage.check_targets(storage.join(output, target) for target in sorted(targets - sidecars))
     storage.make_folder(storage.join(output, "sidecars"))
     storage.check_targets(storage.join(output, target) for target in sorted(sidecars))
-    # Else this very switch was interrupted in its last step.
-    if dataset_files.find_marker(output) != marker:
+    if not _is_in_place(marker, output):
         storage.remove_files([storage.join(output, MARKER)])
     try:
         _replace_files(output, plan_id, marker, switch)
@@ -462,6 +466,17 @@ def publish_staged(output: str, plan_id: str, run_id: str = "") -> Marker:
     storage.remove_files([storage.join(dataset_files.staging_folder(output, plan_id), MARKER)])
     remove_staging(output, plan_id, run_id)
     return marker
+
+
+def _is_in_place(marker: Marker, output: str) -> bool:
+    """Reads the output's marker again before it is deleted.
+
+    It may be the new one already, if this very switch was interrupted in its last step, or if
+    another run has done that step.
+    """
+    if dataset_files.stamp_marker(output) is None:
+        return False
+    return dataset_files.find_marker(output) == marker
 
 
 def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) -> None:
@@ -495,6 +510,9 @@ def _replace_files(output: str, plan_id: str, marker: Marker, switch: Switch) ->
 
 def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
     """Reads the marker of the dataset that is complete in staging, and the moves that publish it.
+
+    It is read even by the run that has written it: another run of the plan may have written its own
+    since, and the files that a marker names are published with it.
 
     Raises:
         FileNotFoundError: there is none.

@@ -37,14 +37,9 @@ from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
-from recordmill.storage.dataset_files import (
-    MOST_SIDECAR_BYTES,
-    find_marker,
-    parse_rows,
-    read_marker,
-)
+from recordmill.storage.dataset_files import MOST_SIDECAR_BYTES, parse_rows, read_marker
 from recordmill.storage.tfrecord_file import GzipBytes, StoredFile, data_offset
-from recordmill.transforms.planning.plan import ReusableDataset
+from recordmill.transforms.planning.earlier_dataset import EarlierDataset, ReusableDataset
 
 _PLACING = frozenset(
     (
@@ -193,21 +188,19 @@ class EarlierRecord(NamedTuple):
 
 
 def find_reusable(
-    folders: Iterable[str], plan: PlanEntry
-) -> tuple[tuple[ReusableDataset, ...], list[str]]:
+    datasets: Iterable[EarlierDataset], plan: PlanEntry
+) -> tuple[tuple[ReusableDataset, ...], tuple[str, ...]]:
     """Finds the datasets whose records or images can be reused.
 
     Also returns a note on each of the others.
 
     Args:
-        folders: datasets, or outputs without one so far.
+        datasets: earlier datasets.
         plan: the plan of the new dataset, as far as it is known before listing.
     """
     new, usable, notes = to_json(find_decisive(plan.recipe)), [], []
-    for folder in folders:
-        marker = find_marker(folder)
-        if marker is None:
-            continue
+    for dataset in datasets:
+        folder, marker = dataset.folder, dataset.marker
         old = find_decisive(marker.plan.recipe)
         obstacle = _find_obstacle(marker, plan)
         if obstacle and old != new:
@@ -218,10 +211,8 @@ def find_reusable(
                 for key in ("compression", "versions")
             )
             same_source = old.get("source") == new["source"]
-            usable.append(
-                ReusableDataset(folder, marker.run.id, same_source, not obstacle, same_files)
-            )
-    return tuple(usable), notes
+            usable.append(ReusableDataset(dataset, same_source, not obstacle, same_files))
+    return tuple(usable), tuple(notes)
 
 
 def _find_obstacle(marker: Marker, plan: PlanEntry) -> str:
@@ -355,7 +346,7 @@ class _EarlierShard(NamedTuple):
     """A shard of an earlier dataset.
 
     Attributes:
-        dataset: the dataset.
+        reusable: the dataset.
         entry: the shard, as the marker describes it.
         compression: `none` or `gzip`.
         images: the features that hold the image, see `find_images`.
@@ -364,7 +355,7 @@ class _EarlierShard(NamedTuple):
         number: its place in the index.
     """
 
-    dataset: ReusableDataset
+    reusable: ReusableDataset
     entry: ShardEntry
     compression: str
     images: dict[str, str]
@@ -393,43 +384,48 @@ def _noting_damage(damaged: list[str], folder: str, name: str) -> Iterator[str]:
 
 
 @lru_cache(4)
-def _open_dataset(dataset: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], tuple[str, ...]]:
+def _open_dataset(reusable: ReusableDataset) -> tuple[tuple[_EarlierShard, ...], tuple[str, ...]]:
     """Returns a dataset's shards, and its damaged files.
 
     There are no shards if another run has replaced the dataset, or its index is damaged.
     """
-    folder, shards, damaged = dataset.folder, list[_EarlierShard](), list[str]()
-    with _noting_damage(damaged, folder, MARKER):
-        marker = read_marker(folder)
-        if marker.run.id != dataset.run:
-            return (), ()
-        entries, compression, images = (
-            record_index.list_shards(marker),
-            marker.plan.for_readers.compression,
-            marker.images,
-        )
-        head, index = record_index.pack_head(entries), marker.index
-        with _noting_damage(damaged, folder, index) as path, storage.open_to_read(path) as file:
-            is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
-            for entry in entries:  # all places of a large dataset at once would take gigabytes
-                digest.update(places := file.read(record_index.PLACE_BYTES * entry.records))
-                edges.append(record_index.edges_of(places))
-            is_listed = marker.run.digests.get(index) == digest.hexdigest()
-            if not is_whole or file.read(1) or not is_listed:
-                raise ValueError(index)
-            borders = {
-                entries.index(split.shards[0]) for split in marker.splits.values() if split.shards
-            }
-            for number, entry in enumerate(entries):
-                # Hashes of rejected images may be between those of two shards' records.
-                first = 0 if number in borders else edges[number - 1][1]
-                last = (
-                    _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
-                )
-                shards.append(
-                    _EarlierShard(dataset, entry, compression, images, first, last, number)
-                )
-    return tuple(shards), tuple(damaged)
+    dataset, marker = reusable.dataset, reusable.dataset.marker
+    shards, damaged = list[_EarlierShard](), list[str]()
+    entries, compression, images = (
+        record_index.list_shards(marker),
+        marker.plan.for_readers.compression,
+        marker.images,
+    )
+    head, index = record_index.pack_head(entries), marker.index
+    with _noting_damage(damaged, dataset.folder, index) as path, storage.open_to_read(path) as file:
+        is_whole, digest, edges = file.read(len(head)) == head, hashlib.sha256(head), []
+        for entry in entries:  # all places of a large dataset at once would take gigabytes
+            digest.update(places := file.read(record_index.PLACE_BYTES * entry.records))
+            edges.append(record_index.edges_of(places))
+        is_listed = marker.run.digests.get(index) == digest.hexdigest()
+        if not is_whole or file.read(1) or not is_listed:
+            raise ValueError(index)
+        borders = {
+            entries.index(split.shards[0]) for split in marker.splits.values() if split.shards
+        }
+        for number, entry in enumerate(entries):
+            # Hashes of rejected images may be between those of two shards' records.
+            first = 0 if number in borders else edges[number - 1][1]
+            last = _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
+            shards.append(_EarlierShard(reusable, entry, compression, images, first, last, number))
+    return tuple(shards), _explain_damage(dataset, damaged) if damaged else ()
+
+
+def _explain_damage(dataset: EarlierDataset, damaged: Sequence[str]) -> tuple[str, ...]:
+    """Reads the marker of a dataset again if its index is not the one that was listed.
+
+    Returns the damaged files: none if another run has replaced the dataset.
+    """
+    missing = list[str]()
+    with _noting_damage(missing, dataset.folder, MARKER):
+        if read_marker(dataset.folder).run.id != dataset.marker.run.id:
+            return ()
+    return tuple(missing or damaged)
 
 
 @lru_cache(4)
@@ -472,7 +468,7 @@ class _OpenShard:
 
     def __init__(self, shard: _EarlierShard, damaged: list[str]) -> None:
         self._shard = shard
-        self._noting_damage = partial(_noting_damage, damaged, shard.dataset.folder)
+        self._noting_damage = partial(_noting_damage, damaged, shard.reusable.dataset.folder)
         self._stored: StoredFile | None = None
         self._source: StoredFile | GzipBytes | None = None
         self._block, self._start = memoryview(b""), 0
@@ -504,7 +500,7 @@ class _OpenShard:
 
     def compare(self, row: Row, origin: RowOrigin, now: RowOrigin) -> EarlierRecord | None:
         """What a reference can reuse of a row; None if nothing, even with an unchanged source."""
-        dataset = self._shard.dataset
+        dataset = self._shard.reusable
         is_current = dataset.same_source and origin.source == now.source != 0
         is_same = origin.reference == now.reference != 0
         if not is_same and (isinstance(row, RejectedRow) or not dataset.same_images):

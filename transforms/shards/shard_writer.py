@@ -16,8 +16,8 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import order_of, source_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage.dataset_files import find_marker, shard_path
-from recordmill.transforms.planning.plan import Plan
+from recordmill.storage.dataset_files import shard_path
+from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.records.convert_image import (
     ConvertedImage,
@@ -110,7 +110,7 @@ class ShardWriter:
     """Called with the number of references that are done; worker processes replace it."""
 
     settings: DatasetSettings
-    plan: Plan
+    plan: RunPlan
     run: RunSettings
     threads: int
     in_line: bool
@@ -121,7 +121,8 @@ class ShardWriter:
 
     @cached_property
     def _digests(self) -> ReferenceDigests:
-        return ReferenceDigests(self.plan.recipe, self._layout, self.plan.label_map)
+        dataset = self.plan.dataset
+        return ReferenceDigests(dataset.recipe, self._layout, dataset.label_map)
 
     @cached_property
     def _previous_shards(self) -> dict[str, str]:
@@ -129,13 +130,12 @@ class ShardWriter:
 
         The result is empty in a store, where copying them would save nothing.
         """
-        previous = self.plan.previous
-        marker = None
-        if storage.is_local(previous):
-            marker = find_marker(previous)
-        if marker is None:
+        previous = self.plan.decision.replaced
+        if previous is None or not storage.is_local(previous.folder):
             return {}
-        return {each.sha256: storage.join(previous, each.name) for each in marker.shards}
+        return {
+            each.sha256: storage.join(previous.folder, each.name) for each in previous.marker.shards
+        }
 
     def write(
         self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
@@ -153,7 +153,7 @@ class ShardWriter:
         refs = order_references(unordered, self.settings.seed)
         if problem := find_duplicate_key(refs, self.settings.unit):
             return failed_report(split, index, len(refs), problem)
-        staging = self.plan.staging
+        staging = self.plan.decision.staging
         mark = shard_files.fingerprint(refs)
         if finished := shard_files.find_finished(staging, split, index, mark):
             self.count_done(len(refs))
@@ -172,7 +172,7 @@ class ShardWriter:
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)
         except OSError as error:  # in the output; errors in images are InputErrors
-            problem = storage.explain_output_error(error, self.plan.output)
+            problem = storage.explain_output_error(error, self.plan.decision.output)
         return failed_report(split, index, len(refs), problem)
 
     def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
@@ -180,13 +180,12 @@ class ShardWriter:
 
         Returns whether it did.
         """
-        previous, reuse, digest = (
-            self.plan.previous,
-            self.plan.reuse,
-            partial(self._digests.digest, split=split),
-        )
-        if [(each.folder, each.same_files) for each in reuse] != [(previous, True)]:
+        previous, reuse = self.plan.decision.replaced, self.plan.reuse
+        if previous is None or len(reuse) != 1:
             return False
+        if not reuse[0].same_files or reuse[0].dataset.folder != previous.folder:
+            return False
+        digest = partial(self._digests.digest, split=split)
         found = find_untouched(reuse[0], refs, self.settings.seed, digest)
         file, rows = found or (None, [])
         if file is None or any(
@@ -194,10 +193,9 @@ class ShardWriter:
         ):
             return False
         pairs = zip(refs, rows, strict=True)
-        images = (
-            copy_earlier(ref, each, self.plan.label_map, each.origin.source) for ref, each in pairs
-        )
-        return shard.keep(self._count(images), storage.join(previous, file.name), file)
+        label_map = self.plan.dataset.label_map
+        images = (copy_earlier(ref, each, label_map, each.origin.source) for ref, each in pairs)
+        return shard.keep(self._count(images), storage.join(previous.folder, file.name), file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
         """Reads a shard back and renames its files; see `WrittenShard.finish`."""
@@ -206,7 +204,8 @@ class ShardWriter:
         try:
             return shard.finish(self._previous_shards)
         except OSError as error:
-            report, problem = shard.report, storage.explain_output_error(error, self.plan.output)
+            report = shard.report
+            problem = storage.explain_output_error(error, self.plan.decision.output)
             return failed_report(report.split, report.index, report.rows.references, problem)
 
     def convert(
@@ -224,7 +223,7 @@ class ShardWriter:
             decoding = decoding_limit(self.threads)
         layout, label_map, exclusions = (
             self._layout,
-            self.plan.label_map,
+            self.plan.dataset.label_map,
             self.run.exclusions or None,
         )
 

@@ -21,7 +21,7 @@ import orjson
 
 from recordmill import storage
 from recordmill.imaging.pixels import CHANGES
-from recordmill.reading.dataset import Dataset, open_dataset
+from recordmill.reading.dataset import Dataset, describe_by_marker, open_dataset
 from recordmill.reading.report import image_statistics
 from recordmill.schemas.dataset.file_names import (
     CONFIGURATION,
@@ -222,8 +222,12 @@ SMALLEST_BARS = 10
 MOST_SIZES_SHOWN = 6
 
 
-def write_report(folder: str) -> str:
+def write_report(folder: str, marker: Marker | None = None) -> str:
     """Writes `report.html` into the folder of a dataset.
+
+    Args:
+        folder: the folder.
+        marker: its marker, if it has been read already.
 
     Returns:
         The path of the page.
@@ -233,7 +237,7 @@ def write_report(folder: str) -> str:
             one sentence.
         OSError: a file cannot be read or written.
     """
-    dataset = open_dataset(folder)
+    dataset = open_dataset(folder) if marker is None else describe_by_marker(folder, marker)
     marker = dataset.require_marker()
     path = storage.join(dataset.folder, REPORT)
     if storage.exists(path) and not holds_report(dataset.folder) and REPORT not in marker.files:

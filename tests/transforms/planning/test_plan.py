@@ -58,7 +58,7 @@ def splits(**fractions):
 
 def test_a_plan_has_exact_shards_and_labels():
     plan = plan_of(settings=replace(BASE, shards=ShardSettings(count=3)))
-    assert (plan.action, plan.sentence, plan.notes) == ("convert", "", [])
+    assert (plan.problem, plan.notes) == (None, ())
     assert plan.label_map == LabelMap({"a": 0, "b": 1})
     assert {name: len(starts) for name, starts in plan.starts.items()} == {"train": 3, "test": 3}
     assert plan.shard_count == 6
@@ -94,7 +94,7 @@ def test_fixed_cuts_do_not_depend_on_the_estimate():
 def test_a_count_above_the_number_of_images_is_lowered_and_said():
     plan = plan_of(IMAGES[48:52], replace(splits(train=1.0), shards=ShardSettings(count=9)))
     assert len(plan.starts["train"]) == 4
-    assert plan.notes == ["split train is written in 4 shards, not 9: the others would be empty"]
+    assert plan.notes == ("split train is written in 4 shards, not 9: the others would be empty",)
 
 
 def test_more_shards_than_the_histogram_has_bins_are_lowered_and_said(monkeypatch):
@@ -108,8 +108,7 @@ def test_more_shards_than_the_histogram_has_bins_are_lowered_and_said(monkeypatc
 def test_a_shard_of_too_many_references_is_refused(monkeypatch):
     monkeypatch.setattr(plan_module, "MOST_PER_SHARD", 30)
     plan = plan_of(settings=replace(splits(train=1.0), shards=ShardSettings(count=3)))
-    assert plan.action == "fail"
-    assert plan.sentence == "split train would put 100 images into 3 files: raise shards.count"
+    assert plan.problem == "split train would put 100 images into 3 files: raise shards.count"
 
 
 @pytest.mark.parametrize(
@@ -206,32 +205,32 @@ ALL_IN_TRAIN = SplitCutoffs(
 )
 def test_a_listing_that_makes_no_dataset_fails_with_a_sentence(refs, settings, selection, sentence):
     plan = plan_of(refs, settings, selection)
-    assert (plan.action, plan.starts) == ("fail", {})
+    assert plan.starts == {}
     if sentence.endswith(": "):
-        assert plan.sentence.startswith(sentence)
-        assert plan.sentence.endswith(" would be empty")
+        assert plan.problem.startswith(sentence)
+        assert plan.problem.endswith(" would be empty")
     else:
-        assert plan.sentence == sentence
+        assert plan.problem == sentence
 
 
 def test_a_given_split_without_images_is_a_note_and_has_no_shards():
     plan = plan_of([replace(ref, split="validation") for ref in IMAGES], FROM_FOLDERS)
-    assert (plan.action, list(plan.starts)) == ("convert", ["validation"])
-    assert plan.notes == ["no image was found for split train, which splits.from_folders names"]
+    assert (plan.problem, list(plan.starts)) == (None, ["validation"])
+    assert plan.notes == ("no image was found for split train, which splits.from_folders names",)
 
 
 def test_split_words_as_classes_are_fine_where_the_user_says_so():
     refs = [ImageRef(f"test/{n}", "", label="test") for n in range(20)]
     listed = replace(BASE, labels=LabelSettings(classes=("test",)))
-    assert plan_of(refs, listed).action == "convert"
-    assert plan_of([*refs, ImageRef("cat/1", "", label="cat")]).action == "convert"
+    assert plan_of(refs, listed).problem is None
+    assert plan_of([*refs, ImageRef("cat/1", "", label="cat")]).problem is None
 
 
 def test_an_empty_split_is_given_the_nearest_images_and_a_note_says_so():
     refs = IMAGES[47:53]
     settings = splits(train=0.999999, test=0.000001)
     plan = plan_of(refs, settings)
-    assert plan.notes == ["split test would have been empty: it was given the nearest images"]
+    assert plan.notes == ("split test would have been empty: it was given the nearest images",)
     assert plan.starts["test"] == [0]
     splitter = ImageSplitter(0, settings.splits, plan.selection)
     places = [splitter.place(ref)[1] for ref in refs]
@@ -241,7 +240,7 @@ def test_an_empty_split_is_given_the_nearest_images_and_a_note_says_so():
 
 def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
     plan = plan_of([REJECTED])
-    assert (plan.action, plan.starts) == ("convert", {"train": [0]})
+    assert (plan.problem, plan.starts) == (None, {"train": [0]})
 
 
 @pytest.mark.parametrize(
@@ -264,7 +263,7 @@ def test_what_is_not_stored_is_a_note(kinds, note):
 
 def test_warnings_are_reported():
     warning = ImageRef("e", "/x/e").notice("warning", "empty_folder", "the folder is empty")
-    assert plan_of([*IMAGES, warning]).notes == ["e: the folder is empty"]
+    assert plan_of([*IMAGES, warning]).notes == ("e: the folder is empty",)
 
 
 CHANGED = {
@@ -423,10 +422,6 @@ def test_zlib_is_a_part_where_it_writes():
     assert "zlib" not in plan_of().recipe["versions"]
     packed = plan_of(settings=replace(BASE, compression="gzip")).recipe["versions"]
     assert packed == {**plan_of().recipe["versions"], "zlib": zlib.ZLIB_RUNTIME_VERSION}
-
-
-def test_a_plan_knows_of_no_other_run_until_the_output_is_read():
-    assert plan_of().found_run == ""
 
 
 def test_the_recipe_says_what_was_listed_and_with_what():

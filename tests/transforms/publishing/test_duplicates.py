@@ -4,7 +4,6 @@ import os
 from collections import Counter
 from dataclasses import asdict, replace
 from itertools import count
-from types import SimpleNamespace
 
 import apache_beam as beam
 import pytest
@@ -17,6 +16,9 @@ from write_shard import columns_of
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
+from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import FindCopies, find_same_bytes, list_duplicates
 
@@ -77,9 +79,9 @@ def write(output, rows_by_split):
 def find_copies(output, reports):
     found = []
     with new_pipeline() as root:
-        plan = SimpleNamespace(
-            staging=str(output / ".staging-0"), summary=SimpleNamespace(references=10)
-        )
+        summary = Summary(splits={"train": SplitSummary(Counter({"": 10}))})
+        decision = OutputDecision(output=str(output), staged_as="0")
+        plan = RunPlan(DatasetPlan(summary=summary), decision)
         plan = AsSingleton(root | "Plan" >> beam.Create([plan]))
         assert_that(
             root | beam.Create(reports[::-1]) | FindCopies(plan),

@@ -17,8 +17,7 @@ from recordmill.schemas.features import feature_schema
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
 from recordmill.transforms.convert_shards import gather_reports
-from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.splitting import SplitCutoffs
+from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.staged_dataset import (
     build_marker,
@@ -61,16 +60,12 @@ REPORTS = [
 
 
 def make_plan(**changed):
-    plan = Plan(
+    plan = DatasetPlan(
         "id",
-        "convert",
-        "",
-        SplitCutoffs(),
-        {"train": [0, 5], "test": [0]},
-        LabelMap({"cat": 0, "dog": 1}),
-        Summary(),
-        ["a note"],
-        {"seed": 0},
+        starts={"train": [0, 5], "test": [0]},
+        label_map=LabelMap({"cat": 0, "dog": 1}),
+        notes=("a note",),
+        recipe={"seed": 0},
     )
     return replace(plan, **changed)
 

@@ -6,13 +6,17 @@ from contextlib import suppress
 from threading import Barrier, BrokenBarrierError
 
 import pytest
-from make_marker import marker_json
+from make_marker import EMPTY_RUN, make_marker, marker_json
 
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION, PlanEntry
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.planning.plan import ReusableDataset
+from recordmill.transforms.planning.earlier_dataset import (
+    EarlierDataset,
+    ReusableDataset,
+    open_earlier,
+)
 from recordmill.transforms.records import earlier_datasets
 from recordmill.transforms.records.earlier_datasets import (
     find_known_digest,
@@ -37,16 +41,16 @@ def folder(tmp_path):
         changed = {"features": IMAGE} | changed
         marker = marker_json(recipe, **changed)
         (tmp_path / "recordmill.json").write_text(json.dumps(marker))
-        return str(tmp_path)
+        return open_earlier(str(tmp_path))
 
     return write
 
 
 def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
-    path = folder()
-    assert find_reusable([path, f"{path}/nowhere"], PlanEntry("", RECIPE)) == (
-        (ReusableDataset(path, "", True, True, same_files=True),),
-        [],
+    earlier = folder()
+    assert find_reusable([earlier], PlanEntry("", RECIPE)) == (
+        (ReusableDataset(earlier, True, True, same_files=True),),
+        (),
     )
 
 
@@ -60,10 +64,10 @@ def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
     ],
 )
 def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, why):
-    path = folder(recipe, **changed)
-    assert find_reusable([path], PlanEntry("", {**RECIPE, **new})) == (
+    earlier = folder(recipe, **changed)
+    assert find_reusable([earlier], PlanEntry("", {**RECIPE, **new})) == (
         (),
-        [f"no image of {path} could be reused: {why}"],
+        (f"no image of {earlier.folder} could be reused: {why}",),
     )
 
 
@@ -81,20 +85,20 @@ def test_any_other_one_is_not_and_a_note_says_why(folder, recipe, changed, new, 
     ],
 )
 def test_datasets_with_other_images_or_shards_are_reusable(folder, old, new, same_files):
-    path = folder(RECIPE | old)
+    earlier = folder(RECIPE | old)
     same_source = "source" not in old
-    assert find_reusable([path], PlanEntry("", RECIPE | new)) == (
-        (ReusableDataset(path, "", same_source, True, same_files),),
-        [],
+    assert find_reusable([earlier], PlanEntry("", RECIPE | new)) == (
+        (ReusableDataset(earlier, same_source, True, same_files),),
+        (),
     )
 
 
 def test_records_with_functions_can_be_copied_and_their_images_cannot_be_in_others(folder):
     recipe = RECIPE | {"features": {"f": 1}}
-    path = folder(recipe)
-    assert find_reusable([path], PlanEntry("", recipe)) == (
-        (ReusableDataset(path, "", True, False, True),),
-        [],
+    earlier = folder(recipe)
+    assert find_reusable([earlier], PlanEntry("", recipe)) == (
+        (ReusableDataset(earlier, True, False, True),),
+        (),
     )
 
 
@@ -103,17 +107,29 @@ def test_without_earlier_datasets_references_come_alone():
     assert list(join_earlier((), refs, 0)) == [(*refs[0], None, ()), (*refs[1], None, ())]
 
 
-def test_a_dataset_that_is_gone_has_no_records(tmp_path):
+def test_a_dataset_that_is_gone_has_no_records(folder, tmp_path):
     refs = [(ImageRef("a", "/a"), RowOrigin(1)), (ImageRef("b", "/b"), UNKNOWN)]
-    gone = f"{tmp_path}/recordmill.json"
-    joined = [(*refs[0], None, (gone,)), (*refs[1], None, ())]
-    assert list(join_earlier([ReusableDataset(str(tmp_path), "", True, True)], refs, 0)) == joined
+    earlier = folder()
+    gone = tmp_path / "recordmill.json"
+    gone.unlink()
+    joined = [(*refs[0], None, (str(gone),)), (*refs[1], None, ())]
+    assert list(join_earlier([ReusableDataset(earlier, True, True)], refs, 0)) == joined
 
 
 def test_a_dataset_that_another_run_has_replaced_has_no_records(folder):
     ref = (ImageRef("a", "/a"), UNKNOWN)
-    assert list(join_earlier([ReusableDataset(folder(), "another", True, True)], [ref], 0)) == [
+    earlier = folder()
+    folder(run={**EMPTY_RUN, "id": "another"})
+    assert list(join_earlier([ReusableDataset(earlier, True, True)], [ref], 0)) == [
         (*ref, None, ())
+    ]
+
+
+def test_a_dataset_whose_index_is_damaged_has_no_records(folder, tmp_path):
+    ref = (ImageRef("a", "/a"), UNKNOWN)
+    reusable = ReusableDataset(folder(), True, True)
+    assert list(join_earlier([reusable], [ref], 0)) == [
+        (*ref, None, (str(tmp_path / reusable.dataset.marker.index),))
     ]
 
 
@@ -127,7 +143,7 @@ def test_the_threads_of_a_process_read_the_digests_once(monkeypatch):
         return (), ()
 
     monkeypatch.setattr(earlier_datasets, "_open_dataset", open_slowly)
-    datasets = (ReusableDataset("somewhere", "one run", True, True),)
+    datasets = (ReusableDataset(EarlierDataset("somewhere", make_marker()), True, True),)
     with ThreadPoolExecutor(2) as pool:
         found = list(
             pool.map(lambda key: find_known_digest(ImageRef(key, "/a"), datasets, 0), "ab")

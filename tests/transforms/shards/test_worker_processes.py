@@ -14,7 +14,8 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelMap
-from recordmill.transforms.planning.plan import Plan
+from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.resources import PROGRESS
@@ -28,9 +29,8 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes are u
 @pytest.fixture
 def writer(tmp_path):
     run = RunSettings(run_id="r", output=str(tmp_path / "out"), outcome_file="")
-    plan = Plan(
-        "id", label_map=LabelMap({"cat": 0, "dog": 1}), output=run.output, previous=run.output
-    )
+    dataset = DatasetPlan("id", label_map=LabelMap({"cat": 0, "dog": 1}))
+    plan = RunPlan(dataset, OutputDecision(output=run.output, staged_as="id"))
     return ShardWriter(make_settings(), plan, run, 1, True)
 
 
@@ -71,10 +71,11 @@ def test_a_worker_writes_the_shard_that_this_process_would_write(
     refs = pictures(9)
     with begin(writer, fork=fork) as workers:
         there = workers.submit("train", 3, refs).result(timeout=60)
-    other = replace(writer, plan=replace(writer.plan, output=str(tmp_path / "here")))
+    elsewhere = replace(writer.plan.decision, output=str(tmp_path / "here"))
+    other = replace(writer, plan=replace(writer.plan, decision=elsewhere))
     here = other.finish(other.write("train", 3, refs))
     assert replace(there, milliseconds=0) == replace(here, milliseconds=0)
-    assert tree(writer.run.output) == tree(other.plan.output)
+    assert tree(writer.run.output) == tree(elsewhere.output)
 
 
 @pytest.mark.parametrize("fork", [True, False])

@@ -13,9 +13,7 @@ from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.convert_shards import gather_reports
-from recordmill.transforms.planning.plan import Plan
-from recordmill.transforms.planning.splitting import SplitCutoffs
-from recordmill.transforms.planning.summary import Summary
+from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.publishing.staged_dataset import StagedDataset, build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import Fingerprint
@@ -88,16 +86,8 @@ def stage(tmp_path):
             )
         recipe = {"seed": 0, "compression": settings.compression}
         starts = {"train": [0, 2**63], "test": [0]}
-        plan = Plan(
-            "0123456789abcdef",
-            "convert",
-            "",
-            SplitCutoffs(),
-            starts,
-            LabelMap(ids),
-            Summary(),
-            [],
-            recipe,
+        plan = DatasetPlan(
+            "0123456789abcdef", starts=starts, label_map=LabelMap(ids), recipe=recipe
         )
         shards = name_shards(reports, settings)
         ledger, found = Ledger(8, 7, {"truncated": 1}, {}, {}), DuplicateCounts(SameBytes(), None)

@@ -22,13 +22,19 @@ from typing import Any
 
 import apache_beam as beam
 import psutil
+from apache_beam import coders
 from apache_beam.metrics import monitoring_infos
 
 from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.errors import Outcome
-from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
+from recordmill.schemas.reference_batch import (
+    ReferenceBatch,
+    ReferenceBatchCoder,
+    ShardBatch,
+    ShardBatchCoder,
+)
 from recordmill.transforms.shards.resources import PROGRESS
 
 LOOK_EVERY = 0.005  # seconds
@@ -177,13 +183,14 @@ def _build(found: dict[str, Any], root: beam.Pipeline, job: Job) -> beam.PCollec
     return outcome
 
 
-def _exact_size(coder: ReferenceBatchCoder, batch: ReferenceBatch) -> int:
+def _exact_size(coder: coders.Coder, batch: ReferenceBatch | ShardBatch) -> int:
     return len(coder.encode(batch))
 
 
 def main() -> None:
     """Runs the pipeline once."""
-    ReferenceBatchCoder.estimate_size = _exact_size  # type: ignore[method-assign]  # asked for some batches only
+    for coder in (ReferenceBatchCoder, ShardBatchCoder):  # asked for some batches only
+        coder.estimate_size = _exact_size  # type: ignore[method-assign]
     found: dict[str, Any] = {}
     watch = Watch()
     watch.start()

@@ -30,6 +30,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.convert_shards import ConvertShards
     from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
     from recordmill.transforms.group_duplicates import GroupDuplicates
+    from recordmill.transforms.hash_references import HashReferences
     from recordmill.transforms.list_images import ListReferences
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
     from recordmill.transforms.planning.plan import describe_before_listing
@@ -47,7 +48,8 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     listed = inputs | ListReferences(settings.source, listing, spread)  # in batches
     reuse, _ = find_reusable(job.earlier, describe_before_listing(settings, job.recipe))
     # Unchanged unless the settings handle duplicates.
-    refs = listed | GroupDuplicates(settings, run.exclusions, reuse)
+    grouped = listed | GroupDuplicates(settings, run.exclusions, reuse)
+    refs = grouped | HashReferences(settings.seed)
     selection = AsSingleton(refs | FindSplitCutoffs(settings))
     summary = refs | SummarizeImages(settings, selection)  # one small row
     planned = summary | PlanShards(settings, job.recipe, run, selection, job.earlier)

@@ -5,7 +5,8 @@ Digests are added up: equal sets have equal sums, however they are divided and o
 
 import struct
 from base64 import urlsafe_b64decode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -15,7 +16,8 @@ from recordmill.schemas.image_ref import ImageRef
 HASH_BITS = 64
 HASH_RANGE = 1 << HASH_BITS
 
-_THREE_NUMBERS = struct.Struct(">QQQ").unpack_from
+_THREE_NUMBERS = struct.Struct(">QQQ")
+_DIGEST_BYTES = 32
 
 
 class KeyHashes(NamedTuple):
@@ -53,7 +55,8 @@ def order_of(seed: int, key: str) -> int:
 
 
 def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
-    return KeyHashes(*_THREE_NUMBERS(sha256(f"{seed}\0{kind}\0{text}".encode()).digest()))
+    found = sha256(f"{seed}\0{kind}\0{text}".encode()).digest()
+    return KeyHashes(*_THREE_NUMBERS.unpack_from(found))
 
 
 def digest_of(ref: ImageRef) -> int:
@@ -62,11 +65,17 @@ def digest_of(ref: ImageRef) -> int:
     It covers key, byte range, size, label, group, given split, features and digest. Place and time
     are left out: the same images have the same digest in any folder and after any copy.
     """
+    return int.from_bytes(_digest(ref))
+
+
+def _digest(ref: ImageRef) -> bytes:
     text = (
         f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.label}\0{ref.group}\0{ref.split}"
         f"\0{ref.features}\0{ref.reason}"
     )
-    return _hash(f"{text}\0{ref.packing}\0{ref.sha256}" if ref.packing or ref.sha256 else text)
+    if ref.packing or ref.sha256:
+        text = f"{text}\0{ref.packing}\0{ref.sha256}"
+    return sha256(text.encode()).digest()
 
 
 def version_digest_of(ref: ImageRef) -> int:
@@ -74,7 +83,11 @@ def version_digest_of(ref: ImageRef) -> int:
 
     These change when the file is rewritten.
     """
-    return _hash(f"{ref.key}\0{ref.size}\0{ref.version}")
+    return int.from_bytes(_version_digest(ref))
+
+
+def _version_digest(ref: ImageRef) -> bytes:
+    return sha256(f"{ref.key}\0{ref.size}\0{ref.version}".encode()).digest()
 
 
 def source_digest_of(ref: ImageRef) -> int:
@@ -88,6 +101,48 @@ def source_digest_of(ref: ImageRef) -> int:
         return 0
     text = f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.packing}\0{ref.version}"
     return _hash(text) >> 192
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceHashes:
+    """The hashes of some references, which are computed once and travel with them.
+
+    Attributes:
+        keys: `KeyHashes` of each reference, 24 bytes.
+        digests: `digest_of` each, 32 bytes.
+        versions: `version_digest_of` each, 32 bytes.
+    """
+
+    keys: bytes = b""
+    digests: bytes = b""
+    versions: bytes = b""
+
+    @classmethod
+    def of(cls, refs: Iterable[ImageRef], seed: int) -> "ReferenceHashes":
+        """Computes the hashes of references; `seed` is the dataset's."""
+        keys, digests, versions = bytearray(), bytearray(), bytearray()
+        for ref in refs:
+            keys += _THREE_NUMBERS.pack(*hash_key(seed, ref.key, ref.group))
+            digests += _digest(ref)
+            versions += _version_digest(ref)
+        return cls(bytes(keys), bytes(digests), bytes(versions))
+
+    def iterate_keys(self) -> Iterator[KeyHashes]:
+        """Yields the numbers of each reference."""
+        return map(KeyHashes._make, _THREE_NUMBERS.iter_unpack(self.keys))
+
+    def iterate_digests(self) -> Iterator[int]:
+        """Yields the digest of each reference."""
+        return _numbers_in(self.digests)
+
+    def iterate_versions(self) -> Iterator[int]:
+        """Yields the digest of the version of each reference's file."""
+        return _numbers_in(self.versions)
+
+
+def _numbers_in(digests: bytes) -> Iterator[int]:
+    starts = range(0, len(digests), _DIGEST_BYTES)
+    return (int.from_bytes(digests[at : at + _DIGEST_BYTES]) for at in starts)
 
 
 def record_digest_of(split: str, key: str, record: str) -> int:

@@ -1,17 +1,21 @@
-"""Carries references through Beam as JSON, and decodes them to their own class in any process.
+"""Carries references through Beam with their hashes, as JSON and columns of bytes.
 
-References travel in batches, since runners have a cost per element.
+References travel in batches, since runners have a cost per element. They are decoded to their own
+class in any process.
 """
 
-from collections.abc import Iterable
+import sys
+from array import array
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import repeat
+from itertools import accumulate, pairwise, repeat
 from operator import attrgetter
 from typing import Any
 
 import orjson
 from apache_beam import coders
 
+from recordmill.schemas.digests import ReferenceHashes, add_digests
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
 
 _FIELDS = {
@@ -22,11 +26,19 @@ _FIELDS = {
 
 @dataclass(frozen=True, slots=True)
 class ReferenceBatch:
-    """A part of what was listed; the order within each type means nothing."""
+    """A part of what was listed; the order within each type means nothing.
+
+    Attributes:
+        refs: images.
+        notices: everything else that was found.
+        classes: names of classes.
+        hashes: the hashes of `counted`; None until they are computed.
+    """
 
     refs: list[ImageRef] = field(default_factory=list)
     notices: list[Notice] = field(default_factory=list)
     classes: list[ClassNames] = field(default_factory=list)
+    hashes: ReferenceHashes | None = None
 
     @classmethod
     def of(cls, listed: Iterable[Listed]) -> "ReferenceBatch":
@@ -37,54 +49,203 @@ class ReferenceBatch:
             lists[type(each)].append(each)  # type: ignore[attr-defined]  # a list of that type
         return batch
 
+    @property
+    def counted(self) -> list[ImageRef]:
+        """Everything that a digest of the listing covers: images, and what did not become one."""
+        return [*self.refs, *(each for each in self.notices if each.status in _COUNTED)]
+
+    def hash_with(self, seed: int) -> ReferenceHashes:
+        """The hashes of `counted`; computed here if the batch has none. `seed` is the dataset's."""
+        return self.hashes or ReferenceHashes.of(self.counted, seed)
+
     def __len__(self) -> int:
         return len(self.refs) + len(self.notices) + len(self.classes)
 
 
-class ReferenceBatchCoder(coders.Coder):
-    """Encodes a batch as columns; a column of equal values is written as one value."""
+_COUNTED = ("rejected", "left_out")
 
-    def to_type_hint(self) -> type:
-        """The class of what it encodes."""
-        return ReferenceBatch
+
+@dataclass(slots=True)
+class ShardBatch:
+    """References of one shard, with what was computed when they were listed.
+
+    Attributes:
+        refs: images, and notices of rejected things.
+        orders: `KeyHashes.order` of each of them.
+        digest: the sum of their `digest_of`, modulo 2**256.
+        versions: the sum of their `version_digest_of`, modulo 2**256.
+    """
+
+    refs: list[ImageRef] = field(default_factory=list)
+    orders: "array[int]" = field(default_factory=lambda: array("Q"))
+    digest: int = 0
+    versions: int = 0
+
+    @classmethod
+    def of(cls, refs: Iterable[ImageRef], seed: int) -> "ShardBatch":
+        """A batch of references whose hashes are computed here; `seed` is the dataset's."""
+        batch, listed = cls(), list(refs)
+        hashes = ReferenceHashes.of(listed, seed)
+        for ref, keys, digest, version in zip(
+            listed,
+            hashes.iterate_keys(),
+            hashes.iterate_digests(),
+            hashes.iterate_versions(),
+            strict=True,
+        ):
+            batch.add(ref, keys.order, digest, version)
+        return batch
+
+    @classmethod
+    def join(cls, batches: Iterable["ShardBatch"]) -> "ShardBatch":
+        """All references of some batches."""
+        whole = cls()
+        for each in batches:
+            whole.refs += each.refs
+            whole.orders += each.orders
+            whole.digest = add_digests(whole.digest, each.digest)
+            whole.versions = add_digests(whole.versions, each.versions)
+        return whole
+
+    @classmethod
+    def of_pairs(cls, pairs: Iterable[tuple[ImageRef, int]]) -> "ShardBatch":
+        """A batch of references with their orders; without sums, which only a whole shard needs."""
+        batch = cls()
+        for ref, order in pairs:
+            batch.refs.append(ref)
+            batch.orders.append(order)
+        return batch
+
+    def add(self, ref: ImageRef, order: int, digest: int, version: int) -> None:
+        """Adds a reference with its order and its digests."""
+        self.refs.append(ref)
+        self.orders.append(order)
+        self.digest = add_digests(self.digest, digest)
+        self.versions = add_digests(self.versions, version)
+
+    def sort(self) -> "ShardBatch":
+        """The same references in their final order, which is by hash.
+
+        So classes are mixed, and the order of listing does not matter.
+        """
+        pairs = sorted(
+            zip(self.orders, self.refs, strict=True),
+            key=lambda pair: (pair[0], pair[1].key, pair[1].offset),
+        )
+        refs, orders = [ref for _, ref in pairs], array("Q", (order for order, _ in pairs))
+        return ShardBatch(refs, orders, self.digest, self.versions)
+
+    def __len__(self) -> int:
+        return len(self.refs)
+
+
+class _BatchCoder(coders.Coder):
+    """Encodes a batch as JSON, which has references as columns, and columns of bytes after it.
+
+    A column of equal values is written as one value.
+    """
 
     def is_deterministic(self) -> bool:
         """True: equal batches always give the same bytes."""
         return True
 
+    def estimate_size(self, value: ReferenceBatch | ShardBatch) -> int:
+        """The approximate size in bytes; otherwise Beam would encode a batch to estimate it."""
+        return 100 * len(value)
+
+
+class ReferenceBatchCoder(_BatchCoder):
+    """Encodes a `ReferenceBatch`."""
+
+    def to_type_hint(self) -> type:
+        """The class of what it encodes."""
+        return ReferenceBatch
+
     def encode(self, value: ReferenceBatch) -> bytes:
         """Encodes a batch."""
-        parts: list[Any] = []
-        lists: list[Any] = [value.refs, value.notices, value.classes]
-        for getters, items in zip(_FIELDS.values(), lists, strict=True):
-            count = len(items)
-            columns = [list(map(get, items)) for get in getters] if items else []
-            parts += (
-                count,
-                [column[:1] if column.count(column[0]) == count else column for column in columns],
-            )
-        return orjson.dumps(parts)
+        lists = [value.refs, value.notices, value.classes]
+        hashes = value.hashes
+        columns = (hashes.keys, hashes.digests, hashes.versions) if hashes else ()
+        return _join(_as_columns(lists), columns)
 
     def decode(self, encoded: bytes) -> ReferenceBatch:
         """Decodes a batch."""
-        parts = orjson.loads(encoded)
-        lists: list[Any] = []
-        for record, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
-            values = (
-                repeat(column[0], count) if len(column) == 1 else column for column in columns
-            )
-            lists.append(list(map(record, *values)) if count else [])
-        batch = ReferenceBatch(*lists)
-        if batch.classes:  # JSON has no tuples
-            batch.classes[:] = [
-                ClassNames(each.uri, tuple(each.names), tuple(each.numbers))
-                for each in batch.classes
-            ]
-        return batch
+        parts, columns = _part(encoded)
+        refs, notices, found = _from_columns(parts)
+        # JSON has no tuples.
+        classes = [ClassNames(each.uri, tuple(each.names), tuple(each.numbers)) for each in found]
+        hashes = ReferenceHashes(*columns) if columns else None
+        return ReferenceBatch(refs, notices, classes, hashes)
 
-    def estimate_size(self, value: ReferenceBatch) -> int:
-        """The approximate size in bytes; otherwise Beam would encode a batch to estimate it."""
-        return 100 * len(value)
+
+class ShardBatchCoder(_BatchCoder):
+    """Encodes a `ShardBatch`: images first, then notices."""
+
+    def to_type_hint(self) -> type:
+        """The class of what it encodes."""
+        return ShardBatch
+
+    def encode(self, value: ShardBatch) -> bytes:
+        """Encodes a batch."""
+        refs, notices, order_of_refs, order_of_notices = [], [], array("Q"), array("Q")
+        for ref, order in zip(value.refs, value.orders, strict=True):
+            if isinstance(ref, Notice):
+                notices.append(ref)
+                order_of_notices.append(order)
+            else:
+                refs.append(ref)
+                order_of_refs.append(order)
+        orders = order_of_refs + order_of_notices
+        if sys.byteorder == "big":
+            orders.byteswap()
+        sums = value.digest.to_bytes(32) + value.versions.to_bytes(32)
+        return _join(_as_columns([refs, notices, []]), (orders.tobytes(), sums))
+
+    def decode(self, encoded: bytes) -> ShardBatch:
+        """Decodes a batch."""
+        parts, (packed, sums) = _part(encoded)
+        refs, notices, _ = _from_columns(parts)
+        orders = array("Q", packed)
+        if sys.byteorder == "big":
+            orders.byteswap()
+        digest, versions = int.from_bytes(sums[:32]), int.from_bytes(sums[32:])
+        return ShardBatch([*refs, *notices], orders, digest, versions)
+
+
+def _as_columns(lists: list[Any]) -> list[Any]:
+    """The columns of images, notices and class names, each after their number."""
+    parts: list[Any] = []
+    for getters, items in zip(_FIELDS.values(), lists, strict=True):
+        count = len(items)
+        columns = [list(map(get, items)) for get in getters] if items else []
+        parts += (
+            count,
+            [column[:1] if column.count(column[0]) == count else column for column in columns],
+        )
+    return parts
+
+
+def _from_columns(parts: list[Any]) -> list[Any]:
+    """The lists of images, notices and class names."""
+    lists: list[Any] = []
+    for record, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
+        values = (repeat(column[0], count) if len(column) == 1 else column for column in columns)
+        lists.append(list(map(record, *values)) if count else [])
+    return lists
+
+
+def _join(parts: list[Any], columns: Sequence[bytes]) -> bytes:
+    """The length of the JSON, the JSON, which ends with the columns' lengths, and the columns."""
+    text = orjson.dumps([*parts, [len(column) for column in columns]])
+    return b"".join((len(text).to_bytes(4), text, *columns))
+
+
+def _part(encoded: bytes) -> tuple[list[Any], list[bytes]]:
+    """The parts of JSON, and the columns after it."""
+    at = 4 + int.from_bytes(encoded[:4])
+    *parts, lengths = orjson.loads(encoded[4:at])
+    ends = [*accumulate(lengths, initial=at)]
+    return parts, [encoded[start:end] for start, end in pairwise(ends)]
 
 
 # Beam's own coder for dataclasses knows their class only in the process that built the pipeline:
@@ -92,3 +253,4 @@ class ReferenceBatchCoder(coders.Coder):
 # without Beam.
 coders.registry.register_coder(ImageRef, coders.PickleCoder)
 coders.registry.register_coder(ReferenceBatch, ReferenceBatchCoder)
+coders.registry.register_coder(ShardBatch, ShardBatchCoder)

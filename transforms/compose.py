@@ -27,7 +27,7 @@ from recordmill.schemas.dataset.totals import (
 )
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.str_path import StrPath
@@ -172,9 +172,9 @@ def _record(image: PendingImage, split: str) -> Iterator[bytes]:
         yield image.outcome.record
 
 
-def _spread(shard: tuple[str, int], batches: Iterable[ReferenceBatch]) -> Iterator[PendingImage]:
+def _spread(shard: tuple[str, int], batches: Iterable[ShardBatch]) -> Iterator[PendingImage]:
     for batch in batches:
-        yield from (PendingImage(shard[0], ref) for ref in (*batch.refs, *batch.notices))
+        yield from (PendingImage(shard[0], ref) for ref in batch.refs)
 
 
 def read_written(path: str, compression: str = "none") -> ShardReport:

@@ -20,7 +20,7 @@ from apache_beam.utils.windowed_value import WindowedValue
 from recordmill import storage
 from recordmill.schemas.dataset.totals import FinishedShards, ShardReport
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.planning.runs import RunSettings
@@ -46,7 +46,7 @@ class ConvertShards(beam.PTransform):
     plan: Any
 
     def expand(
-        self, shards: beam.PCollection[tuple[tuple[str, int], Iterable[ReferenceBatch]]]
+        self, shards: beam.PCollection[tuple[tuple[str, int], Iterable[ShardBatch]]]
     ) -> beam.PCollection[ShardReport]:
         """PCollection[((split, index), batches)] -> PCollection[ShardReport]."""
         return shards | beam.ParDo(_ConvertShard(self.settings, self.run), self.plan)
@@ -91,29 +91,23 @@ class _ConvertShard(beam.DoFn):
         self._under_way: deque[Future[ShardReport]] = deque()
         self._reports: list[ShardReport] = []
 
-    def process(
-        self, element: tuple[tuple[str, int], Iterable[ReferenceBatch]], plan: RunPlan
-    ) -> None:
+    def process(self, element: tuple[tuple[str, int], Iterable[ShardBatch]], plan: RunPlan) -> None:
         (split, index), batches = element
-        refs: list[ImageRef] = []
-        for batch in batches:
-            refs += (*batch.refs, *batch.notices)
-        writer = self._writer = self._writer or self._start(plan, refs)
-        if self._workers:
-            report = self._workers.submit(split, index, refs)
-        else:
-            report = None
+        batch = ShardBatch.join(batches)
+        writer = self._writer = self._writer or self._start(plan, batch.refs)
+        report = self._workers.submit(split, index, batch) if self._workers else None
         if report is None:
             helped = (
                 self._workers
                 and self._is_help_worthwhile(plan)
-                and all(storage.is_local(ref.uri) for ref in refs)
+                and all(storage.is_local(ref.uri) for ref in batch.refs)
             )
             if self._workers and helped:
                 convert = self._workers.convert
             else:
                 convert = writer.convert
-            report = self._finisher.submit(writer.finish, writer.write(split, index, refs, convert))
+            written = writer.write(split, index, batch, convert)
+            report = self._finisher.submit(writer.finish, written)
         self._under_way.append(report)
         self._collect(wait=False)
 

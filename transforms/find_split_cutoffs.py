@@ -6,18 +6,16 @@ hash that they leave out, stratified splits the hashes of each class.
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 from typing import Any, NamedTuple
 
 import apache_beam as beam
 from apache_beam.pvalue import AsDict, AsSingleton
 from apache_beam.transforms.combiners import TopCombineFn
 
-from recordmill.schemas.digests import HASH_RANGE, hash_key
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.digests import HASH_RANGE
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.planning.splitting import SplitCutoffs, bounds_by_rank
@@ -26,6 +24,10 @@ _Hash = Any
 """The type of hashes for Beam: its coder for `int` is signed, and half of the hashes do not fit."""
 
 _Keyed = tuple[str, _Hash]
+
+_Image = tuple[str, _Hash, str]
+"""An image's label, the hash that decides whether `limit` takes it, and that of its split, in
+hex."""
 
 _Ranked = tuple[list[int], dict[int, str]]
 """A class's bounds, and the splits of some of its groups by hash."""
@@ -65,9 +67,9 @@ class FindSplitCutoffs(beam.PTransform):
         start = batches.pipeline | "SplitCutoffs" >> beam.Create([SplitCutoffs()], reshuffle=False)
         if limit is None and limit_per_class is None and not splits.stratify:
             return start
-        images = batches | "KeepImages" >> beam.FlatMap(attrgetter("refs")).with_output_types(
-            ImageRef
-        )
+        images = batches | "KeepImages" >> beam.FlatMap(
+            _list_hashes, self.settings.seed
+        ).with_output_types(_Image)
         cutoff: Any = HASH_RANGE
         class_cutoffs: Any = {}
         if limit_per_class is not None:
@@ -77,9 +79,7 @@ class FindSplitCutoffs(beam.PTransform):
             find_limit = beam.MapTuple(
                 lambda label, lowest: (label, _find_cutoff(lowest, limit_per_class))
             )
-            hashes = images | "HashByClass" >> beam.Map(self._hash_by_class).with_output_types(
-                _Keyed
-            )
+            hashes = images | "HashByClass" >> beam.Map(_hash_by_class).with_output_types(_Keyed)
             class_cutoffs = AsDict(
                 hashes | "KeepLowestOfClass" >> lowest_of_class | "FindLimitOfClass" >> find_limit
             )
@@ -87,14 +87,14 @@ class FindSplitCutoffs(beam.PTransform):
             cutoff = AsSingleton(
                 images
                 | "HashForLimit"
-                >> beam.FlatMap(self._hash_for_limit, class_cutoffs).with_output_types(_Hash)
+                >> beam.FlatMap(_hash_for_limit, class_cutoffs).with_output_types(_Hash)
                 | "KeepLowest"
                 >> beam.CombineGlobally(TopCombineFn(limit + 1)).with_output_types(list[_Hash])
                 | "FindLimit" >> beam.Map(_find_cutoff, limit).with_output_types(_Hash)
             )
         class_bounds: Any = {}
         if splits.stratify:
-            groups = beam.FlatMap(self._group_hash, cutoff, class_cutoffs)
+            groups = beam.FlatMap(_group_hash, cutoff, class_cutoffs)
             class_bounds = AsDict(
                 images
                 | "HashGroups" >> groups.with_output_types(tuple[str, str])
@@ -104,21 +104,6 @@ class FindSplitCutoffs(beam.PTransform):
                 | "RankClasses" >> beam.MapTuple(self._rank_class).with_output_types(_Keyed)
             )
         return start | "Select" >> beam.Map(_select, cutoff, class_cutoffs, class_bounds)
-
-    def _hash_by_class(self, ref: ImageRef) -> tuple[str, int]:
-        return ref.label, -hash_key(self.settings.seed, ref.key).take
-
-    def _hash_for_limit(self, ref: ImageRef, class_cutoffs: Mapping[str, int]) -> Iterable[int]:
-        take = hash_key(self.settings.seed, ref.key).take
-        if not SplitCutoffs(class_cutoffs=class_cutoffs).find_limit(ref.label, take):
-            yield -take
-
-    def _group_hash(
-        self, ref: ImageRef, cutoff: int, class_cutoffs: Mapping[str, int]
-    ) -> Iterable[tuple[str, str]]:
-        hashes = hash_key(self.settings.seed, ref.key, ref.group)
-        if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(ref.label, hashes.take):
-            yield f"{hashes.split:016x}", ref.label
 
     def _rank_class(self, label: str, groups: Iterable[_Group]) -> tuple[str, _Ranked]:
         """Returns a class's bounds, and the split of each group that also has other classes."""
@@ -132,6 +117,32 @@ class FindSplitCutoffs(beam.PTransform):
             if group.is_mixed
         }
         return label, (bounds, moved)
+
+
+def _list_hashes(batch: ReferenceBatch, seed: int) -> Iterator[_Image]:
+    """Yields what decides about each image of a batch."""
+    keys = batch.hash_with(seed).iterate_keys()
+    for ref, hashes in zip(batch.refs, keys, strict=False):  # notices have hashes, too
+        yield ref.label, hashes.take, f"{hashes.split:016x}"
+
+
+def _hash_by_class(image: _Image) -> tuple[str, int]:
+    label, take, _ = image
+    return label, -take
+
+
+def _hash_for_limit(image: _Image, class_cutoffs: Mapping[str, int]) -> Iterable[int]:
+    label, take, _ = image
+    if not SplitCutoffs(class_cutoffs=class_cutoffs).find_limit(label, take):
+        yield -take
+
+
+def _group_hash(
+    image: _Image, cutoff: int, class_cutoffs: Mapping[str, int]
+) -> Iterable[tuple[str, str]]:
+    label, take, split = image
+    if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(label, take):
+        yield split, label
 
 
 def _find_cutoff(lowest: list[int], limit: int) -> int:

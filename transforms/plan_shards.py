@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
+from itertools import repeat
 from threading import BoundedSemaphore
 from typing import Any
 
@@ -19,14 +20,14 @@ from apache_beam import coders
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
-from recordmill.schemas.dataset.record_index import RowOrigin
+from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow
-from recordmill.schemas.digests import order_of, source_digest_of
+from recordmill.schemas.digests import KeyHashes, source_digest_of
 from recordmill.schemas.errors import FAILED, WRONG_USAGE, Price
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
+from recordmill.schemas.reference_batch import ReferenceBatch, ShardBatch, ShardBatchCoder
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,
     ExampleLayout,
@@ -141,12 +142,10 @@ def convert_sample(
         converted.seconds = time.thread_time() - began
         return ref, converted
 
-    refs = sorted(
-        (ref for _, _, ref in summary.sample), key=lambda ref: order_of(settings.seed, ref.key)
-    )
-    references = ((ref, RowOrigin(source_digest_of(ref))) for ref in refs)
-    # The sample has the lowest hashes, so few sidecars are read.
-    joined = join_earlier(reuse, references, settings.seed)
+    # The sample is in the order of its hashes, and has the lowest: few sidecars are read.
+    orders, refs = [each[0] for each in summary.sample], [each[2] for each in summary.sample]
+    origins = (RowOrigin(source_digest_of(ref)) if reuse else UNKNOWN for ref in refs)
+    joined = join_earlier(reuse, zip(refs, origins, strict=True), orders, settings.seed)
     # Many threads, because they wait for stores.
     with closing(ReadAhead(SAMPLE_SIZE, batch_items=1)) as pool:
         return list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0))
@@ -159,7 +158,7 @@ def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, proce
         OSError: the sample cannot be written to the temporary folder.
     """
     references, spent = summary.references, PROGRESS.cpu_seconds()
-    batch = ReferenceBatchCoder().encode(ReferenceBatch.of([ref for ref, _ in sample]))
+    batch = ShardBatchCoder().encode(ShardBatch.of_pairs((ref, 0) for ref, _ in sample))
     seconds, share = _measure_writing(sample, settings.compression)
     whole = sum(split.bytes for split in summary.splits.values())
     # A plain ratio: if a few files are much larger than the others, regression is less accurate for
@@ -194,7 +193,9 @@ def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
     some *= max(1, min(_MOST_TIMES, _WRITTEN_BYTES // max(size, 1)))
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
-        shard = WrittenShard(folder, "sample", 0, Fingerprint("0" * 64, "0" * 64), compression, 0)
+        shard = WrittenShard(
+            folder, "sample", 0, Fingerprint("0" * 64, "0" * 64), compression, repeat(0)
+        )
         # Copies, because writing clears their records.
         shard.write(replace(image) for _, image in some)
         report = shard.finish({})
@@ -308,23 +309,21 @@ def plan_dataset(
     return RunPlan(plan, decision, earlier, reuse, tuple(notes), price)
 
 
-def assign_shard(ref: ImageRef, plan: DatasetPlan, splitter: ImageSplitter) -> ShardId | None:
-    """The shard of a reference; None if it is ignored or left out.
+def assign_shard(
+    ref: ImageRef, hashes: KeyHashes, plan: DatasetPlan, splitter: ImageSplitter
+) -> ShardId | None:
+    """The shard of a reference; None if it is left out.
 
     Things that were rejected when listed get a shard, too, so that the sidecars list everything
     rejected.
     """
     if not isinstance(ref, Notice):
-        hashes, split, left_out = splitter.place(ref)
-        if left_out:
-            return None
-        return split, range_of(plan.starts[split], hashes.order)
-    if ref.status == "fatal":  # our own plans do not convert then
-        raise ValueError(f"{ref.uri}: {ref.detail}")
-    if ref.status != "rejected":
+        split = splitter.place(ref, hashes)[1]
+    elif ref.status == "rejected":
+        split = next(iter(plan.starts))
+    else:
         return None
-    split = next(iter(plan.starts))
-    return split, range_of(plan.starts[split], order_of(splitter.seed, ref.key))
+    return (split, range_of(plan.starts[split], hashes.order)) if split else None
 
 
 @dataclass
@@ -368,7 +367,10 @@ class ShuffleReferences(beam.PTransform):
         """Returns a PCollection[((split, index), batches)], empty if the plan has no shards."""
         return (
             batches
-            | "AssignShards" >> beam.ParDo(_AssignShards(self.settings), self.plan)
+            | "AssignShards"
+            >> beam.ParDo(_AssignShards(self.settings), self.plan).with_output_types(
+                tuple[ShardId, ShardBatch]
+            )
             | "GroupByShard" >> beam.GroupByKey()
         )
 
@@ -381,18 +383,28 @@ class _AssignShards(beam.DoFn):
 
     def start_bundle(self) -> None:
         self._held = 0
-        self._by_shard: defaultdict[ShardId, list[ImageRef]] = defaultdict(list)
+        self._by_shard: defaultdict[ShardId, ShardBatch] = defaultdict(ShardBatch)
 
     def process(
         self, batch: ReferenceBatch, plan: DatasetPlan
-    ) -> Iterator[tuple[ShardId, ReferenceBatch]]:
+    ) -> Iterator[tuple[ShardId, ShardBatch]]:
         if not plan.starts:
             return
+        for notice in batch.notices:
+            if notice.status == "fatal":  # our own plans do not convert then
+                raise ValueError(f"{notice.uri}: {notice.detail}")
         splitter = ImageSplitter(self._settings.seed, self._settings.splits, plan.selection)
-        for ref in (*batch.refs, *batch.notices):
-            shard = assign_shard(ref, plan, splitter)
+        hashes = batch.hash_with(splitter.seed)
+        for ref, keys, digest, version in zip(
+            batch.counted,
+            hashes.iterate_keys(),
+            hashes.iterate_digests(),
+            hashes.iterate_versions(),
+            strict=True,
+        ):
+            shard = assign_shard(ref, keys, plan, splitter)
             if shard is not None:
-                self._by_shard[shard].append(ref)
+                self._by_shard[shard].add(ref, keys.order, digest, version)
         self._held += len(batch)
         if self._held >= HELD_REFERENCES:
             yield from self._flush()
@@ -400,7 +412,6 @@ class _AssignShards(beam.DoFn):
     def finish_bundle(self) -> Iterator[WindowedValue]:
         yield from map(GlobalWindows.windowed_value, self._flush())
 
-    def _flush(self) -> Iterator[tuple[ShardId, ReferenceBatch]]:
-        for shard, refs in self._by_shard.items():
-            yield shard, ReferenceBatch.of(refs)
+    def _flush(self) -> Iterator[tuple[ShardId, ShardBatch]]:
+        yield from self._by_shard.items()
         self.start_bundle()

@@ -13,7 +13,7 @@ from recordmill.pipeline.configuration.options import parse_options
 from recordmill.pipeline.run import build
 from recordmill.pipeline.runners import _make_pipeline
 from recordmill.pipeline.terminal import Terminal
-from recordmill.schemas.reference_batch import ReferenceBatchCoder
+from recordmill.schemas.reference_batch import ShardBatchCoder
 
 # Without it, the input's names would be listed.
 CONFIG = Path(__file__).parents[2] / "configs/class_folders.yaml"
@@ -57,6 +57,7 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
         "SummarizeImages",
         "PlanShards",
         "TakeDataset",
+        "HashReferences",
         "ShuffleReferences",
         "ConvertShards",
         "PublishDataset",
@@ -110,7 +111,7 @@ def test_references_are_shuffled_but_not_pixels(job):
     (shuffled,) = shuffle.inputs.values()
     coder = PipelineContext(components).coders[components.pcollections[shuffled].coder_id]
     _, batch = coder._get_component_coders()
-    assert batch == ReferenceBatchCoder()
+    assert batch == ShardBatchCoder()
 
 
 def test_workers_are_as_asked_for(job):

@@ -11,7 +11,7 @@ from apache_beam.typehints import typehints
 
 from recordmill.pipeline.configuration.options import build_parser
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 
 REPO = Path(__file__).parents[2]
@@ -69,8 +69,9 @@ def test_a_reference_takes_the_documented_memory():
         uri = f"gs://my-bucket/imagenet/train/{key}"
         refs.append(ImageRef(key, uri, 110_000 + number, f"17{number}0000.0", label="n01440764"))
     assert f"`{refs[-1].uri[:-10]}" in TEXT
-    coder = coders.registry.get_coder(typehints.KV[typehints.Tuple[str, int], ReferenceBatch])
-    assert 120 <= len(coder.encode((("train", 12), ReferenceBatch(refs)))) / len(refs) <= 140
+    coder = coders.registry.get_coder(typehints.KV[typehints.Tuple[str, int], ShardBatch])
+    batch = ShardBatch.of(refs, 0)
+    assert 120 <= len(coder.encode((("train", 12), batch))) / len(refs) <= 140
     assert "about 130 bytes" in WORDS
 
 

@@ -359,7 +359,11 @@ def test_damaged_files_are_the_same_however_many_references_are_looked_up_at_onc
     )
     refs = [(ImageRef(key, str(photos / key)), UNKNOWN) for key in keys]
     damaged = damage(dataset)
-    parts = [join_earlier(reuse, refs[start : start + count], 0) for start in range(0, 20, count)]
+    orders = [order_of(0, key) for key in keys]
+    parts = [
+        join_earlier(reuse, refs[at : at + count], orders[at : at + count], 0)
+        for at in range(0, 20, count)
+    ]
     assert (
         sorted({each for joined in chain.from_iterable(parts) for each in joined.damaged})
         == damaged
@@ -717,7 +721,7 @@ def test_no_byte_of_an_unchanged_source_is_read(
     first = convert(photos, config, settings=settings, output=tmp_path / "dataset")
     assert first.code == 0, first.stderr
     grown(photos, picture)
-    write(photos, "cat/copy.png", (photos / "emu" / "first.png").read_bytes())
+    write(photos, "cat/other.png", (photos / "emu" / "first.png").read_bytes())
     rebuilt = convert(photos, config, settings=settings, output=tmp_path / "rebuilt")
     read, sizes = storage.read_range, {}
 
@@ -730,7 +734,7 @@ def test_no_byte_of_an_unchanged_source_is_read(
     monkeypatch.setattr(storage, "read_range", count)
     updated = convert(photos, config, "--update", settings=settings, output=tmp_path / "dataset")
     assert contents(updated) == contents(rebuilt)
-    new = {"cat/new.jpg", "cat/copy.png", "emu/first.png"}
+    new = {"cat/new.jpg", "cat/other.png", "emu/first.png"}
     if settings.get("duplicates") == "drop":
         new.add("cat/copy.jpg")  # the earlier dataset has no row of it
     assert sizes == {name: (photos / name).stat().st_size for name in new}
@@ -863,9 +867,9 @@ def noted_shards():
     linked, reports = {}, {}
     link, finish = ShardWriter._keep_untouched, ShardWriter.finish
 
-    def note_link(writer, shard, refs, split):
-        keys = frozenset(ref.key for ref in refs)
-        linked[keys] = link(writer, shard, refs, split)
+    def note_link(writer, shard, batch, split):
+        keys = frozenset(ref.key for ref in batch.refs)
+        linked[keys] = link(writer, shard, batch, split)
         return linked[keys]
 
     def note_report(writer, shard):

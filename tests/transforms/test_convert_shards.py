@@ -17,7 +17,7 @@ from stored_records import read_records
 from recordmill.imaging import ImageSettings
 from recordmill.schemas.features import parse_example
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms import convert_shards
 from recordmill.transforms.convert_shards import ConvertShards, _ConvertShard
@@ -28,7 +28,6 @@ from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.read_ahead import pool_for
 from recordmill.transforms.shards.shard_files import WrittenShard
-from recordmill.transforms.shards.shard_writer import order_references
 
 SETTINGS = make_settings(seed=3)
 EARLIER = ReusableDataset(
@@ -45,7 +44,7 @@ def plan_for(run, dataset=DATASET, **changed):
 def batched(shard):
     """The references of a shard in two batches."""
     name, refs = shard
-    return name, [ReferenceBatch.of(refs[:3]), ReferenceBatch.of(refs[3:])]
+    return name, [ShardBatch.of(refs[:3], 3), ShardBatch.of(refs[3:], 3)]
 
 
 def convert(shards, run):
@@ -91,7 +90,7 @@ def test_shards_hold_exactly_their_references_in_order(shards, run, draw):
             parse_example(ExampleLayout(SETTINGS).features, bytes(record))
             for record in read_records(path)
         ]
-        kept = [ref for ref in order_references(refs, 3) if ref.uri != "/nowhere"]
+        kept = [ref for ref in ShardBatch.of(refs, 3).sort().refs if ref.uri != "/nowhere"]
         assert [each["image/filename"].decode() for each in stored] == [
             ref.key.rpartition("/")[2] for ref in kept
         ]

@@ -21,9 +21,9 @@ from recordmill.reading.report.write_report import write_report
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.totals import FinishedShards
-from recordmill.schemas.digests import version_digest_of
+from recordmill.schemas.digests import hash_key, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.reference_batch import ReferenceBatch
+from recordmill.schemas.reference_batch import ReferenceBatch, ShardBatch
 from recordmill.schemas.settings.dataset import (
     ExampleLayout,
     RejectionLimits,
@@ -73,10 +73,14 @@ def decided(plan, **changed):
     return replace(plan, decision=replace(plan.decision, **changed))
 
 
+def shard_of(ref, plan, splitter):
+    return assign_shard(ref, hash_key(splitter.seed, ref.key), plan.dataset, splitter)
+
+
 def write_all(plan, refs, run, settings=SETTINGS):
     shards, splitter = {}, ImageSplitter(settings.seed, settings.splits, plan.dataset.selection)
     for ref in refs:
-        if (shard := assign_shard(ref, plan.dataset, splitter)) is not None:
+        if (shard := shard_of(ref, plan, splitter)) is not None:
             shards.setdefault(shard, []).append(ref)
     staging = Path(staging_folder(run.output, plan.dataset.plan_id))
     staging.mkdir(parents=True, exist_ok=True)
@@ -88,7 +92,7 @@ def write_all(plan, refs, run, settings=SETTINGS):
                 convert_image(ref, ExampleLayout(settings), plan.dataset.label_map, nullcontext())
                 for ref in own
             ),
-            fingerprint(own),
+            fingerprint(ShardBatch.of(own, 0)),
             "none",
         )
         for shard, own in sorted(shards.items())
@@ -625,7 +629,7 @@ def test_the_sidecar_of_a_shard_without_records_is_published(pictures, run, run_
     tolerant = replace(SETTINGS, max_rejected=RejectionLimits(share=1.0, count=99, lost_classes=2))
     plan = plan_of(refs, replace(run, preview=True), tolerant)
     splitter = ImageSplitter(tolerant.seed, tolerant.splits, plan.dataset.selection)
-    first = [ref for ref in refs if assign_shard(ref, plan.dataset, splitter) == ("train", 0)]
+    first = [ref for ref in refs if shard_of(ref, plan, splitter) == ("train", 0)]
     assert 0 < len(first) < 8
     for ref in first:
         Path(ref.uri).write_bytes(bytes(ref.size))

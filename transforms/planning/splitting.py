@@ -70,12 +70,13 @@ class ImageSplitter:
         middles = [(low + high) // 2 for low, high in pairwise([0, *self._bounds])]
         self.middles = list(zip(settings.names, middles, strict=True)) if by_hash else []
 
-    def place(self, ref: ImageRef) -> tuple[KeyHashes, str, str]:
+    def place(self, ref: ImageRef, hashes: KeyHashes | None = None) -> tuple[KeyHashes, str, str]:
         """Returns the hashes of an image, its split, and why it is left out.
 
-        The reason is one of `LEFT_OUT`, or an empty string if the image is not left out.
+        The hashes are computed unless they are given. The reason is one of `LEFT_OUT`, or an empty
+        string if the image is not left out.
         """
-        hashes = hash_key(self.seed, ref.key, ref.group)
+        hashes = hashes or hash_key(self.seed, ref.key, ref.group)
         if limit := self.selection.find_limit(ref.label, hashes.take):
             return hashes, "", limit
         split = ref.split or self.selection.moved.get(hashes.split)

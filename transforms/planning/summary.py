@@ -11,13 +11,7 @@ from itertools import accumulate
 from typing import Any, Self
 
 from recordmill.schemas.dataset.totals import Totals
-from recordmill.schemas.digests import (
-    HASH_BITS,
-    HASH_RANGE,
-    add_digests,
-    digest_of,
-    version_digest_of,
-)
+from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, KeyHashes, add_digests
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE
@@ -210,32 +204,25 @@ class Summary(Totals):
 
     def add(self, batch: ReferenceBatch, splitter: ImageSplitter) -> None:
         """Counts the contents of a batch."""
-        digests = self._count(batch.refs)
+        counted, hashes = batch.counted, batch.hash_with(splitter.seed)
+        digests = list(hashes.iterate_digests())
+        self.listed += len(counted)
+        self.digest = add_digests(self.digest, *digests)
+        self.versions = add_digests(self.versions, *hashes.iterate_versions())
+        self.newest = max(
+            [self.newest, *(int(ref.version) for ref in counted if ref.version.isdigit())]
+        )
         self.labels.update(ref.label for ref in batch.refs)
         planned = [
             digest
-            for digest, ref in zip(digests, batch.refs, strict=True)
-            if self._place(ref, splitter)
+            for ref, keys, digest in zip(counted, hashes.iterate_keys(), digests, strict=True)
+            if ref.status == "rejected" or (not ref.status and self._place(ref, keys, splitter))
         ]
         self.planned_digest = add_digests(self.planned_digest, *planned)
         for notice in batch.notices:
             self._add_notice(notice)
         for classes in batch.classes:
             self._announce(classes)
-
-    def _count(self, refs: Sequence[ImageRef]) -> list[int]:
-        """Counts things that are not ignored, and returns their digests.
-
-        It counts many at once, because every image is counted.
-        """
-        digests = [digest_of(ref) for ref in refs]
-        self.listed += len(digests)
-        self.digest = add_digests(self.digest, *digests)
-        self.versions = add_digests(self.versions, *map(version_digest_of, refs))
-        self.newest = max(
-            [self.newest, *(int(ref.version) for ref in refs if ref.version.isdigit())]
-        )
-        return digests
 
     def _add_notice(self, notice: Notice) -> None:
         reason = notice.reason
@@ -244,30 +231,33 @@ class Summary(Totals):
                 self.listed += 1
                 self.ignored[reason] += 1
             case "left_out":
-                self._count([notice])
                 self.left_out[reason] += 1
                 self.labels.add(notice.label)
             case "rejected":
-                self.planned_digest = add_digests(self.planned_digest, *self._count([notice]))
                 self.rejected[reason] += 1
                 self.boxes += count_boxes(notice)
                 if reason in WITHOUT_AN_IMAGE:
                     self.lost_boxes.update(list_boxes(notice)[0])
-                _keep_first(
+                self.rejected_examples = _keep_first(
                     self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"}
                 )
             case "unclaimed":
-                _keep_lowest(self.unclaimed, Unclaimed.of_notice(notice), most=MOST_UNCLAIMED)
+                self.unclaimed = _keep_lowest(
+                    self.unclaimed, Unclaimed.of_notice(notice), most=MOST_UNCLAIMED
+                )
             case "second_images":
-                found = SecondImages.of_notice(notice)
-                _keep_lowest(self.second_images, found, most=MOST_UNCLAIMED)
+                self.second_images = _keep_lowest(
+                    self.second_images, SecondImages.of_notice(notice), most=MOST_UNCLAIMED
+                )
             case "fatal":
                 self.problems_found += 1
-                _keep_lowest(self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT)
+                self.problems = _keep_lowest(
+                    self.problems, f"{notice.uri}: {notice.detail}", most=MESSAGES_KEPT
+                )
             case "warning":  # warnings become part of the marker, which contains no locations
                 # For a whole input, its name, or empty if there is only one.
                 place = notice.key.rstrip("/")
-                _keep_lowest(
+                self.warnings = _keep_lowest(
                     self.warnings,
                     f"{place}: {notice.detail}".removeprefix(": "),
                     most=MESSAGES_KEPT,
@@ -284,7 +274,7 @@ class Summary(Totals):
                 self.not_stored[notice.reason] += notice.count
             case "respelled":
                 self.respelled += notice.count
-                _keep_first(self.respelled_examples, {"": notice.detail})
+                self.respelled_examples = _keep_first(self.respelled_examples, {"": notice.detail})
             case "noted":
                 self.noted[notice.reason] += notice.count
 
@@ -306,13 +296,13 @@ class Summary(Totals):
                     f"class {name!r} has number {number}, which contradicts what another file "
                     "says of it"
                 )
-                _keep_lowest(
+                self.problems = _keep_lowest(
                     self.problems, f"{classes.uri}: {text}".removeprefix(": "), most=MESSAGES_KEPT
                 )
 
-    def _place(self, ref: ImageRef, splitter: ImageSplitter) -> bool:
+    def _place(self, ref: ImageRef, hashes: KeyHashes, splitter: ImageSplitter) -> bool:
         """Counts an image in its split, or as left out; returns whether it has a split."""
-        hashes, split, left_out = splitter.place(ref)
+        _, split, left_out = splitter.place(ref, hashes)
         if left_out:
             self.left_out[left_out] += 1
         else:
@@ -328,7 +318,8 @@ class Summary(Totals):
             if len(self.sample) < SAMPLE_SIZE or hashes.order <= self.sample[-1][0]:
                 # Compared by text, because references with the same key (reported later) have no
                 # order.
-                _keep_lowest(self.sample, (hashes.order, repr(ref), ref), most=SAMPLE_SIZE)
+                image = (hashes.order, repr(ref), ref)
+                self.sample = _keep_lowest(self.sample, image, most=SAMPLE_SIZE)
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)
         return not left_out
@@ -339,7 +330,7 @@ class Summary(Totals):
             near = self.nearest[name]
             distance = abs(number - middle)
             if len(near) < most or distance <= near[-1][0]:  # few are
-                _keep_lowest(near, (distance, number), most=most)
+                self.nearest[name] = _keep_lowest(near, (distance, number), most=most)
 
     def merge(self, other: Self) -> None:
         """Adds another summary of the same listing.
@@ -353,12 +344,13 @@ class Summary(Totals):
         self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
-        _keep_first(self.rejected_examples, other.rejected_examples)
-        _keep_first(self.respelled_examples, other.respelled_examples)
+        for name in ("rejected_examples", "respelled_examples"):
+            setattr(self, name, _keep_first(getattr(self, name), getattr(other, name)))
         for split_name, split in other.splits.items():
             self.splits[split_name].merge(split)
         for split_name, near in other.nearest.items():
-            _keep_lowest(self.nearest[split_name], *near, most=len(other.nearest) + 1)
+            most = len(other.nearest) + 1
+            self.nearest[split_name] = _keep_lowest(self.nearest[split_name], *near, most=most)
         for name, most in (
             ("sample", SAMPLE_SIZE),
             ("unclaimed", MOST_UNCLAIMED),
@@ -366,7 +358,8 @@ class Summary(Totals):
             ("warnings", MESSAGES_KEPT),
             ("problems", MESSAGES_KEPT),
         ):
-            _keep_lowest(getattr(self, name), *getattr(other, name), most=most)
+            lowest = _keep_lowest(getattr(self, name), *getattr(other, name), most=most)
+            setattr(self, name, lowest)
 
 
 _SUMS = (
@@ -386,15 +379,16 @@ _SUMS = (
 """The attributes that `merge` adds with `+`."""
 
 
-def _keep_first(kept: dict[Any, Any], others: Mapping[Any, Any]) -> None:
-    """Merges `others` into `kept`; under each key, the lower value stays."""
-    for key, each in others.items():
-        kept[key] = min(each, kept.get(key, each))
+def _keep_first(kept: Mapping[Any, Any], others: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Returns `kept` with `others`; under each key, the lower value stays."""
+    return {**kept, **{key: min(each, kept.get(key, each)) for key, each in others.items()}}
 
 
-def _keep_lowest(kept: list[Any], *items: Any, most: int) -> None:
-    """Adds items to a sorted list of distinct ones, and cuts it to the lowest `most`."""
+def _keep_lowest(kept: Sequence[Any], *items: Any, most: int) -> list[Any]:
+    """Returns the lowest `most` of a sorted list of distinct items and of further items."""
+    lowest = list(kept)
     for item in items:
-        if (len(kept) < most or item < kept[-1]) and item not in kept:
-            insort(kept, item)
-            del kept[most:]
+        if (len(lowest) < most or item < lowest[-1]) and item not in lowest:
+            insort(lowest, item)
+            del lowest[most:]
+    return lowest

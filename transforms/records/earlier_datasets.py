@@ -35,6 +35,7 @@ from recordmill.schemas.digests import digest_parts, order_of, source_digest_of,
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.storage.dataset_files import MOST_SIDECAR_BYTES, parse_rows, read_marker
@@ -244,7 +245,10 @@ class JoinedReference(NamedTuple):
 
 
 def join_earlier(
-    datasets: Sequence[ReusableDataset], references: Iterable[tuple[ImageRef, RowOrigin]], seed: int
+    datasets: Sequence[ReusableDataset],
+    references: Iterable[tuple[ImageRef, RowOrigin]],
+    orders: Iterable[int],
+    seed: int,
 ) -> Generator[JoinedReference, None, None]:
     """Looks up references in earlier datasets.
 
@@ -255,23 +259,26 @@ def join_earlier(
         datasets: from `find_reusable`.
         references: a shard's references, in its order, with the origins of their rows as far as
             known before reading.
+        orders: `KeyHashes.order` of each of them.
         seed: the seed of the dataset; the earlier ones have the same.
     """
     if not datasets:
         yield from (JoinedReference(ref, origin, None, ()) for ref, origin in references)
         return
     items = list(references)
-    by_key = {ref.key: origin for ref, origin in items if not isinstance(ref, Notice)}
-    orders = [order_of(seed, key) for key in by_key]
+    pairs = zip(items, orders, strict=True)
+    images = [(ref.key, origin, at) for (ref, origin), at in pairs if not isinstance(ref, Notice)]
+    by_key = {key: origin for key, origin, _ in images}
+    ascending = [at for _, _, at in images]
     found: dict[str, list[tuple[_OpenShard, EarlierRecord]]] = {}
     damaged: list[str] = []
     with ExitStack() as stack:
         for dataset in datasets if by_key else ():
             shards, unusable = _open_dataset(dataset)
             damaged += unusable
-            for earlier in (each for each in shards if each.may_hold(orders)):
+            for earlier in (each for each in shards if each.may_hold(ascending)):
                 opened = stack.enter_context(closing(_OpenShard(earlier, damaged)))
-                for row, before in opened.rows(orders[0], orders[-1], seed):
+                for row, before in opened.rows(ascending[0], ascending[-1], seed):
                     if (now := by_key.get(row.key)) and (one := opened.compare(row, before, now)):
                         found.setdefault(row.key, []).append((opened, one))
         for ref, origin in items:
@@ -287,7 +294,7 @@ def join_earlier(
 
 
 def find_untouched(
-    dataset: ReusableDataset, refs: Sequence[ImageRef], seed: int, digest: Callable[[ImageRef], int]
+    dataset: ReusableDataset, batch: ShardBatch, seed: int, digest: Callable[[ImageRef], int]
 ) -> tuple[ShardEntry, list[EarlierRecord]] | None:
     """Finds the shard of a dataset that a conversion would write again unchanged.
 
@@ -296,11 +303,11 @@ def find_untouched(
 
     Args:
         dataset: one from `find_reusable`.
-        refs: a shard's references, in its order.
+        batch: a shard's references, in its order.
         seed: the seed of both datasets.
         digest: gives the digest of a reference, see `ReferenceDigests`.
     """
-    first, last = (order_of(seed, each.key) for each in (refs[0], refs[-1]))
+    refs, first, last = batch.refs, batch.orders[0], batch.orders[-1]
     for shard in (
         each for each in _open_dataset(dataset)[0] if each.first <= first and last <= each.last
     ):

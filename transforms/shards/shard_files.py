@@ -37,8 +37,8 @@ from recordmill.schemas.dataset.marker import MARKER_FORMAT, PLAN_VERSION, Shard
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, pack_place
 from recordmill.schemas.dataset.side_files import ChangeExample, SidecarRow, row_to_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
-from recordmill.schemas.digests import add_digests, digest_of, order_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.rejection import TRANSIENT, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.storage.dataset_files import read_object, shard_path
@@ -56,9 +56,9 @@ each image's SHA-256; `hashes` are difference hashes, if they are computed."""
 _WIDTHS: dict[Column, int] = {"places": PLACE_BYTES, "contents": 8, "hashes": 8}
 
 
-def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, seed: int) -> None:
-    """Adds a record to a shard's columns; `seed` is the dataset's, for the hash of the key."""
-    columns["places"].extend(pack_place(row.offset, row.length, order_of(seed, row.key)))
+def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, order: int) -> None:
+    """Adds a record to a shard's columns; `order` is `KeyHashes.order` of its key."""
+    columns["places"].extend(pack_place(row.offset, row.length, order))
     columns["contents"].extend(int(row.sha256[:16], 16).to_bytes(8, "little"))
     if row.difference_hash is not None:
         columns["hashes"].extend(int(row.difference_hash, 16).to_bytes(8, "little"))
@@ -101,13 +101,9 @@ class Fingerprint(NamedTuple):
     versions: str
 
 
-def fingerprint(refs: Sequence[ImageRef]) -> Fingerprint:
+def fingerprint(batch: ShardBatch) -> Fingerprint:
     """The fingerprint of a shard's references."""
-    # Summed without a list of digests: a shard may have a million references.
-    digest, versions = (
-        add_digests(sum(map(each, refs))) for each in (digest_of, version_digest_of)
-    )
-    return Fingerprint(f"{digest:064x}", f"{versions:064x}")
+    return Fingerprint(f"{batch.digest:064x}", f"{batch.versions:064x}")
 
 
 def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
@@ -143,7 +139,7 @@ class WrittenShard:
         index: its place in the plan.
         mark: the fingerprint of its references.
         compression: `none` or `gzip`.
-        seed: the dataset's, for the hashes in its index.
+        orders: `KeyHashes.order` of each of its references, in their order.
 
     Attributes:
         report: the report so far.
@@ -153,7 +149,13 @@ class WrittenShard:
     """
 
     def __init__(
-        self, staging: str, split: str, index: int, mark: Fingerprint, compression: str, seed: int
+        self,
+        staging: str,
+        split: str,
+        index: int,
+        mark: Fingerprint,
+        compression: str,
+        orders: Iterable[int],
     ) -> None:
         self.report = ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), mark.digest)
         self._path = partial(shard_path, staging, split, index)
@@ -168,7 +170,7 @@ class WrittenShard:
         self._damaged: set[str] = set()
         self._origins = bytearray()
         self._columns: dict[Column, bytearray] = {column: bytearray() for column in _WIDTHS}
-        self._seed = seed
+        self._orders = iter(orders)
         self._sidecar_digest = hashlib.sha256()
 
     def write(self, images: Iterable[ConvertedImage]) -> None:
@@ -220,7 +222,8 @@ class WrittenShard:
     def _count_some(self, images: Sequence[ConvertedImage]) -> bytes:
         report = self.report
         report.rows.add([image.row for image in images], report.split)
-        for image in images:
+        # `zip` ends with the images, which come first, and takes no order too many.
+        for image, order in zip(images, self._orders, strict=False):
             report.excluded.update(image.excluded)
             report.missing.update(image.missing)
             self._damaged.update(image.damaged)
@@ -231,7 +234,7 @@ class WrittenShard:
             report.positions += image.has_position
             report.images_disputed += image.is_disputed
             if isinstance(row, SidecarRow):
-                add_to_columns(self._columns, row, self._seed)
+                add_to_columns(self._columns, row, order)
                 for change in row.changes:
                     if change != "metadata_stripped" and (
                         change != "reencoded" or len(row.changes) == 1

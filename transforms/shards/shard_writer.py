@@ -1,7 +1,7 @@
 """Writes a plan's shards: orders the references of each, converts them, and finishes its files."""
 
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -13,8 +13,9 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import EXAMPLES
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.totals import ShardReport
-from recordmill.schemas.digests import order_of, source_digest_of
+from recordmill.schemas.digests import source_digest_of
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.dataset_files import shard_path
 from recordmill.transforms.planning.run_plan import RunPlan
@@ -36,14 +37,6 @@ from recordmill.transforms.shards import shard_files
 from recordmill.transforms.shards.read_ahead import decoding_limit, pool_for
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import WrittenShard, failed_report
-
-
-def order_references(refs: Iterable[ImageRef], seed: int) -> list[ImageRef]:
-    """Returns a shard's references in their final order, which is by hash.
-
-    So classes are mixed, and the order of listing does not matter.
-    """
-    return sorted(refs, key=lambda ref: (order_of(seed, ref.key), ref.key, ref.offset))
 
 
 def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
@@ -88,8 +81,8 @@ class WorkerDiedError(Exception):
     """A worker process ended before its task was done; the message says what to do."""
 
 
-Convert = Callable[[Sequence[ImageRef], str], Generator[ConvertedImage, None, None]]
-"""Converts references of a split to records, in their order."""
+Convert = Callable[[ShardBatch, str], Generator[ConvertedImage, None, None]]
+"""Converts references of a split to records, in their order, which is the final one."""
 
 
 @dataclass
@@ -138,7 +131,7 @@ class ShardWriter:
         }
 
     def write(
-        self, split: str, index: int, unordered: Iterable[ImageRef], convert: Convert | None = None
+        self, split: str, index: int, batch: ShardBatch, convert: Convert | None = None
     ) -> WrittenShard | ShardReport:
         """Writes one shard.
 
@@ -147,23 +140,22 @@ class ShardWriter:
         Args:
             split: the shard's split.
             index: its place in the plan.
-            unordered: its references.
+            batch: its references, in any order.
             convert: converts them to records; by default `self.convert`, in this process.
         """
-        refs = order_references(unordered, self.settings.seed)
+        ordered = batch.sort()
+        refs = ordered.refs
         if problem := find_duplicate_key(refs, self.settings.unit):
             return failed_report(split, index, len(refs), problem)
         staging = self.plan.decision.staging
-        mark = shard_files.fingerprint(refs)
+        mark = shard_files.fingerprint(batch)
         if finished := shard_files.find_finished(staging, split, index, mark):
             self.count_done(len(refs))
             return finished
-        shard = WrittenShard(
-            staging, split, index, mark, self.settings.compression, self.settings.seed
-        )
+        shard = WrittenShard(staging, split, index, mark, self.settings.compression, ordered.orders)
         try:
-            if not self._keep_untouched(shard, refs, split):
-                with closing((convert or self.convert)(refs, split)) as images:
+            if not self._keep_untouched(shard, ordered, split):
+                with closing((convert or self.convert)(ordered, split)) as images:
                     shard.write(self._count(images))
             if index == 0 and self.settings.report:
                 path = shard_path(staging, split, index, EXAMPLES)
@@ -175,7 +167,7 @@ class ShardWriter:
             problem = storage.explain_output_error(error, self.plan.decision.output)
         return failed_report(split, index, len(refs), problem)
 
-    def _keep_untouched(self, shard: WrittenShard, refs: list[ImageRef], split: str) -> bool:
+    def _keep_untouched(self, shard: WrittenShard, batch: ShardBatch, split: str) -> bool:
         """Keeps a shard's file in the previous dataset if the same would be written again.
 
         Returns whether it did.
@@ -186,13 +178,13 @@ class ShardWriter:
         if not reuse[0].same_files or reuse[0].dataset.folder != previous.folder:
             return False
         digest = partial(self._digests.digest, split=split)
-        found = find_untouched(reuse[0], refs, self.settings.seed, digest)
+        found = find_untouched(reuse[0], batch, self.settings.seed, digest)
         file, rows = found or (None, [])
         if file is None or any(
             self.run.exclusions.find(each.row.key, each.row.sha256) for each in rows
         ):
             return False
-        pairs = zip(refs, rows, strict=True)
+        pairs = zip(batch.refs, rows, strict=True)
         label_map = self.plan.dataset.label_map
         images = (copy_earlier(ref, each, label_map, each.origin.source) for ref, each in pairs)
         return shard.keep(self._count(images), storage.join(previous.folder, file.name), file)
@@ -208,15 +200,13 @@ class ShardWriter:
             problem = storage.explain_output_error(error, self.plan.decision.output)
             return failed_report(report.split, report.index, report.rows.references, problem)
 
-    def convert(
-        self, refs: Sequence[ImageRef], split: str
-    ) -> Generator[ConvertedImage, None, None]:
+    def convert(self, batch: ShardBatch, split: str) -> Generator[ConvertedImage, None, None]:
         """Yields the records of references in their order.
 
         Raises:
             InputError: an image's store failed.
         """
-        is_local = storage.is_local(refs[0].uri)
+        is_local = storage.is_local(batch.refs[0].uri)
         in_line = self.in_line and is_local
         decoding: AbstractContextManager[Any] = nullcontext()
         if not in_line:
@@ -238,7 +228,8 @@ class ShardWriter:
             image.damaged = damaged
             return image
 
-        joined = join_earlier(self.plan.reuse, self._find_origins(refs, split), self.settings.seed)
+        origins = self._find_origins(batch.refs, split)
+        joined = join_earlier(self.plan.reuse, origins, batch.orders, self.settings.seed)
         if in_line:
             images = (convert(each) for each in joined)
         else:

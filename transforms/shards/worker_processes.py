@@ -18,7 +18,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
-from operator import attrgetter
 from typing import Any, NamedTuple, NoReturn
 
 from apache_beam.io.filesystems import FileSystems
@@ -27,13 +26,13 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.pillow_warnings import ignore_pillow_warnings
 from recordmill.schemas.python_process import python_command, python_environment
-from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
+from recordmill.schemas.reference_batch import ShardBatch, ShardBatchCoder
 from recordmill.storage.stores.find_store import file_system_options
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.read_ahead import ReadAhead, take_first
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report
-from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError, order_references
+from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError
 
 RUN_ITEMS, RUN_BYTES = 64, 2**20
 """The most references that a worker converts at once for another process, and the bytes of their
@@ -42,7 +41,7 @@ images."""
 PROGRESS_ITEMS = 64
 """References after which a worker that writes a shard reports its progress."""
 
-_CODER = ReferenceBatchCoder()
+_CODER = ShardBatchCoder()
 
 
 class Task(NamedTuple):
@@ -51,12 +50,12 @@ class Task(NamedTuple):
     Attributes:
         split: the split.
         shard: the shard to write from all of them; None to convert them, in their order.
-        refs: the references, encoded: pickling them would take six times as long.
+        batch: the references, encoded: pickling them would take six times as long.
     """
 
     split: str
     shard: int | None
-    refs: bytes
+    batch: bytes
 
 
 class Advance(NamedTuple):
@@ -161,15 +160,12 @@ def _work_for(launcher: Connection) -> None:
 
 def _do_task(task: Task, writer: ShardWriter) -> list[ConvertedImage] | ShardReport | Exception:
     """Returns the result of a task, or the error that ended it."""
-    batch = _CODER.decode(task.refs)
-    refs = [*batch.refs, *batch.notices]
+    batch = _CODER.decode(task.batch)
     try:
         if task.shard is None:
-            with closing(
-                writer.convert(order_references(refs, writer.settings.seed), task.split)
-            ) as images:
+            with closing(writer.convert(batch.sort(), task.split)) as images:
                 return take_first(images, ConvertedImage.size)
-        return writer.finish(writer.write(task.split, task.shard, refs))
+        return writer.finish(writer.write(task.split, task.shard, batch))
     except Exception as error:  # noqa: BLE001  # it is raised in the launcher
         return _make_picklable(error)
 
@@ -208,7 +204,7 @@ class WorkerProcesses:
         self._writing = ThreadPoolExecutor(count, thread_name_prefix="recordmill-worker")
         self._ahead = ReadAhead(count + 1, RUN_ITEMS, RUN_BYTES)
 
-    def submit(self, split: str, index: int, refs: list[ImageRef]) -> Future[ShardReport] | None:
+    def submit(self, split: str, index: int, batch: ShardBatch) -> Future[ShardReport] | None:
         """Gives a shard to a worker, or returns None if this process should write it.
 
         In that case, this process writes it with the workers' help, so that all end together.
@@ -217,30 +213,34 @@ class WorkerProcesses:
         """
         with self._turn:
             share = (self._given + self._left) / (self._count + 1)
-            self._left -= len(refs)
-            if self._given + len(refs) > share * self._count or self._waiting > self._count:
+            self._left -= len(batch)
+            if self._given + len(batch) > share * self._count or self._waiting > self._count:
                 return None
-            self._given += len(refs)
+            self._given += len(batch)
             self._waiting += 1
-        return self._writing.submit(self._write, Task(split, index, _encode(refs)), len(refs))
+        return self._writing.submit(
+            self._write, Task(split, index, _CODER.encode(batch)), len(batch)
+        )
 
-    def convert(
-        self, refs: Sequence[ImageRef], split: str
-    ) -> Generator[ConvertedImage, None, None]:
+    def convert(self, batch: ShardBatch, split: str) -> Generator[ConvertedImage, None, None]:
         """Converts references in order, in this process and in workers.
 
         A worker helps as soon as it has no shard to write.
         """
 
-        def run(some: Sequence[ImageRef]) -> list[ConvertedImage]:
+        def run(pairs: Sequence[tuple[ImageRef, int]]) -> list[ConvertedImage]:
+            some = ShardBatch.of_pairs(pairs)
             with self._borrow(for_shard=False) as worker:
                 if worker is None:
                     with closing(self._here.convert(some, split)) as images:
                         return take_first(images, ConvertedImage.size)
-                return self._ask(worker, Task(split, None, _encode(some)))
+                return self._ask(worker, Task(split, None, _CODER.encode(some)))
 
         yield from self._ahead.map_batches(
-            run, refs, attrgetter("expected_bytes"), ConvertedImage.size
+            run,
+            zip(batch.refs, batch.orders, strict=True),
+            lambda pair: pair[0].expected_bytes,
+            ConvertedImage.size,
         )
 
     def close(self) -> None:
@@ -316,7 +316,3 @@ class WorkerProcesses:
         if isinstance(answer, Exception):
             raise answer
         return answer
-
-
-def _encode(refs: Sequence[ImageRef]) -> bytes:
-    return _CODER.encode(ReferenceBatch.of(refs))

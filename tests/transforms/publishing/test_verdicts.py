@@ -15,6 +15,7 @@ from recordmill.schemas.dataset.totals import (
 from recordmill.schemas.digests import digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -33,7 +34,7 @@ REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in ran
 
 
 def report(records=0, rejected=None, classes=None, refs=(), index=0, split="train", boxes=None):
-    digest = fingerprint(list(refs)).digest
+    digest = fingerprint(ShardBatch.of(refs, 0)).digest
     rows = RowTotals(
         records, classes=Counter(classes), rejected=Counter(rejected), boxes=Counter(boxes)
     )

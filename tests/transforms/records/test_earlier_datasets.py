@@ -11,6 +11,7 @@ from make_marker import EMPTY_RUN, make_marker, marker_json
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.marker import PLAN_VERSION, PlanEntry
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
+from recordmill.schemas.digests import order_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.planning.earlier_dataset import (
     EarlierDataset,
@@ -44,6 +45,11 @@ def folder(tmp_path):
         return open_earlier(str(tmp_path))
 
     return write
+
+
+def join(datasets, refs):
+    orders = sorted(order_of(0, ref.key) for ref, _ in refs)
+    return list(join_earlier(datasets, refs, orders, 0))
 
 
 def test_a_dataset_with_the_same_settings_for_images_is_reusable(folder):
@@ -104,7 +110,7 @@ def test_records_with_functions_can_be_copied_and_their_images_cannot_be_in_othe
 
 def test_without_earlier_datasets_references_come_alone():
     refs = [(ImageRef("a", "/a"), RowOrigin(1)), (ImageRef("b", "/b"), UNKNOWN)]
-    assert list(join_earlier((), refs, 0)) == [(*refs[0], None, ()), (*refs[1], None, ())]
+    assert join((), refs) == [(*refs[0], None, ()), (*refs[1], None, ())]
 
 
 def test_a_dataset_that_is_gone_has_no_records(folder, tmp_path):
@@ -113,22 +119,20 @@ def test_a_dataset_that_is_gone_has_no_records(folder, tmp_path):
     gone = tmp_path / "recordmill.json"
     gone.unlink()
     joined = [(*refs[0], None, (str(gone),)), (*refs[1], None, ())]
-    assert list(join_earlier([ReusableDataset(earlier, True, True)], refs, 0)) == joined
+    assert join([ReusableDataset(earlier, True, True)], refs) == joined
 
 
 def test_a_dataset_that_another_run_has_replaced_has_no_records(folder):
     ref = (ImageRef("a", "/a"), UNKNOWN)
     earlier = folder()
     folder(run={**EMPTY_RUN, "id": "another"})
-    assert list(join_earlier([ReusableDataset(earlier, True, True)], [ref], 0)) == [
-        (*ref, None, ())
-    ]
+    assert join([ReusableDataset(earlier, True, True)], [ref]) == [(*ref, None, ())]
 
 
 def test_a_dataset_whose_index_is_damaged_has_no_records(folder, tmp_path):
     ref = (ImageRef("a", "/a"), UNKNOWN)
     reusable = ReusableDataset(folder(), True, True)
-    assert list(join_earlier([reusable], [ref], 0)) == [
+    assert join([reusable], [ref]) == [
         (*ref, None, (str(tmp_path / reusable.dataset.marker.index),))
     ]
 

@@ -14,6 +14,7 @@ from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink
 from recordmill.transforms.records.convert_image import ConvertedImage
@@ -183,13 +184,17 @@ def test_a_shard_with_rejects_that_may_heal_is_done_again(staging, reason):
 REF = ImageRef("a", "/x/a", 5, "1", label="cat")
 
 
+def mark_of(refs):
+    return fingerprint(ShardBatch.of(refs, 0))
+
+
 FIELDS = ["key", "size", "version", "offset", "length", "label", "group", "split", "features"]
 
 
 @pytest.mark.parametrize("field", FIELDS)
 def test_the_fingerprint_changes_with_what_was_listed(field):
     value = 9 if isinstance(getattr(REF, field), int) else "other"
-    changed, before = fingerprint([replace(REF, **{field: value})]), fingerprint([REF])
+    changed, before = mark_of([replace(REF, **{field: value})]), mark_of([REF])
     assert (changed.digest != before.digest) == (field != "version")
     assert (changed.versions != before.versions) == (field in ("key", "size", "version"))
 
@@ -197,21 +202,20 @@ def test_the_fingerprint_changes_with_what_was_listed(field):
 def test_the_fingerprint_holds_every_reference_in_any_order_and_no_place():
     other = replace(REF, key="b")
     marks = [
-        fingerprint(refs)
-        for refs in ([], [REF], [other], [REF, other], [REF, REF], [REF, REF, other])
+        mark_of(refs) for refs in ([], [REF], [other], [REF, other], [REF, REF], [REF, REF, other])
     ]
     assert len({mark.digest for mark in marks}) == len({mark.versions for mark in marks}) == 6
-    assert fingerprint([other, REF]) == fingerprint([REF, other])
-    assert fingerprint([replace(REF, uri="/y/a")]) == fingerprint([REF])
+    assert mark_of([other, REF]) == mark_of([REF, other])
+    assert mark_of([replace(REF, uri="/y/a")]) == mark_of([REF])
 
 
 def test_the_fingerprint_is_the_sum_of_the_digests_in_hex():
     refs = [REF, replace(REF, key="b"), replace(REF, key="c")]
-    assert fingerprint(refs) == (
+    assert mark_of(refs) == (
         f"{sum(map(digest_of, refs)) % 2**256:064x}",
         f"{sum(map(version_digest_of, refs)) % 2**256:064x}",
     )
-    assert fingerprint([]) == ("0" * 64, "0" * 64)
+    assert mark_of([]) == ("0" * 64, "0" * 64)
 
 
 def failing(images, error):

@@ -3,13 +3,18 @@ from hypothesis import strategies as st
 
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.transforms.shards.shard_writer import find_duplicate_key, order_references
+from recordmill.schemas.reference_batch import ShardBatch
+from recordmill.transforms.shards.shard_writer import find_duplicate_key
+
+
+def ordered(refs):
+    return ShardBatch.of(refs, 0).sort().refs
 
 
 @given(st.permutations([ImageRef(f"{n % 4}", "", offset=n // 4) for n in range(12)]))
 def test_the_order_does_not_depend_on_the_listing(refs):
     expected = sorted(refs, key=lambda ref: (order_of(3, ref.key), ref.offset))
-    assert order_references(refs, 3) == expected
+    assert ShardBatch.of(refs, 3).sort().refs == expected
 
 
 REMEDY = "rename one, or give inputs names"
@@ -18,11 +23,9 @@ REMEDY = "rename one, or give inputs names"
 def test_two_references_with_one_key_are_found_and_named():
     refs = [ImageRef("a", "/x/a"), ImageRef("b", "/x/b"), ImageRef("a", "/y/a")]
     expected = f"two images have the key 'a': /x/a and /y/a; {REMEDY}"
-    assert find_duplicate_key(order_references(refs, 0), "image") == expected
-    assert find_duplicate_key(order_references(refs, 0), "row") == expected.replace(
-        "images", "rows"
-    )
-    assert find_duplicate_key(order_references(refs[:2], 0), "image") == ""
+    assert find_duplicate_key(ordered(refs), "image") == expected
+    assert find_duplicate_key(ordered(refs), "row") == expected.replace("images", "rows")
+    assert find_duplicate_key(ordered(refs[:2]), "image") == ""
 
 
 def test_names_that_look_the_same_are_distinguished():

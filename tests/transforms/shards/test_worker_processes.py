@@ -14,6 +14,7 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.runs import RunSettings
@@ -32,6 +33,10 @@ def writer(tmp_path):
     dataset = DatasetPlan("id", label_map=LabelMap({"cat": 0, "dog": 1}))
     plan = RunPlan(dataset, OutputDecision(output=run.output, staged_as="id"))
     return ShardWriter(make_settings(), plan, run, 1, True)
+
+
+def batch_of(refs):
+    return ShardBatch.of(refs, 0)
 
 
 @contextmanager
@@ -68,12 +73,12 @@ def note_process(monkeypatch, path):
 def test_a_worker_writes_the_shard_that_this_process_would_write(
     writer, pictures, tree, tmp_path, fork
 ):
-    refs = pictures(9)
+    batch = batch_of(pictures(9))
     with begin(writer, fork=fork) as workers:
-        there = workers.submit("train", 3, refs).result(timeout=60)
+        there = workers.submit("train", 3, batch).result(timeout=60)
     elsewhere = replace(writer.plan.decision, output=str(tmp_path / "here"))
     other = replace(writer, plan=replace(writer.plan, decision=elsewhere))
-    here = other.finish(other.write("train", 3, refs))
+    here = other.finish(other.write("train", 3, batch))
     assert replace(there, milliseconds=0) == replace(here, milliseconds=0)
     assert tree(writer.run.output) == tree(elsewhere.output)
 
@@ -86,7 +91,8 @@ def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, 
     try:
         with begin(writer, fork=fork) as workers:
             done = [
-                workers.submit("train", shard, pictures(3)).result(timeout=60) for shard in (0, 1)
+                workers.submit("train", shard, batch_of(pictures(3))).result(timeout=60)
+                for shard in (0, 1)
             ]
     finally:
         socket.setdefaulttimeout(None)
@@ -94,12 +100,12 @@ def test_workers_wait_for_work_whatever_timeout_sockets_have_by_default(writer, 
 
 
 def test_workers_get_no_more_shards_than_their_share(writer, pictures):
-    refs = pictures(10)
+    batch = batch_of(pictures(10))
     with begin(writer, count=3, references=80) as workers:
         # 60 of the 80 are the share of three of the four processes; as none has ended, the others
         # are written here.
         workers._write = lambda task, references: None
-        assert [workers.submit("train", index, refs) is not None for index in range(8)] == [
+        assert [workers.submit("train", index, batch) is not None for index in range(8)] == [
             True
         ] * 4 + [False] * 4
 
@@ -108,13 +114,13 @@ def test_a_single_shard_is_converted_by_all_processes_in_order(
     writer, pictures, monkeypatch, tmp_path
 ):
     processes = note_process(monkeypatch, tmp_path / "processes")
-    refs = shard_writer.order_references(pictures(300), 0)
+    batch = batch_of(pictures(300)).sort()
     with begin(writer, count=2, references=300) as workers:
-        assert workers.submit("train", 0, refs) is None
-        found = list(workers.convert(refs, "train"))
-    assert [image.row.key for image in found] == [ref.key for ref in refs]
+        assert workers.submit("train", 0, batch) is None
+        found = list(workers.convert(batch, "train"))
+    assert [image.row.key for image in found] == [ref.key for ref in batch.refs]
     assert [image.record for image in found] == [
-        image.record for image in writer.convert(refs, "train")
+        image.record for image in writer.convert(batch, "train")
     ]
     assert len(processes()) == 3
     assert os.getpid() in processes()
@@ -134,24 +140,24 @@ def test_workers_help_from_the_time_when_one_is_without_a_shard(
         return noted(ref, *arguments)
 
     monkeypatch.setattr(shard_writer, "convert_image", convert)
-    refs = shard_writer.order_references(pictures(1000), 0)
+    batch = batch_of(pictures(1000)).sort()
     with begin(writer, references=2002) as workers:
-        held = workers.submit("train", 0, [replace(refs[0], key="first")])
-        images = workers.convert(refs, "train")
+        held = workers.submit("train", 0, batch_of([replace(batch.refs[0], key="first")]))
+        images = workers.convert(batch, "train")
         found = [next(images) for _ in range(300)]
         assert processes() == {here}
         gate.write_bytes(b"")
         assert held.result(timeout=60).records == 1
         (tmp_path / "processes").unlink()
         found += images
-    assert [image.row.key for image in found] == [ref.key for ref in refs]
+    assert [image.row.key for image in found] == [ref.key for ref in batch.refs]
     assert len(processes()) == 2
 
 
 def test_what_workers_have_done_is_part_of_the_progress(writer, pictures):
     PROGRESS.reset()
     with begin(writer) as workers:
-        workers.submit("train", 0, pictures(70)).result(timeout=60)
+        workers.submit("train", 0, batch_of(pictures(70))).result(timeout=60)
         assert PROGRESS.cpu_of_workers > 0
     # The system counts workers that have ended.
     assert (PROGRESS.done, PROGRESS.cpu_of_workers) == (
@@ -169,7 +175,7 @@ def test_what_a_worker_raises_is_raised_here(writer, pictures, monkeypatch):
         with pytest.raises(
             shard_writer.InputError, match=r"cannot be read: .*out of order"
         ) as raised:
-            workers.submit("train", 0, pictures(1)).result(timeout=60)
+            workers.submit("train", 0, batch_of(pictures(1))).result(timeout=60)
         assert "in a worker process:\nTraceback" in raised.value.__notes__[0]
 
 
@@ -187,7 +193,7 @@ def test_an_error_that_cannot_be_pickled_comes_as_its_text(writer, pictures, mon
         begin(writer) as workers,
         pytest.raises(RuntimeError, match=r"^TwoArgumentsError: 1 and 2"),
     ):
-        workers.submit("train", 0, pictures(1)).result(timeout=60)
+        workers.submit("train", 0, batch_of(pictures(1))).result(timeout=60)
 
 
 def test_a_worker_that_is_killed_fails_its_shard_with_a_sentence_and_is_replaced(
@@ -208,16 +214,16 @@ def test_a_worker_that_is_killed_fails_its_shard_with_a_sentence_and_is_replaced
         "memory; run the same command again to continue from finished shards, with fewer "
         "--processes"
     )
-    refs = pictures(5)
+    batch = batch_of(pictures(5))
     with begin(writer) as workers:
-        died = workers.submit("train", 0, refs).result(timeout=60)
+        died = workers.submit("train", 0, batch).result(timeout=60)
         assert (died.problem, died.references, died.records) == (sentence, 5, 0)
-        assert workers.submit("train", 0, refs).result(timeout=60).records == 5
+        assert workers.submit("train", 0, batch).result(timeout=60).records == 5
     # The same while a shard of this process is converted.
     (tmp_path / "killed").unlink()
-    refs = pictures(300)
+    batch = batch_of(pictures(300))
     with begin(writer) as workers:
-        report = writer.finish(writer.write("train", 1, refs, workers.convert))
+        report = writer.finish(writer.write("train", 1, batch, workers.convert))
     assert report.problem == sentence
 
 
@@ -231,11 +237,12 @@ def test_an_interrupt_is_the_launchers_to_handle(writer, pictures, monkeypatch):
 
     monkeypatch.setattr(shard_writer, "convert_image", interrupt)
     with begin(writer) as workers:
-        assert workers.submit("train", 0, pictures(2)).result(timeout=60).records == 2
+        assert workers.submit("train", 0, batch_of(pictures(2))).result(timeout=60).records == 2
 
 
 SLEEPER = """
 import os, pathlib, signal, sys, time
+from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.transforms.shards import shard_writer, worker_processes
 
 def sleep(*_):
@@ -247,7 +254,7 @@ def sleep(*_):
 shard_writer.ShardWriter.write = sleep
 writer = shard_writer.ShardWriter(None, None, None, 1, True)
 with worker_processes.workers_allowed(1):
-    worker_processes.WorkerProcesses(writer, writer, 1, 1000).submit("train", 0, [])
+    worker_processes.WorkerProcesses(writer, writer, 1, 1000).submit("train", 0, ShardBatch())
     while not os.path.exists(sys.argv[1]):
         time.sleep(0.01)
     LAST

@@ -27,6 +27,7 @@ Status = Literal[
     "names_images",
     "not_stored",
     "respelled",
+    "lost_label",
     "noted",
     "unclaimed",
     "second_images",
@@ -120,6 +121,7 @@ class Notice(ImageRef):
             and not counted; `fatal` fails the run; `names_images` says how many files name the
             images of references; `not_stored` counts values of one kind, its reason, that have no
             place in a record; `respelled` counts images that annotations name otherwise;
+            `lost_label` counts rejected rows of one class, its reason;
             `noted` counts images with one peculiarity, its reason, a sentence in which
             `{images}` and `{images have}` stand for their number;
             `unclaimed` counts files of one role, its reason, that no source claims and that

@@ -282,7 +282,8 @@ class _Publication:
         ledger, examples = verdicts.predict_ledger(plan.summary, plan.label_map)
         numbers = staged_dataset.preview_numbers(plan, settings)
         containers = count_containers(plan.summary.rejected)
-        problem = verdicts.check_limits(ledger, [], settings, examples, containers=containers)
+        lost = verdicts.predict_lost_classes(plan.summary, plan.label_map)
+        problem = verdicts.check_limits(ledger, lost, settings, examples, containers=containers)
         if not problem and settings.boxes.invalid != "reject":
             problem = verdicts.check_boxes(
                 verdicts.predict_boxes(plan.summary, plan.label_map), settings

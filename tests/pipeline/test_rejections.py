@@ -207,3 +207,31 @@ def test_a_shard_with_unreadable_images_is_read_again(
         12,
         0,
     )
+
+
+@pytest.mark.parametrize("name", ["missing{n}.jpg", "../outside{n}.jpg"])
+def test_a_class_of_a_table_whose_images_are_all_missing_fails_the_run(
+    convert, class_folders, tmp_path, name
+):
+    root = class_folders(tmp_path / "in", {"images": 10})
+    rows = [f"{n:02}.jpg,{'ab'[n % 2]}" for n in range(10)]
+    rows += [f"{name.format(n=n)},c" for n in range(4)]
+    (root / "labels.csv").write_text("\n".join(["filename,label", *rows, ""]))
+    problem = "all images of 1 class were rejected (c), and max_rejected.lost_classes is 0"
+    done = convert(root)
+    assert done.code == 3
+    assert done.errors[0].startswith(problem)
+    planned = convert(root, "--plan")
+    assert planned.code == 3
+    assert problem in planned.errors[0]
+    allowed = convert(root, settings={"max_rejected.lost_classes": 1})
+    assert allowed.code == 0
+    assert allowed.marker["labels"] == {"a": 0, "b": 1, "c": 2}
+
+
+def test_a_class_that_a_limit_leaves_out_is_not_lost_with_a_row(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "in", {"images": 10})
+    rows = [f"{n:02}.jpg,{n}" for n in range(10)] + [f"missing{n}.jpg,{n}" for n in range(10)]
+    (root / "labels.csv").write_text("\n".join(["filename,label", *rows, ""]))
+    given = {"limit": 5, "source.columns.label": "label"}
+    assert convert(root, settings={**given, **ONE_SPLIT}).code == 0

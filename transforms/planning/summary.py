@@ -150,6 +150,8 @@ class Summary(Totals):
         respelled: images that annotations name otherwise.
         respelled_examples: the first of them, under the empty string.
         lost_boxes: boxes whose image is missing, by their label.
+        lost_labels: rows of tables that were rejected when listed, by their label.
+        left_out_labels: the labels of images that are left out.
         noted: images by what is peculiar about them; see `Notice.status`.
         unclaimed: files that no source claims and that may carry labels, by role and extension.
         second_images: images that belong to others, such as masks.
@@ -179,6 +181,8 @@ class Summary(Totals):
     respelled: int = 0
     respelled_examples: dict[str, str] = field(default_factory=dict)
     lost_boxes: Counter[str | int] = field(default_factory=Counter)
+    lost_labels: Counter[str] = field(default_factory=Counter)
+    left_out_labels: set[str] = field(default_factory=set)
     noted: Counter[str] = field(default_factory=Counter)
     unclaimed: list[Unclaimed] = field(default_factory=list)
     second_images: list[SecondImages] = field(default_factory=list)
@@ -233,6 +237,7 @@ class Summary(Totals):
             case "left_out":
                 self.left_out[reason] += 1
                 self.labels.add(notice.label)
+                self.left_out_labels.add(notice.label)
             case "rejected":
                 self.rejected[reason] += 1
                 self.boxes += count_boxes(notice)
@@ -275,6 +280,9 @@ class Summary(Totals):
             case "respelled":
                 self.respelled += notice.count
                 self.respelled_examples = _keep_first(self.respelled_examples, {"": notice.detail})
+            case "lost_label":
+                self.lost_labels[notice.reason] += notice.count
+                self.labels.add(notice.reason)
             case "noted":
                 self.noted[notice.reason] += notice.count
 
@@ -305,6 +313,7 @@ class Summary(Totals):
         _, split, left_out = splitter.place(ref, hashes)
         if left_out:
             self.left_out[left_out] += 1
+            self.left_out_labels.add(ref.label)
         else:
             within = self.splits[split]
             within.classes[ref.label] += 1
@@ -343,6 +352,7 @@ class Summary(Totals):
             setattr(self, name, add_digests(getattr(self, name), getattr(other, name)))
         self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
+        self.left_out_labels |= other.left_out_labels
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         for name in ("rejected_examples", "respelled_examples"):
             setattr(self, name, _keep_first(getattr(self, name), getattr(other, name)))
@@ -370,6 +380,7 @@ _SUMS = (
     "boxes",
     "box_labels",
     "lost_boxes",
+    "lost_labels",
     "naming_files",
     "problems_found",
     "not_stored",

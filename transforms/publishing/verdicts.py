@@ -117,11 +117,19 @@ def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
 def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap) -> list[str]:
     """Returns the classes with listed images and without written ones, sorted.
 
-    `written` are the classes that have written images.
+    Rows of tables whose images are missing count as listed. `written` are the classes that have
+    written images.
     """
-    labels = (label for label in summary.classes if label)  # images without a label have no class
+    rows = summary.lost_labels.keys() - summary.left_out_labels  # `limit` leaves out the others
+    labels = {*summary.classes, *rows} - {""}  # images without a label have no class
     listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
     return sorted(listed.difference(written))
+
+
+def predict_lost_classes(summary: Summary, label_map: LabelMap) -> list[str]:
+    """Returns the classes of rows whose images are all missing, sorted."""
+    names = {label_map.name_for(label) for label in summary.classes}
+    return lost_classes(summary, {name for name in names if name is not None}, label_map)
 
 
 def lost_splits(summary: Summary, finished: FinishedShards) -> list[str]:

@@ -16,6 +16,7 @@ from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, V
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, Status, boxes_of
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -24,13 +25,21 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_pattern,
 )
 from recordmill.transforms.inputs.image_names import find_other_place, plain_name
-from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    bad_annotations,
+    read_json,
+    read_sibling,
+)
 from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
 from recordmill.transforms.inputs.pairs import is_telling
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
+
+_ABOUT_ONE = 1.001
+"""More than the sum of rounded fractions of an image's side."""
 
 MAX_JSON_BYTES = 2 * 2**30
 """COCO's own largest file has 0.45 GB."""
@@ -128,11 +137,12 @@ class Coco(AnnotationSource):
         if not match:
             yield file.notice("ignored", "not_annotations")
             return
-        annotations = Annotations(read_json(file.uri, MAX_JSON_BYTES, Contents))
+        annotations = Annotations(_read_contents(file.uri))
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         yield from annotations.report_twins(file)
         yield from annotations.report_strays(file)
+        yield from annotations.report_boxes(file)
         for kind, count in annotations.not_stored.items():
             yield file.notice("not_stored", kind, count=count)
         named_by = DataFile(path, file.replace(split=word))
@@ -255,6 +265,21 @@ class Contents(BaseModel):
     annotations: Annotated[list[Annotation], FailFast()] = []
 
 
+def _read_contents(uri: str) -> Contents:
+    """Reads a file.
+
+    Raises:
+        Rejected: it cannot be read, or has another form, such as that of panoptic masks.
+    """
+    try:
+        return read_json(uri, MAX_JSON_BYTES, Contents)
+    except Rejected:
+        if b'"segments_info"' not in read_sibling(uri, MAX_JSON_BYTES):
+            raise
+        why = "panoptic masks are not read: use the file instances_*.json of the same images"
+        raise bad_annotations(why) from None
+
+
 class Annotations:
     """The annotations of one file, by image.
 
@@ -320,6 +345,25 @@ class Annotations:
                 "stray_annotations",
                 f"the file lists no image for {count}, {such}: {remedy}",
             )
+
+    def report_boxes(self, file: ImageRef) -> Iterator[Notice]:
+        """Yields an error if no annotation has a box, or all boxes are fractions of the image."""
+        boxes = [each.find_box()[0] for objects in self._objects.values() for each in objects]
+        found = [box for box in boxes if all(map(math.isfinite, box))]
+        if boxes and not any(any(map(math.isfinite, box)) for box in boxes):
+            detail = (
+                "its annotations have neither bbox nor segmentation, and classes of whole images "
+                "are not read from COCO: write a CSV with the columns file_name and label"
+            )
+            yield file.notice("fatal", "bad_annotations", detail)
+        sides = [side for box in found for side in box]
+        are_whole = all(float(side).is_integer() for side in sides)
+        if not are_whole and min(sides) >= 0 and max(sides) < _ABOUT_ONE:
+            detail = (
+                f"the largest coordinate of its boxes is {max(sides):g}, and COCO's boxes are in "
+                "pixels: multiply x and width by the image's width, and y and height by its height"
+            )
+            yield file.notice("fatal", "bad_annotations", detail)
 
     def has_own_name(self, image: Image) -> bool:
         """Whether no other image has the same name, in another folder or another spelling."""

@@ -69,6 +69,7 @@ class Contents(BaseModel):
     imagePath: str = Field(min_length=1)
     imageWidth: Side | None = None
     imageHeight: Side | None = None
+    flags: Any = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,8 @@ class LabelMe(AnnotationSource):
             return
         if outlines:
             yield file.notice("not_stored", "outlines", count=outlines)
+        if flags := _count_flags(contents.flags):
+            yield file.notice("not_stored", "flags of images", count=flags)
         named, folder = contents.imagePath, annotation.folder
         find_other = partial(find_other_place, annotation.root, folder, named)
         yield from annotation.list_annotated(place, fields, fields["boxes_labels"], find_other)
@@ -172,6 +175,11 @@ class LabelMe(AnnotationSource):
         return boxes_of(
             boxes, labels, drawn_on_size=size, shapes={"other_shape": dropped}
         ), enclosed
+
+
+def _count_flags(flags: Any) -> int:
+    """The number of flags that are set for a whole image, with which LabelMe classifies images."""
+    return sum(value is True for value in flags.values()) if isinstance(flags, dict) else 0
 
 
 def find_image(file: DataFile, name: str) -> str:

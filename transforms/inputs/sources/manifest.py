@@ -107,6 +107,8 @@ class RowReader:
                     lost = boxes_of(entry.boxes, entry.box_labels)
                     ref = ref.replace(features=orjson.dumps(lost).decode())
                 yield ref.notice("rejected", error.reason, detail)
+                if entry.label:
+                    yield self.file.notice("lost_label", entry.label)
         if 0 < self._largest <= 1:
             what = f"the largest coordinate of its boxes in pixels is {self._largest:g}"
             advice = (

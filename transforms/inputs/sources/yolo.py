@@ -51,6 +51,9 @@ _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", r
 _LINE = re.compile(r"\s*[0-9]{1,9}(\.0*)?(\s+[-+]?[0-9.]+(e[-+]?[0-9]+)?){4}", re.IGNORECASE)
 _KEY_POINTS = re.compile(r"^kpt_shape *:[\s\[-]*([0-9]+)[\s,-]+([0-9]+)", re.MULTILINE)
 _CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
+_LARGEST = 2.0
+"""No side of a box in fractions is further from the image's corner; it is 1 inside the image."""
+
 _FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labeled, hidden, visible
 
 
@@ -279,7 +282,7 @@ class Yolo(AnnotationSource):
         Roboflow exports them.
 
         Raises:
-            Rejected: a line is neither a box nor an accepted polygon.
+            Rejected: a line is neither a box nor an accepted polygon, or all boxes are in pixels.
         """
         boxes: list[Box] = []
         labels: list[int] = []
@@ -309,6 +312,11 @@ class Yolo(AnnotationSource):
                     (min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2]))
                 )
             labels.append(int(words[0].partition(".")[0]))
+        if boxes and all(max(map(abs, box)) > _LARGEST for box in boxes):
+            raise bad_annotations(
+                "its boxes are not fractions of the image: divide x and width by the image's "
+                "width, and y and height by its height"
+            )
         shapes = {"other_shape" if self.other_shapes == "drop" else "enclosed": polygons}
         return boxes_of(boxes, labels, fractions=True, shapes=shapes)
 

@@ -466,3 +466,39 @@ def test_images_of_one_name_in_several_folders_are_not_taken_for_one(collection)
     _, *found = refer(collection, {**ANNOTATIONS, "images": images})
     assert [(each.status, each.reason) for each in found] == [("rejected", "vanished")] * 2
     assert [count_boxes(each) for each in found] == [2, 0]
+
+
+@pytest.mark.parametrize(
+    ("boxes", "start"),
+    [
+        ([[0.1, 0.2, 0.3, 0.3], [0, 0, 1, 1]], "the largest coordinate of its boxes is 1, and"),
+        ([None, []], "its annotations have neither bbox nor segmentation, and"),
+    ],
+)
+def test_a_file_without_boxes_in_pixels_is_an_error(collection, boxes, start):
+    annotations = [
+        {"id": number, "image_id": 7, "category_id": 17, "bbox": box}
+        for number, box in enumerate(boxes)
+    ]
+    found = refer(collection, {**ANNOTATIONS, "annotations": annotations})
+    (error,) = (each for each in found if each.status == "fatal")
+    assert error.detail.startswith(start)
+
+
+@pytest.mark.parametrize("boxes", [[[0, 0, 1, 1]], [[0.5, 0, 0.25, 1], [1, 2, 3, 4]]])
+def test_small_boxes_may_be_in_pixels(collection, boxes):
+    annotations = [
+        {"id": number, "image_id": 7, "category_id": 17, "bbox": box}
+        for number, box in enumerate(boxes)
+    ]
+    found = refer(collection, {**ANNOTATIONS, "annotations": annotations})
+    assert [each for each in found if each.status == "fatal"] == []
+
+
+def test_panoptic_masks_are_named(collection):
+    panoptic = {"image_id": 7, "file_name": "7.png", "segments_info": [{"id": 1}]}
+    (notice,) = refer(collection, {**ANNOTATIONS, "annotations": [panoptic]})
+    assert (notice.status, notice.detail) == (
+        "rejected",
+        "panoptic masks are not read: use the file instances_*.json of the same images",
+    )

@@ -324,3 +324,12 @@ def test_json_files_alone_are_listed_in_whatever_case():
 
 def test_it_gives_boxes():
     assert LabelMe().annotations() == {"boxes": ""}
+
+
+@pytest.mark.parametrize(
+    ("flags", "count"), [({"cat": True, "dog": False}, 1), ({}, 0), (None, 0), (["cat"], 0)]
+)
+def test_flags_of_images_are_counted_as_not_stored(tmp_path, flags, count):
+    found = refer(tmp_path, annotation(flags=flags))
+    notes = [(each.reason, each.count) for each in found if each.status == "not_stored"]
+    assert notes == ([("flags of images", count)] if count else [])

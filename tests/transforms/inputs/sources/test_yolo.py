@@ -406,3 +406,19 @@ def test_any_text_is_boxes_or_a_bad_line(text):
         count = len([line for line in text.splitlines() if line.strip()])
         assert len(found["boxes"]) == len(found["boxes_labels"]) == count
         orjson.dumps(found)
+
+
+@pytest.mark.parametrize("text", ["1 5 6 25 16\n", "0 320 240 100 80\n1 12 9 20 10 0.87\n"])
+def test_boxes_in_pixels_reject_the_image(tmp_path, text):
+    (notice,) = refer(tmp_path, "images/1.jpg", text)
+    assert (notice.status, notice.reason) == ("rejected", "bad_annotations")
+    assert notice.detail == (
+        "labels/1.txt: its boxes are not fractions of the image: divide x and width by the image's "
+        "width, and y and height by its height"
+    )
+
+
+def test_one_box_far_outside_rejects_no_other(tmp_path):
+    (ref,) = refer(tmp_path, "images/1.jpg", "1 0.5 0.25 0.5 0.5\n0 5 0.5 0.5 0.5\n")
+    boxes = [(0.25, 0.0, 0.75, 0.5), (4.75, 0.25, 5.25, 0.75)]
+    assert orjson.loads(ref.features) == boxes_of(boxes, [1, 0], fractions=True)

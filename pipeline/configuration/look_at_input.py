@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from itertools import accumulate, islice
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -72,6 +73,9 @@ JSON_HEAD_BYTES = 64 * HEAD_BYTES
 
 WIDE_HEAD_BYTES = 2**16
 """The same for a table whose first two lines are longer."""
+
+PARQUET_ROWS = 16
+"""Rows of Parquet whose text and numbers are read; only one row's images are."""
 
 MOST_HEADS = 10
 
@@ -269,9 +273,9 @@ def _unpacked(head: bytes, uri: str) -> bytes:
 
 
 def _columns_of(uri: str) -> bytes:
-    """Returns the columns and the first row of a Parquet file as CSV.
+    """Returns the columns and the first rows of a Parquet file as CSV.
 
-    The row has the strings and numbers, and placeholders for bytes and boxes.
+    Rows have the strings and numbers, and placeholders for bytes and boxes.
     """
     with storage.open_to_read(uri) as stream:
         table = pq.ParquetFile(stream)
@@ -285,14 +289,13 @@ def _columns_of(uri: str) -> bytes:
             or pa.types.is_floating(each.type)
         ]
         held = [each.name for each in schema if not bytes_type_fault(pa.schema([each]), each.name)]
+        rows = _first_rows(table, texts, PARQUET_ROWS) or [{}]
         if len(held) > 1:  # the first image of each says which are images
-            texts += held
-        batch = next(table.iter_batches(batch_size=1, columns=texts), None) if texts else None
-        first = batch.to_pylist()[0] if batch is not None and len(batch) else {}
+            rows[0] |= next(iter(_first_rows(table, held, 1)), {})
 
-    def shown(column: pa.Field) -> str:
+    def shown(column: pa.Field, row: Mapping[str, Any]) -> str:
         if column.name in held:
-            cell = first.get(column.name)
+            cell = row.get(column.name)
             data = cell.get("bytes") if isinstance(cell, dict) else cell
             return HELD if data is None or sniff(data) else OTHER_BYTES
         is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
@@ -307,13 +310,22 @@ def _columns_of(uri: str) -> bytes:
             if is_text or class_names(schema, column.name):
                 return SEVERAL
             return NUMBERS if pa.types.is_integer(kind) or pa.types.is_floating(kind) else ""
-        value = first.get(column.name)
+        value = row.get(column.name)
+        names = class_names(schema, column.name)
+        if isinstance(value, int) and 0 <= value < len(names):
+            return names[value]
         return "" if value is None else str(value)
 
-    values = [shown(each) for each in schema]
     stream_of_text = io.StringIO()
-    csv.writer(stream_of_text).writerows((schema.names, values))
+    writer = csv.writer(stream_of_text)
+    writer.writerow(schema.names)
+    writer.writerows([shown(each, row) for each in schema] for row in rows)
     return stream_of_text.getvalue().encode()
+
+
+def _first_rows(table: pq.ParquetFile, columns: list[str], most: int) -> list[dict[str, Any]]:
+    batch = next(table.iter_batches(batch_size=most, columns=columns), None) if columns else None
+    return batch.to_pylist() if batch is not None else []
 
 
 def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:

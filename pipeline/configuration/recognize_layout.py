@@ -317,6 +317,9 @@ def recognize(
     found = [each for each in found if each.is_firm] or found
     agreeing = [_agreements(each.settings, written) for each in found]
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
+    for each in found:
+        if each.is_urgent:
+            _ask(each, place, written)
     if len(found) > 1:
         is_one_kind = len({each.kind for each in found}) == 1
         ways = [_describe_way(each, is_one_kind) for each in found]
@@ -324,9 +327,7 @@ def recognize(
             f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}"
         )
     for each in found:
-        for needs, keys in ((each.needs, each.needed_keys), *each.questions):
-            if needs and not any(_has_key(written, key) for key in keys):
-                raise UsageError(f"{place} looks like {each.kind} ({each.why}), but {needs}")
+        _ask(each, place, written)
     return next(iter(found), None)
 
 
@@ -342,6 +343,13 @@ def _describe_way(found: Recognized, is_one_kind: bool) -> str:
         return f"{what}: {flags_of(found.settings)}"
     source = {key: value for key, value in found.settings["source"].items() if key != "kind"}
     return f"{what}: {flags_of({**found.settings, 'source': source})}"
+
+
+def _ask(found: Recognized, place: str, written: Mapping[str, Any]) -> None:
+    """Raises a UsageError for the first thing that the user has not said yet, if there is one."""
+    for needs, keys in ((found.needs, found.needed_keys), *found.questions):
+        if needs and not any(_has_key(written, key) for key in keys):
+            raise UsageError(f"{place} looks like {found.kind} ({found.why}), but {needs}")
 
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:

@@ -205,9 +205,10 @@ def test_rows_of_several_folders_are_asked_about(write, run):
     rows = [("p0.jpg", "a"), ("p1.jpg", "b"), ("q0.jpg", "a")]
     write({"data": NAMES, "images": ["q0.jpg"], "t.csv": table(("file", "label"), *rows)})
     code, err = run()
-    what = "its images are in several folders (data, images), and no column names them: write the"
+    what = "its images are in several folders (data, images), and no column names them: move the"
     assert (code, what in err) == (2, True)
-    assert offers(err) == [["--set", 'ignore=["/t.csv"]']]
+    leave_out = ["--set", 'ignore=["/t.csv"]']
+    assert offers(err) == [[*leave_out, "--set", "source.class_from=none"], leave_out]
 
 
 def test_the_split_of_a_row_may_be_its_folder(write, run, picture, stored):

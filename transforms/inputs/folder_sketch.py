@@ -280,6 +280,7 @@ class Recognized:
         questions: what else the user must say or do, each with its keys.
         left_out: columns of a table that are not stored, unless the user's settings name them.
         only_if: YAML keys without which this is not offered; empty: it always is.
+        is_urgent: whether what the user must say comes before a choice between several layouts.
     """
 
     settings: Mapping[str, Any]
@@ -290,6 +291,7 @@ class Recognized:
     questions: tuple[Question, ...] = ()
     left_out: tuple[str, ...] = ()
     only_if: tuple[str, ...] = ()
+    is_urgent: bool = False
 
     @property
     def kind(self) -> str:

@@ -4,8 +4,9 @@ It is found once for the terminal, the card and the report. The module also note
 acted on no image.
 """
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from unicodedata import normalize
 
@@ -150,8 +151,13 @@ def _find_boxes(marker: Marker, drawn_on: str) -> Iterator[Remark]:
         yield Remark(f"{said}.", "boxes")
 
 
-def _find_similar(labels: Iterable[str]) -> Iterator[Remark]:
-    """Yields a remark on classes whose names differ in case or blanks only."""
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_NO_VALUE = frozenset({"NaN", "nan", "None", "NULL", "null", "N/A", "NA", "<NA>", "NaT"})
+"""What programs write for no value."""
+
+
+def _find_similar(labels: Collection[str]) -> Iterator[Remark]:
+    """Yields remarks on classes that may be meant as one, or as no class."""
     alike: dict[str, list[str]] = {}
     for name in sorted(labels):
         alike.setdefault("".join(normalize("NFC", name).casefold().split()), []).append(name)
@@ -159,6 +165,17 @@ def _find_similar(labels: Iterable[str]) -> Iterator[Remark]:
     if pairs:
         what = f"The classes {show_names(pairs)} differ in case or blanks only"
         yield Remark(f"{what}: they may be meant as one.", "classes")
+    numbers: dict[float, list[str]] = {}
+    for name in sorted(filter(_NUMBER.fullmatch, labels)):
+        numbers.setdefault(float(name), []).append(name)
+    pairs = [" and ".join(map(repr, names)) for names in numbers.values() if len(names) > 1]
+    if pairs:
+        what = f"The classes {show_names(pairs)} are the same number"
+        yield Remark(f"{what}: they may be meant as one.", "classes")
+    if unknown := [name for name in sorted(labels) if name in _NO_VALUE]:
+        word = "class" if len(unknown) == 1 else "classes"
+        what = f"The {word} {show_names(map(repr, unknown))} may stand for no value"
+        yield Remark(f"{what}: leave such cells empty if so.", "classes")
 
 
 def _explain_sizes(count: int, drawn_on: str) -> str:

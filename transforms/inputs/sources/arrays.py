@@ -1,7 +1,7 @@
 """numpy arrays: stacks of images in .npz or .npy files, with their labels in separate arrays."""
 
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -15,7 +15,12 @@ from recordmill.transforms.inputs.array_files import (
     place_of,
     read_stacked_image,
 )
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Recognized,
+    given_splits,
+    split_of,
+)
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
 
@@ -63,14 +68,28 @@ class Arrays(ArraySource):
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
-        """Recognizes arrays named `x_train`, `y_train` and so on."""
+        """Recognizes arrays named `x_train`, `y_train` or `train_images`, `train_labels`."""
         names = {name for inside in sketch.archives.values() for name in inside.top.ending(".npy")}
-        found = {name.removesuffix(".npy") for name in names | set(sketch.top.ending(".npy"))}
-        words = [word for word in ("train", "test") if {f"x_{word}", f"y_{word}"} <= found]
-        if words:
-            splits = given_splits("from_source", words)
-            settings = {"source": {"kind": "arrays"}, **splits, "images": {"store": "png"}}
-            yield Recognized(settings, f"arrays such as x_{words[0]} and y_{words[0]}")
+        packed = {name.removesuffix(".npy") for name in names}
+        found = packed | {name.removesuffix(".npy") for name in sketch.top.ending(".npy")}
+        images, labels = _pair_arrays(found)
+        usual = cls()
+        if images and images.items() <= usual.images.items():
+            settings = {"source": {"kind": "arrays"}, **given_splits("from_source", images)}
+            word = next(iter(images))
+            yield Recognized(
+                settings | {"images": {"store": "png"}}, f"arrays such as x_{word} and y_{word}"
+            )
+        elif images or packed:
+            source = {"kind": "arrays", "images": images, "labels": labels}
+            settings = {"source": source, **given_splits("from_source", images)}
+            others = sorted(found - {*images.values(), *labels.values()})
+            yield Recognized(
+                settings | {"images": {"store": "png"}},
+                f"arrays such as {', '.join(sorted(found)[:4])}",
+                needs=_ask_for_arrays(others) if others else "",
+                needed_keys=("source.images",),
+            )
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields a reference per image, from the arrays' headers and labels."""
@@ -115,6 +134,32 @@ class Arrays(ArraySource):
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """One image."""
         return Content(*read_stacked_image(ref, max_bytes, self.order))
+
+
+_IMAGES, _LABELS = ("x", "images", "imgs"), ("y", "labels", "targets")
+"""Words for arrays of images, and for those of their labels, in lower case."""
+
+
+def _pair_arrays(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Finds arrays of images that have labels, by the word of their split; `all` without one."""
+    found: dict[tuple[bool, str], str] = {}
+    for name in sorted(names):
+        words = name.lower().split("_")
+        kinds = [word for word in words if word in (*_IMAGES, *_LABELS)]
+        splits = [word for word in words if split_of(word)]
+        if len(kinds) == 1 and len(kinds) + len(splits) == len(words) <= 2:
+            found[kinds[0] in _LABELS, next(iter(splits), "all")] = name
+    words = [word for is_label, word in found if not is_label and (True, word) in found]
+    return {word: found[False, word] for word in words}, {word: found[True, word] for word in words}
+
+
+def _ask_for_arrays(names: Sequence[str]) -> str:
+    """What to do about arrays without a known meaning."""
+    return (
+        f"the meaning of {', '.join(names[:8])} is not known: name the arrays of images and of "
+        "their labels in source.images and source.labels, as {train: NAME, test: NAME}, and those "
+        "words in splits.from_source"
+    )
 
 
 SOURCE = Arrays

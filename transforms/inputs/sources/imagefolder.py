@@ -56,6 +56,9 @@ class ImageFolder(Source):
             return
         columns = column_names(tables[0], sketch)
         source: dict[str, Any] = {"kind": "imagefolder"}
+        named = [name for name in columns if name.endswith("file_name")]
+        if "file_name" not in columns and len(named) == 1:
+            source["file_name"] = named[0]
         source |= {key: key for key in ("label", "labels", "objects") if key in columns}
         if text := next((name for name in ("text", "caption") if name in columns), ""):
             source["features_from"] = {"image/caption": {"column": text}}
@@ -64,8 +67,13 @@ class ImageFolder(Source):
         }
         given = sketch.splits_by_folder(folders)
         boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
+        choices = " or ".join(f"--set source.file_name={name}" for name in named)
+        needs = f"its columns {' and '.join(named)} name images, and one is stored: add {choices}"
         yield Recognized(
-            {"source": source, **given, **boxes}, f"Hugging Face's imagefolder, {tables[0]}"
+            {"source": source, **given, **boxes},
+            f"Hugging Face's imagefolder, {tables[0]}",
+            needs=needs if len(named) > 1 and "file_name" not in named else "",
+            needed_keys=("source.file_name",),
         )
 
     def _manifest(self) -> Manifest:

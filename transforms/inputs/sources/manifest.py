@@ -27,6 +27,7 @@ from recordmill.transforms.inputs.named_files import key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
+from recordmill.transforms.inputs.tables.class_name_files import NAME_LISTS, NAME_TABLES
 from recordmill.transforms.inputs.tables.column_patterns import has_patterns, replace_patterns
 from recordmill.transforms.inputs.tables.known_tables import PRESETS
 from recordmill.transforms.inputs.tables.manifest_columns import (
@@ -363,8 +364,12 @@ class Manifest(TableFormat, Source):
 
     @property
     def siblings(self) -> Mapping[str, str]:
-        """Kaggle's tables without labels, and Open Images' names of its classes."""
-        return {"test.csv": "tables of test images", **WITHOUT_LABELS}
+        """Tables without labels, and lists of classes that `class_names` has."""
+        return {
+            **(dict.fromkeys((*NAME_LISTS, *NAME_TABLES), "") if self.class_names else {}),
+            "test.csv": "tables of test images",
+            **WITHOUT_LABELS,
+        }
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per row, or per image if each row has one box."""

@@ -3,6 +3,7 @@
 import base64
 import binascii
 import posixpath
+import shlex
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -544,6 +545,9 @@ class Tfrecords(Source):
             yield file.notice("rejected", "bad_tfrecord", "the file is empty: 0 bytes")
         elif damages:
             yield damaged.notice("rejected", "bad_tfrecord", _show_damages(damages))
+        read = {self.key_feature, self.split_feature, *self.keep}
+        if (question := examples.ask_for_label()) and not read.intersection(examples.likely):
+            yield file.notice("fatal", "bad_labels", question)
         yield from (
             file.notice("not_stored", kind, count=count) for kind, count in examples.others.items()
         )
@@ -595,6 +599,12 @@ def _show_damages(damages: Sequence[str]) -> str:
     return "; ".join(damages[:_MOST_DAMAGES]) + more
 
 
+_LABEL_KEYS = frozenset({"class", "class_id", "category", "category_id", "target", "label_id", "y"})
+"""Features that other people's Examples have for labels, and no convention knows."""
+
+_KINDS_OF_LABELS = {"int64_list": "int64", "bytes_list": "bytes"}
+
+
 @dataclass(slots=True)
 class _ExamplesOfFile:
     """Makes references from the Examples of one file, and collects what is announced after them.
@@ -607,6 +617,9 @@ class _ExamplesOfFile:
         copied: the keys that the settings name in addition to the convention's.
         others: how many Examples have each kind of value that is not stored.
         noted: how many Examples have each peculiarity, as for `Notice.status`.
+        likely: features of no convention that may be labels, with their types.
+        image_key: the feature of the image.
+        has_labels: whether any Example has a label or boxes.
     """
 
     source: Tfrecords
@@ -616,6 +629,23 @@ class _ExamplesOfFile:
     copied: frozenset[str] = frozenset()
     others: Counter[str] = field(default_factory=Counter)
     noted: Counter[str] = field(default_factory=Counter)
+    likely: dict[str, str] = field(default_factory=dict)
+    image_key: str = ""
+    has_labels: bool = False
+
+    def ask_for_label(self) -> str:
+        """What to do about Examples without a label, and with a feature that may be one."""
+        if self.has_labels or self.source.convention != "auto" or not self.likely:
+            return ""
+        key, kind = next(iter(self.likely.items()))
+        meaning = f"{{field: {'label' if kind == 'int64' else 'label_text'}, type: {kind}}}"
+        features = f"{self.image_key}: {{field: encoded, type: bytes}}, {key}: {meaning}"
+        convention = shlex.quote(f"source.convention={{features: {{{features}}}}}")
+        keep = shlex.quote(f"source.keep={{{key}: {kind}}}")
+        return (
+            f"its Examples have no label, and their feature {key} may be one: add --set "
+            f"{convention} to take it, or --set {keep} to store it without that meaning"
+        )
 
     def make_reference(self, ref: ImageRef, record: bytes) -> ImageRef:
         """Makes the reference of an Example from the reference to its bytes.
@@ -647,12 +677,24 @@ class _ExamplesOfFile:
         if number == NO_CLASS and "label_text" in fields and not text:
             number = None
         label = self._name_of(convention, text, number)
+        self.has_labels = self.has_labels or bool(label or "boxes" in values)
+        if not self.has_labels and not self.likely:
+            self._find_likely(entries, convention)
         return ref.replace(
             key=key,
             label=label,
             split=split,
             features=orjson.dumps(values).decode() if values else "",
         )
+
+    def _find_likely(self, entries: Mapping[str, Any], convention: Convention) -> None:
+        """Finds features that may be labels, from an Example without a label."""
+        images = (key for key, each in convention.features.items() if each.field == "encoded")
+        self.image_key = next(images, "")
+        for key in entries.keys() & _LABEL_KEYS - convention.features.keys():
+            kind = entries[key].WhichOneof("kind")
+            if self.image_key and kind in _KINDS_OF_LABELS:
+                self.likely[key] = _KINDS_OF_LABELS[kind]
 
     def _name_of(self, convention: Convention, text: str, number: int | None) -> str:
         """The class of a name and a number in an Example; adds the classes to announce."""

@@ -250,6 +250,9 @@ class Yolo(AnnotationSource):
 
     def _list_text(self, text: DataFile) -> Iterator[Listed]:
         """Yields notices on a text file: its boxes are rejected if there is no image for them."""
+        if posixpath.basename(text.path) == "classes.txt":  # it must not contradict others
+            yield from self._announce(text.path, text.ref)
+            return
         folder, stem = posixpath.split(posixpath.splitext(text.spelled)[0])
         image_folder = self._image_folder(text.spelled) or ""
         images = names_in(f"{text.root}/{image_folder}".rstrip("/"))

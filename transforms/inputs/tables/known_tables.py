@@ -10,9 +10,19 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from recordmill.schemas.formatting import show_first
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, split_of
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.tables.cells import bad_row
+from recordmill.transforms.inputs.tables.column_contents import (
+    find_name_column,
+    find_other_split,
+    find_separator,
+    find_split,
+    is_no_class,
+    may_be_class,
+    names_images,
+)
 from recordmill.transforms.inputs.tables.manifest_columns import (
     Entry,
     list_of,
@@ -21,9 +31,14 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
     refuse,
     text_of,
 )
+from recordmill.transforms.inputs.tables.table_boxes import (
+    SIDES,
+    are_fractions,
+    find_corners,
+    find_other_boxes,
+)
 from recordmill.transforms.inputs.tables.table_heads import (
     HELD,
-    NUMBERS,
     OBJECTS,
     OTHER_BYTES,
     SEVERAL,
@@ -135,31 +150,8 @@ _IMAGE = (
 
 _LABEL = (
     *("label", "class", "classname", "labelname", "category", "species", "breed", "target"),
-    *("diagnosis", "labels", "tag"),
+    *("diagnosis", "labels", "tag", "classid", "labelid", "categoryid", "dx"),
 )
-_MEASURES = frozenset(
-    {"age", "angle", "count", "height", "price", "rating", "score", "size", "weight", "width"}
-)
-"""Names of columns that are not taken for the class if they hold numbers."""
-
-_NO_CLASS = re.compile(r"\s*(\[?\{|-?[0-9.]+( -?[0-9.]+)+\s*$)")
-"""How a cell begins that holds shapes as JSON (Label Studio), or runs of pixels (Kaggle)."""
-_SPLIT = ("split", "set", "subset", "partition")
-_SIDES = ("xmin", "ymin", "xmax", "ymax")
-_OTHER_SIDES = (
-    ("x1", "y1", "x2", "y2"),
-    ("x0", "y0", "x1", "y1"),
-    ("left", "top", "right", "bottom"),
-)
-"""Other names of the columns of a box's sides, as `_plain` writes them."""
-
-_OTHER_BOXES = (
-    *(("x", "y", "w", "h"), ("x", "y", "width", "height"), ("x1", "y1", "w", "h")),
-    *(("xmin", "ymin", "w", "h"), ("xmin", "ymin", "width", "height")),
-    *(("xcenter", "ycenter", "width", "height"), ("left", "top", "width", "height")),
-    *(("bbox",), ("bboxes",), ("box",), ("boxes",), ("boundingbox",)),
-)
-"""Names of columns that hold boxes in a form that is not read, or that their names do not tell."""
 _VIA = "region_shape_attributes"
 
 
@@ -172,6 +164,7 @@ class FoundColumns:
         names: the names of all columns, if the table has no header.
         root: the folder of the images, if no cell names it.
         delimiter: the character between cells, if it is not the usual one.
+        blanks: what to do with blanks after it, if that is not the usual.
         splits: split words as the table spells them, and their splits; empty if it has no such
             column.
         others: the remaining columns.
@@ -184,6 +177,14 @@ class FoundColumns:
         is_spread: whether no folder of `roots` holds the images of all rows.
         packed: columns of bytes.
         boxes: columns that may hold boxes in a form that is not read.
+        separator: the character between several classes in a cell, if it is not the usual one.
+        is_text_list: whether cells of text hold several classes.
+        other_split: a column that may say which split an image is in, and is not used.
+        guessed_splits: the splits that its values seem to mean; empty if that is not clear.
+        seconds: other columns that name images.
+        lists: columns of lists of text, as Parquet and JSON have them.
+        several: an image with two rows of different classes, and these, if there is one.
+        is_numbered: whether classes are numbers, as far as seen; None without classes.
         class_id: a class that is an id of Open Images, if there is one.
         fault: why the table cannot be read, if its columns say so.
     """
@@ -192,6 +193,7 @@ class FoundColumns:
     names: tuple[str, ...] = ()
     root: str = ""
     delimiter: str = ""
+    blanks: str = ""
     splits: Mapping[str, str] = field(default_factory=dict)
     others: tuple[str, ...] = ()
     index: tuple[str, ...] = ()
@@ -203,6 +205,14 @@ class FoundColumns:
     is_spread: bool = False
     packed: tuple[str, ...] = field(default=(), compare=False)
     boxes: tuple[str, ...] = field(default=(), compare=False)
+    separator: str = ""
+    is_text_list: bool = field(default=False, compare=False)
+    other_split: str = field(default="", compare=False)
+    guessed_splits: Mapping[str, str] = field(default_factory=dict, compare=False)
+    seconds: tuple[str, ...] = field(default=(), compare=False)
+    lists: tuple[str, ...] = field(default=(), compare=False)
+    several: tuple[str, ...] = field(default=(), compare=False)
+    is_numbered: bool | None = field(default=None, compare=False)
     class_id: str = field(default="", compare=False)
     fault: str = ""
 
@@ -213,7 +223,9 @@ class FoundColumns:
             "names": list(self.names),
             "root": self.root,
             "delimiter": self.delimiter,
+            "blanks": self.blanks,
             "boxes_unit": self.boxes_unit,
+            "separator": self.separator,
         }
         return {"kind": "manifest", "columns": self.columns} | {
             key: value for key, value in optional.items() if value
@@ -275,18 +287,20 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
         found = _without_header(head.rows[0])
     elif len(head.rows) > 1 and head.is_header and not path.endswith(".txt"):
         if image := _find_image(head, path, sketch):
-            found = _find_meanings(head, image)
+            seconds = _find_second_images(image, head, path, sketch)
+            found = replace(_find_meanings(head, image), seconds=seconds)
             if image.roots and not _find_common_places(image.name, head, path, sketch):
                 found = replace(found, is_spread=True)
         else:
             found = _choose_image(head)
-    return found and replace(found, delimiter=head.delimiter)
+    blanks = "skip" if head.has_blanks else ""
+    return found and replace(found, delimiter=head.delimiter, blanks=blanks)
 
 
 def _without_header(row: Sequence[str]) -> FoundColumns | None:
     """RetinaNet's columns, or a path, a class and any others; None if there is only a path."""
     if len(row) == 6 and all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in row[1:5]):
-        columns = {"uri": "path", **{name: name for name in (*_SIDES, "box_label")}}
+        columns = {"uri": "path", **{name: name for name in (*SIDES, "box_label")}}
         return FoundColumns(columns, tuple(columns.values()))
     if len(row) < 2:
         return None
@@ -294,6 +308,18 @@ def _without_header(row: Sequence[str]) -> FoundColumns | None:
     return FoundColumns(
         {"uri": "path", "label": "label"}, ("path", "label", *others), others=others
     )
+
+
+def sampled_classes(path: str, columns: FoundColumns, sketch: FolderSketch) -> list[str]:
+    """The classes in the first rows of a table that has one for each row."""
+    name = columns.columns.get("box_label", columns.columns.get("label", ""))
+    head = head_of(path, sketch)
+    if not name:
+        return []
+    if columns.names:  # the table has no header
+        at = columns.names.index(name)
+        return [row[at].strip() for row in head.rows if at < len(row)]
+    return head.cells(name)
 
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
@@ -334,6 +360,36 @@ def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColum
     return _ImageColumn(held[0], {"bytes": held[0]}) if len(held) == 1 else None
 
 
+_OF_IMAGES = re.compile("image|img|path|file|photo|picture|mask|left|right|before|after")
+"""Words in the names of columns that name images, without an extension, too."""
+
+
+def _find_second_images(
+    image: _ImageColumn, head: TableHead, path: str, sketch: FolderSketch
+) -> tuple[str, ...]:
+    """The columns that name other images of the input than the one that was found.
+
+    The image's own name may be in two columns, with and without its folders.
+    """
+    own = [_files_of(cell, path, sketch) for cell in head.cells(image.name)]
+    seconds = []
+    for name in head.header:
+        is_likely = names_images(name, head) or _OF_IMAGES.search(_plain(name))
+        if name == image.name or not is_likely:
+            continue
+        others = (_files_of(cell, path, sketch) for cell in head.cells(name))
+        pairs = [(one, other) for one, other in zip(own, others, strict=False) if one and other]
+        if pairs and all(one.isdisjoint(other) for one, other in pairs):
+            seconds.append(name)
+    return tuple(seconds)
+
+
+def _files_of(cell: str, path: str, sketch: FolderSketch) -> set[str]:
+    """The images that a cell may name."""
+    places = _places_of(cell, path, sketch)
+    return {posixpath.normpath(posixpath.join(root, cell) + end) for root, end in places.items()}
+
+
 def _choose_image(head: TableHead) -> FoundColumns | None:
     """The columns of a table with several columns of images; None if there are not several."""
     held = tuple(name for name, value in head.first().items() if value == HELD)
@@ -349,30 +405,29 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
     index = tuple(name for name in head.header if name != image.name and head.is_index(name))
     left = _name_plainly((name for name in head.header if name not in (image.name, *index)), head)
     splits = {}
-    if split := next((key for key in _SPLIT if key in left), ""):
-        word = row.get(left[split], "").strip()
-        if word.lower() in USUAL_WORDS:
-            columns["split"] = left.pop(split)
-            splits = {_match_case(value, word): name for value, name in USUAL_WORDS.items()}
+    if split := find_split(left, head):
+        words = [cell for cell in head.cells(left[split]) if cell]
+        splits = {_match_case(word, words[0]): name for word, name in USUAL_WORDS.items()}
+        splits |= {word: SPLIT_NAMES[word.lower()] for word in words}
+        columns["split"] = left.pop(split)
     if objects := next((key for key, name in left.items() if row.get(name) == OBJECTS), ""):
         columns["objects"] = left.pop(objects)
-    classes = [key for key, name in left.items() if not _is_no_class(name, head)]
-    label = next((name for name in _LABEL if name in classes), "")
-    unit = ""
-    corners = _find_corners(left, head)
+    label = _find_class(left, head, has_objects=bool(objects))
+    unit = separator = ""
+    corners = find_corners(left, head)
     if label and "uri" in columns and corners:
-        unit = "fraction" if _are_fractions([left[side] for side in corners], head) else ""
-        columns |= {side: left.pop(name) for side, name in zip(_SIDES, corners, strict=True)}
+        unit = "fraction" if are_fractions([left[side] for side in corners], head) else ""
+        columns |= {side: left.pop(name) for side, name in zip(SIDES, corners, strict=True)}
         columns["box_label"] = left.pop(label)
         if "width" in left and "height" in left:
             columns |= {side: left.pop(side) for side in ("width", "height")}
     elif label:
-        column = left.pop(label)
-        columns[_label_key(row.get(column))] = column
-    elif classes and len(left) == 1 and not objects and _may_be_class(left[classes[0]], head):
-        column = left.popitem()[1]
-        columns[_label_key(row.get(column))] = column
-    class_id = row.get(columns.get("box_label", columns.get("label", "")), "")
+        separator = find_separator(label, left[label], head)
+        is_list = separator or row.get(left[label]) == SEVERAL
+        columns["labels" if is_list else "label"] = left.pop(label)
+    other_split, guessed = ("", {}) if splits else find_other_split(left, head)
+    class_column = columns.get("box_label", columns.get("label", ""))
+    class_id = row.get(class_column, "")
     return FoundColumns(
         columns,
         root=image.root,
@@ -385,14 +440,41 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         boxes_unit=unit,
         packed=tuple(name for name in row if row[name] in (HELD, OTHER_BYTES)),
         class_id=class_id if _FREEBASE.fullmatch(class_id) else "",
-        boxes=_find_other_boxes(left, head),
+        boxes=find_other_boxes(left, head),
+        separator="" if separator == "|" else separator,
+        is_text_list=bool(separator),
+        lists=tuple(name for name in row if row[name] == SEVERAL),
+        several=_find_several(columns, image.name, head),
+        is_numbered=head.holds_numbers(class_column) if class_column else None,
+        other_split=other_split,
+        guessed_splits=guessed,
         fault=_VIA_FAULT if _VIA in row else "",
     )
 
 
-def _label_key(cell: str | None) -> str:
-    """Returns the key of `source.columns` for a column of classes: one an image, or several."""
-    return "labels" if cell == SEVERAL else "label"
+def _find_several(columns: Mapping[str, str], image: str, head: TableHead) -> tuple[str, ...]:
+    """An image with two rows of different classes, and these classes; empty if there is none."""
+    if "label" not in columns or "uri" not in columns:
+        return ()
+    of_name = re.findall(r"\{([^{}]+)\}", columns["uri"]) or [image]
+    classes: dict[tuple[str, ...], str] = {}
+    labels = head.cells(columns["label"])
+    for name, *parts, label in zip(
+        head.cells(image), *map(head.cells, of_name), labels, strict=False
+    ):
+        if classes.setdefault(tuple(parts), label) != label:
+            return name, classes[tuple(parts)], label
+    return ()
+
+
+def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) -> str:
+    """The key of the column of the class among those without another meaning; empty without one."""
+    classes = [key for key, name in left.items() if not is_no_class(name, head)]
+    if label := next((key for key in _LABEL if key in classes), ""):
+        return find_name_column(label, left, head) or label
+    if len(left) == 1 and classes and not has_objects:
+        return classes[0] if may_be_class(classes[0], left[classes[0]], head) else ""
+    return ""
 
 
 def _name_plainly(names: Iterable[str], head: TableHead) -> dict[str, str]:
@@ -413,58 +495,6 @@ _FREEBASE = re.compile(r"/[mgt]/[0-9a-z_]+")
 _VIA_FAULT = (
     "the regions of VGG Image Annotator (VIA) are not read from CSV: let VIA export them as COCO"
 )
-
-
-def _is_no_class(name: str, head: TableHead) -> bool:
-    """Whether a column surely holds no classes: shapes, runs of pixels, images, or measurements."""
-    first = head.first().get(name, "")
-    return bool(_NO_CLASS.match(first)) or first in (NUMBERS, HELD) or head.holds_fractions(name)
-
-
-def _may_be_class(name: str, head: TableHead) -> bool:
-    """Whether the only column that has no other meaning holds classes."""
-    return not (_plain(name) in _MEASURES and head.holds_numbers(name))
-
-
-def _find_corners(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
-    """The plain names of the columns of a box's sides; empty if there are none.
-
-    Columns that are not called `xmin` and so on must hold boxes in all rows seen.
-    """
-    if all(side in left for side in _SIDES):
-        return _SIDES
-    return next((each for each in _OTHER_SIDES if _hold_boxes(each, left, head)), ())
-
-
-def _find_other_boxes(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
-    """The columns that may hold boxes in a form that is not read; a lone number is none."""
-    for names in (*_OTHER_SIDES, *_OTHER_BOXES):
-        found = tuple(left[name] for name in names if name in left)
-        holds_numbers = all(map(head.holds_numbers, found))
-        if len(found) == len(names) and holds_numbers == (len(names) > 1):
-            return found
-    return ()
-
-
-def _hold_boxes(names: Sequence[str], left: Mapping[str, str], head: TableHead) -> bool:
-    if not all(name in left and head.holds_numbers(left[name]) for name in names):
-        return False
-    boxes = zip(*(head.cells(left[name]) for name in names), strict=False)
-    return all(
-        float(xmin) < float(xmax) and float(ymin) < float(ymax)
-        for xmin, ymin, xmax, ymax in boxes
-        if xmin and ymin and xmax and ymax
-    )
-
-
-def _are_fractions(sides: Sequence[str], head: TableHead) -> bool:
-    """Whether boxes are parts of the image's width and height, as far as seen."""
-    cells = [cell for side in sides for cell in head.cells(side) if cell]
-    return (
-        all(map(head.holds_numbers, sides))
-        and any(map(head.holds_fractions, sides))
-        and all(0 <= float(cell) <= 1 for cell in cells)
-    )
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:

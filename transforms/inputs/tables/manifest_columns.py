@@ -197,6 +197,9 @@ def objects_from(
     if not isinstance(value := value or {}, Mapping):
         raise refuse(column, value, "not an object with bbox and categories")
     boxes = boxes_from(value.get("bbox"), f"{column}.bbox")
+    if boxes and not {"categories", "category"} & value.keys():
+        keys = ", ".join(map(str, value))
+        raise bad_row(f"column {column!r} has no key categories for the classes, only {keys}")
     labels = texts_of(
         value.get("categories", value.get("category")), f"{column}.categories", ",", names
     )

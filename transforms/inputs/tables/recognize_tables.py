@@ -19,14 +19,18 @@ from recordmill.transforms.inputs.folder_sketch import (
     given_splits,
     split_pattern,
 )
+from recordmill.transforms.inputs.tables.class_name_files import NamedClasses, find_class_names
 from recordmill.transforms.inputs.tables.known_tables import (
     FoundColumns,
     find_columns,
+    sampled_classes,
     split_words,
     why_no_columns,
 )
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
+from recordmill.transforms.inputs.tables.table_heads import head_of
 from recordmill.transforms.inputs.unclaimed_files import find_sibling
+from recordmill.transforms.inputs.unlikely_classes import are_numbered, are_unlikely_classes
 
 WITHOUT_LABELS = {
     "*submission*.csv": "sample submissions",
@@ -53,6 +57,9 @@ def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
     tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
     tables = [path for path in tables if not _is_of_others(path)]
     seen = {path: columns for path in tables if (columns := find_columns(path, sketch))}
+    named = _find_named_classes(seen, sketch)
+    if named:
+        seen.pop(named.path, None)
     found = {path: _without_guess(columns, seen.values()) for path, columns in seen.items()}
     of_classes = {path: columns for path, columns in found.items() if columns.has_classes}
     of_values = {path: columns for path, columns in found.items() if not columns.is_list}
@@ -63,7 +70,24 @@ def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
         if not any(_is_test(path, columns, other) for other in choice.values())
     }
     if read:
-        yield _as_recognized(_with_roots(read), found, sketch)
+        yield _as_recognized(_with_roots(read), found, named, sketch)
+
+
+def _find_named_classes(
+    tables: Mapping[str, FoundColumns], sketch: FolderSketch
+) -> NamedClasses | None:
+    """Finds the file that names the numbered classes of these tables, if there is one.
+
+    A table of names may look like one of images: their numbers may be images' names, too. But
+    tables of the same columns, such as one for each split, say the same of their images.
+    """
+    headers = {path: head_of(path, sketch).header for path in tables}
+    for path, columns in tables.items():
+        alike = {other for other, header in headers.items() if header == headers[path]}
+        named = find_class_names(sampled_classes(path, columns, sketch), sketch, alike)
+        if named:
+            return named
+    return None
 
 
 def _is_test(path: str, columns: FoundColumns, other: FoundColumns) -> bool:
@@ -121,38 +145,34 @@ def _with_roots(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]
 
 
 def _as_recognized(
-    read: Mapping[str, FoundColumns], found: Mapping[str, FoundColumns], sketch: FolderSketch
+    read: Mapping[str, FoundColumns],
+    found: Mapping[str, FoundColumns],
+    named: NamedClasses | None,
+    sketch: FolderSketch,
 ) -> Recognized:
     """The settings for tables whose columns were found.
 
     Args:
         read: the tables to read.
         found: all tables of images.
+        named: the names of their numbered classes, if a file has them.
         sketch: the input.
     """
     path, first = next(iter(read.items()))
     source = first.source
     settings: dict[str, Any] = {"source": source}
-    folders = {posixpath.dirname(each) for each in read}
     unread = _find_unread_tables(read, sketch)
-    pattern, words = split_pattern(posixpath.basename(each) for each in (*read, *unread))
     if len({each.root for each in read.values()}) > 1:
         source["root"] = {each: columns.root for each, columns in read.items()}
-    if first.splits:
-        settings["splits"] = {"from_source": dict(first.splits)}
-    elif folders <= set(sketch.split_folders):
-        settings |= given_splits("from_folders", sketch.split_folders)
-    elif pattern and (len(read) + len(unread) > 1 or path.endswith(".txt")):
-        source["split"] = pattern
-        settings |= given_splits("from_source", words)
-    elif by_root := _splits_by_root(read):
-        source["split"], settings["splits"] = by_root
+    if named and named.is_claimed:
+        source["class_names"] = named.in_order
+    settings |= _find_splits(read, unread, source, sketch)
     others = [each for each in sketch.all_ending(*TABLE_ENDINGS) if each not in {*read, *unread}]
     if not source.get("split") and not unread and others:
         settings["include"] = [f"/{each}" for each in read]
     if first.has_boxes:
         settings["convention"] = "tf_object_detection"
-    questions = tuple(_find_questions(read, found, bool(pattern), sketch))
+    questions = tuple(_find_questions(read, found, named, sketch))
     needs, keys = next(iter(questions), ("", ()))
     why = f"a table of images, {path}"
     if first.class_id:
@@ -166,7 +186,42 @@ def _as_recognized(
         needed_keys=keys,
         questions=questions[1:],
         left_out=tuple(dict.fromkeys((*first.images, *first.others))),
+        is_urgent=bool(first.seconds or first.is_spread),
     )
+
+
+def _find_splits(
+    read: Mapping[str, FoundColumns],
+    unread: Sequence[str],
+    source: dict[str, Any],
+    sketch: FolderSketch,
+) -> dict[str, Any]:
+    """The settings of the splits that a column, folders or the tables' names give.
+
+    Args:
+        read: the tables to read.
+        unread: tables like them that were not looked into.
+        source: the settings of the source, to which `split` is added if names give the splits.
+        sketch: the input.
+    """
+    path, first = next(iter(read.items()))
+    if first.splits:
+        return {"splits": {"from_source": dict(first.splits)}}
+    if {posixpath.dirname(each) for each in read} <= set(sketch.split_folders):
+        return given_splits("from_folders", sketch.split_folders)
+    pattern, words = _find_pattern((*read, *unread))
+    if pattern and (len(read) + len(unread) > 1 or path.endswith(".txt")):
+        source["split"] = pattern
+        return given_splits("from_source", words)
+    if by_root := _splits_by_root(read):
+        source["split"], splits = by_root
+        return {"splits": splits}
+    return {}
+
+
+def _find_pattern(paths: Iterable[str]) -> tuple[str, list[str]]:
+    """The pattern of tables whose names differ in a split word, and these words."""
+    return split_pattern(posixpath.basename(path) for path in paths)
 
 
 def _splits_by_root(read: Mapping[str, FoundColumns]) -> tuple[str, dict[str, Any]] | None:
@@ -183,7 +238,7 @@ def _splits_by_root(read: Mapping[str, FoundColumns]) -> tuple[str, dict[str, An
 def _find_questions(
     read: Mapping[str, FoundColumns],
     found: Mapping[str, FoundColumns],
-    has_pattern: bool,
+    named: NamedClasses | None,
     sketch: FolderSketch,
 ) -> Iterator[Question]:
     """Yields what the user must say or do first, each with the settings that say it.
@@ -194,8 +249,12 @@ def _find_questions(
     if fault := next((each.fault for each in found.values() if each.fault), ""):
         table = next(each for each in found if found[each].fault)
         yield f"{table} cannot be used: {fault}, or add {_leave_out([table], sketch)}", ()
-    if unused := _find_unused(read, found, sketch):
+    if named and not (named.is_claimed or named.are_labels):
+        yield _ask_for_names(named, sketch)
+    if unused := _find_unused(read, found, named, sketch):
         yield unused, ()
+    if first.seconds:
+        yield _ask_for_second(first, _column_of(first.columns["uri"]))
     if first.images:
         choices = _choices("source.columns.bytes", first.images)
         yield (
@@ -203,13 +262,57 @@ def _find_questions(
             f"{choices}; the others are not stored",
             ("source.columns.bytes",),
         )
-    if first.is_spread:
+    yield from _ask_for_places(path, first, sketch, is_alone=len(read) == 1)
+    if path.endswith(".txt") and not _find_pattern((*read, *_find_unread_tables(read, sketch)))[0]:
+        leave_out = _leave_out([path], sketch)
         yield (
-            f"its images are in several folders ({', '.join(first.roots)}), and no column names "
-            f"them: write the folders into the table, or add {_leave_out([path], sketch)}",
+            "a list is read where its name has the word for a split: call it train.txt, or leave "
+            f"it out with {leave_out}",
             (),
         )
-    elif first.roots and len(read) == 1:
+    if column := first.columns.get("labels"):
+        flags = [f"source.columns.label={column}", "source.columns.labels="]
+        flags += ["source.separator=|"] if first.separator else []
+        as_one = _set(*flags)
+        is_one = f", or {as_one} if each cell is one class" if first.is_text_list else ""
+        yield (
+            f"its column {column} holds several classes of an image, and the usual convention "
+            f"stores one: add --set 'convention={_WITH_LABELS}'{is_one}",
+            ("convention", "source.columns.label"),
+        )
+    yield from _ask_for_meanings(path, first, sketch)
+
+
+def _ask_for_names(named: NamedClasses, sketch: FolderSketch) -> Question:
+    """What to do about a file that names the classes, and cannot be used without a question."""
+    leave_out = _leave_out([named.path], sketch)
+    names = orjson.dumps(named.in_order).decode()
+    use = f"add {_set(f'source.class_names={names}')} {leave_out} to use them"
+    if not named.in_order:
+        use = "write the names into the table, since its numbers do not count from 0"
+    return (
+        f"{named.path} names its classes: {use}, or add {leave_out} "
+        f"{_set('source.class_names=[]')} to keep the numbers",
+        ("source.class_names",),
+    )
+
+
+def _ask_for_places(
+    path: str, first: FoundColumns, sketch: FolderSketch, *, is_alone: bool
+) -> Iterator[Question]:
+    """What to do if it is not clear where the images of a table are."""
+    if first.is_spread:
+        folders = [posixpath.basename(root) for root in first.roots]
+        may_be_classes = not (are_unlikely_classes(folders) or are_numbered(folders))
+        as_classes = f", or add {_leave_out([path], sketch)} to take the folders for classes"
+        yield (
+            f"its images are in several folders ({', '.join(first.roots)}), and no column names "
+            "them: move the images into one folder, or write the folders into the table, or add "
+            f"{_leave_out([path], sketch)} {_set('source.class_from=none')} to convert the images "
+            f"without labels{as_classes if may_be_classes else ''}",
+            (),
+        )
+    elif first.roots and is_alone:
         choices = _choices("source.root", first.roots)
         yield (
             f"several folders hold its images: write the folders into the table, or add {choices}",
@@ -222,20 +325,11 @@ def _find_questions(
             f"them into the table, or add --set '{key}={first.columns['uri']}' to read only these",
             (key,),
         )
-    if path.endswith(".txt") and not has_pattern:
-        leave_out = _leave_out([path], sketch)
-        yield (
-            "a list is read where its name has the word for a split: call it train.txt, or leave "
-            f"it out with {leave_out}",
-            (),
-        )
-    if column := first.columns.get("labels"):
-        yield (
-            f"its column {column} holds several classes of an image, and the usual convention "
-            f"stores one: add --set 'convention={_WITH_LABELS}'",
-            ("convention",),
-        )
-    yield from _ask_for_meanings(first)
+
+
+def _column_of(uri: str) -> str:
+    """The column that a template such as `images/{id}.jpg` is about, or the column itself."""
+    return uri.rpartition("{")[2].partition("}")[0]
 
 
 def _choices(key: str, values: Iterable[str]) -> str:
@@ -243,19 +337,30 @@ def _choices(key: str, values: Iterable[str]) -> str:
 
 
 def _find_unused(
-    read: Mapping[str, FoundColumns], found: Mapping[str, FoundColumns], sketch: FolderSketch
+    read: Mapping[str, FoundColumns],
+    found: Mapping[str, FoundColumns],
+    named: NamedClasses | None,
+    sketch: FolderSketch,
 ) -> str:
     """What to do if not all tables can be read together, or another file may hold the labels."""
     path, first = next(iter(read.items()))
     alike = _group_alike(read)
     if len(alike) > 1:
+        of_splits = [each for each in alike if any(map(_has_split_word, each))]
+        choices = of_splits if len(of_splits) < len(alike) and of_splits else alike
         ways = []
-        for tables in alike[:_MOST_WAYS]:
+        for tables in choices[:_MOST_WAYS]:
             others = [each for each in read if each not in tables]
             ways.append(f"to read {tables[0]}, add {_leave_out(others, sketch)}")
         names = [tables[0] for tables in alike]
         shown = show_first(names) if len(names) > 2 else " and ".join(names)
         return f"{shown} have different columns: {'; '.join(ways)}"
+    kinds = {columns.is_numbered: each for each, columns in read.items()}
+    if {True, False} <= kinds.keys():
+        return (
+            f"the classes are text in {kinds[False]} and numbers in {kinds[True]}: write the same "
+            f"into both, or add {_leave_out([kinds[True]], sketch)} to leave that out"
+        )
     for each in read:
         if read[each].roots and len(read) > 1:
             return (
@@ -269,11 +374,16 @@ def _find_unused(
             return f"{each} is not read, since {path} has the classes: add {leave_out}"
     for each in sketch.heads:
         is_table = each.lower().endswith(TABLE_ENDINGS)
-        if is_table and each not in found and not _is_of_others(each):
+        is_known = each in found or _is_of_others(each) or (named and each == named.path)
+        if is_table and not is_known:
             why = why_no_columns(each, sketch)
             leave_out = _leave_out([each], sketch)
             return f"{each} is not understood as a table of images ({why}): add {leave_out}"
     return ""
+
+
+def _has_split_word(path: str) -> bool:
+    return bool(split_words(posixpath.basename(path)))
 
 
 def _group_alike(read: Mapping[str, FoundColumns]) -> list[list[str]]:
@@ -290,26 +400,88 @@ def _group_alike(read: Mapping[str, FoundColumns]) -> list[list[str]]:
     return [paths for _, paths in groups]
 
 
-def _ask_for_meanings(first: FoundColumns) -> Iterator[Question]:
-    """What to do about columns that may hold boxes, or the class."""
+def _ask_for_second(first: FoundColumns, kept: str) -> Question:
+    """What to do about a table whose rows name several images."""
+    uri, label = first.columns["uri"], first.columns.get("label", "")
+    others = _unknown_columns(first)
+    are_masks = any(map(_OF_MASKS.search, first.seconds))
+    ways = []
+    if label and are_masks:
+        way = _set(f"source.columns.uri={uri}")
+        ways.append(f"those of {kept} with the classes in {label}, add {way}")
+    for name in (kept,) if are_masks else (kept, *first.seconds):
+        template = name if uri == kept else uri.replace(f"{{{kept}}}", f"{{{name}}}")
+        flags = [f"source.columns.uri={template}"]
+        flags += ["source.columns.label="] if label or others else []
+        ways.append(f"those of {name} without labels, add {_set(*flags)}")
+    return (
+        f"its columns {' and '.join((kept, *first.seconds))} name images, and one of a row is "
+        f"stored: to store {'; or '.join(ways)}",
+        ("source.columns.uri",),
+    )
+
+
+def _unknown_columns(first: FoundColumns) -> list[str]:
+    """The columns without a meaning that may have one for the user."""
+    known = {*first.index, *first.packed, *first.seconds}
+    return [name for name in first.others if name not in known]
+
+
+_OF_MASKS = re.compile("mask|seg|label|annot|gt|truth|depth", re.IGNORECASE)
+"""Words in the names of columns of masks: next to them, a class is that of the image."""
+
+
+def _set(*flags: str) -> str:
+    return " ".join(f"--set {shlex.quote(flag)}" for flag in flags)
+
+
+def _ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> Iterator[Question]:
+    """What to do about columns that may hold boxes, the split or the class."""
     key = "source.columns.label"
     label = first.columns.get("label", "")
+    if first.several:
+        image, one, other = first.several
+        yield (
+            f"{image} has two rows, with the classes {one} and {other}: write one row for each "
+            f"image, with all its classes in one cell, such as {one}|{other}, or add "
+            f"{_leave_out([path], sketch)} {_set('source.class_from=none')} to convert the images "
+            "without labels",
+            ("source.columns.key",),
+        )
     if first.boxes and label:
         word = "columns" if len(first.boxes) > 1 else "column"
         yield (
             f"its {word} {show_first(first.boxes)} may hold boxes, which are read from columns "
-            "called xmin, ymin, xmax, ymax: write those into the table, or add --set "
-            f"{shlex.quote(f'{key}={label}')} to store the images' classes alone",
+            f"called xmin, ymin, xmax, ymax: write those into the table, or add "
+            f"{_set(f'{key}={label}')} to store the images' classes alone",
             (key,),
         )
-    others = [name for name in first.others if name not in {*first.index, *first.packed}]
+    others = _unknown_columns(first)
     if others and not first.has_classes:
         yield _ask_for_class(first, others)
+    if first.other_split:
+        yield _ask_for_split(first)
+
+
+def _ask_for_split(first: FoundColumns) -> Question:
+    """What to do about a column that may say which split an image is in."""
+    column, key = first.other_split, "source.columns.split"
+    given = orjson.dumps(first.guessed_splits).decode()
+    use = f"add {_set(f'{key}={column}', f'splits.from_source={given}')} to keep these splits"
+    if not first.guessed_splits:
+        use = f"name it in {key} and its words in splits.from_source"
+    return (
+        f"its column {column} may say which split an image is in: {use}, or add {_set(f'{key}=')} "
+        "to split the images otherwise",
+        (key, "splits"),
+    )
 
 
 def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
     """What to do if a table has columns, and none is known to be the class."""
     label, features = "source.columns.label", "source.features_from"
+    if len(others) == 1 and others[0] not in first.numbers:
+        return _ask_for_only_column(others[0], is_list=others[0] in first.lists)
     numbers = [name for name in others if name in first.numbers]
     are_flags = len(others) > 1 and set(others) <= set(first.flags)
     what = f"it is not clear which column is the class ({show_first(others)})"
@@ -323,6 +495,27 @@ def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
         ways.append(f"--set {label}= --set {shlex.quote(value)} to store numbers as one feature")
     ways.append(f"--set {label}= to store none of them")
     return f"{what}: {', '.join(ways[:-1])}, or {ways[-1]}", (label, features)
+
+
+def _ask_for_only_column(column: str, *, is_list: bool) -> Question:
+    """What to do if the only column that may be the class does not look like one."""
+    label, labels, features = (
+        "source.columns.label",
+        "source.columns.labels",
+        "source.features_from",
+    )
+    name = re.sub(r"\W+", "_", column).strip("_") or "text"
+    name = f"column/{name}" if name in ("id", "image", "filename", "label") else name
+    many = ", many: true" if is_list else ""
+    value = f"{features}={{{name}: {{column: {orjson.dumps(column).decode()}{many}}}}}"
+    flags = (
+        [f"{labels}={column}", f"convention={_WITH_LABELS}"] if is_list else [f"{label}={column}"]
+    )
+    return (
+        f"its column {column} does not look like a class: add {_set(f'{label}=', value)} to store "
+        f"its text, {_set(f'{label}=')} to leave it out, or {_set(*flags)} if it is the class",
+        (label, labels, features),
+    )
 
 
 def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:

@@ -41,10 +41,12 @@ class TableHead:
     Attributes:
         rows: the first rows, a header included.
         delimiter: the character between cells, if it is not the usual one.
+        has_blanks: whether blanks are between a delimiter and a quote of the first row.
     """
 
     rows: tuple[tuple[str, ...], ...] = ()
     delimiter: str = ""
+    has_blanks: bool = False
 
     @property
     def header(self) -> tuple[str, ...]:
@@ -109,7 +111,7 @@ def head_of(path: str, sketch: FolderSketch) -> TableHead:
     if not lines:
         return TableHead()
     if name.endswith((".jsonl", ".ndjson")):
-        return _head_of_json(lines[0])
+        return _head_of_json(lines)
     if len(lines) > 2 and not text.endswith(("\n", "\r")):
         del lines[-1]  # perhaps only a part of it was read
     choices = next((each for ending, each in _DELIMITERS.items() if name.endswith(ending)), ",")
@@ -117,21 +119,29 @@ def head_of(path: str, sketch: FolderSketch) -> TableHead:
         return TableHead(_rows(lines[1:], named))  # the reader finds this line, too
     delimiter = next((each for each in choices if each in lines[0]), choices[0])
     is_usual = delimiter == choices[0] or name.endswith(".txt")
-    return TableHead(_rows(lines, delimiter), "" if is_usual else delimiter)
+    has_blanks = name.endswith((".csv", ".tsv")) and f'{delimiter} "' in lines[0]
+    return TableHead(_rows(lines, delimiter), "" if is_usual else delimiter, has_blanks)
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> tuple[tuple[str, ...], ...]:
     return tuple(map(tuple, csv.reader(lines, delimiter=delimiter, skipinitialspace=True)))
 
 
-def _head_of_json(line: str) -> TableHead:
-    try:
-        row = orjson.loads(line)
-    except ValueError:  # only part of the line was read
-        row = dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', line))
-    if not row or not isinstance(row, dict):
+def _head_of_json(lines: Sequence[str]) -> TableHead:
+    """The first lines of JSON, as long as they have the keys of the first one."""
+    rows: list[dict[str, Any]] = []
+    for line in lines:
+        try:
+            row = orjson.loads(line)
+        except ValueError:  # only part of the line was read
+            row = {} if rows else dict(re.findall(r'"(\w+)"\s*:\s*"([^"]*)"', line))
+        if not row or not isinstance(row, dict) or (rows and row.keys() != rows[0].keys()):
+            break
+        rows.append(row)
+    if not rows:
         return TableHead()
-    return TableHead((tuple(row), tuple(map(_show_cell, row.values()))))
+    keys = tuple(rows[0])
+    return TableHead((keys, *(tuple(_show_cell(row[key]) for key in keys) for row in rows)))
 
 
 def _show_cell(value: Any) -> str:
@@ -140,4 +150,4 @@ def _show_cell(value: Any) -> str:
         return OBJECTS
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return SEVERAL
-    return str(value)
+    return "" if value is None else str(value)

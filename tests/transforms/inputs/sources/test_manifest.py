@@ -153,9 +153,10 @@ def test_images_in_a_table_of_text_are_refused(folder, name):
 
 def test_a_missing_image_says_that_a_template_has_one_extension(folder):
     why = "column '{path}.jpg': 'x.jpg': no such file or directory"
-    *_, bad = refer(
+    *_, bad, lost = refer(
         folder, b"path,class\na,cat\nx,cat\n", columns=Columns(uri="{path}.jpg", label="class")
     )
+    assert (lost.status, lost.reason) == ("lost_label", "cat")
     assert (bad.reason, bad.detail) == (
         "vanished",
         f"list.csv, row 3: {why} (source.columns.uri gives all images the same extension)",

@@ -891,3 +891,33 @@ def test_gray_pixels_have_one_channel():
 def test_pixels_that_do_not_fit_are_reported(fields, message):
     with pytest.raises(Rejected, match=message):
         read_image_of(fields, True, ())
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "meaning"),
+    [
+        ("int64_list", 3, "{field: label, type: int64}"),
+        ("bytes_list", b"dog", "{field: label_text, type: bytes}"),
+    ],
+)
+def test_a_feature_that_may_be_the_label_is_asked_about(refer, kind, value, meaning):
+    record = labeled(kind, value, key="class")
+    _, (_, *notices) = refer([record])
+    (error,) = (each for each in notices if each.status == "fatal")
+    features = f"image/encoded: {{field: encoded, type: bytes}}, class: {meaning}"
+    convention = f"source.convention={{features: {{{features}}}}}"
+    kept = meaning.rpartition(" ")[2].rstrip("}")
+    assert error.detail == (
+        "its Examples have no label, and their feature class may be one: add "
+        f"--set '{convention}' to take it, or --set 'source.keep={{class: {kept}}}' to store it "
+        "without that meaning"
+    )
+    _, (_, *notices) = refer([record], Tfrecords(keep={"class": kept}))
+    assert [each for each in notices if each.status == "fatal"] == []
+
+
+def test_another_class_next_to_a_label_is_not_asked_about(refer):
+    example = Example.FromString(encode("inception", label=7, label_text=b"dog"))
+    example.features.feature["class"].int64_list.value.append(3)
+    _, found = refer([example.SerializeToString()])
+    assert [each for each in found if each.status == "fatal"] == []

@@ -422,3 +422,13 @@ def test_one_box_far_outside_rejects_no_other(tmp_path):
     (ref,) = refer(tmp_path, "images/1.jpg", "1 0.5 0.25 0.5 0.5\n0 5 0.5 0.5 0.5\n")
     boxes = [(0.25, 0.0, 0.75, 0.5), (4.75, 0.25, 5.25, 0.75)]
     assert orjson.loads(ref.features) == boxes_of(boxes, [1, 0], fractions=True)
+
+
+def test_a_list_of_classes_among_text_files_is_announced(tmp_path):
+    path = "train/labels/classes.txt"
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_text("dog\ncat\n")
+    file = ImageRef(path, str(tmp_path / path), 8, "1")
+    announced, ignored = list_file(Yolo(), path, file)
+    assert announced == ClassNames.of(file, {"dog": 0, "cat": 1})
+    assert ignored == file.notice("ignored", "class_names")

@@ -207,8 +207,18 @@ def test_no_objects(value):
             {"bbox": [[1, 2, 3]], "category": [0]},
             "column 'o.bbox': [1, 2, 3] (list) is not a list of four numbers",
         ),
-        ({"bbox": [[1, 2, 3, 4]]}, "column 'o': there are 1 boxes and 0 labels"),
-        ([{"bbox": [1, 2, 3, 4]}], "column 'o': there are 1 boxes and 0 labels"),
+        (
+            {"bbox": [[1, 2, 3, 4]], "label": [0]},
+            "column 'o' has no key categories for the classes, only bbox, label",
+        ),
+        (
+            [{"bbox": [1, 2, 3, 4]}],
+            "column 'o' has no key categories for the classes, only bbox",
+        ),
+        (
+            {"bbox": [[1, 2, 3, 4]], "categories": []},
+            "column 'o': there are 1 boxes and 0 labels",
+        ),
         (
             {"bbox": [[1, 2, 3, 4]], "category": [2]},
             "column 'o.categories': 2 (int) is not one of the 2 classes",

@@ -1,0 +1,385 @@
+"""Tables of images whose columns are easily misread: right at the first try, or stopped with
+commands that are."""
+
+import io
+from collections import Counter
+from hashlib import sha256
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from paired_inputs import mask, photo
+from peer import read_dataset, walk_dataset
+from printed_commands import follow, write_files
+
+N = range(10)
+PHOTOS = {f"images/{n}.jpg": photo(n) for n in N}
+MASKS = {f"masks/{n}.png": mask(n) for n in N}
+KINDS = ("cat", "dog")
+
+
+def table(header, make):
+    """A CSV with a row for each of ten images."""
+    return "\n".join([header, *map(make, N), ""]).encode()
+
+
+def with_table(header, make, name="labels.csv", **others):
+    more = {key.replace("__", "."): value.encode() for key, value in others.items()}
+    return {**PHOTOS, name: table(header, make), **more}
+
+
+def kind(n):
+    return KINDS[n % 2]
+
+
+def labeled(take, splits=None):
+    """What is expected: how many images have this split and class."""
+    return Counter((splits(n) if splits else "", take(n)) for n in N)
+
+
+def parquet(**columns):
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+BY_KIND = labeled(kind)
+UNLABELED = labeled(lambda n: "")
+DIGITS = labeled(lambda n: str(n % 2))
+
+RIGHT = {
+    "the split is in other words": (
+        with_table(
+            "path,label,phase", lambda n: f"images/{n}.jpg,{kind(n)},{('Train', 'Dev')[n > 6]}"
+        ),
+        labeled(kind, lambda n: ("train", "validation")[n > 6]),
+    ),
+    "the name of a number": (
+        with_table("filename,label,label_name", lambda n: f"{n}.jpg,{n % 2},{kind(n)}"),
+        BY_KIND,
+    ),
+    "a table of names whose ids are names of images": (
+        with_table(
+            "path,label",
+            lambda n: f"images/{n}.jpg,{n % 2}",
+            label_map__csv="id,name\n0,cat\n1,dog\n",
+        ),
+        BY_KIND,
+    ),
+    "a list of names": (
+        {
+            **PHOTOS,
+            "train.txt": "".join(f"images/{n}.jpg {n % 2}\n" for n in range(6)).encode(),
+            "val.txt": "".join(f"images/{n}.jpg {n % 2}\n" for n in range(6, 10)).encode(),
+            "labels.txt": b"cat\ndog\n",
+        },
+        labeled(kind, lambda n: ("train", "validation")[n > 5]),
+    ),
+    "a table of names with further columns": (
+        with_table(
+            "path,label",
+            lambda n: f"images/{n}.jpg,{n % 2}",
+            classes__csv="class_id,class_name,color\n0,cat,red\n1,dog,blue\n",
+        ),
+        BY_KIND,
+    ),
+    "a blank before a quote": (
+        with_table('"File Name"; "Class "', lambda n: f'"{n}.jpg"; "{kind(n)}"'),
+        BY_KIND,
+    ),
+    "a column of few different words": (
+        with_table("image,kind", lambda n: f"{n}.jpg,{kind(n)}"),
+        BY_KIND,
+    ),
+    "a class with commas": (
+        with_table("image,label", lambda n: f'{n}.jpg,"{("tench, Tinca", "crane, bird")[n % 2]}"'),
+        labeled(lambda n: ("tench, Tinca", "crane, bird")[n % 2]),
+    ),
+    "a point": (
+        with_table("image,label,x,y", lambda n: f"{n}.jpg,{kind(n)},5,{n}"),
+        BY_KIND,
+    ),
+    "the same image in two columns": (
+        with_table("path,filename,label", lambda n: f"images/{n}.jpg,{n}.jpg,{kind(n)}"),
+        BY_KIND,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_these_are_right_at_the_first_try(name, tmp_path, run_in):
+    files, expected = RIGHT[name]
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    assert contents(files, expected) == expected
+
+
+def contents(files, expected):
+    """How many images of the dataset have a split and a class; without splits that nobody gave."""
+    known = {sha256(data).hexdigest() for data in files.values()}
+    found = read_dataset(Path("out"))
+    has_splits = any(split for split, _ in expected)
+    if not any(path.endswith(".parquet") for path in files):
+        assert {each.sha256 for each in found} <= known
+    return Counter((each.split if has_splits else "", each.label) for each in found)
+
+
+BOXES = {
+    "corners in another order": ("x1,x2,y1,y2", "6,18,4,12"),
+    "the corners of a region": ("Roi.X1,Roi.Y1,Roi.X2,Roi.Y2", "6,4,18,12"),
+}
+
+
+@pytest.mark.parametrize("name", BOXES)
+def test_boxes_are_found_by_the_names_of_their_columns(name, tmp_path, run_in):
+    columns, values = BOXES[name]
+    files = with_table(f"Path,{columns},ClassId", lambda n: f"images/{n}.jpg,{values},{n % 2}")
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    found = read_dataset(Path("out"))
+    assert Counter(each.boxes[0][0] for each in found) == {"0": 5, "1": 5}
+    sides = {tuple(round(side, 5) for side in box[1:]) for each in found for box in each.boxes}
+    assert sides == {(0.25, 0.25, 0.75, 0.75)}
+
+
+FIRST = labeled(lambda n: "cat" if n % 2 else "dog")
+"""The first class of each image, where it has several."""
+
+
+def several(separator):
+    return with_table(
+        "image,label", lambda n: f'{n}.jpg,"{separator.join(KINDS) if n % 2 else "dog"}"'
+    )
+
+
+ASKED = {
+    "masks": (
+        {**MASKS, **with_table("image,mask", lambda n: f"images/{n}.jpg,masks/{n}.png")},
+        [UNLABELED],
+    ),
+    "masks and a class": (
+        {
+            **MASKS,
+            **with_table("image,mask,label", lambda n: f"images/{n}.jpg,masks/{n}.png,{kind(n)}"),
+        },
+        [UNLABELED, BY_KIND],
+    ),
+    "pairs": (
+        with_table("image1,image2,label", lambda n: f"{n}.jpg,{(n + 1) % 10}.jpg,{n % 2}"),
+        [UNLABELED],
+    ),
+    "pairs in two folders": (
+        {
+            **{f"{side}/{n}.jpg": photo((side, n)) for side in "ab" for n in N},
+            "m.csv": table("path_a,path_b,changed", lambda n: f"a/{n}.jpg,b/{n}.jpg,{'yn'[n % 2]}"),
+        },
+        [UNLABELED],
+    ),
+    "captions": (
+        with_table("image,caption", lambda n: f"{n}.jpg,A dog runs over {n} hills"),
+        [UNLABELED, labeled(lambda n: f"A dog runs over {n} hills")],
+    ),
+    "links": (
+        with_table("image,url", lambda n: f"{n}.jpg,https://a.b/{n % 2}"),
+        [UNLABELED, labeled(lambda n: f"https://a.b/{n % 2}")],
+    ),
+    "days": (
+        with_table("image,day", lambda n: f"{n}.jpg,2023-01-0{1 + n % 2}"),
+        [UNLABELED, labeled(lambda n: f"2023-01-0{1 + n % 2}")],
+    ),
+    "captions in Parquet": (
+        {
+            "train.parquet": parquet(
+                image=[{"bytes": photo(n), "path": f"{n}.jpg"} for n in N],
+                text=[f"a dog {n}" for n in N],
+            )
+        },
+        [UNLABELED, labeled(lambda n: f"a dog {n}")],
+    ),
+    "lists of captions": (
+        {
+            "train.parquet": parquet(
+                image=list(map(photo, N)), captions=[[f"a dog {n}", "an animal"] for n in N]
+            )
+        },
+        [UNLABELED, labeled(lambda n: f"a dog {n}")],
+    ),
+    "captions in JSON": (
+        {
+            **PHOTOS,
+            "list.jsonl": "".join(
+                f'{{"image": "images/{n}.jpg", "text": "a dog {n}"}}\n' for n in N
+            ).encode(),
+        },
+        [UNLABELED, labeled(lambda n: f"a dog {n}")],
+    ),
+    "three images": (
+        with_table(
+            "anchor,positive,negative", lambda n: f"{n}.jpg,{(n + 1) % 10}.jpg,{(n + 2) % 10}.jpg"
+        ),
+        [UNLABELED],
+    ),
+    "images of whales": (
+        with_table("Image,Id", lambda n: f"{n}.jpg,w_{n}f3"),
+        [UNLABELED, labeled(lambda n: f"w_{n}f3")],
+    ),
+    "several classes, with |": (
+        several("|"),
+        [FIRST, labeled(lambda n: "cat|dog" if n % 2 else "dog")],
+    ),
+    "several classes, with ;": (
+        several(";"),
+        [FIRST, labeled(lambda n: "cat;dog" if n % 2 else "dog")],
+    ),
+    "several classes, with a comma": (
+        several(", "),
+        [FIRST, labeled(lambda n: "cat, dog" if n % 2 else "dog")],
+    ),
+    "several classes, with blanks": (
+        with_table("image,tags", lambda n: f"{n}.jpg,{('haze', 'clear')[n % 2]} primary"),
+        [
+            labeled(lambda n: ("haze", "clear")[n % 2]),
+            labeled(lambda n: f"{('haze', 'clear')[n % 2]} primary"),
+        ],
+    ),
+    "several rows": (
+        with_table("filename,label", lambda n: f"{n}.jpg,cat\n{n}.jpg,dog"),
+        [UNLABELED],
+    ),
+    "boxes by their size": (
+        with_table("image,x,y,w,h,label", lambda n: f"{n}.jpg,5,6,10,8,{kind(n)}"),
+        [BY_KIND],
+    ),
+    "boxes by a corner and their size": (
+        with_table("filename,xmin,ymin,width,height,class", lambda n: f"{n}.jpg,5,6,9,8,{kind(n)}"),
+        [BY_KIND],
+    ),
+    "boxes by their center": (
+        with_table(
+            "image,label,conf,x_center,y_center,w,h", lambda n: f"{n}.jpg,{kind(n)},1,.5,.5,.2,.2"
+        ),
+        [BY_KIND],
+    ),
+    "boxes with a word before": (
+        with_table(
+            "image,bbox_x,bbox_y,bbox_w,bbox_h,label", lambda n: f"{n}.jpg,5,6,10,8,{kind(n)}"
+        ),
+        [BY_KIND],
+    ),
+    "boxes in one cell": (
+        with_table("image,bbox,label", lambda n: f'{n}.jpg,"[5, 6, 10, 8]",{kind(n)}'),
+        [BY_KIND],
+    ),
+    "a flag for the split": (
+        with_table(
+            "path,label,is_training", lambda n: f"images/{n}.jpg,{kind(n)},{int(n % 3 > 0)}"
+        ),
+        [labeled(kind, lambda n: ("test", "train")[n % 3 > 0]), BY_KIND],
+    ),
+    "a flag for the test": (
+        with_table("path,label,is_test", lambda n: f"images/{n}.jpg,{kind(n)},{n % 3 == 0}"),
+        [labeled(kind, lambda n: ("test", "train")[n % 3 > 0]), BY_KIND],
+    ),
+    "folds": (
+        with_table("path,label,fold", lambda n: f"images/{n}.jpg,{kind(n)},{n % 5}"),
+        [labeled(kind, lambda n: ("validation", "train")[n % 5 > 0]), BY_KIND],
+    ),
+    "compound words for the split": (
+        with_table(
+            "path,label,Usage",
+            lambda n: f"images/{n}.jpg,{kind(n)},{('Training', 'PublicTest')[n > 6]}",
+        ),
+        [labeled(kind, lambda n: ("train", "test")[n > 6]), BY_KIND],
+    ),
+    "a set without a split's name": (
+        with_table("path,label,set", lambda n: f"images/{n}.jpg,{kind(n)},{'AB'[n > 6]}"),
+        [BY_KIND],
+    ),
+    "names in a table of another name": (
+        with_table(
+            "path,label",
+            lambda n: f"images/{n}.jpg,{n % 2}",
+            mapping__csv="name,id\ncat,0\ndog,1\n",
+        ),
+        [BY_KIND, DIGITS],
+    ),
+    "a table of the names that are in use": (
+        with_table(
+            "path,label",
+            lambda n: f"images/{n}.jpg,{kind(n)}",
+            label_map__csv="id,name\n0,cat\n1,dog\n",
+        ),
+        [BY_KIND],
+    ),
+    "numbers from 1": (
+        with_table(
+            "path,label",
+            lambda n: f"images/{n}.jpg,{n % 2 + 1}",
+            label_map__csv="id,name\n1,cat\n2,dog\n",
+        ),
+        [labeled(lambda n: str(n % 2 + 1))],
+    ),
+    "images in two folders": (
+        {
+            **{f"part{1 + n // 5}/{n:03}.jpg": photo(n) for n in N},
+            "m.csv": table("image_id,dx,age", lambda n: f"{n:03},{kind(n)},{30 + n}"),
+        },
+        [UNLABELED],
+    ),
+    "text and numbers": (
+        {
+            "train.parquet": parquet(image=list(map(photo, N)), label=list(map(kind, N))),
+            "test.parquet": parquet(image=list(map(photo, range(10, 20))), label=[0, 1] * 5),
+        },
+        [BY_KIND],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_these_stop_and_every_printed_command_ends_right(name, tmp_path, run_in):
+    files, expected = ASKED[name]
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2, err
+    reached = []
+    for end in follow(["--input", "in"], run_in):
+        assert end.code == 0, (end.arguments, end.message)
+        run_in(list(end.arguments))
+        fitting = [each for each in expected if contents(files, each) == each]
+        assert fitting, (end.arguments, contents(files, expected[0]))
+        reached += fitting
+    assert [each for each in expected if each not in reached] == []
+
+
+@pytest.mark.parametrize("separator", ["|", ";", ", "])
+def test_several_classes_of_a_cell_are_stored_apart(separator, tmp_path, run_in):
+    write_files(tmp_path / "in", several(separator))
+    end = next(iter(follow(["--input", "in"], run_in)))
+    run_in(list(end.arguments))
+    stored = Counter(
+        tuple(features["image/class/text"]) for _, features in walk_dataset(Path("out"))
+    )
+    assert stored == {(b"cat", b"dog"): 5, (b"dog",): 5}
+
+
+def test_the_text_of_a_column_is_stored_as_a_feature(tmp_path, run_in):
+    write_files(tmp_path / "in", ASKED["captions"][0])
+    end = next(iter(follow(["--input", "in"], run_in)))
+    run_in(list(end.arguments))
+    stored = {features["caption"][0] for _, features in walk_dataset(Path("out"))}
+    assert stored == {f"A dog runs over {n} hills".encode() for n in N}
+
+
+def test_numbers_and_words_for_no_value_are_named(tmp_path, run_in):
+    words = ("a", "b", "NaN", "None", "0", "0.0")
+    files = with_table("filename,label", lambda n: f"{n}.jpg,{words[n % 6]}")
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0
+    said = " ".join(err.split())
+    assert "The classes 'NaN', 'None' may stand for no value: leave such cells empty if so." in said
+    assert "The classes '0' and '0.0' are the same number: they may be meant as one." in said

@@ -1,0 +1,182 @@
+"""What the sampled cells of a column hold: one class or several, prose, images, or splits."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping
+
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.tables.table_heads import HELD, NUMBERS, TableHead
+
+_SHAPES = re.compile(r"\s*(\[?\{|\['|-?[0-9.]+( -?[0-9.]+)+\s*$)")
+"""How a cell begins that holds shapes as JSON (Label Studio), a list as Python writes it, or runs
+of pixels (Kaggle)."""
+
+_NO_NAME = re.compile(
+    r"[a-z]{2,10}://.*|[0-9a-f]{32,}|[0-9a-f]{8}-[0-9a-f-]{27}"
+    r"|[0-9]{4}[-/.][0-9]{1,2}[-/.][0-9]{1,2}([T ].*)?|[0-9]{1,2}[/.][0-9]{1,2}[/.][0-9]{2,4}",
+    re.IGNORECASE,
+)
+"""A URL, a hash, or a date."""
+
+_LIST = re.compile(r'\s*\["')
+_MEASURES = frozenset(
+    {"age", "angle", "count", "height", "price", "rating", "score", "size", "weight", "width"}
+)
+"""Names of columns that are not taken for the class if they hold numbers."""
+
+_TEXTS = frozenset(
+    {"text", "caption", "sentence", "description", "prompt", "comment", "title", "question"}
+    | {"answer", "report", "url", "link", "license", "author", "date", "time", "timestamp"}
+)
+"""Names of columns that are not taken for the class, also with a plural's s."""
+
+_NAMES = frozenset(
+    {"name", "labelname", "classname", "categoryname", "labeltext", "classtext", "labelstr"}
+    | {"class", "category", "species", "breed"}
+)
+"""Names of columns that may hold the names of numbered classes."""
+
+_FEWEST_CELLS = 5
+_WORDS_OF_PROSE = 4
+
+
+def names_images(name: str, head: TableHead) -> bool:
+    """Whether all sampled cells end like the names of images."""
+    cells = [cell.lower() for cell in head.cells(name) if cell]
+    return bool(cells) and all(cell.endswith(IMAGE_ENDINGS) for cell in cells)
+
+
+def is_no_class(name: str, head: TableHead) -> bool:
+    """Whether a column surely holds no classes, but images, numbers, dates or the like."""
+    first = head.first().get(name, "")
+    if _SHAPES.match(first) or first in (NUMBERS, HELD) or head.holds_fractions(name):
+        return True
+    cells = [cell for cell in head.cells(name) if cell]
+    return names_images(name, head) or (bool(cells) and all(map(_NO_NAME.fullmatch, cells)))
+
+
+def may_be_class(key: str, name: str, head: TableHead) -> bool:
+    """Whether the only column that has no other meaning holds classes.
+
+    Classes come again. Prose does not, and almost all of its cells differ.
+
+    Args:
+        key: the column's name in lower case and without punctuation.
+        name: the column.
+        head: the table.
+    """
+    if (key in _MEASURES and head.holds_numbers(name)) or key.removesuffix("s") in _TEXTS:
+        return False
+    cells = [cell for cell in head.cells(name) if cell]
+    differ = len(cells) > 1 and 10 * len(set(cells)) >= 9 * len(cells)
+    words = sum(len(cell.split()) for cell in cells)
+    is_prose = words >= _WORDS_OF_PROSE * len(cells)
+    return not (differ and (is_prose or len(cells) >= _FEWEST_CELLS))
+
+
+def find_separator(key: str, name: str, head: TableHead) -> str:
+    """Finds what separates several classes in a cell; empty if cells hold one.
+
+    Separated by anything but `|`, some class must be in two different cells.
+
+    Args:
+        key: the column's name in lower case and without punctuation.
+        name: the column.
+        head: the table.
+    """
+    cells = {cell for cell in head.cells(name) if cell}
+    if any(map(_LIST.match, cells)):
+        return "|"  # lists in JSON need none
+    for separator in ("|", ";", ",", *([" "] if key in ("tags", "labels") else [])):
+        several = [cell.split(separator) for cell in cells if separator in cell]
+        parts = Counter(part.strip() for cell in cells for part in {*cell.split(separator)})
+        recur = any(parts[part.strip()] > 1 for each in several for part in each if part.strip())
+        if several and (recur or separator == "|"):
+            return separator
+    return ""
+
+
+def find_name_column(key: str, left: Mapping[str, str], head: TableHead) -> str:
+    """Finds the column with the names of classes that another column numbers.
+
+    Args:
+        key: the key of the column of numbers in `left`.
+        left: columns by their names in lower case and without punctuation.
+        head: the table.
+
+    Returns:
+        The key of that column; empty if there is none, or it contradicts the numbers.
+    """
+    if not head.holds_numbers(left[key]):
+        return ""
+    for other, name in left.items():
+        if other == key or not (other in _NAMES or other == f"{key}name"):
+            continue
+        pairs = set(zip(head.cells(left[key]), head.cells(name), strict=False))
+        numbers, names = ({pair[at] for pair in pairs} for at in (0, 1))
+        if not head.holds_numbers(name) and len(pairs) == len(numbers) == len(names):
+            return other
+    return ""
+
+
+_SPLIT = (
+    *("split", "set", "subset", "partition", "dataset", "datasplit", "phase", "usage", "fold"),
+    *("traintest", "traintestval", "trainvaltest", "istraining", "istrain", "train"),
+    "istrainingimage",
+    *("istest", "isval", "isvalidation", "isvalid"),
+)
+"""Names of columns that say which split an image is in, in lower case and without punctuation."""
+
+_MAY_BE_OTHERS = frozenset({"set", "dataset", "phase", "usage", "train"})
+"""Those of them that also have other meanings, if all rows have the same value."""
+
+_TRUE, _FALSE = ("1", "true", "yes"), ("0", "false", "no")
+_FLAGS = {
+    **dict.fromkeys(("istraining", "istrain", "istrainingimage", "train"), ("train", "test")),
+    "istest": ("test", "train"),
+    **dict.fromkeys(("isval", "isvalidation", "isvalid"), ("validation", "train")),
+}
+"""The splits of images whose flag is set, and whose flag is not set."""
+
+
+def find_split(left: Mapping[str, str], head: TableHead) -> str:
+    """The key of the column that says which split an image is in, in words; empty without one."""
+    for key in _SPLIT:
+        cells = [cell.lower() for cell in head.cells(left[key]) if cell] if key in left else []
+        if cells and all(cell in SPLIT_NAMES for cell in cells):
+            return key
+    return ""
+
+
+def find_other_split(left: Mapping[str, str], head: TableHead) -> tuple[str, dict[str, str]]:
+    """Finds a column that may say which split an image is in, otherwise than in the usual words.
+
+    Returns:
+        The column, empty if there is none; and the splits that its values seem to mean, empty if
+        one is not clear.
+    """
+    for key in _SPLIT:
+        values = sorted({cell for cell in head.cells(left[key]) if cell}) if key in left else []
+        if not values or (key in _MAY_BE_OTHERS and len(values) < 2):
+            continue
+        return left[key], _guess_splits(key, values)
+    return "", {}
+
+
+def _guess_splits(key: str, values: list[str]) -> dict[str, str]:
+    lower = {value.lower() for value in values}
+    if key in _FLAGS and lower <= {*_TRUE, *_FALSE}:
+        is_set, is_not_set = _FLAGS[key]
+        guessed = {value: is_set if value.lower() in _TRUE else is_not_set for value in values}
+        other = next(iter(lower))
+        both = next(pair for pair in zip(_TRUE, _FALSE, strict=True) if other in pair)
+        return {**dict(zip(both, (is_set, is_not_set), strict=True)), **guessed}
+    numbers = sorted(int(value) for value in values if value.isdecimal())
+    if key == "fold" and numbers == [*range(numbers[0], numbers[0] + len(values))]:
+        first = {str(number): "train" for number in numbers}
+        return {**first, str(numbers[0]): "validation"} if len(numbers) > 1 else {}
+    words = {value: re.findall("[A-Z]?[a-z]+|[A-Z]+", value) for value in values}
+    guessed = {value: next(filter(None, map(split_of, words[value])), "") for value in values}
+    return guessed if all(guessed.values()) else {}

@@ -26,7 +26,7 @@ from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.pairs import find_pairs
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, why_ignored
-from recordmill.transforms.inputs.sources.archives import class_folders_in
+from recordmill.transforms.inputs.recognize_archives import class_folders_in
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 from recordmill.transforms.inputs.tables.known_tables import find_columns, why_no_columns

@@ -297,7 +297,7 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
     found = images = 0
     image = None
     listed = list_file(source, path, file)
-    for each in _without_members(listed, file, claims) if source.reads_sets else listed:
+    for each in _see_members(listed, whole_path, file, claims) if source.reads_sets else listed:
         found += 1
         if type(each) is ImageRef:
             image = each
@@ -323,12 +323,19 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
     return names_images
 
 
-def _without_members(listed: Iterator[Listed], file: ImageRef, claims: Claims) -> Iterator[Listed]:
-    """Yields what a source lists in an archive, but keeps notices of members that are not read."""
+def _see_members(
+    listed: Iterator[Listed], path: str, file: ImageRef, claims: Claims
+) -> Iterator[Listed]:
+    """Yields what a source lists in an archive, but keeps notices of members that are not read.
+
+    Images outside the class folders may be those to which others belong, such as masks.
+    """
     for each in listed:
         if isinstance(each, Notice) and each.status == "unread_member":
             claims.take_member(each, file)
             continue
+        if isinstance(each, Notice) and each.reason == "no_class":
+            claims.see_member(path, file, each)
         if type(each) is ImageRef:
             claims.take_member(each, file)
         yield each

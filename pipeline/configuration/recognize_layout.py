@@ -15,18 +15,24 @@ from recordmill import storage
 from recordmill.pipeline.configuration.config import Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.preflight import check_local_inputs
+from recordmill.pipeline.configuration.refuse_archives import refuse_contents, refuse_mixture
 from recordmill.pipeline.configuration.refuse_contradictions import (
     refuse_contradictions,
     refuse_wrapper,
 )
 from recordmill.pipeline.configuration.refuse_pairs import refuse_pairs
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, Names, Recognized
+from recordmill.transforms.inputs.folder_sketch import (
+    ARCHIVE_ENDINGS,
+    USUAL_WORDS,
+    FolderSketch,
+    Names,
+    Recognized,
+)
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
-from recordmill.transforms.inputs.pairs import find_pairs
 from recordmill.transforms.inputs.patterns import Ignore, compile_globs, why_ignored
-from recordmill.transforms.inputs.recognize_archives import class_folders_in
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 from recordmill.transforms.inputs.tables.known_tables import find_columns, why_no_columns
@@ -176,20 +182,12 @@ def _recognize_or_refuse(
         if "source" not in written and _may_be_classes_only(sketch, kinds):
             _refuse_tables(sketch, place, ignore)
         if "source" not in written and "archives" in kinds:
-            _refuse_folders_in_archives(sketch, place)
+            refuse_contents(sketch, place)
         return recognize(sketch, kinds, place, written, inputs)
     except UsageError:
         if "source" not in written and not _has_tables(sketch):
             _refuse_tables(sketch, place, ignore)
         raise
-
-
-def _refuse_folders_in_archives(sketch: FolderSketch, place: str) -> None:
-    """Refuses folders in archives that cannot be classes; the listing finds pairs in them."""
-    for name, inside in class_folders_in(sketch):
-        images = {path: each.images for path, each in inside.names.items() if each.images}
-        if find_pairs(images, lambda _: None) is None:
-            refuse_contradictions(inside, place, name)
 
 
 def _may_be_classes_only(sketch: FolderSketch, kinds: Sequence[str]) -> bool:
@@ -250,6 +248,8 @@ def _refuse_files(top: Names, place: str) -> None:
         if are_tables
         else "let --input name what is to be converted, or --config what it is"
     )
+    if archives := top.ending(*ARCHIVE_ENDINGS):
+        advice = f"unpack {show_first(archives)}, since only images are read from archives"
     raise UsageError(f"{place} holds no image, only files such as {top.files[0]}: {advice}")
 
 
@@ -315,6 +315,8 @@ def recognize(
         if not each.only_if or any(_has_key(written, key) for key in each.only_if)
     ]
     found = [each for each in found if each.is_firm] or found
+    if "source" not in written:
+        refuse_mixture(found, sketch, place, _listing(written).ignore)
     agreeing = [_agreements(each.settings, written) for each in found]
     found = [each for each, count in zip(found, agreeing, strict=True) if count == max(agreeing)]
     for each in found:
@@ -388,9 +390,11 @@ def _without_chosen(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
     """Recognized settings, without those about splits and ids that the user decides."""
     settings = _without_splits(settings, written)
     labels = _part(written, "labels")
-    if "ids" in labels or not (labels.get("classes") or labels.get("offset") is not None):
+    has_none = not _part(written, "source").get("label_part", "cls")
+    is_given = labels.get("classes") or labels.get("offset") is not None
+    if "ids" in labels or not (has_none or is_given):
         return settings
-    # A list of classes, or the first id, would contradict the ids of the data.
+    # Ids need labels; a list of classes, or the first id, would contradict the ids of the data.
     own = {key: value for key, value in _part(settings, "labels").items() if key != "ids"}
     kept = {key: value for key, value in settings.items() if key != "labels"}
     return {**kept, "labels": own} if own else kept

@@ -34,6 +34,10 @@ def is_image_part(part: str) -> bool:
     return f".{part}".endswith(IMAGE_ENDINGS)
 
 
+_FEWEST_SAMPLES = 3
+"""The fewest images with two parts each that are samples."""
+
+
 @dataclass(frozen=True)
 class SampleSketch:
     """The samples in a sketch of an archive, as far as it was seen.
@@ -73,12 +77,25 @@ class SampleSketch:
             frozenset(filter(is_image_part, parts)) for parts in self.parts if "cls" in parts
         )
 
+    def find_several(self, usual: Sequence[str]) -> list[str]:
+        """The parts of samples that all have the same images, several under unusual names.
+
+        Empty if the samples have a label, or are others. Numbers after a dot count images.
+        """
+        images = {frozenset(filter(is_image_part, parts)) for parts in self.parts}
+        parts = next(iter(images), frozenset())
+        is_unusual = parts.isdisjoint(usual) and not any(part[:1].isdigit() for part in parts)
+        is_several = len(images) == 1 and len(parts) > 1 and len(self.parts) >= _FEWEST_SAMPLES
+        return sorted(parts) if is_several and is_unusual else []
+
     def image_parts(self, usual: Sequence[str]) -> list[str]:
         """Returns the parts to take as images; empty: the usual ones are enough.
 
         Raises:
             SeveralImagesError: a sample has several images, and none of them has a usual name.
         """
+        if (parts := self.find_several(usual)) and not self.images:
+            raise SeveralImagesError(parts)
         unusual = [images for images in self.images if images.isdisjoint(usual)]
         if several := [images for images in unusual if len(images) > 1]:
             raise SeveralImagesError(sorted(min(several, key=sorted)))

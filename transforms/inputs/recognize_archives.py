@@ -3,9 +3,9 @@
 import posixpath
 import re
 import shlex
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -17,8 +17,13 @@ from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
     given_splits,
+    likely_splits,
+    split_of,
 )
+from recordmill.transforms.inputs.pairs import is_telling
+from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import (
+    NO_CLASS,
     are_unlikely_classes,
     explain_unlikely,
     says_nothing,
@@ -41,25 +46,25 @@ def recognize_archives(sketch: FolderSketch, image_parts: Sequence[str]) -> Iter
     """
     seen = sketch.archives.items()
     archives = {name: inside for name, inside in seen if inside.names and not name.endswith(".npz")}
-    if not archives:
-        return
     for name, inside in archives.items():
         samples = SampleSketch.of(inside)
-        if samples.images:  # whatever the folders, labels are next to images
+        if samples.images or samples.find_several(image_parts):
+            # Whatever the folders, labels are next to images.
             yield _as_samples(sketch, name, inside, samples, image_parts)
             return
+    archives = {name: inside for name, inside in archives.items() if inside.has_images}
+    if not archives:
+        return
     name, whole = next(iter(archives.items()))
-    inside = unwrap(whole)
-    is_wrapped = inside is not whole
+    inside = _unwrap(sketch, whole).inner
     if _are_beside(inside):
         yield _as_samples(sketch, name, inside, SampleSketch.of(inside), image_parts)
         return
-    annotations = _find_annotations(inside)
-    if annotations:
-        found = _as_folders(sketch, list(archives), inside, is_wrapped)
-        yield from (_with_annotations(each, name, annotations) for each in found)
-    elif inside.has_images:
-        yield from _as_folders(sketch, list(archives), inside, is_wrapped)
+    found = _as_folders(sketch, archives)
+    annotations = {each: _find_annotations(inside) for each, inside in archives.items()}
+    if at := next(filter(annotations.get, annotations), ""):
+        found = (_with_annotations(each, at, annotations[at]) for each in found)
+    yield from found
 
 
 def _as_samples(
@@ -76,11 +81,12 @@ def _as_samples(
         source["label_part"] = ""
     if has_caption:
         source["features_from"] = {"image/caption": {"part": "txt", "default": ""}}
-    splits = sketch.archive_splits
-    if splits:
-        ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
+    ending = r"\.t(?:ar|gz)" if sketch.all_ending(".tgz") else r"\.tar"
+    if splits := _find_splits_of_folders(sketch):
+        source["split"] = f"(?:^|/){_any_of(splits)}/"
+    elif splits := _find_splits_of_names(sketch):
         source["split"] = f"{_any_of(splits)}[^/]*{ending}"
-    elif splits := _splits_of_folders(samples):
+    elif splits := _splits_of_samples(samples):
         source["split"] = f"/{_any_of(splits)}/"
     try:
         if own := samples.image_parts(image_parts):
@@ -103,18 +109,41 @@ def _as_samples(
     return Recognized(settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=keys)
 
 
-def _splits_of_folders(samples: SampleSketch) -> dict[str, Any]:
+def _splits_of_samples(samples: SampleSketch) -> dict[str, Any]:
     """The settings that take splits from folders of samples, if all are named after splits."""
     words = {folder.rpartition("/")[2] for folder in samples.folders}
     return given_splits("from_source", words) if words <= SPLIT_NAMES.keys() else {}
 
 
+def _find_splits_of_folders(sketch: FolderSketch) -> dict[str, Any]:
+    """The settings that take splits from folders around archives, if all are in such folders."""
+    found = set()
+    for path in sketch.all_ending(*ARCHIVE_ENDINGS):
+        folders = posixpath.dirname(path).split("/")
+        found.add(next((each for each in folders if each.lower() in SPLIT_NAMES), ""))
+    return given_splits("from_source", found)
+
+
+_BEGIN_OF_WORD = re.compile(rf"(?<![a-z])(?:{'|'.join(SPLIT_NAMES)})", re.IGNORECASE)
+
+
+def _find_splits_of_names(sketch: FolderSketch) -> dict[str, Any]:
+    """The settings that take splits from archives' names, if all have a split word.
+
+    If it is the same split for all, a word such as `contest` is not enough.
+    """
+    splits = sketch.archive_splits
+    names = map(name_of_archive, sketch.all_ending(*ARCHIVE_ENDINGS))
+    is_one = splits and len(set(splits["splits"]["from_source"].values())) == 1
+    return {} if is_one and not all(map(_BEGIN_OF_WORD.search, names)) else splits
+
+
 def class_folders_in(sketch: FolderSketch) -> Iterator[tuple[str, FolderSketch]]:
     """Yields archives whose folders may be classes, with what is in the folder around them."""
     for name, whole in sketch.archives.items():
-        inside = unwrap(whole)
+        inside = _unwrap(sketch, whole).inner
         are_samples = SampleSketch.of(whole).images or _are_beside(inside)
-        if inside.has_images and not are_samples and not _find_annotations(inside):
+        if inside.has_images and not are_samples and not _find_annotations(whole):
             yield name, inside
 
 
@@ -123,81 +152,273 @@ def _are_beside(inside: FolderSketch) -> bool:
     return any(map(inside.top.beside_images, (".cls", ".json", ".txt")))
 
 
-def unwrap(inside: FolderSketch) -> FolderSketch:
-    """What is in the only folder of an archive, if that is around all folders of images."""
-    top = inside.top
-    is_wrapped = len(top.folders) == 1 and not top.images and not inside.at(top.folders[0]).images
-    return inside.below(top.folders[0]) if is_wrapped else inside
+@dataclass(frozen=True, slots=True)
+class _Unwrapped:
+    """The contents of an archive without the folders that are around all images.
 
-
-def _as_folders(
-    sketch: FolderSketch, names: list[str], inside: FolderSketch, is_wrapped: bool
-) -> Iterator[Recognized]:
-    """Recognizes archives by the folders in the first of them.
-
-    A folder around everything does not count.
+    Attributes:
+        inner: what is in the last of these folders.
+        depth: how many there are.
     """
-    source: dict[str, Any] = {"kind": "archives"}
-    where = f"in {', '.join(names)}"
-    if inside.split_folders and not inside.image_folders:
-        splits = given_splits("from_source", inside.split_folders)
-        folders = {each for split in inside.split_folders for each in inside.at(split).folders}
-        has_classes = len(folders) > 1 or not all(map(says_nothing, folders))
-        source |= {
-            "class_from": "last_folder" if has_classes else "none",
-            "split": f"/{_any_of(splits)}/",
-        }
-        what = "class folders" if has_classes else "images without labels"
-        below = ", ".join(inside.split_folders)
-        yield Recognized({"source": source, **splits}, f"{what} below {below} {where}")
+
+    inner: FolderSketch
+    depth: int = 0
+
+    @property
+    def holding(self) -> list[str]:
+        """The first folders that hold images, at any depth."""
+        return [each for each in self.inner.top.folders if self.inner.holds_images(each)]
+
+
+def _unwrap(sketch: FolderSketch, inside: FolderSketch) -> _Unwrapped:
+    """Looks into folders that are around all images of an archive.
+
+    A folder of images is around them only if its name is that of a split, as the archive's is; so
+    is a folder of images and of several folders of images. Other folders of splits are not.
+    """
+    are_splits = bool(_find_splits_of_names(sketch)) and _are_several(sketch)
+    found = _Unwrapped(inside)
+    while len(found.holding) == 1 and not found.inner.top.images:
+        (folder,) = found.holding
+        below = _Unwrapped(found.inner.below(folder), found.depth + 1)
+        is_split = bool(split_of(folder))
+        if is_split and not are_splits:
+            return found
+        if below.inner.top.images and len(below.holding) < 2 and not is_split:
+            return found
+        found = below
+    return found
+
+
+def _are_several(sketch: FolderSketch) -> bool:
+    return len(sketch.all_ending(*ARCHIVE_ENDINGS)) > 1
+
+
+def _as_folders(sketch: FolderSketch, archives: Mapping[str, FolderSketch]) -> Iterator[Recognized]:
+    """Recognizes archives by the folders in each of them, if these mean the same."""
+    insides = {name: _unwrap(sketch, whole) for name, whole in archives.items()}
+    words = {word for each in insides.values() for word in _split_words(each)}
+    found = {
+        name: list(_as_folders_in(sketch, inside, words, f"in {', '.join(archives)}"))
+        for name, inside in insides.items()
+    }
+    name, ways = next(iter(found.items()))
+    other = next((each for each in found if not _are_same(found[each], ways)), "")
+    if not other:
+        yield from ways
         return
-    what = "class folders"
-    splits = sketch.archive_splits if len(names) > 1 else {}
-    holding = [each for each in inside.top.folders if inside.holds_images(each)]
-    if inside.top.images and not inside.top.folders:
-        is_class = len(names) > 1 and not splits and _name_classes(sketch)
-        source["class_from"] = "archive" if is_class else "none"
-        what = "archives that are classes" if is_class else "images without labels"
-    elif len(holding) == 1 and says_nothing(holding[0]) and inside.at(holding[0]).images:
-        source["class_from"] = "none"
-        what = "images without labels"
-    elif is_wrapped:
-        is_deep = any(inside.at(folder).folders for folder in inside.top.folders)
-        are_unclear = len(names) > 1 and not splits
-        if is_deep or inside.top.folders != inside.image_folders or are_unclear:
-            for given, classes in _find_levels(inside, len(names) > 1):
-                settings = {"source": {**source, **given}, **splits}
-                yield Recognized(settings, f"classes such as {classes} {where}")
-            return
-        source["class_from"] = "last_folder"
-    if splits:
-        source["split"] = f"^[^/]*?{_any_of(splits)}"
-        what = "archives for splits,"
-    yield Recognized({"source": source, **splits}, f"{what} {where}")
+    kinds = [f"{each}: {found[each][0].why.partition(' in ')[0]}" for each in (name, other)]
+    needs = (
+        f"the archives differ ({', '.join(kinds)}): convert each of them, with --input, or add "
+        "--set source.class_from=none to convert all images without labels"
+    )
+    yield replace(ways[0], needs=needs, needed_keys=("source.class_from",))
+
+
+def _are_same(some: Sequence[Recognized], others: Sequence[Recognized]) -> bool:
+    return [(each.settings, each.needs) for each in some] == [
+        (each.settings, each.needs) for each in others
+    ]
+
+
+def _split_words(inside: _Unwrapped) -> list[str]:
+    """The first folders of an archive, if all of them are named after splits."""
+    are_splits = all(each.lower() in SPLIT_NAMES for each in inside.holding)
+    return inside.holding if are_splits and not inside.inner.top.images else []
+
+
+def _as_folders_in(
+    sketch: FolderSketch, inside: _Unwrapped, words: Collection[str], where: str
+) -> Iterator[Recognized]:
+    """Recognizes archives by the folders in one of them.
+
+    Args:
+        sketch: the input.
+        inside: the archive.
+        words: the folders for splits, of all archives.
+        where: the archives, for people.
+    """
+    if _split_words(inside):
+        yield _below_splits(inside, words, where)
+        return
+    if not inside.inner.top.images and likely_splits(inside.holding):
+        yield from _as_likely_splits(inside, where)
+        return
+    pattern, splits = _find_splits(sketch)
+    source: dict[str, Any] = {"kind": "archives", **({"split": pattern} if splits else {})}
+    if (label := _label_images(sketch, inside, bool(splits))) is None:
+        for given, classes in _find_levels(sketch, inside):
+            settings = {"source": {**source, **given}, **splits}
+            yield Recognized(settings, f"classes such as {classes} {where}")
+        return
+    given, what = label
+    what = f"{what} in archives for splits," if splits else what
+    needs = _ask_about_folders(sketch) if given.get("class_from") in ("archive", "none") else ""
+    settings = {"source": {**source, **given}, **splits}
+    yield Recognized(settings, f"{what} {where}", True, needs, _CLASS_FROM)
+
+
+def _find_splits(sketch: FolderSketch) -> tuple[str, dict[str, Any]]:
+    """The pattern and the settings that take splits from paths of archives; empty if none do."""
+    if splits := _find_splits_of_folders(sketch):
+        return f"(?:^|/){_any_of(splits)}/", splits
+    if _are_several(sketch) and (splits := _find_splits_of_names(sketch)):
+        return _pattern_for_names(sketch, splits), splits
+    return "", {}
+
+
+def _label_images(
+    sketch: FolderSketch, inside: _Unwrapped, are_splits: bool
+) -> tuple[dict[str, Any], str] | None:
+    """The settings that label images, and what these are; None if it is not clear.
+
+    Args:
+        sketch: the input.
+        inside: an archive.
+        are_splits: whether archives are for splits.
+    """
+    holding, top = inside.holding, inside.inner.top
+    if top.images and not holding:
+        class_from, what = _label_flat(sketch, are_splits)
+        return {"class_from": class_from}, what
+    if len(holding) == 1 and says_nothing(holding[0]) and inside.inner.at(holding[0]).images:
+        return {"class_from": "none"}, "images without labels"
+    if not inside.depth:
+        return {}, "class folders"
+    are_deep = any(inside.inner.at(folder).folders for folder in holding)
+    are_images_deep = set(holding) != set(inside.inner.image_folders)
+    are_unclear = _are_several(sketch) and not are_splits and _name_classes(sketch)
+    if are_deep or are_images_deep or are_unclear:
+        return None
+    given = {"strip_folders": inside.depth} if top.images else {"class_from": "last_folder"}
+    return given, "class folders"
+
+
+_CLASS_FROM = ("source.class_from",)
+
+
+def _below_splits(inside: _Unwrapped, words: Collection[str], where: str) -> Recognized:
+    """Recognizes folders for splits, with class folders or images in them."""
+    below = {split: _Unwrapped(inside.inner.below(split)) for split in inside.holding}
+    folders = {each for split in below.values() for each in split.holding}
+    has_classes = not all(
+        says_nothing(each) or NO_CLASS.fullmatch(each.lower()) for each in folders
+    )
+    splits = given_splits("from_source", words)
+    source = {
+        "kind": "archives",
+        "class_from": "last_folder" if has_classes else "none",
+        "split": f"/{_any_of(splits)}/",
+    }
+    flat = [split for split, each in below.items() if each.inner.top.images and not each.holding]
+    needs = ""
+    if has_classes and flat:
+        needs = (
+            f"{', '.join(flat)} has no class folders, as the others have: unpack it, or add --set "
+            "source.class_from=none to convert all images without labels"
+        )
+    what = "class folders" if has_classes else "images without labels"
+    why = f"{what} below {', '.join(inside.holding)} {where}"
+    return Recognized({"source": source, **splits}, why, True, needs, _CLASS_FROM)
+
+
+def _as_likely_splits(inside: _Unwrapped, where: str) -> Iterator[Recognized]:
+    """Takes folders such as `seg_train` for splits or, if they may be that, for classes."""
+    likely = likely_splits(inside.holding)
+    folders = [folder for each in likely for folder in inside.inner.at(each).folders]
+    splits = {"splits": {"from_source": likely}}
+    source: dict[str, Any] = {
+        "kind": "archives",
+        "class_from": "last_folder" if folders else "none",
+        "split": f"/{_any_of(splits)}/",
+    }
+    others = [each for each in inside.holding if each not in likely]
+    if any(not is_telling(each) for each in others):  # the listing finds pairs
+        source["members"] = ["*", *(f"!**/{escape_glob(each)}/**" for each in others)]
+    yield Recognized({"source": source, **splits}, f"{', '.join(likely)} for splits {where}")
+    if "members" in source or not all(
+        NO_CLASS.fullmatch(each.lower()) or is_telling(each) for each in inside.holding
+    ):
+        classes = {"class_from": "first_folder", "strip_folders": inside.depth}
+        why = f"{', '.join(inside.holding)} for classes {where}"
+        yield Recognized({"source": {"kind": "archives", **classes}}, why)
+
+
+def _pattern_for_names(sketch: FolderSketch, splits: Mapping[str, Any]) -> str:
+    """The pattern that finds splits in the names of archives, in folders or not."""
+    if any("/" in path for path in sketch.all_ending(*ARCHIVE_ENDINGS)):
+        return rf"{_any_of(splits)}[^/]*\.(?:tar|tar\.gz|tgz|zip)/"
+    return f"^[^/]*?{_any_of(splits)}"
+
+
+def _label_flat(sketch: FolderSketch, are_splits: bool) -> tuple[str, str]:
+    """Whether archives without folders are classes: a value of `class_from`, and what they hold.
+
+    Archives in folders for splits may be, if these have some in common.
+    """
+    by_folder: defaultdict[str, set[str]] = defaultdict(set)
+    for path in sketch.all_ending(*ARCHIVE_ENDINGS):
+        by_folder[posixpath.dirname(path)].add(name_of_archive(path))
+    has_several = all(len(names) > 1 for names in by_folder.values())
+    in_folders = bool(_find_splits_of_folders(sketch))
+    if has_several and (in_folders or not are_splits) and _name_classes(sketch):
+        return "archive", "archives that are classes"
+    return "none", "images without labels"
+
+
+def _ask_about_folders(sketch: FolderSketch) -> str:
+    """Asks about folders of archives that may be classes; empty if there are none."""
+    paths = sketch.all_ending(*ARCHIVE_ENDINGS)
+    folders = sorted({posixpath.basename(posixpath.dirname(path)) for path in paths})
+    may_be = [each for each in folders if each and not split_of(each)]
+    if len(folders) < 2 or not may_be or may_be != folders or not _are_classes(folders):
+        return ""
+    return (
+        f"the folders around the archives, such as {folders[0]}, do not name classes: unpack the "
+        "archives if they should, or add --set source.class_from=none to convert the images "
+        "without labels"
+    )
 
 
 def _name_classes(sketch: FolderSketch) -> bool:
     """Whether the names of archives may be those of classes."""
-    names = [name_of_archive(path) for path in sketch.all_ending(*ARCHIVE_ENDINGS)]
+    return _are_classes({name_of_archive(path) for path in sketch.all_ending(*ARCHIVE_ENDINGS)})
+
+
+def _are_classes(names: Collection[str]) -> bool:
+    """Whether names of archives, or of folders around them, may be those of classes."""
     is_nothing = are_unlikely_classes(names) or explain_unlikely(names) is not None
-    return not is_nothing and not all(map(says_nothing, names))
+    return not is_nothing and not all(map(says_nothing, names)) and not _are_counted(names)
 
 
-def _find_levels(inside: FolderSketch, are_several: bool) -> Iterator[tuple[dict[str, Any], str]]:
+def _are_counted(names: Collection[str]) -> bool:
+    """Whether names are those of parts: `1`, `2`, or `flowers_1`, `flowers_2`."""
+    if all(map(str.isdigit, names)):
+        return True
+    parts = [re.fullmatch(r"(.*?)([0-9]+)([^0-9]*)", name) for name in names]
+    numbers = [int(each[2]) for each in parts if each]
+    is_one_form = len({(each[1], each[3]) for each in parts if each}) == 1
+    return is_one_form and all(parts) and max(numbers) - min(numbers) <= 2 * len(numbers)
+
+
+def _find_levels(sketch: FolderSketch, inside: _Unwrapped) -> Iterator[tuple[dict[str, Any], str]]:
     """Yields settings for each level of folders that may name classes, and an example.
 
-    A folder is around all of them. The last folder is not offered if it would make one class of
-    folders of one name.
+    Folders are around all of them. The last folder is not offered if it would make one class of
+    folders of one name, nor if all of these say nothing.
     """
-    paths = [folder for folder, names in inside.names.items() if names.images and folder]
-    first = paths[0]
+    paths = [folder for folder, names in inside.inner.names.items() if names.images and folder]
+    first, strip = paths[0], {"strip_folders": inside.depth}
     last = Counter(map(posixpath.basename, paths))
-    yield {"class_from": "path", "strip_folders": 1}, first
+    if all("/" in path for path in paths) and all(map(says_nothing, last)):
+        yield {"class_from": "first_folder", **strip}, first.partition("/")[0]
+        return
+    yield {"class_from": "path", **strip}, first
     if max(last.values()) == 1:
         yield {"class_from": "last_folder"}, posixpath.basename(first)
     if len({path.partition("/")[0] for path in paths}) > 1 and any("/" in path for path in paths):
-        yield {"class_from": "first_folder", "strip_folders": 1}, first.partition("/")[0]
-    if are_several:
+        yield {"class_from": "first_folder", **strip}, first.partition("/")[0]
+    if _are_several(sketch):
         yield {"class_from": "first_folder"}, "the folder around everything"
 
 

@@ -1,0 +1,87 @@
+"""Refuses archives whose images would lose their labels, because of what is in or next to them."""
+
+from collections.abc import Sequence
+
+from recordmill.pipeline.configuration.config import flags_of
+from recordmill.pipeline.configuration.refuse_contradictions import refuse_contradictions
+from recordmill.schemas.errors import UsageError
+from recordmill.schemas.formatting import show_first
+from recordmill.transforms.inputs.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Recognized
+from recordmill.transforms.inputs.pairs import find_pairs
+from recordmill.transforms.inputs.patterns import escape_glob
+from recordmill.transforms.inputs.recognize_archives import class_folders_in
+from recordmill.transforms.inputs.sources.source import load_source
+from recordmill.transforms.inputs.unclaimed_files import role_of
+
+_MOST_PATTERNS = 8
+
+
+def refuse_contents(sketch: FolderSketch, place: str) -> None:
+    """Refuses folders in archives that cannot be classes, and names that may hold labels.
+
+    The listing finds pairs in archives.
+
+    Args:
+        sketch: the input.
+        place: the input's path.
+
+    Raises:
+        UsageError: there are some; the text has the commands that may be meant.
+    """
+    for name, inside in class_folders_in(sketch):
+        images = {path: each.images for path, each in inside.names.items() if each.images}
+        if find_pairs(images, lambda _: None) is not None:
+            continue
+        refuse_contradictions(inside, place, name)
+        for found in load_source("filename_labels").recognize(inside):
+            flags = flags_of({"source": {"class_from": "none"}})
+            raise UsageError(
+                f"{place}/{name} may hold {found.why}, which are not read from archives: unpack "
+                f"it, or, to convert the images without labels, add {flags}"
+            )
+
+
+def refuse_mixture(
+    found: Sequence[Recognized], sketch: FolderSketch, place: str, ignored: Sequence[str]
+) -> None:
+    """Refuses archives of images next to another layout, which may belong together.
+
+    Args:
+        found: the possible layouts.
+        sketch: the input.
+        place: the input's path.
+        ignored: the patterns that the user has given.
+
+    Raises:
+        UsageError: there are both; the text has the commands that convert either alone.
+    """
+    others = [each for each in found if each.kind != "archives"]
+    if not others or len(others) == len(found):
+        return
+    archives = sketch.all_ending(*ARCHIVE_ENDINGS)
+    packed = [f"/{escape_glob(path)}" for path in archives]
+    are_images_outside = any(each.images for each in sketch.deeper.values())
+    advice = [f"unpack {show_first(archives)} to convert all of it"]
+    for what, left_out in (
+        ("the archives", _list_others(sketch)),
+        ("the other files", packed if are_images_outside else []),
+    ):
+        if 0 < len(left_out) <= _MOST_PATTERNS:
+            flags = flags_of({"ignore": [*ignored, *left_out]})
+            advice.append(f"to convert {what} alone, add {flags}")
+    raise UsageError(
+        f"{place} holds images in archives, next to what looks like {others[0].kind} "
+        f"({others[0].why}): {'; '.join(advice)}"
+    )
+
+
+def _list_others(sketch: FolderSketch) -> list[str]:
+    """Patterns for the first folders without archives, and for files that may carry labels."""
+    around = {path.partition("/")[0] for path in sketch.all_ending(*ARCHIVE_ENDINGS)}
+    folders = [f"/{escape_glob(each)}/" for each in sketch.top.folders if each not in around]
+    files = [
+        f"/{escape_glob(each)}"
+        for each in sketch.top.files
+        if each not in around and role_of(each, sketch.heads.get(each)).may_carry
+    ]
+    return [*folders, *files]

@@ -256,8 +256,12 @@ def _refuse_losses(
         return replace(summary, problems=[problem], problems_found=1), FAILED
     if not run.is_recognized or summary.problems:
         return summary, FAILED
+    left = {*run.left_by_user}
+    if not summary.references:
+        left.add("unlabeled")
+    unclaimed = [each for each in summary.unclaimed if each.role.role not in left]
     unread = explain_pairs(summary.second_images, settings, run.command)
-    unread = unread or explain_unclaimed(summary.unclaimed, settings, run.command)
+    unread = unread or explain_unclaimed(unclaimed, settings, run.command)
     if unread:
         return replace(summary, problems=[unread], problems_found=1), WRONG_USAGE
     return summary, FAILED

@@ -160,6 +160,7 @@ def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
     reasons = {
         "not_included": plain.get("include"),
         "not_annotations": isinstance(source, dict) and source.get("split"),
+        "unlabeled": isinstance(source, dict) and source.get("label_part"),
     }
     return frozenset(reason for reason, is_written in reasons.items() if is_written)
 

@@ -1,12 +1,10 @@
 """Files in archives that no source claims: they stop a recognized run, as those in folders do."""
 
-import io
 import itertools
 import random
-import tarfile
-import zipfile
 
 import pytest
+from packed_inputs import pack
 from paired_inputs import photo
 from plan_in_process import content_of, plan
 from printed_commands import printed_flags
@@ -15,20 +13,6 @@ CLASSES = {f"{label}/{at}.jpg": photo((label, at)) for label in ("cat", "dog") f
 CVAT = b'<?xml version="1.0"?>\n<annotations><image name="1.jpg"><tag label="cat"/></image>'
 PATHS = b"".join(f"{path}\n".encode() for path in CLASSES)
 PROSE = b"The pets were photographed by hand in the spring of last year. Some are blurred.\n"
-
-
-def pack(path, files):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
-            for name, data in files.items():
-                packed.writestr(name, data)
-        return
-    with tarfile.open(path, "w:gz" if path.suffix == ".gz" else "w") as packed:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            packed.addfile(member, io.BytesIO(data))
 
 
 def follow(folder):

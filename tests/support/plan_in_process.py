@@ -55,6 +55,7 @@ def plan(folder, *overrides):
         outcome_file="",
         is_recognized=loaded.is_recognized,
         names_convention=loaded.names_convention,
+        left_by_user=loaded.left_by_user,
     )
     made = plan_dataset(summary, SplitCutoffs(), settings, make_recipe(settings), options)
     decision, dataset = made.decision, made.dataset

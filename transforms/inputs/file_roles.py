@@ -24,7 +24,9 @@ Role = Literal[
     "archive",
     "other",
     "description",
+    "unlabeled",
 ]
+"""What a file is to its collection; `unlabeled` is an image without a label among others."""
 
 HEAD_BYTES = 1024
 """The first bytes of a file that decide its role."""

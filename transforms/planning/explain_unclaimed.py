@@ -28,8 +28,10 @@ def explain_unclaimed(
     Returns:
         A sentence with the command that leaves out exactly these files; None if there are none.
     """
+    unlabeled = [each for each in unclaimed if each.role.role == "unlabeled"]
+    unclaimed = [each for each in unclaimed if each not in unlabeled]
     if not unclaimed:
-        return None
+        return _explain_unlabeled(unlabeled, settings, command) if unlabeled else None
     shown = [_show(each) for each in unclaimed[:_SHOWN]]
     rest = sum(each.count for each in unclaimed[_SHOWN:])
     more = [f"{format_count(rest, 'other file')}"] if rest else []
@@ -39,7 +41,7 @@ def explain_unclaimed(
         f"{unclaimed[0].place} holds {what} labels, boxes, masks or splits, and the recognized "
         f"layout, {settings.source.kind}, does not read {'it' if is_one else 'them'}: "
         f"{', '.join((*shown, *more))}; {_advise_to_export(unclaimed)}"
-        f"{_advise(unclaimed, settings, command)}"
+        f"{_advise_to_unpack(unclaimed, settings)}{_advise(unclaimed, settings, command)}"
     )
 
 
@@ -50,6 +52,34 @@ def _advise_to_export(unclaimed: Sequence[Unclaimed]) -> str:
         "to store annotations, export them as COCO, VOC, YOLO, or a CSV with a row for each image "
         "or box; "
     )
+
+
+def _explain_unlabeled(
+    unlabeled: Sequence[Unclaimed], settings: DatasetSettings, command: Sequence[str]
+) -> str:
+    """Says that some samples in archives have no label, while others have."""
+    first = unlabeled[0]
+    count = format_count(sum(each.count for each in unlabeled), "image")
+    ways = {
+        "to leave these images out": getattr(settings.source, "label_part", ""),
+        "to convert all images without labels": "",
+    }
+    advice = [
+        f"{what}: {as_command([*command, '--set', f'source.label_part={part}'], command)}"
+        for what, part in ways.items()
+    ]
+    return (
+        f"{count} such as {first.place}/{first.paths[0]} have no {first.role.title} with a label "
+        f"next to them, as others have: {'; '.join(advice)}"
+    )
+
+
+def _advise_to_unpack(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> str:
+    """Says that files such as tables are read next to images in folders, not in archives."""
+    packed = [each for each in unclaimed if each.role.role == "archive"]
+    if settings.source.kind == "archives":
+        return "if they belong to the images, unpack the archives; "
+    return "to read what is in archives, unpack them; " if packed else ""
 
 
 def _show(each: Unclaimed) -> str:
@@ -122,7 +152,8 @@ def describe_unclaimed(unclaimed: Sequence[Unclaimed]) -> Iterator[str]:
     """Yields a sentence on the files of each role that may carry labels and were not read."""
     by_role: defaultdict[str, list[Unclaimed]] = defaultdict(list)
     for each in unclaimed:
-        by_role[CARRIERS[each.role.role]].append(each)
+        if each.role.may_carry:
+            by_role[CARRIERS[each.role.role]].append(each)
     for what, found in sorted(by_role.items()):
         count = sum(each.count for each in found)
         such = show_names([each.paths[0] for each in found])

@@ -45,6 +45,7 @@ from recordmill.transforms.inputs.recognize_archives import (
 from recordmill.transforms.inputs.sources.class_folders import folder_label
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureFrom, feature_value
+from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 MAX_PART_BYTES = 2**20
 """The longest label, caption or JSON that is read."""
@@ -274,8 +275,13 @@ class Archives(Source):
 
     @property
     def siblings(self) -> Mapping[str, str]:
-        """What img2dataset and WebDataset write next to archives."""
-        return {"*_stats.json": "statistics", "*.idx": "indexes", "*.index": "indexes"}
+        """What img2dataset, WebDataset and Kaggle put next to archives."""
+        return {
+            "*_stats.json": "statistics",
+            "*.idx": "indexes",
+            "*.index": "indexes",
+            "*submission*.csv": "sample submissions",
+        }
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image for each member, or for each sample."""
@@ -340,6 +346,7 @@ class Archives(Source):
 
     def _samples(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         unused: Counter[str] = Counter()
+        unlabeled, first = 0, ""
         for parts in group_samples(members):
             refs = {
                 extension: self._reference(path, file, member)
@@ -351,6 +358,8 @@ class Archives(Source):
             if taken:
                 image = refs[taken]
                 unused.update(f".{part}" for part in refs.keys() - self._read_parts - {taken})
+                if not image.status and self._label_ending not in {"", *refs}:
+                    unlabeled, first = unlabeled + 1, first or parts[taken].name
                 yield image if image.status else self._with_parts(image, refs, unused)
             elif refs and all(is_description_name(parts[extension].name) for extension in refs):
                 for extension, ref in refs.items():
@@ -368,6 +377,9 @@ class Archives(Source):
                 )
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
         yield from (file.notice("not_stored", kind, count=n) for kind, n in unused.items())
+        if unlabeled:
+            role = FileRole("unlabeled", f".{self._label_ending}")
+            yield Unclaimed(role, (first,), unlabeled).as_notice(file)
 
     def _is_stray(self, extension: str, name: str, others: Collection[str]) -> bool:
         """Whether a member without an image is not what is left of a sample.
@@ -382,6 +394,11 @@ class Archives(Source):
         is_read = extension in self._read_parts
         is_part = is_read or extension in _USUAL_PARTS or f".{extension}" in others
         return not is_part or not (has_digit(name) or (is_read and not tells_of_all(name)))
+
+    @property
+    def _label_ending(self) -> str:
+        """The extension of the members that hold labels; empty: images have none."""
+        return "json" if self.label_part.startswith("json.") else self.label_part
 
     @property
     def _wanted_parts(self) -> set[str]:

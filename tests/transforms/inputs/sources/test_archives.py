@@ -202,8 +202,12 @@ def test_images_need_no_sibling_members_where_none_are_asked_for(refer):
     ],
 )
 def test_a_sample_that_lacks_something_is_one_rejected_image(refer, files, key, detail):
-    _, (ref,) = refer(files, labels="beside", image_parts=("jpg",))
+    _, (ref, *counts) = refer(files, labels="beside", image_parts=("jpg",))
     assert (ref.key, ref.status, ref.reason) == (f"in/{PATH}/{key}", "rejected", "bad_sample")
+    lacks_label = key == "1.jpg" and "1.cls" not in files
+    assert [(each.status, each.reason) for each in counts] == [
+        ("unclaimed", "unlabeled") for _ in range(lacks_label)
+    ]
     assert ref.detail.startswith(detail)
 
 

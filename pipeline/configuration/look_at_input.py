@@ -6,6 +6,7 @@ import os
 import posixpath
 import tarfile
 import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -83,10 +84,17 @@ MOST_UNKNOWN = 4
 """Files with names of no known form whose first bytes are read, if there are no images."""
 
 MOST_MEMBERS = 1000
-"""Members of an archive that are listed; a tenth of them on a store, if each may take a request."""
+"""Members of a folder in an archive that are kept, and of samples that are listed."""
+
+FEW_MEMBERS = 4
+"""The same for each further folder if `MOST_KEPT` members are kept."""
+
+MOST_MEMBERS_OF_TAR = 20_000
+MOST_MEMBERS_ON_STORE = 100
+"""Members of a tar that are listed; on a store, each may take a request. A zip has a directory."""
 
 PACKED_START = 2**20
-"""Bytes of a packed tar that are read."""
+"""Bytes of a packed tar that are read; eight times as many if it is not on a store."""
 
 ANNOTATION_FOLDERS = frozenset(
     {"annotations", "annotation", "annots", "xmls", "xml", "labels", "jsons", "imagesets", "main"}
@@ -330,16 +338,20 @@ def _first_rows(table: pq.ParquetFile, columns: list[str], most: int) -> list[di
 
 def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
     """The sketch of an archive, and its first label: the first `.cls`, as in WebDataset."""
-    most = (
-        MOST_MEMBERS
-        if storage.is_local(uri) or uri.lower().endswith((".zip", ".npz"))
-        else MOST_MEMBERS // 10
-    )
+    most: int | None = None
+    if not uri.lower().endswith((".zip", ".npz")):
+        most = MOST_MEMBERS_OF_TAR if storage.is_local(uri) else MOST_MEMBERS_ON_STORE
     names: list[str] = []
+    in_folder: Counter[str] = Counter()
     label = b""
     with suppress(OSError, Rejected, tarfile.TarError, EOFError, zlib.error):
-        for name, read in islice(_members(uri), most):
-            if any(
+        for number, (name, read) in enumerate(islice(_members(uri), most)):
+            if label and number >= MOST_MEMBERS:  # samples are alike
+                break
+            folder = posixpath.dirname(name)
+            in_folder[folder] += 1
+            most_of_folder = MOST_MEMBERS if len(names) < MOST_KEPT else FEW_MEMBERS
+            if in_folder[folder] > most_of_folder or any(
                 ignore(path, path != name) for path in accumulate(name.split("/"), posixpath.join)
             ):
                 continue
@@ -355,9 +367,9 @@ def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
     Of a packed archive, it yields only those near its start.
     """
     if uri.lower().endswith("gz"):
-        with tarfile.open(
-            fileobj=io.BytesIO(storage.read_range(uri, 0, PACKED_START)), mode="r|gz"
-        ) as members:
+        most = 8 * PACKED_START if storage.is_local(uri) else PACKED_START
+        start = io.BytesIO(storage.read_range(uri, 0, most))
+        with tarfile.open(fileobj=start, mode="r|gz") as members:
             for member in members:
                 if (stream := members.extractfile(member)) is not None:
                     yield member.name.removeprefix("./"), stream.read

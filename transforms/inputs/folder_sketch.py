@@ -201,6 +201,8 @@ class FolderSketch:
 
     def holds_images(self, folder: str) -> bool:
         """Whether images were seen in a folder, or anywhere below it."""
+        if self.at(folder).images:  # most do, and there may be thousands
+            return True
         return any(
             each.images and f"{path}/".startswith(f"{folder}/")
             for path, each in (*self.names.items(), *self.deeper.items())

@@ -167,7 +167,8 @@ class _Unwrapped:
     @property
     def holding(self) -> list[str]:
         """The first folders that hold images, at any depth."""
-        return [each for each in self.inner.top.folders if self.inner.holds_images(each)]
+        firsts = {at.partition("/")[0] for at, names in self.inner.names.items() if names.images}
+        return [each for each in self.inner.top.folders if each in firsts]
 
 
 def _unwrap(sketch: FolderSketch, inside: FolderSketch) -> _Unwrapped:

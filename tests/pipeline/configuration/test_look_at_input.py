@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from recordmill.pipeline.configuration import look_at_input as module
-from recordmill.pipeline.configuration.look_at_input import look_at_input
+from recordmill.pipeline.configuration.look_at_input import MOST_MEMBERS, look_at_input
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names
 from recordmill.transforms.inputs.patterns import why_ignored
@@ -242,3 +242,21 @@ def test_of_a_stores_large_folder_the_first_names_and_telling_ones_are_seen(monk
     assert sorted(listed) == sorted(
         ["gs://pets/in/", *(f"gs://pets/in/{each}" for each in module.REVEALING_PREFIXES)]
     )
+
+
+def test_folders_that_come_late_in_a_large_archive_are_seen(tmp_path):
+    late = ["test/cat/1.jpg", "train/cat/1.jpg", "train/dog/1.jpg"]
+    names = [f"test/cat/{number}.jpg" for number in range(MOST_MEMBERS + 2)] + late
+    with zipfile.ZipFile(tmp_path / "a.zip", "w") as packed:
+        for name in dict.fromkeys(names):
+            packed.writestr(name, b"")
+    with tarfile.open(tmp_path / "a.tar", "w") as packed:
+        for name in dict.fromkeys(names):
+            packed.addfile(tarfile.TarInfo(name))
+    for inside in look_at_input(str(tmp_path), lambda *_: "").archives.values():
+        assert sorted(path for path, each in inside.names.items() if each.images) == [
+            "test/cat",
+            "train/cat",
+            "train/dog",
+        ]
+        assert len(inside.at("test/cat").files) == MOST_MEMBERS

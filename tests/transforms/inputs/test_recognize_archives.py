@@ -49,6 +49,36 @@ RECOGNIZED = {
         sketch({"cat.tar": ["1.jpg"], "dog.tar": ["1.jpg"]}),
         source(class_from="archive"),
     ),
+    "two folders around splits": (
+        sketch({"a.zip": ["a/b/train/cat/1.jpg", "a/b/val/cat/2.jpg"]}),
+        {**source(class_from="last_folder", split="/(?P<split>train|val)/"), **TRAIN_VAL},
+    ),
+    "splits of images": (
+        sketch({"a.zip": ["train/1.jpg", "val/2.jpg"]}),
+        {**source(class_from="none", split="/(?P<split>train|val)/"), **TRAIN_VAL},
+    ),
+    "splits of images in archives of their names": (
+        sketch({f"{name}.zip": [f"{name}/1.jpg"] for name in ("train", "val")}),
+        {**source(class_from="none", split="^[^/]*?(?P<split>train|val)"), **TRAIN_VAL},
+    ),
+    "archives that are classes in folders for splits": (
+        sketch(
+            {
+                f"{split}/{name}.tar": ["1.jpg"]
+                for split in ("train", "val")
+                for name in ("cat", "dog")
+            }
+        ),
+        {**source(class_from="archive", split="(?:^|/)(?P<split>train|val)/"), **TRAIN_VAL},
+    ),
+    "samples in folders for splits": (
+        sketch({"train/0.tar": SAMPLES, "val/0.tar": SAMPLES}),
+        {**source(labels="beside", split="(?:^|/)(?P<split>train|val)/"), **TRAIN_VAL},
+    ),
+    "images beside the folders around which another is": (
+        sketch({"a.zip": ["a/0.jpg", "a/cat/1.jpg", "a/dog/2.jpg"]}),
+        source(strip_folders=1),
+    ),
     "samples": (sketch({"0.tar": SAMPLES}, {"0.tar/.cls": b"cat"}), source(labels="beside")),
     "samples with ids": (
         sketch({"train-0.tar": SAMPLES, "val-0.tar": SAMPLES}, {"train-0.tar/.cls": b"3\n"}),
@@ -162,6 +192,9 @@ def levels(archives):
         ({"a.tar": ["train/images/1.jpg", "val/images/2.jpg"]}, "none"),
         ({"a.tar": ["train/cat/1.jpg", "val/cat/2.jpg"]}, "last_folder"),
         ({"part1.zip": ["1.jpg"], "part2.zip": ["2.jpg"]}, "none"),
+        ({"1.zip": ["1.jpg"], "9.zip": ["2.jpg"]}, "none"),
+        ({"pets_1.zip": ["1.jpg"], "pets_2.zip": ["2.jpg"]}, "none"),
+        ({"n014.zip": ["1.jpg"], "n027.zip": ["2.jpg"]}, "archive"),
         ({"cat.zip": ["1.jpg"], "dog.zip": ["2.jpg"]}, "archive"),
         ({"a.zip": ["cat/1.jpg"]}, "first_folder"),
     ],
@@ -170,3 +203,15 @@ def levels(archives):
 def test_names_that_say_nothing_do_not_name_classes(archives, class_from):
     (found,) = Archives.recognize(sketch(archives))
     assert found.settings["source"].get("class_from", "first_folder") == class_from
+
+
+def test_samples_with_several_images_and_no_label_are_asked_about():
+    names = [f"{at}.{part}.jpg" for at in range(3) for part in ("left", "right")]
+    (found,) = Archives.recognize(sketch({"0.tar": names}))
+    assert (found.settings, found.needed_keys) == (
+        source(labels="beside", label_part=""),
+        ("source.image_parts",),
+    )
+    counted = [f"{label}.{at}.jpg" for label in ("cat", "dog", "cow") for at in range(3)]
+    (found,) = Archives.recognize(sketch({"0.tar": counted}))
+    assert not found.needs

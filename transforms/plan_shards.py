@@ -261,7 +261,7 @@ def _refuse_losses(
         left.add("unlabeled")
     unclaimed = [each for each in summary.unclaimed if each.role.role not in left]
     unread = explain_pairs(summary.second_images, settings, run.command)
-    unread = unread or explain_unclaimed(unclaimed, settings, run.command)
+    unread = unread or explain_unclaimed(unclaimed, settings, run.command, summary.references)
     if unread:
         return replace(summary, problems=[unread], problems_found=1), WRONG_USAGE
     return summary, FAILED

@@ -268,13 +268,38 @@ STOPPED = {
                 *(f"{at}/{at}/{each}" for at in ("training_set", "test_set") for each in CLASSES)
             )
         },
-        "may be meant in 2 ways",
-        [(24, CLASSES), (24, ["test_set", "training_set"])],
+        "test_set, training_set may be splits: if so, add",
+        [(24, CLASSES)],
+    ),
+    "seg_train, seg_test": (
+        {"d.zip": photos("seg_train", "seg_test")},
+        "seg_test, seg_train may be splits: if so, add",
+        [(12, [""])],
     ),
     "splits and another folder": (
         {"d.zip": photos(*(f"{at}/{each}" for at in ("extra", *TWO) for each in CLASSES))},
-        "may be meant in 2 ways",
-        [(24, CLASSES), (36, ["extra", "test", "train"])],
+        "test, train may be splits: if so, add",
+        [(24, CLASSES)],
+    ),
+    "one split and another folder": (
+        {"d.zip": photos("train/cat", "train/dog", "unlabeled")},
+        "train may be splits: if so, add",
+        [(12, CLASSES)],
+    ),
+    "an archive of masks": (
+        {"x_Input.zip": photos("x_Input"), "x_GroundTruth.zip": masks("x_GroundTruth")},
+        "x_Input.zip/x_Input and x_GroundTruth.zip/x_GroundTruth hold images of the same names",
+        [(6, [""])],
+    ),
+    "both sides of splits": (
+        {f"{each}.zip": photos(each) for each in ("trainA", "trainB", "testA", "testB")},
+        "testA, trainA and testB, trainB are two sides of the same splits",
+        [(12, [""]), (12, [""])],
+    ),
+    "archives in folders of classes in splits": (
+        {f"{split}/{each}/0.tar": photos("") for split in TWO for each in CLASSES},
+        "to read what is in archives, unpack them",
+        [],
     ),
     "classes in one split": (
         {"d.zip": photos("train/cat", "train/dog", "test")},

@@ -234,6 +234,8 @@ def _leave_out_members(
         settings |= _split_members(photos, settings["source"])
     if whole:
         settings["ignore"] = [f"/{escape_glob(archive)}" for archive in whole]
+        if not drawn and (label := _label_members(photos)):
+            settings["source"] = label
     return settings
 
 

@@ -20,7 +20,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     likely_splits,
     split_of,
 )
-from recordmill.transforms.inputs.pairs import is_telling
+from recordmill.transforms.inputs.pairs import is_telling, split_word_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import (
     NO_CLASS,
@@ -92,7 +92,7 @@ def _as_samples(
         if own := samples.image_parts(image_parts):
             source["image_parts"] = own
     except SeveralImagesError as several:
-        (parts,) = several.args
+        parts = sorted(several.args[0], key=lambda part: (is_telling(part), part))
         needs = (
             f"its samples have several images ({', '.join(parts)}), and one can be stored: add "
             f"--set 'source.image_parts=[{parts[0]}]'"
@@ -182,8 +182,8 @@ def _unwrap(sketch: FolderSketch, inside: FolderSketch) -> _Unwrapped:
     while len(found.holding) == 1 and not found.inner.top.images:
         (folder,) = found.holding
         below = _Unwrapped(found.inner.below(folder), found.depth + 1)
-        is_split = bool(split_of(folder))
-        if is_split and not are_splits:
+        is_split = bool(split_word_of(folder)) if are_splits else False
+        if split_of(folder) and not are_splits:
             return found
         if below.inner.top.images and len(below.holding) < 2 and not is_split:
             return found
@@ -242,8 +242,8 @@ def _as_folders_in(
     if _split_words(inside):
         yield _below_splits(inside, words, where)
         return
-    if not inside.inner.top.images and likely_splits(inside.holding):
-        yield from _as_likely_splits(inside, where)
+    if likely := _find_likely_splits(inside):
+        yield _as_likely_splits(inside, likely, where)
         return
     pattern, splits = _find_splits(sketch)
     source: dict[str, Any] = {"kind": "archives", **({"split": pattern} if splits else {})}
@@ -323,26 +323,48 @@ def _below_splits(inside: _Unwrapped, words: Collection[str], where: str) -> Rec
     return Recognized({"source": source, **splits}, why, True, needs, _CLASS_FROM)
 
 
-def _as_likely_splits(inside: _Unwrapped, where: str) -> Iterator[Recognized]:
-    """Takes folders such as `seg_train` for splits or, if they may be that, for classes."""
-    likely = likely_splits(inside.holding)
+def _find_likely_splits(inside: _Unwrapped) -> dict[str, str]:
+    """The folders that may be splits, and their splits; other folders may be next to them.
+
+    A single one, such as `train`, is a split if there are folders of images in it.
+    """
+    if inside.inner.top.images or len(inside.holding) < 2:
+        return {}
+    return likely_splits(inside.holding) or {
+        each: SPLIT_NAMES[each.lower()]
+        for each in inside.holding
+        if each.lower() in SPLIT_NAMES and _Unwrapped(inside.inner.below(each)).holding
+    }
+
+
+def _as_likely_splits(inside: _Unwrapped, likely: Mapping[str, str], where: str) -> Recognized:
+    """Takes folders such as `train_images` for splits; asks about others, such as `seg_train`."""
     folders = [folder for each in likely for folder in inside.inner.at(each).folders]
     splits = {"splits": {"from_source": likely}}
     source: dict[str, Any] = {
-        "kind": "archives",
         "class_from": "last_folder" if folders else "none",
         "split": f"/{_any_of(splits)}/",
     }
     others = [each for each in inside.holding if each not in likely]
-    if any(not is_telling(each) for each in others):  # the listing finds pairs
-        source["members"] = ["*", *(f"!**/{escape_glob(each)}/**" for each in others)]
-    yield Recognized({"source": source, **splits}, f"{', '.join(likely)} for splits {where}")
-    if "members" in source or not all(
-        NO_CLASS.fullmatch(each.lower()) or is_telling(each) for each in inside.holding
-    ):
-        classes = {"class_from": "first_folder", "strip_folders": inside.depth}
-        why = f"{', '.join(inside.holding)} for classes {where}"
-        yield Recognized({"source": {"kind": "archives", **classes}}, why)
+    needs = ""
+    if any(not is_telling(each) for each in others) or not all(
+        NO_CLASS.fullmatch(each.lower()) for each in likely
+    ):  # otherwise, the listing finds pairs
+        members = ["*", *(f"!**/{escape_glob(each)}/**" for each in others)]
+        words = ", ".join(f"{orjson.dumps(each).decode()}: {likely[each]}" for each in likely)
+        values = {
+            **{f"source.{key}": value for key, value in source.items()},
+            "splits.from_source": f"{{{words}}}",
+            **({"source.members": orjson.dumps(members).decode()} if others else {}),
+        }
+        flags = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
+        needs = (
+            f"{', '.join(likely)} may be splits: if so, add {flags}; if they are classes, give "
+            "them other names"
+        )
+    settings = {"source": {"kind": "archives", **source}, **splits}
+    why = f"{', '.join(likely)} for splits {where}"
+    return Recognized(settings, why, True, needs, ("splits.from_source",))
 
 
 def _pattern_for_names(sketch: FolderSketch, splits: Mapping[str, Any]) -> str:

@@ -16,7 +16,10 @@ _SHOWN = 4
 
 
 def explain_unclaimed(
-    unclaimed: Sequence[Unclaimed], settings: DatasetSettings, command: Sequence[str] = ()
+    unclaimed: Sequence[Unclaimed],
+    settings: DatasetSettings,
+    command: Sequence[str] = (),
+    listed: int | None = None,
 ) -> str | None:
     """Says why a recognized run stops: files that may carry labels would be lost.
 
@@ -24,6 +27,7 @@ def explain_unclaimed(
         unclaimed: the files, of all inputs.
         settings: what the dataset is.
         command: the arguments of the command that started the run; empty if Python code did.
+        listed: how many files and images would be read; None: more than these.
 
     Returns:
         A sentence with the command that leaves out exactly these files; None if there are none.
@@ -35,13 +39,17 @@ def explain_unclaimed(
     shown = [_show(each) for each in unclaimed[:_SHOWN]]
     rest = sum(each.count for each in unclaimed[_SHOWN:])
     more = [f"{format_count(rest, 'other file')}"] if rest else []
-    is_one = sum(each.count for each in unclaimed) == 1
+    count = sum(each.count for each in unclaimed)
+    is_one = count == 1
     what = "a file that may carry" if is_one else "files that may carry"
+    advice = [_advise_to_export(unclaimed), _advise_to_unpack(unclaimed, settings)]
+    are_archives = all(each.role.role == "archive" for each in unclaimed)
+    if listed is None or listed > count or not are_archives:  # else nothing would be left
+        advice.append(_advise(unclaimed, settings, command))
     return (
         f"{unclaimed[0].place} holds {what} labels, boxes, masks or splits, and the recognized "
         f"layout, {settings.source.kind}, does not read {'it' if is_one else 'them'}: "
-        f"{', '.join((*shown, *more))}; {_advise_to_export(unclaimed)}"
-        f"{_advise_to_unpack(unclaimed, settings)}{_advise(unclaimed, settings, command)}"
+        f"{', '.join((*shown, *more))}; {'; '.join(filter(None, advice))}"
     )
 
 
@@ -50,7 +58,7 @@ def _advise_to_export(unclaimed: Sequence[Unclaimed]) -> str:
         return ""
     return (
         "to store annotations, export them as COCO, VOC, YOLO, or a CSV with a row for each image "
-        "or box; "
+        "or box"
     )
 
 
@@ -78,8 +86,8 @@ def _advise_to_unpack(unclaimed: Sequence[Unclaimed], settings: DatasetSettings)
     """Says that files such as tables are read next to images in folders, not in archives."""
     packed = [each for each in unclaimed if each.role.role == "archive"]
     if settings.source.kind == "archives":
-        return "if they belong to the images, unpack the archives; "
-    return "to read what is in archives, unpack them; " if packed else ""
+        return "if they belong to the images, unpack the archives"
+    return "to read what is in archives, unpack them" if packed else ""
 
 
 def _show(each: Unclaimed) -> str:

@@ -445,7 +445,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         is_text_list=bool(separator),
         lists=tuple(name for name in row if row[name] == SEVERAL),
         several=_find_several(columns, image.name, head),
-        is_numbered=head.holds_numbers(class_column) if class_column else None,
+        is_numbered=_holds_numbered_classes(class_column, head),
         other_split=other_split,
         guessed_splits=guessed,
         fault=_VIA_FAULT if _VIA in row else "",
@@ -495,6 +495,13 @@ _FREEBASE = re.compile(r"/[mgt]/[0-9a-z_]+")
 _VIA_FAULT = (
     "the regions of VGG Image Annotator (VIA) are not read from CSV: let VIA export them as COCO"
 )
+
+
+def _holds_numbered_classes(column: str, head: TableHead) -> bool | None:
+    """Whether classes are numbers; None if that cannot be seen. -1 stands for no class."""
+    if not column or {*head.cells(column)} <= {"-1", ""}:
+        return None
+    return head.holds_numbers(column)
 
 
 def _place_of(value: str, path: str, sketch: FolderSketch) -> tuple[str, str] | None:

@@ -89,6 +89,26 @@ def _limits() -> str:
     return ", ".join(limits) or "no limit of this process is set"
 
 
+LEAST_TO_IMPORT = 512 * 2**20
+"""The address space that a run needs to import everything, and to begin.
+
+With less, modules in C crash while they are imported, or when Python ends them."""
+
+
+def check_space_for_imports() -> None:
+    """Makes sure that the limit on this process's address space leaves room for imports.
+
+    Raises:
+        RecordmillError: it does not.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY and limit < LEAST_TO_IMPORT:
+        raise RecordmillError(
+            f"the address space of this process is limited to {format_size(limit)}, which is too "
+            "little to begin: raise the limit (ulimit -v) to 1 GiB or more"
+        )
+
+
 LEAST_ADDRESS_SPACE = 192 * 2**20
 """What a run needs once everything is imported: stacks of threads, and images of some size.
 

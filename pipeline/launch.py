@@ -22,7 +22,7 @@ from recordmill.pipeline.configuration.options import (
     parse_options,
     write_json,
 )
-from recordmill.pipeline.explain_failure import explain_failure
+from recordmill.pipeline.explain_failure import check_space_for_imports, explain_failure
 from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.json_values import as_json, to_json
@@ -32,8 +32,8 @@ from recordmill.schemas.errors import (
     INTERRUPTED,
     TERMINATED,
     Outcome,
+    RecordmillError,
     Terminated,
-    UsageError,
     as_message,
 )
 from recordmill.schemas.formatting import last_line
@@ -64,9 +64,10 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
             options = parse_options(argv, prog)
             if not options.traceback:
                 quiet.enter_context(quiet_libraries())
+            check_space_for_imports()
             options = check_options(options, prog)
             outcome, job = _attempt(options, build, terminal)
-        except UsageError as error:
+        except RecordmillError as error:
             outcome = Outcome("failed", str(error), error.exit_code)
         except KeyboardInterrupt:  # while modules are imported
             outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)

@@ -1,5 +1,6 @@
 """A run that fails without a bug says so in one sentence."""
 
+import json
 import resource
 import subprocess
 import sys
@@ -7,6 +8,8 @@ import sys
 import pytest
 
 from recordmill.pipeline.explain_failure import check_address_space, explain_failure
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
 from recordmill.schemas.errors import RecordmillError
 from recordmill.transforms.shards.shard_writer import InputError
 
@@ -105,8 +108,24 @@ def test_too_little_address_space_is_refused_before_threads_start(monkeypatch):
         check_address_space()
 
 
+@pytest.mark.parametrize("mebibytes", [1, 240, 511])
+def test_a_run_that_has_no_room_to_import_ends_before_it_does(
+    monkeypatch, capsys, tmp_path, mebibytes
+):
+    limits_at(monkeypatch, space=mebibytes * 2**20)
+    monkeypatch.setattr("recordmill.pipeline.launch._attempt", None)  # imports the rest
+    summary = tmp_path / "summary.json"
+    flags = [f"--input={tmp_path}", f"--output={tmp_path}/d", f"--summary-json={summary}"]
+    assert launch(flags, build) == 1
+    assert capsys.readouterr().err == (
+        f"error: the address space of this process is limited to {mebibytes}.0 MiB, which is too "
+        "little to begin: raise the limit (ulimit -v) to 1 GiB or more\n"
+    )
+    assert json.loads(summary.read_text())["exit_code"] == 1
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("mebibytes", [400])
+@pytest.mark.parametrize("mebibytes", [150, 240, 252, 400, 520])
 @pytest.mark.parametrize("processes", [1, 4])
 def test_a_run_in_little_address_space_ends_in_one_sentence(photos, tmp_path, mebibytes, processes):
     command = [sys.executable, "-m", "pipeline.run", "--input", str(photos)]

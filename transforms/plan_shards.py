@@ -300,13 +300,13 @@ def plan_dataset(
     decision = OutputDecision()
     if plan.problem is not None:
         decision = OutputDecision("fail", plan.problem, exit_code)
-    if sample and plan.problem is None and (run.preview or summary.references >= PRICED_FROM):
-        processes = 1
-        if summary.references >= run.fewest_for_processes:
-            processes = run.processes
-        with suppress(OSError):  # of the temporary folder
-            price = price_run(sample, summary, settings, processes)
     processes = run.processes_for(plan.shard_count)
+    if sample and plan.problem is None and (run.preview or summary.references >= PRICED_FROM):
+        used = 1
+        if summary.references >= run.fewest_for_processes:
+            used = processes
+        with suppress(OSError):  # of the temporary folder
+            price = price_run(sample, summary, settings, used)
     if plan.problem is None and processes < run.processes:
         count = format_count(plan.shard_count, "shard")
         notes.append(f"--processes={run.processes} became {processes}: the dataset has {count}")

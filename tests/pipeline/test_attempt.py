@@ -127,10 +127,26 @@ def test_processes_are_used_where_the_launcher_works_alone(
     prepare, monkeypatch, flags, arguments, system, processes
 ):
     monkeypatch.setattr("recordmill.pipeline.attempt.default_processes", lambda: 6)
+    monkeypatch.setattr("recordmill.pipeline.attempt.available_processors", lambda: 8)
     monkeypatch.setattr("recordmill.pipeline.attempt.sys.platform", system)
     run = prepare(*flags, arguments=arguments).run
     assert run.processes == processes
     assert (run.fewest_for_processes > 0) == ("--processes" not in "".join(flags))
+
+
+@pytest.mark.parametrize(
+    ("asked", "used", "notes"),
+    [
+        (6, 6, ()),
+        (7, 6, ("--processes=7 became 6: more than two for each processor do not help",)),
+        (1000, 6, ("--processes=1000 became 6: more than two for each processor do not help",)),
+    ],
+)
+def test_processes_are_at_most_twice_the_processors(prepare, monkeypatch, asked, used, notes):
+    monkeypatch.setattr("recordmill.pipeline.attempt.available_processors", lambda: 3)
+    monkeypatch.setattr("recordmill.pipeline.attempt.sys.platform", "linux")
+    run = prepare(f"--processes={asked}").run
+    assert (run.processes, run.gives_processes, run.notes) == (used, True, notes)
 
 
 @pytest.mark.parametrize(

@@ -263,6 +263,22 @@ def test_processors_are_shared_by_processes_and_their_threads(
 
 
 @pytest.mark.parametrize(
+    ("given", "shards", "workers"), [(True, 1, []), (True, 2, [1]), (True, 9, [7]), (False, 1, [7])]
+)
+def test_no_more_workers_than_shards_start_for_the_processes_of_a_user(
+    run, monkeypatch, given, shards, workers
+):
+    started = []
+    monkeypatch.setattr(
+        convert_shards, "WorkerProcesses", lambda *arguments: started.append(arguments[2])
+    )
+    plan = replace(PLAN, starts={"train": [*range(shards)]})
+    step = _ConvertShard(SETTINGS, replace(run, processes=8, gives_processes=given))
+    step._start(plan, [])
+    assert started == workers
+
+
+@pytest.mark.parametrize(
     ("check", "reuse", "processes", "is_worthwhile"),
     [
         ("decode", (), 2, True),

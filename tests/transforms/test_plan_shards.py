@@ -151,6 +151,35 @@ def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
     assert plan_run(Summary(), SETTINGS, run).decision.action == "fail"
 
 
+@pytest.mark.parametrize(
+    ("settings", "given", "processes", "notes"),
+    [
+        # Two splits with two shards, and what is left over goes to another one.
+        (SETTINGS, True, 1000, ["--processes=1000 became 4: the dataset has 4 shards"]),
+        (SETTINGS, True, 4, []),
+        (SETTINGS_OF_ONE, True, 2, ["--processes=2 became 1: the dataset has 1 shard"]),
+        (SETTINGS_OF_ONE, False, 8, []),  # a default may help with the images of a shard
+    ],
+)
+def test_processes_that_a_user_gives_are_at_most_the_shards(run, settings, given, processes, notes):
+    run = replace(run, processes=processes, gives_processes=given)
+    plan = plan_from(summary_of(REFS, settings), settings, run)
+    assert plan.run_notes == notes
+
+
+def test_a_price_counts_the_processes_that_work(pictures, run, monkeypatch):
+    priced = []
+    monkeypatch.setattr(
+        plan_shards, "price_run", lambda *arguments: priced.append(arguments[-1]) or None
+    )
+    refs = pictures(4)
+    run = replace(run, preview=True, processes=6)
+    for given, fewest in ((True, 0), (False, 0), (False, 10**6)):
+        this = replace(run, gives_processes=given, fewest_for_processes=fewest)
+        plan_from(summary_of(refs, SETTINGS_OF_ONE), SETTINGS_OF_ONE, this)
+    assert priced == [1, 6, 1]
+
+
 def test_without_images_there_is_no_price(run):
     plan = plan_run(summary_of(OTHERS), SETTINGS, replace(run, preview=True))
     assert (plan.decision.action, plan.price) == ("convert", None)

@@ -426,6 +426,9 @@ def _tidy(folder: str, is_update: bool) -> Iterator[str]:
     """Finishes a version whose publishing was cut, and deletes work that no run will resume.
 
     Yields notes on both.
+
+    Raises:
+        StrayNameError: what was cut names other files than a dataset's.
     """
     try:
         names = storage.folder_names(folder)
@@ -436,6 +439,8 @@ def _tidy(folder: str, is_update: bool) -> Iterator[str]:
             yield from clear_leftovers(read_output(folder, ""), is_update)
             if not storage.folder_names(folder):
                 storage.remove_folder(folder)
+    except dataset_files.StrayNameError:  # as in an output without versions
+        raise
     except (OSError, ValueError) as error:  # other versions work without this one
         yield (
             f"{folder} cannot be finished ({' '.join(str(error).split())}): recordmill versions "

@@ -33,7 +33,12 @@ from recordmill.schemas.dataset.totals import add_hex, digest_rejected, sum_reje
 from recordmill.schemas.earlier_names import with_license
 from recordmill.schemas.formatting import escape_controls, show_text
 from recordmill.schemas.version import VERSION
-from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report, read_rows
+from recordmill.storage.dataset_files import (
+    MOST_OBJECT_BYTES,
+    holds_report,
+    is_sealed,
+    read_rows,
+)
 
 CARD = "README.md"
 
@@ -229,9 +234,9 @@ def find_repeated_keys(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
 
 
 def check_report(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
-    """Yields a finding if `report.html` is not a file, or is the report of another dataset.
+    """Yields a finding if `report.html` is not a file, or not the report of this dataset.
 
-    A page of the user's may have any content.
+    A page of the user's may have any content; in place of the report, it is worth a note.
     """
     path = storage.join(dataset.folder, REPORT)
     try:
@@ -245,6 +250,8 @@ def check_report(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
         yield Finding("unreadable", f"the file cannot be read: {why}", REPORT)
         return
     if not holds_report(dataset.folder):
+        if REPORT_DATA in marker.files:
+            yield Finding("edited", "it is not the report that was made of this dataset", REPORT)
         return
     text = content.decode("utf-8", "replace")
     plan = f"Plan <code>{marker.plan.id}</code>"
@@ -254,5 +261,11 @@ def check_report(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
         yield Finding(
             "marker",
             "it is the report of another dataset: recordmill inspect --report makes it again",
+            REPORT,
+        )
+    elif not is_sealed(content):
+        yield Finding(
+            "sha256",
+            "it was changed or cut after it was made: recordmill inspect --report makes it again",
             REPORT,
         )

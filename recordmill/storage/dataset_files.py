@@ -8,6 +8,7 @@ and deleted without touching the dataset. Its note, `analysis.json`, says which 
 analyzed. Publishing another dataset removes it.
 """
 
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -46,6 +47,8 @@ REPORT_HEAD = (
 )
 """The first lines of every report. A user's own page is unlikely to begin with them."""
 
+_SEAL = re.compile(rb"<!-- SHA-256 of the above: ([0-9a-f]{64}) -->\n\Z")
+"""The last line of a report. Earlier versions wrote none."""
 
 MOST_OBJECT_BYTES = 2**29
 """The size of the largest marker, note or other JSON object that is read."""
@@ -144,6 +147,18 @@ def holds_report(output: str) -> bool:
     except OSError:
         return False
     return start.lstrip().startswith(REPORT_HEAD)
+
+
+def seal_report(page: bytes) -> bytes:
+    """Adds a line with the digest of a report, which is made after the marker."""
+    return page + f"<!-- SHA-256 of the above: {hashlib.sha256(page).hexdigest()} -->\n".encode()
+
+
+def is_sealed(report: bytes) -> bool:
+    """Whether a report is as it was made; one of an earlier version need only have an end."""
+    if seal := _SEAL.search(report):
+        return hashlib.sha256(report[: seal.start()]).hexdigest() == seal[1].decode()
+    return report.rstrip().endswith(b"</html>")
 
 
 def most_bytes_of(marker: Marker) -> int:

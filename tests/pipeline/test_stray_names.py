@@ -74,6 +74,14 @@ def inside(home: Path) -> dict[str, bytes]:
     }
 
 
+def tree(home: Path) -> dict[str, bytes]:
+    return {
+        str(path.relative_to(home)): path.read_bytes()
+        for path in sorted(home.rglob("*"))
+        if path.is_file()
+    }
+
+
 def run(home: Path, *flags: str) -> int:
     words = [f"--input={home}/photos", f"--output={home}/ds", "--set=report=false", *flags]
     return launch(words, build)
@@ -163,8 +171,15 @@ def test_only_files_of_our_patterns_are_deleted_inside_too(place, capsys, name):
     (place / "ds/recordmill.json").write_text(json.dumps(marker))
     ours = inside(place)
     assert run(place, "--overwrite", "--set=seed=7") == 1
-    assert "which is not a file of a dataset" in capsys.readouterr().err
+    errors = capsys.readouterr().err
+    assert "which is not a file of a dataset: choose another output, or remove this entry" in errors
     assert inside(place) == ours
+    marker["files"].remove(name)  # as advised
+    (place / "ds/recordmill.json").write_text(json.dumps(marker))
+    assert run(place, "--overwrite", "--set=seed=7") == 0
+    assert verify([str(place / "ds")]) == 0
+    for own in ("notes.txt", "sub/notes.txt", ".hidden"):
+        assert (place / "ds" / own).read_text() == "mine"
 
 
 def test_a_user_s_file_that_a_marker_calls_a_shard_stays(place, capsys):
@@ -331,6 +346,31 @@ def test_a_run_keeps_off_versions_that_are_links(place, nights, capsys):
     launch(words, build)  # the older one again
     assert "Traceback" not in capsys.readouterr().err
     assert elsewhere(place) == before
+
+
+@pytest.mark.parametrize("name", ["../../victim.txt", "notes.txt"])
+def test_staging_in_another_version_that_names_other_files_stops_a_run(place, capsys, name):
+    output = place / "nightly"
+    words = [f"--input={place}/photos", f"--output={output}", "--versions", "--set=report=false"]
+    assert launch(words, build) == 0
+    (version,) = [path for path in output.iterdir() if path.is_dir()]
+    (version / "notes.txt").write_text("mine")
+    staging = version / f".staging-{PLAN}"
+    staging.mkdir()
+    marker = json.loads((version / "recordmill.json").read_bytes())
+    marker["plan"]["id"] = PLAN
+    marker["switch"] = {"moves": [], "removes": [name]}
+    (staging / "recordmill.json").write_text(json.dumps(marker))
+    before = tree(place)
+    assert launch([*words, "--set=seed=7"], build) == 1
+    errors = capsys.readouterr().err
+    assert "is not safe to use: switch.removes[0] is " in errors
+    assert "delete it with --discard" in errors
+    assert tree(place) == before
+    assert launch([*words, "--set=seed=7", "--discard"], build) == 0
+    assert not list(output.rglob(".staging-*"))
+    assert (version / "notes.txt").read_text() == "mine"
+    assert (place / "victim.txt").read_text() == "precious"
 
 
 @pytest.mark.parametrize(

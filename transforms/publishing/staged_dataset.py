@@ -413,7 +413,10 @@ def check_replaced(output: str, old: Marker) -> None:
         OSError: one cannot be read.
     """
     if stray := stored_names.find_foreign_name(old):
-        raise LoadError(f"{output}/{MARKER} is not safe to use: {stray}")
+        raise LoadError(
+            f"{output}/{MARKER} is not safe to use: {stray}: choose another output, or remove this "
+            f"entry from {MARKER} and run again, which keeps the file"
+        )
     check_shards(output, [shard.name for shard in old.shards], f"{output}/{MARKER}")
 
 
@@ -516,6 +519,7 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
 
     Raises:
         FileNotFoundError: there is none.
+        StrayNameError: it names other files than a dataset's.
         LoadError: it cannot be read.
     """
     staging = dataset_files.staging_folder(output, plan_id)
@@ -527,14 +531,16 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
         if marker.plan.id != plan_id:
             raise MisfitError("plan.id", f"is {marker.plan.id[:40]!r}, not the folder's")
         if stray := stored_names.find_stray_move(marker, switch):
-            raise LoadError(f"{staging}/{MARKER} is not safe to use: {stray}")
+            raise dataset_files.StrayNameError(f"{staging}/{MARKER} is not safe to use: {stray}")
         check_shards(output, _unusual_shards(switch), f"{staging}/{MARKER}")
         return marker, switch
     except (LoadError, MisfitError) as error:
         problem = (
             f"{staging} holds a dataset whose publishing was cut and cannot be completed ({error})"
         )
-        raise LoadError(f"{problem}: delete it with --discard, or choose another output") from None
+        is_stray = isinstance(error, dataset_files.StrayNameError)
+        kind = dataset_files.StrayNameError if is_stray else LoadError
+        raise kind(f"{problem}: delete it with --discard, or choose another output") from None
 
 
 def _unusual_shards(switch: Switch) -> Iterator[str]:

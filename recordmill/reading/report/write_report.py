@@ -38,7 +38,7 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import BOX_FIELDS
 from recordmill.schemas.formatting import format_size, load_template, most_frequent
 from recordmill.schemas.rejection import REASONS, explain_reason
-from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report
+from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report, seal_report
 
 MOST_LABELS = 4
 """The most labels below a histogram."""
@@ -256,11 +256,8 @@ def render_report(contents: Contents) -> bytes:
         OSError: a shard cannot be read.
     """
     filters = {"name": show_name, "percent": show_percent, "value": show_value}
-    return (
-        load_template(__package__, "report.html.jinja", **filters)
-        .render(build_view(contents))
-        .encode()
-    )
+    template = load_template(__package__, "report.html.jinja", **filters)
+    return seal_report(f"{template.render(build_view(contents)).rstrip()}\n".encode())
 
 
 def _show_character(character: str) -> str:

@@ -231,7 +231,9 @@ def test_a_forged_file_is_found_though_its_digest_fits(forged, change, level, fo
     assert any(found in line for line in findings(forged, level)), findings(forged, level)
 
 
-@pytest.mark.parametrize("kind", ["other", "zero", "pipe", "folder", "nowhere"])
+@pytest.mark.parametrize(
+    "kind", ["other", "zero", "pipe", "folder", "nowhere", "edited", "cut", "longer"]
+)
 def test_a_report_that_is_not_this_dataset_s_is_found(forged, kind):
     report = forged / "report.html"
     content = report.read_text()
@@ -239,6 +241,12 @@ def test_a_report_that_is_not_this_dataset_s_is_found(forged, kind):
     if kind == "other":
         plan = marker_of(forged)["plan"]["id"]
         report.write_text(content.replace(plan, "f" * 16))
+    elif kind == "edited":
+        report.write_text(content.replace("<h1>", "<h1>A better "))
+    elif kind == "cut":
+        report.write_text(content[: content.index("</footer>")])
+    elif kind == "longer":
+        report.write_text(f"{content}<script>alert(1)</script>")
     elif kind == "pipe":
         os.mkfifo(report)
     elif kind == "folder":
@@ -249,9 +257,19 @@ def test_a_report_that_is_not_this_dataset_s_is_found(forged, kind):
     assert line.startswith("report.html: ")
 
 
+def test_a_report_of_an_earlier_version_has_no_digest(forged):
+    report = forged / "report.html"
+    page, seal = report.read_text().split("</html>")
+    assert seal.startswith("\n<!-- SHA-256 of the above: ")
+    report.write_text(f"{page}</html>")
+    assert findings(forged) == []
+
+
 def test_a_page_of_the_user_may_have_any_content(forged):
     (forged / "report.html").write_text("<p>mine</p>")
-    assert findings(forged) == []
+    (note,) = verify_dataset(open_dataset(str(forged)), "files", threads=1).findings
+    assert str(note) == "report.html: it is not the report that was made of this dataset"
+    assert note.is_note
 
 
 @pytest.mark.parametrize("value", ["xyz", "0", "g" * 64, "0" * 63, "", "\u0661" * 64])

@@ -277,10 +277,10 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
     first, *others = sorted(_refs_of(batches), key=lambda ref: (ref.key, ref.offset, ref.uri))
     why = f"it has the same bytes as {first.key}"
     notices = [ref.notice("left_out", "duplicate", why) for ref in others]
-    if other := next((ref for ref in others if ref.label != first.label), None):
+    if other := next((ref for ref in others if ref.label not in ("", first.label)), None):
+        own = f"of class {first.label!r}" if first.label else "without a class"
         detail = (
-            f"it is of class {first.label!r}, and its copy {other.key}, which was dropped, of "
-            f"class {other.label!r}"
+            f"it is {own}, and its copy {other.key}, which was dropped, of class {other.label!r}"
         )
         notices.append(first.notice("warning", "conflicting_labels", detail))
     yield ReferenceBatch([first], notices)

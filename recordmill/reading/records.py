@@ -394,7 +394,15 @@ class OpenedDataset(Mapping[str, Records]):
 
         Raises:
             LoadError: there is no such split, or its index does not match it.
+            TypeError: it is a number, as of a record.
         """
+        if not isinstance(split, str):
+            names = [*self._dataset.splits]
+            example = f"recordmill.open(...)[{names[0] if names else 'train'!r}][0]"
+            raise TypeError(
+                f"a dataset has splits, and {split!r} is not the name of one: records are in a "
+                f"split, as in {example}; the splits are {', '.join(names) or 'none'}"
+            )
         return self._read(self._dataset, split)
 
     def __contains__(self, split: object) -> bool:

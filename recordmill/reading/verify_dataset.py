@@ -218,9 +218,12 @@ def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
     """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported elsewhere."""
     totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
+    # Earlier versions counted images without a class as a class of their own.
+    unlabeled = "no class" if marker.plan.version <= LISTED_ALL_SETTINGS else ""
     try:
         for line in dataset.lines(DUPLICATES):
-            totals[line["kind"]].add(line.get("count", 2), line["splits"], line["classes"])
+            classes = [each or unlabeled for each in line["classes"]]
+            totals[line["kind"]].add(line.get("count", 2), line["splits"], classes)
     except (OSError, *FORGED):
         return None
     if not marker.plan.for_readers.images.near_duplicates:

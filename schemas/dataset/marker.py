@@ -246,11 +246,14 @@ class SameBytes:
     conflicting: int = 0
 
     def add(self, count: int, splits: Sequence[str], classes: Sequence[str]) -> None:
-        """Adds a group of `count` images, with their splits and classes."""
+        """Adds a group of `count` images, with their splits and classes.
+
+        Images without a class, which is the empty name, contradict nothing.
+        """
         self.groups += 1
         self.images += count - 1
         self.across_splits += len(splits) > 1
-        self.conflicting += len(classes) > 1
+        self.conflicting += len({*classes} - {""}) > 1
 
 
 @dataclass(frozen=True, slots=True)

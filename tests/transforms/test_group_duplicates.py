@@ -98,6 +98,23 @@ def test_drop_keeps_the_first_by_key(refs):
     run([c, a, b], DROP, [a, b, left_out])
 
 
+@pytest.mark.parametrize(
+    ("labels", "warning"),
+    [
+        (("cat", ""), ""),
+        (("", "cat"), "it is without a class, and its copy b, which was dropped, of class 'cat'"),
+    ],
+)
+def test_drop_warns_of_a_label_that_is_lost_but_not_of_one_that_is_missing(refs, labels, warning):
+    a, b = (
+        replace(ref, label=label)
+        for ref, label in zip(refs(("a", "x", ""), ("b", "x", "")), labels, strict=True)
+    )
+    dropped = b.notice("left_out", "duplicate", "it has the same bytes as a")
+    warnings = [a.notice("warning", "conflicting_labels", warning)] if warning else []
+    run([b, a], DROP, [a, dropped, *warnings])
+
+
 def test_drop_warns_of_an_image_in_two_classes(refs):
     a, b, c = refs(("a", "x", ""), ("b", "x", ""), ("c", "x", ""))
     a, b, c = (replace(ref, label=label) for ref, label in ((a, "cat"), (b, "cat"), (c, "dog")))

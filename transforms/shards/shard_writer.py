@@ -47,9 +47,7 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
     for one, other in pairwise(refs):
         if one.key == other.key and one.uri == other.uri:
             by = "by two rows, files or inputs: remove one, or give each row a key of its own"
-            leave_out = (
-                "to leave a file out, add --set 'ignore=[/NAME]' or choose others with include"
-            )
+            leave_out = "the settings ignore and include leave out a file"
             return f"the {unit} {one.key!r} is listed twice ({one.uri}), {by}; {leave_out}"
         if one.key == other.key:
             is_same_name = normalize("NFC", one.uri) == normalize("NFC", other.uri)

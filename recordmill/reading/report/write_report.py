@@ -195,7 +195,7 @@ def _worst_groups(dataset: Dataset) -> list[DuplicateGroup]:
         worst += nlargest(
             MOST_OF_GROUP,
             group,
-            key=lambda line: (len(line["classes"]) > 1, len(line["splits"]) > 1),
+            key=lambda line: (len({*line["classes"]} - {""}) > 1, len(line["splits"]) > 1),
         )
     return [from_json(DuplicateGroup, line) for line in worst]
 

@@ -55,6 +55,16 @@ def test_a_split_that_is_not_there_is_not_in_the_dataset(converted):
     assert ("train" in opened, "validation" in opened) == (True, False)
 
 
+@pytest.mark.parametrize("number", [0, -1, np.int64(3), slice(2), None])
+def test_a_number_is_no_split_and_the_error_says_where_records_are(converted, number):
+    with pytest.raises(TypeError) as caught:
+        recordmill.open(converted)[number]
+    assert str(caught.value) == (
+        f"a dataset has splits, and {number!r} is not the name of one: records are in a split, as "
+        "in recordmill.open(...)['train'][0]; the splits are train, test"
+    )
+
+
 def test_a_file_of_a_dataset_has_no_labels_and_the_error_says_to_name_the_folder(converted):
     path = str(next(converted.glob("test-*")))
     assert len(recordmill.open(path, form="raw")["test"]) > 0
@@ -171,7 +181,7 @@ def test_what_cannot_be_parsed_or_decoded_is_damaged(tmp_path, frame, example):
     )
     for form, number, why in (
         ("numpy", 0, "the data cannot be parsed as a tf.train.Example"),
-        ("image", 1, "bad_header: JPEG"),
+        ("image", 1, "truncated: JPEG"),
     ):
         with pytest.raises(
             LoadError, match=rf"record {number} of .+, at byte .+, is damaged: .*{why}"

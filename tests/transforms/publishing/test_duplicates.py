@@ -104,6 +104,23 @@ def listed(tmp_path):
     return run
 
 
+@pytest.mark.parametrize(
+    ("labels", "conflicting"),
+    [
+        ((None, "cat"), 0),
+        (("cat", None, "cat"), 0),
+        ((None, None), 0),
+        (("cat", "dog"), 1),
+        (("cat", None, "dog"), 1),
+    ],
+)
+def test_images_without_a_class_contradict_no_class(listed, labels, conflicting):
+    rows = [image(f"{number}", "one", label) for number, label in enumerate(labels)]
+    found, (line,) = listed(("train", rows))
+    assert found.same_bytes.conflicting == conflicting
+    assert line["classes"] == sorted({label or "" for label in labels})
+
+
 def test_a_dataset_without_duplicates(listed):
     found, lines = listed(("test", [image("a", "one")]), ("train", [image("b", "two"), REJECTED]))
     assert (found, lines) == (DuplicateCounts(SameBytes(), None), [])
@@ -122,7 +139,7 @@ def test_same_bytes_across_splits_and_of_several_classes(listed):
         "groups": 3,
         "images": 4,
         "across_splits": 2,
-        "conflicting": 1,
+        "conflicting": 0,  # one image of `two` has no class, which contradicts nothing
     }
     digests = {
         content: hashlib.sha256(content.encode()).hexdigest() for content in ("one", "two", "three")

@@ -44,7 +44,7 @@ def test_ranges_of_one_file_with_one_key_are_duplicates():
         [ImageRef("a", "/x/a", offset=0), ImageRef("a", "/x/a", offset=9)], "row"
     )
     by = "by two rows, files or inputs: remove one, or give each row a key of its own"
-    by += "; to leave a file out, add --set 'ignore=[/NAME]' or choose others with include"
+    by += "; the settings ignore and include leave out a file"
     assert inside == f"the row 'a' is listed twice (/x/a), {by}"
     twice = find_duplicate_key([ImageRef("a", "/x/a"), ImageRef("a", "/x/a")], "file")
     assert twice == f"the file 'a' is listed twice (/x/a), {by}"

@@ -98,8 +98,10 @@ def fill_in(
     settings = _without_chosen(found[0][1].settings, written)
     if any(_without_chosen(recognized.settings, written) != settings for _, recognized in found):
         kinds = [f"{each.path} looks like {recognized.kind}" for each, recognized in found]
+        alone = " or ".join(f"--input {shlex.quote(each.path)}" for each, _ in found)
         raise UsageError(
-            f"inputs have different layouts ({', '.join(kinds)}): convert each, or write --config"
+            f"inputs have different layouts ({', '.join(kinds)}): convert each by itself, with "
+            f"{alone}, or describe what they have in common with --config"
         )
     merged = _merge(settings, written)
     in_use = {key: merged[key] for key in (*settings, *_DESCRIPTIVE) if key in merged}

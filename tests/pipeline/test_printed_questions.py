@@ -1,0 +1,138 @@
+"""Inputs that may be meant in several ways: every command of the question ends right on them."""
+
+import io
+import json
+import tarfile
+import zipfile
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from paired_inputs import photo
+from peer import read_dataset
+from printed_commands import follow, printed_flags, write_files
+
+NAMES = ("1", "2", "3", "4")
+BOX = b"0 0.5 0.5 0.5 0.5\n"
+
+
+def images(*folders, names=NAMES):
+    return {f"{at}/{name}.jpg": photo((at, name)) for at in folders for name in names}
+
+
+def voc(name):
+    return (
+        f"<annotation><folder>x</folder><filename>{name}</filename><size><width>24</width>"
+        "<height>16</height></size><object><name>cat</name><bndbox><xmin>6</xmin><ymin>4</ymin>"
+        "<xmax>18</xmax><ymax>12</ymax></bndbox></object></annotation>"
+    ).encode()
+
+
+def coco(names):
+    listed = [
+        {"id": at, "file_name": name, "width": 24, "height": 16} for at, name in enumerate(names)
+    ]
+    boxes = [
+        {"id": at, "image_id": at, "category_id": 7, "bbox": [6, 4, 12, 8], "area": 96}
+        for at, _ in enumerate(names)
+    ]
+    categories = [{"id": 7, "name": "bird"}]
+    return json.dumps({"images": listed, "annotations": boxes, "categories": categories}).encode()
+
+
+def tar(files):
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for name, data in files.items():
+            member = tarfile.TarInfo(name)
+            member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    return stream.getvalue()
+
+
+def zipped(files):
+    stream = io.BytesIO()
+    with zipfile.ZipFile(stream, "w") as archive:
+        for name, data in files.items():
+            archive.writestr(name, data)
+    return stream.getvalue()
+
+
+YOLO = {
+    **images("images"),
+    **{f"labels/{name}.txt": BOX for name in NAMES},
+    "data.yaml": b"names: [cat]\nnc: 1\n",
+}
+TWO_SIDES = {
+    f"{name}.{part}": data
+    for name in NAMES
+    for part, data in (
+        ("left.jpg", photo(("left", name))),
+        ("right.jpg", photo(("right", name))),
+        ("cls", b"0" if name == "1" else b"1"),
+    )
+}
+CLASSES = {"cat": 4, "dog": 4}
+
+WAYS = {
+    "classes or VOC": (
+        {
+            **images("cat", "dog"),
+            **{f"{at}/{name}.xml": voc(f"{name}.jpg") for at in ("cat", "dog") for name in NAMES},
+        },
+        [(CLASSES, {}), ({"": 8}, {"cat": 8})],
+    ),
+    "COCO or YOLO": (
+        {**YOLO, "annotations/instances_default.json": coco([f"{name}.jpg" for name in NAMES])},
+        [({"": 4}, {"bird": 4}), ({"": 4}, {"cat": 4})],
+    ),
+    "classes or no labels in names": (
+        {f"{kind}.{name}.jpg": photo((kind, name)) for kind in ("cat", "dog") for name in "12345"},
+        [({"": 10}, {}), ({"cat": 5, "dog": 5}, {})],
+    ),
+    "one of two images of a sample": (
+        {"train-000.tar": tar(TWO_SIDES)},
+        [({"0": 1, "1": 3}, {})],
+    ),
+    "folders in folders of an archive": (
+        {"photos.zip": zipped(images("red/cat", "blue/cat", "red/dog", "blue/dog"))},
+        [({"cat": 8, "dog": 8}, {}), ({"blue": 8, "red": 8}, {}), ({"": 16}, {})],
+    ),
+}
+"""Files, and for each way through the questions the images by class, and the boxes by class."""
+
+
+def said_by(dataset):
+    labels = Counter(each.label for each in dataset)
+    boxes = Counter(label for each in dataset for label, *_ in each.boxes)
+    return dict(sorted(labels.items())), dict(boxes)
+
+
+@pytest.mark.parametrize("name", WAYS)
+def test_each_way_that_a_question_offers_makes_the_dataset_that_it_names(name, tmp_path, run_in):
+    files, expected = WAYS[name]
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2, err
+    found = []
+    for end in follow(["--input", "in"], run_in):
+        assert end.code == 0, (end.arguments, end.message)
+        run_in(list(end.arguments))
+        found.append(said_by(read_dataset(Path("out"))))
+    assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+def test_inputs_of_different_layouts_are_converted_by_the_printed_flags(tmp_path, run_in):
+    write_files(tmp_path / "my pets", images("cat", "dog"))
+    write_files(tmp_path / "boxes", YOLO)
+    given = ["--input", "a=my pets", "--input", "b=boxes"]
+    code, _, err = run_in(given)
+    assert code == 2
+    assert "my pets looks like class_folders, boxes looks like yolo" in err
+    assert [*printed_flags(err)] == [["--input", "my pets"], ["--input", "boxes"]]
+    found = []
+    for end in follow(given, run_in):
+        assert end.code == 0, end.message
+        run_in(list(end.arguments))
+        found.append(said_by(read_dataset(Path("out"))))
+    assert found == [(CLASSES, {}), ({"": 4}, {"cat": 4})]

@@ -1,9 +1,9 @@
 """Large images wait for one another, so that their memory does not add up.
 
-Decoders need up to 20 bytes for each pixel: 1.7 GiB for the largest image that is accepted by
-default. Threads and processes of a user on one machine take turns. The system releases a process's
-lock however that ends, and who waits longer than a decoder needs goes on without a turn: a process
-that was stopped does not hold up the others.
+Decoders need up to 17 bytes for each pixel of the formats that are accepted by default: 1.5 GiB for
+the largest image. Threads and processes of a user on one machine take turns. The system releases a
+process's lock however that ends, and who waits longer than a decoder needs goes on without a turn:
+a process that was stopped does not hold up the others.
 """
 
 import fcntl
@@ -27,12 +27,12 @@ BYTES_PER_PIXEL = {
     "JPEG": 16,
     "PNG": 17,
     "GIF": 17,
-    "WEBP": 20,
+    "WEBP": 17,
     "BMP": 17,
     "TIFF": 17,
     "PPM": 17,
     "AVIF": 20,
-    "JPEG2000": 20,
+    "JPEG2000": 25,
     "HEIC": 20,
 }
 """The most memory that loading a file through Pillow and converting it takes, as measured."""

@@ -251,6 +251,8 @@ def load_image(opened: ImageFile.ImageFile, file_format: str, bits: int | None =
         opened.load()
         if opened.im.mode != opened.mode:  # a GIF without palettes whose control blocks are damaged
             raise ValueError(f"{opened.im.mode} pixels in an image of mode {opened.mode}")
+        # The decoder of an animation holds its last frames: 8 bytes for each pixel of a WebP.
+        vars(opened).pop("_decoder", None)
     if deep or is_deep(opened.mode) or declared or is_reduced:
         changes.add("depth_reduced")
     key = opened.info.get("transparency")

@@ -1,3 +1,5 @@
+import io
+
 import pytest
 from PIL import Image
 
@@ -105,3 +107,16 @@ def test_pixels_of_another_mode_than_announced_are_refused(save, monkeypatch):
         Rejected, match="decode_error: PNG: ValueError: P pixels in an image of mode L"
     ):
         load_image(opened, "PNG")
+
+
+@pytest.mark.parametrize("file_format", ["WEBP", "AVIF"])
+@pytest.mark.parametrize("frames", [1, 3])
+def test_a_loaded_image_keeps_no_frames_of_its_decoder(file_format, frames):
+    pictures = [Image.new("RGBA", (32, 24), (shade, 0, 0, 255)) for shade in (200, 100, 0)]
+    stream = io.BytesIO()
+    pictures[0].save(
+        stream, file_format, save_all=frames > 1, append_images=pictures[1:frames], lossless=True
+    )
+    loaded = load_image(open_image(stream.getvalue(), file_format), file_format)
+    assert not hasattr(loaded.image, "_decoder")
+    assert abs(loaded.image.convert("RGB").getpixel((16, 12))[0] - 200) < 4  # the first frame

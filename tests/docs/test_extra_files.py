@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from paired_inputs import mask, photo
 from PIL import Image
 from plan_in_process import content_of, plan
 from printed_commands import printed_flags
@@ -136,6 +137,47 @@ def test_an_extra_file_stops_the_run_or_is_in_the_dataset_or_is_named(name, plac
         assert shown or (is_named and before.notes != after.notes) or is_lost_box, extra
 
 
+def beside(path, name):
+    return f"{path.rpartition('/')[0]}/{name}".lstrip("/")
+
+
+PICTURES = {
+    "masks next to images": lambda path: (f"{path[:-4]}_mask.png", mask(path)),
+    "masks of the same names": lambda path: (f"{path[:-4]}.png", mask(path)),
+    "masks in a parallel folder": lambda path: (f"masks/{path[:-4]}.png", mask(path)),
+    "masks one folder deeper": lambda path: (
+        beside(path, f"masks/{path.rpartition('/')[2][:-4]}.png"),
+        mask(path),
+    ),
+    "second images": lambda path: (f"{path[:-4]}.bmp", photo(f"second {path}", "BMP")),
+}
+"""What may lie beside each image: its path below the input, and its content."""
+
+
+def count_unnamed(planned):
+    """Images that nothing names; a run says how many they are, in its notes or its ledger."""
+    ignored = planned.summary.ignored
+    return ignored["taken_only_by_name"] + ignored["not_included"]
+
+
+@pytest.mark.parametrize("kind", PICTURES)
+@pytest.mark.parametrize(
+    "name", [name for name in LAYOUTS if any(".jpg" in at for at in MADE[name][0])]
+)
+def test_masks_and_second_images_stop_the_run_or_are_counted_as_ignored(name, kind, tmp_path):
+    files = MADE[name][0]
+    more = dict(PICTURES[kind](path) for path in files if path.endswith(".jpg"))
+    write(tmp_path / "plain", files)
+    write(tmp_path / "more", {**files, **more})
+    before, after = plan(tmp_path / "plain"), plan(tmp_path / "more")
+    assert before.exit_code == 0, before.message
+    if after.exit_code:
+        assert after.exit_code in (1, 2), after.message
+        return
+    assert content_of(after) == content_of(before)
+    assert count_unnamed(after) - count_unnamed(before) == len(more)
+
+
 ORDINARY = {
     "README.md": "# Pets\n\nSee https://example.com.\n",
     "README.txt": "Pets, collected by hand.\nSee the paper.\n",
@@ -187,6 +229,48 @@ def test_a_file_that_describes_class_folders_is_not_rejected(path, tmp_path):
     assert (planned.exit_code, planned.message) == (0, "")
     assert planned.summary.unclaimed == []
     assert content_of(planned) == (3, 0, ["cat", "dog"], {})
+
+
+CLASS_FOLDERS = MADE["class folders"][0]
+ONE = CLASS_FOLDERS["cat/1.jpg"]
+VARIANTS = {
+    "extensions in capitals": {
+        path.replace(".jpg", ".JPG"): data for path, data in CLASS_FOLDERS.items()
+    },
+    "other image formats": {
+        "cat/1.jpg": ONE,
+        "cat/2.png": photo(2, "PNG"),
+        "dog/3.bmp": photo(3, "BMP"),
+    },
+    "blanks and accents in names": {
+        "cat/my cat (1).jpg": ONE,
+        "cat/übung 2.jpg": ONE,
+        "dog/chien n° 3.jpg": ONE,
+    },
+    "names of cameras": {"cat/IMG_0001.jpg": ONE, "cat/DSC_0002.jpg": ONE, "dog/P1000003.jpg": ONE},
+    "one image a class": {"cat/1.jpg": ONE, "dog/1.jpg": ONE, "cat/x/1.jpg": ONE},
+    "20,000 images": {f"{('cat', 'dog')[n % 2]}/{n}.jpg": ONE for n in range(20_000)},
+}
+"""Ordinary forms of a collection of two classes."""
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_an_ordinary_collection_converts_without_a_question(name, tmp_path):
+    files = VARIANTS[name]
+    write(tmp_path / "in", files)
+    planned = plan(tmp_path / "in")
+    assert (planned.exit_code, planned.message) == (0, "")
+    assert content_of(planned) == (len(files), 0, ["cat", "dog"], {})
+
+
+@pytest.mark.parametrize("name", LAYOUTS)
+def test_a_deeper_root_with_any_name_changes_nothing(name, tmp_path):
+    files, root = MADE[name][0], tmp_path / "masks (1)/train_v2.1/my dog's"
+    write(tmp_path / "in", files)
+    write(root, files)
+    deeper = plan(root)
+    assert (deeper.exit_code, deeper.message) == (0, "")
+    assert content_of(deeper) == content_of(plan(tmp_path / "in"))
 
 
 def png():

@@ -88,6 +88,7 @@ class Yolo(AnnotationSource):
     kpt_shape: tuple[int, ...] = ()
     text_files: Literal["labels", "beside"] = "labels"
 
+    takes_all_images: ClassVar[bool] = True
     gives_words: ClassVar[bool] = True
     other_files: ClassVar[str] = "read_only_with_images"
     classes_from: ClassVar[str] = "data.yaml or source.names"

@@ -397,7 +397,7 @@ class OpenedDataset(Mapping[str, Records]):
             TypeError: it is a number, as of a record.
         """
         if not isinstance(split, str):
-            names = [*self._dataset.splits]
+            names = [*self._dataset.splits]  # type: ignore[unreachable]  # types are not enforced
             example = f"recordmill.open(...)[{names[0] if names else 'train'!r}][0]"
             raise TypeError(
                 f"a dataset has splits, and {split!r} is not the name of one: records are in a "

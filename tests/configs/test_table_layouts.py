@@ -297,6 +297,25 @@ def test_open_images_next_to_the_folder_of_its_images(write, run, values):
     }
 
 
+@pytest.mark.parametrize(
+    ("folder", "table", "split"),
+    [
+        ("train", "train-annotations-bbox.csv", "train"),
+        ("validation", "validation-annotations-bbox.csv", "validation"),
+        ("test", "oidv6-test-annotations-bbox.csv", "test"),
+        ("images", "train-annotations-bbox.csv", None),  # may be all that there is
+        ("train", "annotations-bbox.csv", None),
+        ("validation", "train-annotations-bbox.csv", None),
+    ],
+)
+def test_a_lone_split_of_boxes_stays_that_split(write, run, stored, folder, table, split):
+    names = [f"{name}{number}" for name in "abcdef" for number in range(6)]
+    write({folder: [f"{name}.jpg" for name in names], table: boxes(*names), **NAMES_OF_CLASSES})
+    assert run()[0] == 0
+    found = {each for each, _ in stored("image/object/class/text")}
+    assert found == ({split} if split else {"train", "test"})
+
+
 def test_open_images_of_two_splits(write, run, stored):
     write({
         "train": ["aa.jpg"], "validation": ["bb.jpg"], **NAMES_OF_CLASSES,

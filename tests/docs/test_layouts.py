@@ -156,7 +156,7 @@ MADE = {
             "train-annotations-bbox.csv": "ImageID,LabelName,XMin,XMax,YMin,YMax\n"
             "1,/m/01yrx,0.25,0.75,0.25,0.75\n2,/m/01yrx,0.25,0.75,0.25,0.75\n",
         },
-        None,
+        {"train": 2},
         {"/m/01yrx": 1},
     ),
     "Kaggle: a CSV of file names and classes": (

@@ -210,7 +210,8 @@ def _find_splits(
     if {posixpath.dirname(each) for each in read} <= set(sketch.split_folders):
         return given_splits("from_folders", sketch.split_folders)
     pattern, words = _find_pattern((*read, *unread))
-    if pattern and (len(read) + len(unread) > 1 or path.endswith(".txt")):
+    are_several = len(read) + len(unread) > 1
+    if pattern and (are_several or path.endswith(".txt") or _names_its_split(path, first)):
         source["split"] = pattern
         return given_splits("from_source", words)
     if by_root := _splits_by_root(read):
@@ -222,6 +223,13 @@ def _find_splits(
 def _find_pattern(paths: Iterable[str]) -> tuple[str, list[str]]:
     """The pattern of tables whose names differ in a split word, and these words."""
     return split_pattern(posixpath.basename(path) for path in paths)
+
+
+def _names_its_split(path: str, found: FoundColumns) -> bool:
+    """Whether a table of boxes and the folder of its images are named after the same split."""
+    folder = posixpath.join(found.root, posixpath.dirname(found.columns.get("uri", "")))
+    words = split_words(posixpath.basename(path))
+    return found.has_boxes and len(words) == 1 and words == split_words(folder)
 
 
 def _splits_by_root(read: Mapping[str, FoundColumns]) -> tuple[str, dict[str, Any]] | None:

@@ -272,7 +272,7 @@ def test_no_more_workers_than_shards_start_for_the_processes_of_a_user(
     monkeypatch.setattr(
         convert_shards, "WorkerProcesses", lambda *arguments: started.append(arguments[2])
     )
-    plan = replace(PLAN, starts={"train": [*range(shards)]})
+    plan = plan_for(run, replace(DATASET, starts={"train": [*range(shards)]}))
     step = _ConvertShard(SETTINGS, replace(run, processes=8, gives_processes=given))
     step._start(plan, [])
     assert started == workers

@@ -56,7 +56,7 @@ def test_a_split_that_is_not_there_is_not_in_the_dataset(converted):
 
 
 @pytest.mark.parametrize("number", [0, -1, np.int64(3), slice(2), None])
-def test_a_number_is_no_split_and_the_error_says_where_records_are(converted, number):
+def test_a_number_is_not_a_split_and_the_error_says_where_records_are(converted, number):
     with pytest.raises(TypeError) as caught:
         recordmill.open(converted)[number]
     assert str(caught.value) == (

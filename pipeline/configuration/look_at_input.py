@@ -33,7 +33,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     is_unknown_file,
 )
 from recordmill.transforms.inputs.named_files import size_and_version
-from recordmill.transforms.inputs.pairs import sample_names
+from recordmill.transforms.inputs.pair_names import sample_names
 from recordmill.transforms.inputs.patterns import Ignore, normal_path
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS

@@ -21,6 +21,10 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
     refuse_wrapper,
 )
 from recordmill.pipeline.configuration.refuse_pairs import refuse_pairs
+from recordmill.pipeline.configuration.refuse_splits import (
+    refuse_given_splits,
+    refuse_unclear_splits,
+)
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.source import Input, ListingSettings
@@ -149,10 +153,10 @@ def _look(
     if "source" in written:
         return found
     if found and found.kind == "class_folders":
-        splits_given = _part(written, "splits").get("from_folders")
-        _refuse_folders(sketch, place, gives_classes(found.settings) and not splits_given)
         if not sketch.split_folders:
             _refuse_annotations_below(sketch, place, others, ignore)
+        if gives_classes(found.settings):
+            _refuse_folders(sketch, place, written)
     if classes_or_none:
         _refuse_tables(sketch, place, _listing(written).ignore)
     if not found and top.files and not top.folders:
@@ -160,11 +164,18 @@ def _look(
     return found
 
 
-def _refuse_folders(sketch: FolderSketch, place: str, are_classes: bool) -> None:
-    if are_classes and not sketch.split_folders:  # with these, the first folders are not classes
+def _refuse_folders(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:
+    """Refuses folders that cannot be classes, or may be something else."""
+    splits = _part(written, "splits").get("from_folders")
+    if splits:
+        if isinstance(splits, dict):
+            refuse_given_splits(sketch, place, splits)
+        return
+    if not _part(written, "labels").get("classes"):
+        refuse_unclear_splits(sketch, place)
+    if not sketch.split_folders:  # with these, the first folders are not classes
         refuse_wrapper(sketch, place)
-    if are_classes:
-        refuse_contradictions(sketch, place)
+    refuse_contradictions(sketch, place)
 
 
 def _recognize_or_refuse(

@@ -4,7 +4,7 @@ import posixpath
 import re
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
@@ -84,24 +84,85 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
         ]
         if not split and likely_splits(folders):  # the listing asks for these
             continue
-        what = explain_unlikely(folders)
+        what = explain_unlikely(folders) or _explain_sequences(sketch, split, folders)
         are_hashes = what is not None and "hashes" in what
         below = _find_same_below(sketch, split, folders)
+        if not below and not what and (inner := _find_tree(sketch, split, folders)):
+            raise UsageError(f"{where}: {_explain_tree(folders, inner)}")
         if below and not are_hashes:
             raise UsageError(_explain_same(sketch, where, archive, (split, folders, below)))
         if what:
             paths = [posixpath.join(split, each) for each in folders]
-            below = sorted({each for path in paths for each in _names_in(sketch, path).folders})
+            below = sorted(
+                {
+                    each
+                    for path in paths
+                    for each in _names_in(sketch, path).folders
+                    if sketch.holds_images(f"{path}/{each}")
+                }
+            )
             ways = _offer_classes([] if are_hashes else below)
-            raise UsageError(f"{where}: {_show(paths)} are {what}, not classes: {'; '.join(ways)}")
+            raise UsageError(
+                f"{where}: {show_folders(paths)} are {what}, not classes: {'; '.join(ways)}"
+            )
+
+
+def _explain_sequences(sketch: FolderSketch, above: str, folders: Sequence[str]) -> str | None:
+    """Says that folders are sequences, as in MOT: numbered, and each with its `img1` and more."""
+    inner = {
+        each
+        for folder in folders
+        for each in sketch.at(posixpath.join(above, folder)).folders
+        if sketch.holds_images(posixpath.join(above, folder, each))
+    }
+    is_generic = len(inner) == 1 and says_nothing(next(iter(inner)))
+    have_more = all(len(sketch.at(posixpath.join(above, each)).folders) > 1 for each in folders)
+    is_counted = are_numbered(folders) and not all(map(str.isdigit, folders))
+    return "parts of the collection" if is_generic and (have_more or is_counted) else None
+
+
+def _find_tree(sketch: FolderSketch, above: str, folders: Sequence[str]) -> dict[str, list[str]]:
+    """The folders in folders that would be merged into classes; empty if there are few.
+
+    Folders that are counted through, or unlikely to be classes, are parts of a class.
+    """
+    inner: dict[str, list[str]] = {}
+    for folder in folders:
+        path = posixpath.join(above, folder)
+        names = _names_in(sketch, path)
+        below = [each for each in names.folders if sketch.holds_images(f"{path}/{each}")]
+        is_plain = len(below) > 1 and not are_numbered(below) and not are_unlikely_classes(below)
+        named = [each for each in below if not NO_CLASS.fullmatch(each.lower())]
+        if is_plain and named == below and not names.images:
+            inner[folder] = below
+    return inner if len(inner) > 1 and 2 * len(inner) >= len(folders) else {}
+
+
+def _explain_tree(folders: Sequence[str], inner: Mapping[str, Sequence[str]]) -> str:
+    """Says that the first or the last folders may be the classes, with flags."""
+    below = [each for names in inner.values() for each in names]
+    firsts, lasts = (show_folders(sorted(set(names))) for names in (folders, below))
+    ways = {"last_folder": lasts, "first_folder": firsts}
+    if len(set(below)) < len(below):  # the last folder would merge folders of one name
+        whole = show_folders([f"{folder}/{each}" for folder in inner for each in inner[folder]])
+        ways = {"first_folder": firsts, "path": whole, "last_folder": lasts}
+    offers = [
+        f"if the classes are {shown}, add {flags_of({'source': {'class_from': class_from}})}"
+        for class_from, shown in ways.items()
+    ]
+    example = next(iter(inner))
+    what = f"{example} holds the folders {show_folders(inner[example])}, and others hold others"
+    return f"{what}, so it is not clear which are the classes: {'; '.join(offers)}"
 
 
 def _offer_classes(below: Sequence[str]) -> list[str]:
     """The ways to take the last folders for classes, if they may be, or to do without."""
     ways = []
-    if len(below) > 1 and not are_unlikely_classes(below) and not explain_unlikely(below):
+    are_named = not any(NO_CLASS.fullmatch(each.lower()) for each in below)
+    is_likely = are_named and not are_unlikely_classes(below) and not explain_unlikely(below)
+    if len(below) > 1 and is_likely:
         flags = flags_of({"source": {"class_from": "last_folder"}})
-        ways.append(f"if the classes are {_show(below)}, add {flags}")
+        ways.append(f"if the classes are {show_folders(below)}, add {flags}")
     flags = flags_of({"source": {"class_from": "none"}})
     return [*ways, f"to convert the images without labels, add {flags}"]
 
@@ -111,15 +172,15 @@ def _explain_same(
 ) -> str:
     """Says what folders that all hold the same folders may mean, with flags."""
     split, folders, below = found
-    shown = _show([posixpath.join(split, each) for each in folders])
-    what = f"{where}: {shown} all hold the folders {_show(below)}"
+    shown = show_folders([posixpath.join(split, each) for each in folders])
+    what = f"{where}: {shown} all hold the folders {show_folders(below)}"
     if not split and all(map(split_of, below)):
         ways = _explain_inner_splits(sketch, where, archive, folders, below)
         return f"{what}, which are splits: {'; '.join(ways)}"
     *ways, last = _offer_classes([] if set(below) == set(folders) else below)
     if not are_unlikely_classes(folders) and not are_numbered(folders):
         flags = flags_of({"source": {"class_from": "first_folder"}})
-        ways.append(f"if the classes are {_show(folders)}, add {flags}")
+        ways.append(f"if the classes are {show_folders(folders)}, add {flags}")
     ways.append(last)
     return f"{what}, so it is not clear what the classes are: {'; '.join(ways)}"
 
@@ -145,7 +206,7 @@ def _explain_inner_splits(
         if names and not are_unlikely_classes(names):
             source = {"class_from": class_from, "split": pattern}
             flags = flags_of({"source": source, "splits": splits})
-            ways.append(f"if the classes are {_show(names)}, add {flags}")
+            ways.append(f"if the classes are {show_folders(names)}, add {flags}")
     flags = flags_of({"source": {"class_from": "none", "split": pattern}, "splits": splits})
     return [*ways, f"to convert the images without labels, add {flags}"]
 
@@ -154,9 +215,18 @@ def _names_in(sketch: FolderSketch, folder: str) -> Names:
     return sketch.names.get(folder) or sketch.deeper.get(folder) or Names()
 
 
+def _step_into(sketch: FolderSketch, path: str) -> str:
+    """The folder below a path at which folders of images branch: `images` in `amazon/images`."""
+    names = _names_in(sketch, path)
+    below = [each for each in names.folders if sketch.holds_images(f"{path}/{each}")]
+    if len(below) != 1 or names.images or not says_nothing(below[0]):
+        return path
+    return _step_into(sketch, f"{path}/{below[0]}")
+
+
 def _find_same_below(sketch: FolderSketch, above: str, folders: Sequence[str]) -> list[str]:
     """The folders of images that all these folders hold; empty unless that says something."""
-    paths = [posixpath.join(above, folder) for folder in folders]
+    paths = [_step_into(sketch, posixpath.join(above, folder)) for folder in folders]
     inner = {
         path: frozenset(
             each
@@ -178,6 +248,7 @@ def _find_same_below(sketch: FolderSketch, above: str, folders: Sequence[str]) -
     return [] if len(below) < 2 or is_ordinary else below
 
 
-def _show(names: Sequence[str]) -> str:
+def show_folders(names: Sequence[str]) -> str:
+    """Names the first folders, and says how many more there are."""
     more = len(names) - MOST_SHOWN
     return ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -10,14 +10,10 @@ from typing import Any
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.listed_pairs import make_looker
-from recordmill.transforms.inputs.pairs import (
-    Pairs,
-    find_pairs,
-    patterns_of,
-    split_word_of,
-)
+from recordmill.transforms.inputs.pair_names import split_word_of
+from recordmill.transforms.inputs.pairs import Pairs, find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
@@ -51,7 +47,12 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     if lists:
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
     escaped = [f"/{escape_glob(path)}" for path in lists]
-    raise UsageError(f"{place}: {pairs.why}: {said}; {_advise(pairs, place, [*ignored, *escaped])}")
+    advice = _advise(pairs, place, [*ignored, *escaped])
+    if pairs.may_be_classes:
+        classes = {"source": {"kind": "class_folders"}}
+        flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
+        advice = f"{advice}; if they are classes, add {flags}"
+    raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
 
 
 def _find_lists(sketch: FolderSketch, pairs: Pairs) -> list[str]:
@@ -83,6 +84,8 @@ def _advise(pairs: Pairs, place: str, ignored: Sequence[str]) -> str:
     if not pairs.left_out:
         return "move them into a folder of their own"
     command = partial(_command, place, ignored=ignored)
+    if pairs.have_no_classes:
+        command = partial(_with_ignore, ignored=ignored, have_classes=False)
     if not pairs.is_even and not pairs.are_sides:
         return f"to convert the images alone, {command(pairs.kept, pairs.left_out)}"
     ways = [
@@ -105,7 +108,12 @@ def _command(
     return _with_ignore(kept, left_out, ignored)
 
 
-def _with_ignore(kept: Sequence[str], left_out: Sequence[str], ignored: Sequence[str]) -> str:
+def _with_ignore(
+    kept: Sequence[str],
+    left_out: Sequence[str],
+    ignored: Sequence[str],
+    have_classes: bool = True,
+) -> str:
     settings: dict[str, Any] = {"ignore": [*ignored, *patterns_of(left_out, kept)]}
     firsts = dict.fromkeys(path.partition("/")[0] for path in kept)
     splits = {first: split_word_of(first) for first in firsts}
@@ -119,6 +127,8 @@ def _with_ignore(kept: Sequence[str], left_out: Sequence[str], ignored: Sequence
         settings["splits"] = {"from_folders": splits}
         if are_images:
             settings["source"] = {"class_from": "none"}
+    if not have_classes:
+        settings["source"] = {"class_from": "none"}
     return f"add {flags_of(settings)}"
 
 

@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from followed_ways import check_all_ways, digests, each_of, found_in, of_class, together, under
 from paired_inputs import counted, digit, mask, masks, photo, photos
 from peer import read_dataset
 from printed_commands import follow, printed_flags, write_files
@@ -16,14 +17,6 @@ from printed_commands import follow, printed_flags, write_files
 N = counted(6)
 HEX = "0123456789abcdef"
 TWO = ("train", "val")
-
-
-def together(*parts):
-    return {path: data for part in parts for path, data in part.items()}
-
-
-def each_of(folders, make):
-    return together(*(make(folder) for folder in folders))
 
 
 def cityscapes():
@@ -74,16 +67,6 @@ def mapillary(split):
             lambda folder: masks(folder, N),
         ),
     )
-
-
-def under(folder, label="", split=""):
-    """Takes the files below a folder, of a class, to be in a split."""
-    return lambda path: (split, label) if f"{path}/".startswith(f"{folder}/") else None
-
-
-def of_class(path):
-    """The first folder is the class."""
-    return "", path.split("/")[0]
 
 
 def not_png(path):
@@ -369,41 +352,11 @@ CASES = {
 to the split (empty: of the fractions) and the class, or None."""
 
 
-def digests(files, take):
-    """What a dataset holds: the source of each record, its split and its class."""
-    taken = [(data, take(path)) for path, data in files.items()]
-    return sorted((sha256(data).hexdigest(), *found) for data, found in taken if found)
-
-
-def found_in(folder, splits_given):
-    return sorted(
-        (each.sha256, each.split if splits_given else "", each.label)
-        for each in read_dataset(folder)
-    )
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_every_printed_command_ends_right(name, tmp_path, run_in):
     files, ways = CASES[name]
     write_files(tmp_path / "in", files)
     check_all_ways(files, ways, run_in)
-
-
-def check_all_ways(files, ways, run_in):
-    """Follows all printed commands, which end in a dataset for each way."""
-    expected = [digests(files, take) for take in ways]
-    code, _, err = run_in(["--input", "in"])
-    assert code in (1, 2), err
-    left = list(expected)
-    for end in follow(["--input", "in"], run_in):
-        assert end.code == 0, (end.arguments, end.message)
-        run_in(list(end.arguments))
-        given = any(split for _, split, _ in max(expected, key=len))
-        found = found_in(Path("out"), given)
-        assert found in expected, end.arguments
-        if found in left:
-            left.remove(found)
-    assert not left
 
 
 def coco(names, size):

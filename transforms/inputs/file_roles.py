@@ -172,6 +172,9 @@ _FEWEST_LINES = 3
 _PLAIN_MAP = re.compile(r"P[123]\s+(?:#[^\n]*\n\s*)*[0-9]+\s+[0-9]+\s")
 """The header of a PBM, PGM or PPM whose pixels are written as text."""
 
+_SECTION = re.compile(r"\s*\[\w[\w .-]*\][ \t]*(?:\r?\n|$)(?!\s*,)")
+"""The first line of an INI file."""
+
 _NAME_LINE = re.compile(
     rf"[^\n]*\.(?:{'|'.join(sorted(PICTURE_SUFFIXES))})(?:[\s,;:|][^\n]*)?", re.IGNORECASE
 )
@@ -213,6 +216,8 @@ def _text_of(head: bytes, is_whole: bool) -> str | None:
 def _role_of_text(text: str, is_whole: bool) -> FileRole | None:
     """The role of a text that is recognized; None for others."""
     begin = text.lstrip()[:1]
+    if _SECTION.match(text):
+        return FileRole("annotations", "INI")
     if begin == "<":
         is_page = re.match(r"\s*<(?:!doctype html|html)", text, re.IGNORECASE)
         return FileRole("description") if is_page else FileRole("annotations", _title_of_xml(text))

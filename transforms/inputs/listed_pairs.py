@@ -15,16 +15,14 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
+from recordmill.transforms.inputs.pair_names import is_domain, sample_names, split_word_of
 from recordmill.transforms.inputs.pairs import (
     Look,
     Looker,
     Pairs,
     find_pairs,
-    is_domain,
     look_at_image,
     patterns_of,
-    sample_names,
-    split_word_of,
 )
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
@@ -206,6 +204,8 @@ def _leave_out(
     else:
         patterns = patterns_of(left_out, kept) if left_out else list(pairs.patterns)
         settings = {"ignore": patterns} if patterns else {}
+        if patterns and pairs.have_no_classes:
+            settings["source"] = {"class_from": "none"}
     return (shown, orjson.dumps(settings).decode()) if settings else None
 
 

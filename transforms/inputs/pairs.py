@@ -11,25 +11,34 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import cache
 from heapq import nsmallest
-from itertools import pairwise
 from math import log
 from statistics import median
 from typing import Any, TypeVar
 from zlib import crc32
 
-import re2
 from PIL import Image
 
-from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.pair_names import (
+    AGREEMENT,
+    DRAWN,
+    IMAGE_WORDS,
+    TELLING,
+    WORD,
+    are_counters,
+    core_of,
+    cores_of,
+    divide_by_sides,
+    is_domain,
+    is_second_domain,
+    is_telling,
+    split_word_of,
+    stem_of,
+)
 from recordmill.transforms.inputs.patterns import compile_globs, escape_glob
 
 T = TypeVar("T")
-
-AGREEMENT = 0.95
-"""The least share of base names that two folders of pairs have in common."""
 
 MOST_LEVELS = 64
 """The most values in a mask."""
@@ -47,137 +56,8 @@ SAMPLED_FILES = 16
 SAMPLED_FOLDERS = 8
 """How many files are read, in how many folders."""
 
-_TELLING = re.compile(
-    r"mask|annot|(?<!un)label(?!l?ed)|segment|ground_?-?truth|target|trimap|saliency|matte|silhouette",
-    re.IGNORECASE,
-)
-"""What tells, anywhere in a name, that something was drawn."""
-
-_TELLING_WORDS = frozenset(
-    {
-        *("gt", "gts", "seg", "segs", "sem", "semantic", "semantics", "truth", "truths", "depth"),
-        *("depths", "disparity", "disp", "instance", "instances", "instanceids", "panoptic", "lr"),
-        *("alpha", "predict", "predicts", "pred", "preds", "prediction", "predictions", "matting"),
-        *("anno", "annos", "contour", "contours", "skeleton", "heatmap", "heatmaps", "gtfine"),
-    }
-)
-"""The same as whole words, in lower case."""
-
-_IMAGE_WORDS = frozenset(
-    {
-        *("image", "images", "img", "imgs", "rgb", "sat", "original", "originals", "orig"),
-        *("input", "photo", "color", "raw", "leftimg8bit", "hr", "fine", "coarse"),
-    }
-)
-"""Words that a photograph's name may end with if its mask's name ends with another."""
-
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
-_DOMAIN = re.compile(rf"(?i:{'|'.join(SPLIT_NAMES)})[ _-]?[AB]")
-"""The names of CycleGAN's and pix2pix's folders: `trainA`, `trainB`."""
-
-_WORD_BEFORE = re.compile(r"([A-Za-z]+)[ _.-]+(.+)")
-_WORD_AFTER = re.compile(
-    r"(.+?)(?:[ _.-]+|(?<=[a-z0-9])(?=[A-Z]))([A-Za-z]+[0-9]?[A-Za-z]*)((?:[ _-]?[0-9]+)?)"
-)
-_SCALE = re.compile(r"(.*[0-9])x[2-9]")
-"""The name of an image at a lower resolution, as in DIV2K: `0801x2`."""
-
-_SHAPE = str.maketrans("01234567 9".replace(" ", ""), "002222222")
-"""Digits that the rules for names treat alike. `8` stays, because of `leftImg8bit`."""
-
-_DRAWN = re2.compile(
-    "(?i)mask|annot|label|segment|ground|target|trimap|saliency|matte|silhouette|"
-    + "|".join(sorted(_TELLING_WORDS))
-)
-_SIGNS = re2.compile(rf"{_DRAWN.pattern}|[0-9]x[2-9]\n|{'|'.join(sorted(_IMAGE_WORDS))}")
-"""What the names of drawn images, and all that are not their own cores, have in them.
-
-Both are searched for in many names at once.
-"""
-
 _JPEGS = (".jpg", ".jpeg")
 _LOSSLESS = (".png", ".gif", ".bmp", ".tif", ".tiff")
-
-
-def is_telling(name: str) -> bool:
-    """Whether a name of a folder or file tells that something was drawn, or is a second image."""
-    words = {word.lower() for word in _WORD.findall(name)}
-    return bool(_TELLING.search(name) or words & _TELLING_WORDS or is_second_domain(name))
-
-
-def is_domain(name: str) -> bool:
-    """Whether a folder is one side of a split: `trainA`, `test_B`."""
-    return bool(_DOMAIN.fullmatch(name))
-
-
-def is_second_domain(name: str) -> bool:
-    """Whether a folder is the second side of a split: `trainB`."""
-    return is_domain(name) and name.endswith("B")
-
-
-def split_word_of(name: str) -> str:
-    """The split that a folder is for, alone or next to what its images are: `val_images`."""
-    if is_domain(name):
-        return split_of(name[:-1].rstrip(" _-"))
-    whole = split_of(name)
-    words = [split_of(word) for word in _WORD.findall(name)]
-    return whole or next(filter(None, words), "")
-
-
-def core_of(stem: str, counted: bool = False) -> str:
-    """Returns what the names of an image and of its mask have in common.
-
-    That is the name without an extension, and without words such as `_mask` around it.
-
-    Args:
-        stem: the name without its extension.
-        counted: whether numbers after such words, as in `_mask_2`, are taken away, too.
-    """
-    if stem.isdigit():  # as most are
-        return stem
-    start, end = _find_core(stem.translate(_SHAPE), counted)
-    return stem[start:end]
-
-
-@lru_cache(1 << 16)
-def _find_core(stem: str, counted: bool) -> tuple[int, int]:
-    """Where the core of a stem begins and ends; most stems of a folder are alike."""
-    start, end = 0, len(stem)
-    while found := _WORD_AFTER.fullmatch(stem, 0, end):
-        if not _is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
-            break
-        end = found.end(1)
-    if (found := _WORD_BEFORE.fullmatch(stem, 0, end)) and _is_about_pairs(found[1]):
-        start = found.start(2)
-    if scaled := _SCALE.fullmatch(stem, start, end):
-        end = scaled.end(1)
-    return start, end
-
-
-@lru_cache(1 << 12)
-def _is_about_pairs(word: str) -> bool:
-    lower = word.lower()
-    return is_telling(word) or lower in _IMAGE_WORDS or lower.rstrip("s") in _IMAGE_WORDS
-
-
-def _stem_of(name: str) -> str:
-    return name.rpartition(".")[0] or name
-
-
-def _cores_of(images: Sequence[str], counted: bool = False) -> list[str]:
-    """The cores of images' names, as `core_of` returns them, in the same order."""
-    stems = [_stem_of(name) for name in images]
-    if not _SIGNS.search("\n".join((*stems, ""))):
-        return stems
-    places: dict[str, tuple[int, int]] = {}
-    cores = []
-    for stem in stems:
-        shape = stem.translate(_SHAPE)
-        place = places.get(shape)
-        if place is None:
-            place = places[shape] = _find_core(shape, counted)
-        cores.append(stem[place[0] : place[1]])
-    return cores
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +138,8 @@ class Pairs:
         patterns: patterns of the second images, if they are in the same folders.
         is_even: whether nothing says which folder is the first one.
         are_sides: whether the folders are the two sides of splits: `trainA`, `trainB`.
+        may_be_classes: whether the folders may be classes all the same.
+        have_no_classes: whether each folder above holds a single first image, and names no class.
         count: how many second images there are.
     """
 
@@ -267,6 +149,8 @@ class Pairs:
     patterns: tuple[str, ...] = ()
     is_even: bool = False
     are_sides: bool = False
+    may_be_classes: bool = False
+    have_no_classes: bool = False
     count: int = 0
 
 
@@ -277,11 +161,13 @@ def find_pairs(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | No
         folders: the names of the images in each folder, by path below the input.
         look: looks at an image.
     """
-    cores = {path: _cores_of(images) for path, images in folders.items()}
+    cores = {path: cores_of(images) for path, images in folders.items()}
     return (
         _find_sides(folders)
         or _find_twins(folders, cores, look)
         or _find_parallel(folders, cores, look)
+        or _find_numbered(folders, cores, look)
+        or _find_named(folders)
     )
 
 
@@ -316,7 +202,10 @@ def _find_twins(
     if not found:
         return None
     (folder, (pair, *_)), *_ = found.items()
-    why = f"{posixpath.join(folder, pair[1])} looks like a mask of {pair[0]}"
+    first, second = pair
+    is_mask = is_telling(stem_of(second)) or _are_masks(folder, [pair], look)
+    what = "a mask" if is_mask else "a second image"
+    why = f"{posixpath.join(folder, second)} looks like {what} of {first}"
     seconds = {
         posixpath.join(folder, second) for folder, pairs in found.items() for _, second in pairs
     }
@@ -351,15 +240,15 @@ def _pattern_for(folder: str, second: str, keeps: Callable[[str], bool]) -> str:
 
 def _may_hold_twins(images: Sequence[str], cores: Sequence[str]) -> bool:
     """Whether some images have the same core, or may have it without numbers after words."""
-    return len(set(cores)) < len(cores) or bool(_DRAWN.search("\n".join(images)))
+    return len(set(cores)) < len(cores) or bool(DRAWN.search("\n".join(images)))
 
 
 def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tuple[str, str]]:
     """Returns the pairs of images in a folder, if most of them have a second one, or a mask."""
     cores: dict[str, list[str]] = defaultdict(list)
     second_names = {}
-    for name, core in zip(images, _cores_of(images, counted=True), strict=True):
-        stem = _stem_of(name)
+    for name, core in zip(images, cores_of(images, counted=True), strict=True):
+        stem = stem_of(name)
         cores[core].append(name)
         if core != stem:
             second_names[name] = is_telling(stem.replace(core, " ", 1))
@@ -370,8 +259,12 @@ def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tup
         if firsts:
             first = min(firsts, key=_rank)
             named += [(first, name) for name in seconds]
-            stem = _stem_of(first)
-            beside += [(first, name) for name in firsts if name != first and _stem_of(name) == stem]
+            stem = stem_of(first)
+            beside += [
+                (first, name)
+                for name in firsts
+                if name != first and stem_of(name) == stem and not _are_jpegs(first, name)
+            ]
     pairs = named + beside
     paired = {first for first, _ in pairs}
     if not pairs:
@@ -382,6 +275,11 @@ def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tup
     if (is_usual and are_half) or _are_masks(folder, pairs, look):
         return pairs
     return []
+
+
+def _are_jpegs(*names: str) -> bool:
+    """Whether all are JPEGs: `1.JPG` and `1.jpeg` come from different sources."""
+    return all(name.lower().endswith(_JPEGS) for name in names)
 
 
 def _is_jpeg_and_lossless(pair: tuple[str, str]) -> bool:
@@ -409,17 +307,23 @@ def _find_parallel(
     cores = {path: frozenset(each) for path, each in names.items()}
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
-    is_even = False
-    for group in _group(cores):
-        firsts, seconds = _by_words(group)
-        if not seconds:
-            firsts, seconds = _by_looks(group, folders, look)
-        if not seconds and _agree_by_themselves(group, cores):
-            firsts, seconds, is_even = group[:1], group[1:], True
+    is_even = may_be_classes = False
+    groups = [*_group(cores)]
+    alike: set[str] = set()
+    for group in groups if _are_evidence(groups, cores) else ():
+        firsts, seconds = _divide(group, folders, look)
+        if seconds and _look_alike(group, folders, look):
+            alike.update(group)
+            continue
+        if not seconds and (_are_sides(group) or _agree_by_themselves(group, cores)):
+            firsts, seconds = divide_by_sides(_own_parts(group))
+            if not seconds:
+                firsts, seconds = group[:1], group[1:]
+            is_even, may_be_classes = True, are_counters(cores[group[0]])
         if seconds:
             kept.update(dict.fromkeys(firsts))
             left_out.update(dict.fromkeys(seconds))
-    for first, second in _parts_of_others(cores, {**kept, **left_out}):
+    for first, second in _parts_of_others(cores, {*kept, *left_out, *alike}):
         kept[first] = left_out[second] = None
     if not left_out:
         return None
@@ -434,7 +338,95 @@ def _find_parallel(
     first = first or "the folder itself"
     why = f"{first} and {second} hold images of the same names"
     count = sum(len(folders[path]) for path in left_out)
-    return Pairs(why, tuple(sorted(kept)), tuple(sorted(left_out)), is_even=is_even, count=count)
+    return Pairs(
+        why,
+        tuple(sorted(kept)),
+        tuple(sorted(left_out)),
+        is_even=is_even,
+        may_be_classes=may_be_classes,
+        count=count,
+    )
+
+
+def _divide(
+    group: Sequence[str], folders: Mapping[str, Sequence[str]], look: Looker
+) -> tuple[list[str], list[str]]:
+    """Divides a group into first and second images by names, or by looks."""
+    firsts, seconds = _by_words(group)
+    if not seconds:
+        return _by_looks(group, folders, look)
+    return _by_layers(firsts, seconds)
+
+
+def _are_sides(group: Sequence[str]) -> bool:
+    """Whether names tell that folders are two sides: `left`, `right`."""
+    return all(divide_by_sides(_own_parts(group)))
+
+
+def _are_evidence(groups: Sequence[Sequence[str]], cores: Mapping[str, Collection[str]]) -> bool:
+    """Whether names agree by more than chance.
+
+    A single image has the name of another one if its folder is in the other's folder.
+    """
+    pairs = sum(len(cores[path]) for group in groups for path in group[1:])
+    return pairs > 1 or not any(
+        f"{path}/".startswith(f"{group[0]}/") for group in groups for path in group[1:]
+    )
+
+
+def _find_numbered(
+    folders: Mapping[str, Sequence[str]], names: Mapping[str, Sequence[str]], look: Looker
+) -> Pairs | None:
+    """Finds masks whose names have the same numbers, after another word than those of images."""
+    cores = {}
+    for path, each in names.items():
+        begin, end = (re.compile(form) for form in (r"\D*", r"\D*$"))
+        edges = {(begin.match(core)[0], end.search(core)[0]) for core in each}  # type: ignore[index]
+        ((before, after), *others) = edges
+        numbers = {core[len(before) : len(core) - len(after)] for core in each}
+        if not others and len(numbers) == len(each) > 1 and "" not in numbers:
+            cores[path] = frozenset(numbers)
+    for group in _group(cores):
+        if not any(name.lower().endswith(_LOSSLESS) for path in group for name in folders[path]):
+            continue
+        firsts, seconds = _by_looks(group, folders, look)
+        if seconds:
+            why = f"{seconds[0]} looks like masks of the images in {firsts[0]}"
+            kept = tuple(sorted(folders.keys() - set(seconds)))
+            count = sum(len(folders[path]) for path in seconds)
+            return Pairs(why, kept, tuple(sorted(seconds)), count=count)
+    return None
+
+
+def _find_named(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
+    """Finds `masks` next to `images`, whatever their images are called."""
+    children: dict[str, list[str]] = defaultdict(list)
+    for path in folders:
+        children[posixpath.dirname(path)].append(path)
+    kept, left_out = list[str](), list[str]()
+    for paths in children.values():
+        firsts = [path for path in paths if posixpath.basename(path).lower() in IMAGE_WORDS]
+        seconds = [path for path in paths if _is_drawn_folder(path)]
+        if firsts and seconds:
+            kept += firsts
+            left_out += seconds
+    if not left_out:
+        return None
+    why = f"{left_out[0]} is named as masks of the images in {kept[0]}"
+    others = folders.keys() - set(left_out)
+    are_single = len(kept) > 2 and all(len(folders[path]) == 1 for path in kept)
+    return Pairs(
+        why,
+        tuple(sorted(others)),
+        tuple(sorted(left_out)),
+        have_no_classes=are_single,
+        count=sum(len(folders[path]) for path in left_out),
+    )
+
+
+def _is_drawn_folder(path: str) -> bool:
+    name = posixpath.basename(path)
+    return is_telling(name) and not split_word_of(name) and not re.search("[0-9]", name)
 
 
 def _parts_of_others(
@@ -459,14 +451,41 @@ def _parts_of_others(
             if is_part and any(map(is_telling, apart)) and not any(map(is_telling, back)):
                 yield other, path
                 break
+        else:
+            yield from _part_of_several(path, some[path], holding, cores)
+
+
+def _part_of_several(
+    path: str,
+    some: Collection[str],
+    holding: Mapping[str, Sequence[str]],
+    cores: Mapping[str, frozenset[str]],
+) -> Iterator[tuple[str, str]]:
+    """Yields the folder of masks with one of the class folders that hold its images.
+
+    Args:
+        path: the folder that may be of masks.
+        some: some of its base names.
+        holding: the folders that hold these.
+        cores: all base names in each folder.
+    """
+    own = set(path.split("/"))
+    others = {each for core in some for each in holding[core]} - {path}
+    plain = sorted(each for each in others if not any(map(is_telling, set(each.split("/")) - own)))
+    held = frozenset[str]().union(*(cores[each] for each in plain))
+    is_named = all(any(map(is_telling, own - set(each.split("/")))) for each in plain)
+    if len(plain) > 1 and is_named and len(cores[path] & held) >= AGREEMENT * len(cores[path]) > 1:
+        yield plain[0], path
 
 
 def _is_second(path: str, kept: Iterable[str], left_out: Iterable[str]) -> bool:
     """Whether a folder is named as those of second images are, and as no other is."""
     name = posixpath.basename(path)
+    # `label_0` is as `label_1`, next to which it is.
+    forms = {re.sub("[0-9]+", "0", posixpath.basename(each)) for each in kept}
     return (
         bool(name)
-        and name not in {posixpath.basename(each) for each in kept}
+        and re.sub("[0-9]+", "0", name) not in forms
         and (
             name in {posixpath.basename(each) for each in left_out}
             or any(map(is_telling, path.split("/")))
@@ -530,6 +549,49 @@ def _are_other_splits(
     )
 
 
+def _by_layers(firsts: list[str], seconds: list[str]) -> tuple[list[str], list[str]]:
+    """Divides a group again if its first images are layers of the same things, too.
+
+    These are the folders next to one that is named like the images, and the second of two sides.
+    """
+    if not all(any(_differ_once(path, other) for other in seconds) for path in firsts):
+        return firsts, seconds
+    parts = _own_parts([*firsts, *seconds])
+    images = [
+        path
+        for path in firsts
+        if any(word.lower() in IMAGE_WORDS for each in parts[path] for word in WORD.findall(each))
+    ]
+    if images and len(images) < len(firsts):
+        return images, [*(path for path in firsts if path not in images), *seconds]
+    ones, others = divide_by_sides({path: parts[path] for path in firsts}, has_annotations=True)
+    return (ones, [*others, *seconds]) if ones else (firsts, seconds)
+
+
+def _differ_once(one: str, other: str) -> bool:
+    """Whether two paths are of one length and differ in one folder."""
+    pairs = zip(one.split("/"), other.split("/"), strict=False)
+    return one.count("/") == other.count("/") and sum(a != b for a, b in pairs) == 1
+
+
+def _look_alike(group: Sequence[str], folders: Mapping[str, Sequence[str]], look: Looker) -> bool:
+    """Whether all folders hold drawings, such as letters, and no name is one of images or masks."""
+    words = {
+        word.lower()
+        for own in _own_parts(group).values()
+        for each in own
+        for word in WORD.findall(each)
+    }
+    if words & IMAGE_WORDS or any(map(TELLING.search, words)):
+        return False
+    looks = [
+        look(posixpath.join(path, name))
+        for path in _choose_folders(group)
+        for name in _spread(folders[path], 2)
+    ]
+    return all(each is not None and each.is_mask for each in looks)
+
+
 def _by_looks(
     group: Sequence[str], folders: Mapping[str, Sequence[str]], look: Looker
 ) -> tuple[list[str], list[str]]:
@@ -584,7 +646,8 @@ def _choose_folders(group: Sequence[str]) -> list[str]:
 
 def _differ_in_splits(group: Sequence[str]) -> bool:
     """Whether the paths differ in words for splits alone: then images are there twice."""
-    return all(all(map(split_of, parts)) for parts in _own_parts(group).values())
+    own = [[*map(split_word_of, parts)] for parts in _own_parts(group).values()]
+    return all(map(all, own)) and len({*map(tuple, own)}) > 1
 
 
 def _agree_by_themselves(group: Sequence[str], cores: Mapping[str, frozenset[str]]) -> bool:
@@ -595,42 +658,10 @@ def _agree_by_themselves(group: Sequence[str], cores: Mapping[str, frozenset[str
     return len(own) >= 3 and not are_counters(own)
 
 
-def are_counters(stems: Iterable[str]) -> bool:
-    """Whether names are counted through: `0001`, `img_7`, `b (12)`."""
-    shapes = Counter(re.sub("[0-9]+", "0", stem) for stem in stems)
-    whole = shapes.total()
-    (shape, count), *_ = shapes.most_common(1)
-    if count < AGREEMENT * whole:
-        return len(shapes) <= 2 < whole / 2
-    if "0" not in shape:
-        return len(shapes) == 1
-    numbers = sorted(
-        tuple(map(int, re.findall("[0-9]+", stem)))
-        for stem in stems
-        if re.sub("[0-9]+", "0", stem) == shape
-    )
-    changing = [len({each[at] for each in numbers}) > 1 for at in range(shape.count("0"))]
-    if sum(changing) != 1:
-        return sum(changing) == 0
-    at = changing.index(True)
-    gaps = [later[at] - earlier[at] for earlier, later in pairwise(numbers)]
-    return median(gaps) <= 2 or len(set(gaps)) == 1
-
-
 def _spread(items: Sequence[T], most: int) -> list[T]:
     """A sample of the items, from the first to the last."""
     count = min(most, len(items))
     return [items[at * len(items) // count] for at in range(count)]
-
-
-def sample_names(names: Iterable[str], most: int) -> list[str]:
-    """Chooses names so that a pair is chosen or not as a whole, in one folder as in another."""
-    listed = list(names)
-    if len(listed) <= most:
-        return listed
-    cores = dict(zip(listed, _cores_of(listed), strict=True))
-    ranked = sorted(listed, key=lambda name: crc32(cores[name].encode()))
-    return sorted(ranked[:most])
 
 
 def patterns_of(left_out: Sequence[str], kept: Sequence[str]) -> list[str]:

@@ -3,17 +3,14 @@
 import pytest
 from paired_inputs import counted, digit, mask, photo
 
-from recordmill.transforms.inputs.pairs import (
-    Look,
+from recordmill.transforms.inputs.pair_names import (
     are_counters,
     core_of,
-    find_pairs,
     is_telling,
-    look_at_image,
-    patterns_of,
     sample_names,
     split_word_of,
 )
+from recordmill.transforms.inputs.pairs import Look, find_pairs, look_at_image, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 
 PHOTO, MASK, GRAY = Look(3, 256), Look(1, 2), Look(1, 200)

@@ -2,7 +2,7 @@
 
 import posixpath
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -18,7 +18,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     given_splits,
     likely_splits,
 )
-from recordmill.transforms.inputs.pairs import is_telling
+from recordmill.transforms.inputs.pair_names import is_telling, split_word_of
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, says_nothing
@@ -64,7 +64,14 @@ class ClassFolders(Source):
         }
         keys = ("source.class_from",)
         without = partial(Recognized, unlabeled, is_firm=False, needed_keys=keys)
-        if any(not NO_CLASS.fullmatch(folder.lower()) for folder in below):
+        if splits and all(find_wrapper(sketch, folder) for folder in splits):
+            inner = find_wrapper(sketch, splits[0])
+            settings = given_splits("from_folders", splits)
+            yield Recognized(
+                {"source": {**source, "class_from": "last_folder"}, **settings},
+                f"class folders below {posixpath.join(splits[0], inner)} and the like",
+            )
+        elif any(not NO_CLASS.fullmatch(folder.lower()) for folder in below):
             why, settings = (
                 f"class folders below {', '.join(splits)}",
                 given_splits("from_folders", splits),
@@ -159,8 +166,49 @@ def _ask_for_splits(likely: Mapping[str, str]) -> str:
 def _find_generic(sketch: FolderSketch) -> str:
     """Returns the only folder of images, if its name says nothing of them; else empty."""
     folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
-    is_alone = len(folders) == 1 and not sketch.top.images
-    return folders[0] if is_alone and _is_generic(sketch, folders[0]) else ""
+    if len(folders) != 1 or sketch.top.images:
+        return ""
+    if _is_generic(sketch, folders[0]):
+        return folders[0]
+    inner = [
+        each
+        for each in sketch.at(folders[0]).folders
+        if sketch.holds_images(posixpath.join(folders[0], each))
+    ]
+    # A sequence, as in MOT: `MOT-02/img1`.
+    is_sequence = any(map(str.isdigit, folders[0])) and not sketch.at(folders[0]).images
+    is_inner = len(inner) == 1 and _is_generic(sketch, posixpath.join(folders[0], inner[0]))
+    return inner[0] if is_sequence and is_inner else ""
+
+
+def find_wrapper(sketch: FolderSketch, split: str) -> str:
+    """Returns the folder around the class folders of a split; empty if there is none.
+
+    It is the only folder of images in the split, says nothing or is named after the split, and
+    holds several folders of images, and no images.
+    """
+    folders = [
+        each
+        for each in sketch.at(split).folders
+        if sketch.holds_images(posixpath.join(split, each))
+    ]
+    if len(folders) != 1 or sketch.at(split).images:
+        return ""
+    only = posixpath.join(split, folders[0])
+    names = sketch.names.get(only, sketch.deeper.get(only, Names()))
+    below = [each for each in names.folders if sketch.holds_images(posixpath.join(only, each))]
+    is_around = len(below) > 1 and not names.images and not _have_folders(sketch, only, below)
+    is_named = folders[0] == split or says_nothing(folders[0]) or split_word_of(folders[0])
+    return folders[0] if is_around and (is_named or NO_CLASS.fullmatch(folders[0].lower())) else ""
+
+
+def _have_folders(sketch: FolderSketch, above: str, folders: Iterable[str]) -> bool:
+    """Whether some of these folders have folders of images, too."""
+    return any(
+        sketch.holds_images(posixpath.join(above, folder, each))
+        for folder in folders
+        for each in sketch.deeper.get(posixpath.join(above, folder), Names()).folders
+    )
 
 
 def _is_generic_alone(sketch: FolderSketch, split: str) -> bool:

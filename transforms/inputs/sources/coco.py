@@ -32,7 +32,7 @@ from recordmill.transforms.inputs.named_files import (
     read_sibling,
 )
 from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
-from recordmill.transforms.inputs.pairs import is_telling
+from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 

@@ -16,7 +16,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
     split_of,
 )
-from recordmill.transforms.inputs.pairs import split_word_of
+from recordmill.transforms.inputs.pair_names import split_word_of
 from recordmill.transforms.inputs.patterns import compile_pattern, escape_glob
 from recordmill.transforms.inputs.sources.source import Source
 

@@ -30,7 +30,7 @@ from recordmill.transforms.inputs.named_files import (
     size_and_version,
 )
 from recordmill.transforms.inputs.outlines import angle_of, rotate_box
-from recordmill.transforms.inputs.pairs import is_telling
+from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 

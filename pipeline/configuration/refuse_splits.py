@@ -1,0 +1,149 @@
+"""Refuses folders that may be splits or classes, with flags that are complete."""
+
+import posixpath
+import re
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Literal
+
+from recordmill.pipeline.configuration.config import flags_of
+from recordmill.pipeline.configuration.refuse_contradictions import show_folders
+from recordmill.schemas.errors import UsageError
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    likely_splits,
+    split_of,
+    split_pattern,
+)
+from recordmill.transforms.inputs.patterns import escape_glob
+from recordmill.transforms.inputs.sources.class_folders import find_wrapper
+from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
+
+Content = Literal["classes", "wrapped classes", "images"]
+
+
+def refuse_unclear_splits(sketch: FolderSketch, place: str) -> None:
+    """Refuses folders that may be splits or classes, and splits where some hold no classes.
+
+    Args:
+        sketch: the input, whose folders would be classes or splits.
+        place: the input's path.
+
+    Raises:
+        UsageError: there are such folders; the text has the commands that may be meant.
+    """
+    folders = [
+        each for each in sketch.top.folders if sketch.holds_images(each) or each not in sketch.names
+    ]
+    splits = {each: split_of(each) for each in sketch.split_folders}
+    if splits:
+        ways = _explain_mixed(sketch, splits, [], sketch.ignored)
+        if ways:
+            raise UsageError(f"{place}: {'; '.join(ways)}")
+        return
+    splits = _main_splits(folders)
+    if not splits:
+        return
+    others = [each for each in folders if each not in splits]
+    ways = _explain_mixed(sketch, splits, others, sketch.ignored)
+    what = f"{place}: {show_folders([*splits])} could be splits or classes"
+    if not ways:
+        content = _content_of(sketch, next(iter(splits)))
+        without = f" and {show_folders(others)} is left out" if others else ""
+        flags = _as_splits(splits, content, others, sketch.ignored)
+        ways = [f"if they are splits{without}, add {flags}"]
+        if others and all(_content_of(sketch, each) == content for each in others):
+            own = {each: re.sub(r"[^\w.-]", "_", each) for each in others}
+            flags = _as_splits({**splits, **own}, content, [], sketch.ignored)
+            ways.append(f"if {show_folders(others)} {_are(others)} of its own, add {flags}")
+        differ_in_words = bool(split_pattern(splits)[0])
+        if content == "images" and not differ_in_words:
+            ways.append(f"if they are classes, add {flags_of({'labels': {'classes': folders}})}")
+    raise UsageError(f"{what}: {'; '.join(ways)}")
+
+
+def refuse_given_splits(sketch: FolderSketch, place: str, splits: Collection[str]) -> None:
+    """Refuses a folder around everything in given splits, which would be the only class.
+
+    Raises:
+        UsageError: there is one; the text has the flag that may be meant.
+    """
+    contents = {each: _content_of(sketch, each) for each in splits if sketch.holds_images(each)}
+    folders = {each for split in contents for each in sketch.at(split).folders}
+    are_generic = folders and all(NO_CLASS.fullmatch(each.lower()) for each in folders)
+    if set(contents.values()) == {"wrapped classes"}:
+        flags = flags_of({"source": {"class_from": "last_folder"}})
+    elif set(contents.values()) == {"images"} and are_generic:
+        flags = flags_of({"source": {"class_from": "none"}})
+    else:
+        return
+    what = (
+        f"{show_folders(sorted(folders))} in the splits {show_folders([*contents])} names no class"
+    )
+    raise UsageError(f"{place}: {what}: add {flags}")
+
+
+def _main_splits(folders: Sequence[str]) -> dict[str, str]:
+    """The folders that are likely to be splits; of `train` and `train_small`, the plain one."""
+    plain = {each: split_of(each) for each in folders if split_of(each)}
+    found = likely_splits(folders) or plain
+    if len(set(found.values())) < 2:
+        return {}
+    order = list(dict.fromkeys(SPLIT_NAMES.values()))
+    kept = {
+        each: split for each, split in found.items() if each in plain or split not in plain.values()
+    }
+    return dict(sorted(kept.items(), key=lambda each: (order.index(each[1]), each[0])))
+
+
+def _explain_mixed(
+    sketch: FolderSketch, splits: Mapping[str, str], others: Sequence[str], ignored: Sequence[str]
+) -> list[str]:
+    """The ways to convert splits, if some hold class folders and some hold only images."""
+    contents = {each: _content_of(sketch, each) for each in splits}
+    flat = [each for each, content in contents.items() if content == "images"]
+    labeled = {each: split for each, split in splits.items() if each not in flat}
+    if not flat or not labeled or not all(sketch.holds_images(each) for each in splits):
+        return []
+    content = contents[next(iter(labeled))]
+    some = _as_splits(labeled, content, [*flat, *others], ignored)
+    whole = _as_splits(splits, "images", others, ignored)
+    what = f"{show_folders(flat)} holds no class folders"
+    return [
+        f"{what}: to convert {show_folders([*labeled])} alone, add {some}",
+        f"to convert all images without labels, add {whole}",
+    ]
+
+
+def _as_splits(
+    splits: Mapping[str, str],
+    content: Content,
+    left_out: Sequence[str],
+    ignored: Sequence[str],
+) -> str:
+    """The flags that take folders for splits, and leave others out."""
+    settings: dict[str, Any] = {"splits": {"from_folders": dict(splits)}}
+    class_from = {"images": "none", "wrapped classes": "last_folder"}.get(content)
+    if class_from:
+        settings["source"] = {"class_from": class_from}
+    if left_out:
+        patterns = [f"/{escape_glob(each)}/" for each in sorted(left_out)]
+        settings["ignore"] = [*ignored, *patterns]
+    return flags_of(settings)
+
+
+def _content_of(sketch: FolderSketch, folder: str) -> Content:
+    """What a folder holds, if it is a split."""
+    if find_wrapper(sketch, folder):
+        return "wrapped classes"
+    below = [
+        each
+        for each in sketch.at(folder).folders
+        if sketch.holds_images(posixpath.join(folder, each))
+        and not NO_CLASS.fullmatch(each.lower())
+    ]
+    return "classes" if below else "images"
+
+
+def _are(names: Sequence[str]) -> str:
+    return "is a split" if len(names) == 1 else "are splits"

@@ -1,0 +1,348 @@
+"""Folders that look like classes and are none: the run stops, and every command that it prints ends
+right on the same files, or stops again with further commands."""
+
+import pytest
+from followed_ways import check_all_ways, digests, each_of, found_in, of_class, together, under
+from paired_inputs import counted, mask, masks, photo, photos
+from peer import read_dataset
+from printed_commands import printed_flags, write_files
+
+N = counted(6)
+PAIR_OF_CLASSES = ("cat", "dog")
+NOTHING = ("", "")
+
+
+def first_or_none(path):
+    return NOTHING
+
+
+def last(path):
+    return "", path.split("/")[-2]
+
+
+def whole(path):
+    return "", path.rpartition("/")[0]
+
+
+def kept(*folders, take=of_class):
+    """Takes the files below these folders only."""
+    return lambda path: (
+        take(path) if path.startswith(tuple(f"{each}/" for each in folders)) else None
+    )
+
+
+def in_splits(splits, label=lambda path: path.split("/")[-2]):
+    """Takes the files below the folders of splits, with a label."""
+
+    def take(path):
+        split = splits.get(path.split("/")[0])
+        return (split, label(path)) if split else None
+
+    return take
+
+
+def unlabeled(path):
+    return ""
+
+
+def sides(one, other, names=N):
+    """Two folders of images of the same names, as which either may be meant, or both."""
+    files = together(photos(one, names, "png"), photos(other, names, "png"))
+    return files, [under(one), under(other), of_class]
+
+
+def single(path, data):
+    return {path: data}
+
+
+TRAIN_TEST = {"train": "train", "test": "test"}
+
+SIDES = {
+    f"{one}, {other}": sides(one, other)
+    for one, other in (
+        ("left", "right"),
+        ("noisy", "clean"),
+        ("gallery", "probe"),
+        ("blur", "sharp"),
+        ("hazy", "clear"),
+        ("before", "after"),
+        ("rgb", "thermal"),
+        ("day", "night"),
+        ("low", "high"),
+        ("left_images", "right_images"),
+        ("imageFront", "imageBack"),
+        ("T1", "T2"),
+    )
+}
+
+PAIRS = {
+    "masks next to classes": (
+        together(
+            *(photos(each, [f"{each}_{n}" for n in N]) for each in PAIR_OF_CLASSES),
+            masks("masks", [f"{each}_{n}" for each in PAIR_OF_CLASSES for n in N]),
+        ),
+        [kept(*PAIR_OF_CLASSES)],
+    ),
+    "annotations of three classes in one folder": (
+        together(
+            *(photos(each, [f"{each}{n}" for n in N]) for each in "xyz"),
+            masks("seg_maps", [f"{each}{n}" for each in "xyz" for n in N], after="_seg"),
+        ),
+        [kept("x", "y", "z")],
+    ),
+    "masks with another word before the number": (
+        together(
+            {f"scans/scan_{n}.jpg": photo(n) for n in N},
+            {f"tumor/tumor_{n}.png": mask(n) for n in N},
+        ),
+        [under("scans")],
+    ),
+    "masks with another word after the number": (
+        together(
+            {f"photo/{n}-p.png": photo(n, "PNG") for n in N},
+            {f"leaf/{n}-leaf.png": mask(n) for n in N},
+        ),
+        [under("photo")],
+    ),
+    "masks of other names in folders of ids": (
+        together(
+            *(photos(f"{n}ab/images", [f"{n}ab"], "png") for n in N),
+            *(masks(f"{n}ab/masks", [f"{n}m{k}" for k in range(3)]) for n in N),
+        ),
+        [lambda path: NOTHING if "/images/" in path else None],
+    ),
+    "the same in splits": (
+        together(
+            *(photos(f"stage1_train/{n}ab/images", [f"{n}ab"], "png") for n in N),
+            *(masks(f"stage1_train/{n}ab/masks", [f"{n}m{k}" for k in range(3)]) for n in N),
+            *(photos(f"stage1_test/{n}cd/images", [f"{n}cd"], "png") for n in N),
+        ),
+        [
+            lambda path: None
+            if "/masks/" in path
+            else (path.split("/")[0].removeprefix("stage1_"), ""),
+        ],
+    ),
+    "HR, LR and a third layer": (
+        each_of(("HR", "LR", "upsampled"), lambda at: photos(at, N, "png")),
+        [under("HR")],
+    ),
+    "images, masks and a third layer": (
+        together(
+            photos("Images/subset1", N),
+            masks("Masks/subset1", N),
+            masks("Scribbles/subset1", N, mode="RGB"),
+        ),
+        [under("Images")],
+    ),
+    "A, B and labels of changes": (
+        together(photos("A", N, "png"), photos("B", N, "png"), masks("label", N)),
+        [under("A")],
+    ),
+    "classes that are called label_0": (
+        together(
+            *(photos(f"default/label_{k}", N, "png") for k in range(3)),
+            *(masks(f"ground_truth/label_{k}", N, after="_mask") for k in (1, 2)),
+        ),
+        [lambda path: last(path) if path.startswith("default/") else None],
+    ),
+    "two formats": (
+        each_of(PAIR_OF_CLASSES, lambda at: together(photos(at, N), photos(at, N, "bmp"))),
+        [lambda path: of_class(path) if path.endswith(".jpg") else None],
+    ),
+}  # fmt: skip
+"""Files, and what each way through the printed commands takes."""
+
+SPLITS = {
+    "a folder of the split's name in it": (
+        each_of(
+            [f"{s}/{s}/{c}" for s in ("training_set", "test_set") for c in PAIR_OF_CLASSES],
+            lambda at: photos(at, N[:3]),
+        ),
+        [in_splits({"training_set": "train", "test_set": "test"})],
+    ),
+    "images around the classes": (
+        each_of(
+            [f"{s}/images/{c}" for s in ("WIDER_train", "WIDER_val") for c in ("0--a", "1--b")],
+            lambda at: photos(at, N[:3]),
+        ),
+        [in_splits({"WIDER_train": "train", "WIDER_val": "validation"})],
+    ),
+    "a third folder of classes": (
+        each_of(
+            [f"{s}/{c}" for s in ("train", "test", "extra") for c in PAIR_OF_CLASSES],
+            lambda at: photos(at, [f"{at.partition('/')[0]}{n}" for n in N[:3]]),
+        ),
+        [in_splits(TRAIN_TEST), in_splits({**TRAIN_TEST, "extra": "extra"})],
+    ),
+    "a third folder of images": (
+        together(
+            each_of([f"{s}/{c}" for s in TRAIN_TEST for c in PAIR_OF_CLASSES],
+                    lambda at: photos(at, N[:3])),
+            photos("unlabeled", N),
+        ),
+        [in_splits(TRAIN_TEST)],
+    ),
+    "many other folders": (
+        each_of(
+            [f"{s}/{c}" for s in (*TRAIN_TEST, "one", "two", "three") for c in PAIR_OF_CLASSES],
+            lambda at: photos(at, N[:3]),
+        ),
+        [in_splits(TRAIN_TEST),
+         in_splits({**TRAIN_TEST, "one": "one", "two": "two", "three": "three"})],
+    ),
+    "a part of train": (
+        each_of(
+            [f"{s}/{c}" for s in (*TRAIN_TEST, "train_small") for c in PAIR_OF_CLASSES],
+            lambda at: photos(at, N[:3]),
+        ),
+        [in_splits(TRAIN_TEST), in_splits({**TRAIN_TEST, "train_small": "train_small"})],
+    ),
+    "people": (
+        each_of(
+            ("bounding_box_train", "bounding_box_test", "query"),
+            lambda at: photos(at, [f"{n}_c1s1_0{at[-1]}{n}_00" for n in N]),
+        ),
+        [
+            in_splits({"bounding_box_train": "train", "bounding_box_test": "test"}, unlabeled),
+            in_splits({"bounding_box_train": "train", "bounding_box_test": "test",
+                       "query": "query"}, unlabeled),
+        ],
+    ),
+    "a flat test": (
+        together(
+            each_of([f"train/{c}" for c in PAIR_OF_CLASSES], lambda at: photos(at, N)),
+            photos("test", N),
+        ),
+        [in_splits({"train": "train"}), in_splits(TRAIN_TEST, unlabeled)],
+    ),
+    "a flat test next to other words": (
+        together(
+            each_of([f"seg_train/{c}" for c in PAIR_OF_CLASSES], lambda at: photos(at, N)),
+            photos("seg_test", N),
+        ),
+        [in_splits({"seg_train": "train"}),
+         in_splits({"seg_train": "train", "seg_test": "test"}, unlabeled)],
+    ),
+    "trains and planes": (
+        each_of(("train", "plane", "test_tube"), lambda at: photos(at, [f"{at}{n}" for n in N])),
+        [
+            in_splits({"train": "train", "test_tube": "test"}, unlabeled),
+            in_splits({"train": "train", "test_tube": "test", "plane": "plane"}, unlabeled),
+            of_class,
+        ],
+    ),
+}  # fmt: skip
+
+TREES = {
+    "kinds of animals and vehicles": (
+        each_of(
+            ("animal/cat", "animal/dog", "vehicle/car", "vehicle/bus"), lambda at: photos(at, N)
+        ),
+        [last, of_class],
+    ),
+    "letters around classes": (
+        each_of(("a/abbey", "a/airport", "b/bar", "b/beach"), lambda at: photos(at, N)),
+        [last, of_class],
+    ),
+    "places that share some": (
+        each_of(
+            ("rome/bar", "rome/park", "oslo/bar", "oslo/port", "oslo/pier"),
+            lambda at: photos(at, N),
+        ),
+        [last, of_class, whole],
+    ),
+    "domains": (
+        each_of(
+            [f"{d}/images/{c}" for d in ("amazon", "dslr", "webcam") for c in ("bike", "mug")],
+            lambda at: photos(at, N[:3]),
+        ),
+        [last, of_class, first_or_none],
+    ),
+    "sequences": (
+        each_of(("MOT-02/img1", "MOT-04/img1"), lambda at: photos(at, N)),
+        [first_or_none],
+    ),
+    "videos": (
+        each_of([f"video_{n:03}" for n in range(4)], lambda at: photos(at, N)), [first_or_none]
+    ),
+    "days": (each_of(("20230105", "20230106"), lambda at: photos(at, N)), [first_or_none]),
+    "cameras": (each_of(("cam-a", "cam-b"), lambda at: photos(at, N)), [first_or_none]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES := {**SIDES, **PAIRS, **SPLITS, **TREES})
+def test_every_printed_command_ends_right(name, tmp_path, run_in):
+    files, ways = CASES[name]
+    write_files(tmp_path / "in", files)
+    check_all_ways(files, ways, run_in)
+
+
+STAY = {
+    "drawings that count alike": (
+        {f"{kind}/{n}.png": mask((kind, n)) for kind in ("alpha", "beta", "pred") for n in N},
+        of_class,
+    ),
+    "numbered after the class": (
+        {f"{kind}/{kind}_{n}.png": photo((kind, n), "PNG") for kind in ("cat", "dog") for n in N},
+        of_class,
+    ),
+    "JPEGs of two spellings": (
+        together(
+            {f"{kind}/{n}.JPG": photo((kind, n)) for kind in PAIR_OF_CLASSES for n in N},
+            {f"{kind}/{n}.jpeg": photo((kind, n, 2)) for kind in PAIR_OF_CLASSES for n in N},
+        ),
+        of_class,
+    ),
+    "left next to other numbers": (
+        together(photos("left", counted(6)), photos("right", counted(9, 20))), of_class,
+    ),
+    "one image each, in each other": (
+        {"label_0/label_0_1.jpg": photo(1), "label_1/label_1_1.jpg": photo(2),
+         "label_1/label_1_1/label_1_1.jpg": photo(3)},
+        of_class,
+    ),
+    "characters of alphabets": (
+        each_of(
+            [f"{a}/character{c:02}" for a in ("Greek", "Latin") for c in range(2 + (a == "Latin"))],
+            lambda at: photos(at, N),
+        ),
+        of_class,
+    ),
+    "train/data/classes": (
+        each_of([f"{s}/data/{c}" for s in TRAIN_TEST for c in PAIR_OF_CLASSES],
+                lambda at: photos(at, N[:3])),
+        in_splits(TRAIN_TEST),
+    ),
+    "train/train/classes": (
+        each_of([f"{s}/{s}/{c}" for s in TRAIN_TEST for c in PAIR_OF_CLASSES],
+                lambda at: photos(at, N[:3])),
+        in_splits(TRAIN_TEST),
+    ),
+    "one sequence": (photos("MOT-02/img1", N), first_or_none),
+}  # fmt: skip
+"""Files that convert at the first try, and what is taken."""
+
+
+@pytest.mark.parametrize("name", STAY)
+def test_ordinary_folders_convert_at_the_first_try(name, tmp_path, run_in):
+    files, take = STAY[name]
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    given = any(take(path)[0] for path in files)
+    assert found_in(tmp_path / "out", given) == digests(files, take)
+
+
+def test_a_folder_in_given_splits_is_not_a_class(tmp_path, run_in):
+    folders = [f"{s}/images/{c}" for s in ("WIDER_train", "WIDER_val") for c in ("0--a", "1--b")]
+    write_files(tmp_path / "in", each_of(folders, lambda at: photos(at, N[:3])))
+    splits = "splits.from_folders={WIDER_train: train, WIDER_val: validation}"
+    code, _, err = run_in(["--input", "in", "--set", splits])
+    assert code == 2
+    assert list(printed_flags(err)) == [["--set", "source.class_from=last_folder"]]
+    code, _, err = run_in(
+        ["--input", "in", "--set", splits, "--set", "source.class_from=last_folder"]
+    )
+    assert code == 0, err
+    assert {each.label for each in read_dataset(tmp_path / "out")} == {"0--a", "1--b"}

@@ -1,0 +1,54 @@
+"""Follows all printed commands, and compares the datasets at their ends with what is meant."""
+
+from hashlib import sha256
+from pathlib import Path
+
+from peer import read_dataset
+from printed_commands import follow
+
+
+def together(*parts):
+    return {path: data for part in parts for path, data in part.items()}
+
+
+def each_of(folders, make):
+    return together(*(make(folder) for folder in folders))
+
+
+def under(folder, label="", split=""):
+    """Takes the files below a folder, of a class, to be in a split."""
+    return lambda path: (split, label) if f"{path}/".startswith(f"{folder}/") else None
+
+
+def of_class(path):
+    """The first folder is the class."""
+    return "", path.split("/")[0]
+
+
+def digests(files, take):
+    """What a dataset holds: the source of each record, its split and its class."""
+    taken = [(data, take(path)) for path, data in files.items()]
+    return sorted((sha256(data).hexdigest(), *found) for data, found in taken if found)
+
+
+def found_in(folder, splits_given):
+    return sorted(
+        (each.sha256, each.split if splits_given else "", each.label)
+        for each in read_dataset(folder)
+    )
+
+
+def check_all_ways(files, ways, run_in):
+    """Follows all printed commands, which end in a dataset for each way."""
+    expected = [digests(files, take) for take in ways]
+    code, _, err = run_in(["--input", "in"])
+    assert code in (1, 2), err
+    left = list(expected)
+    for end in follow(["--input", "in"], run_in):
+        assert end.code == 0, (end.arguments, end.message)
+        run_in(list(end.arguments))
+        found = [found_in(Path("out"), given) for given in (True, False)]
+        found = [each for each in found if each in expected]
+        assert found, end.arguments
+        left = [each for each in left if each not in found]
+    assert not left

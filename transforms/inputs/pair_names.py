@@ -1,0 +1,227 @@
+"""Names of images and folders: words that tell of pairs, and what the names of a pair share."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from statistics import median
+from zlib import crc32
+
+import re2
+
+from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.transforms.inputs.folder_sketch import split_of
+
+AGREEMENT = 0.95
+"""The least share of base names that two folders of pairs have in common."""
+
+TELLING = re.compile(
+    r"mask|annot|(?<!un)label(?!l?ed)|segment|ground_?-?truth|target|trimap|saliency|matte|silhouette",
+    re.IGNORECASE,
+)
+"""What tells, anywhere in a name, that something was drawn."""
+
+_TELLING_WORDS = frozenset(
+    {
+        *("gt", "gts", "seg", "segs", "sem", "semantic", "semantics", "truth", "truths", "depth"),
+        *("depths", "disparity", "disp", "instance", "instances", "instanceids", "panoptic", "lr"),
+        *("alpha", "predict", "predicts", "pred", "preds", "prediction", "predictions", "matting"),
+        *("anno", "annos", "contour", "contours", "skeleton", "heatmap", "heatmaps", "gtfine"),
+    }
+)
+"""The same as whole words, in lower case."""
+
+IMAGE_WORDS = frozenset(
+    {
+        *("image", "images", "img", "imgs", "rgb", "sat", "original", "originals", "orig"),
+        *("input", "photo", "color", "raw", "leftimg8bit", "hr", "fine", "coarse"),
+    }
+)
+"""Words that a photograph's name may end with if its mask's name ends with another."""
+
+WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+")
+_DOMAIN = re.compile(rf"(?i:{'|'.join(SPLIT_NAMES)})[ _-]?[AB]")
+"""The names of CycleGAN's and pix2pix's folders: `trainA`, `trainB`."""
+
+_WORD_BEFORE = re.compile(r"([A-Za-z]+)[ _.-]+(.+)")
+_WORD_AFTER = re.compile(
+    r"(.+?)(?:[ _.-]+|(?<=[a-z0-9])(?=[A-Z]))([A-Za-z]+[0-9]?[A-Za-z]*)((?:[ _-]?[0-9]+)?)"
+)
+_SCALE = re.compile(r"(.*[0-9])x[2-9]")
+"""The name of an image at a lower resolution, as in DIV2K: `0801x2`."""
+
+_SHAPE = str.maketrans("01234567 9".replace(" ", ""), "002222222")
+"""Digits that the rules for names treat alike. `8` stays, because of `leftImg8bit`."""
+
+DRAWN = re2.compile(
+    "(?i)mask|annot|label|segment|ground|target|trimap|saliency|matte|silhouette|"
+    + "|".join(sorted(_TELLING_WORDS))
+)
+_SIGNS = re2.compile(rf"{DRAWN.pattern}|[0-9]x[2-9]\n|{'|'.join(sorted(IMAGE_WORDS))}")
+"""What the names of drawn images, and all that are not their own cores, have in them.
+
+Both are searched for in many names at once.
+"""
+
+_SIDES = (
+    ("left", "right"),
+    ("noisy noise noised", "clean denoised noiseless"),
+    ("blur blurred blurry", "sharp deblurred"),
+    ("hazy haze foggy", "clear dehazed"),
+    ("rainy rain", "norain derained"),
+    ("dark lowlight low", "bright normallight high normal"),
+    ("before pre", "after post"),
+    ("day", "night"),
+    ("gallery", "probe query"),
+    ("input inputs source src", "output outputs target targets"),
+    ("rgb visible vis color", "thermal infrared ir nir lwir gray"),
+    ("front", "back"),
+    ("distorted degraded corrupted compressed", "reference pristine restored original"),
+    ("time1 t1 im1 img1 image1", "time2 t2 im2 img2 image2"),
+)
+"""Words in lower case; a folder is on one side if its name has one of the words of this side."""
+
+_LETTERS = ("a", "b")
+"""Sides only next to a third folder, of annotations: elsewhere, letters may be classes."""
+
+_SIDE_WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]?|[A-Z]?[a-z]+[0-9]?")
+
+
+def is_telling(name: str) -> bool:
+    """Whether a name of a folder or file tells that something was drawn, or is a second image."""
+    words = {word.lower() for word in WORD.findall(name)}
+    return bool(TELLING.search(name) or words & _TELLING_WORDS or is_second_domain(name))
+
+
+def is_domain(name: str) -> bool:
+    """Whether a folder is one side of a split: `trainA`, `test_B`."""
+    return bool(_DOMAIN.fullmatch(name))
+
+
+def is_second_domain(name: str) -> bool:
+    """Whether a folder is the second side of a split: `trainB`."""
+    return is_domain(name) and name.endswith("B")
+
+
+def split_word_of(name: str) -> str:
+    """The split that a folder is for, alone or next to what its images are: `val_images`."""
+    if is_domain(name):
+        return split_of(name[:-1].rstrip(" _-"))
+    whole = split_of(name)
+    words = [split_of(word) for word in WORD.findall(name)]
+    return whole or next(filter(None, words), "")
+
+
+def core_of(stem: str, counted: bool = False) -> str:
+    """Returns what the names of an image and of its mask have in common.
+
+    That is the name without an extension, and without words such as `_mask` around it.
+
+    Args:
+        stem: the name without its extension.
+        counted: whether numbers after such words, as in `_mask_2`, are taken away, too.
+    """
+    if stem.isdigit():  # as most are
+        return stem
+    start, end = _find_core(stem.translate(_SHAPE), counted)
+    return stem[start:end]
+
+
+@lru_cache(1 << 16)
+def _find_core(stem: str, counted: bool) -> tuple[int, int]:
+    """Where the core of a stem begins and ends; most stems of a folder are alike."""
+    start, end = 0, len(stem)
+    while found := _WORD_AFTER.fullmatch(stem, 0, end):
+        if not _is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
+            break
+        end = found.end(1)
+    if (found := _WORD_BEFORE.fullmatch(stem, 0, end)) and _is_about_pairs(found[1]):
+        start = found.start(2)
+    if scaled := _SCALE.fullmatch(stem, start, end):
+        end = scaled.end(1)
+    return start, end
+
+
+@lru_cache(1 << 12)
+def _is_about_pairs(word: str) -> bool:
+    lower = word.lower()
+    return is_telling(word) or lower in IMAGE_WORDS or lower.rstrip("s") in IMAGE_WORDS
+
+
+def stem_of(name: str) -> str:
+    """A file's name without its extension."""
+    return name.rpartition(".")[0] or name
+
+
+def cores_of(images: Sequence[str], counted: bool = False) -> list[str]:
+    """The cores of images' names, as `core_of` returns them, in the same order."""
+    stems = [stem_of(name) for name in images]
+    if not _SIGNS.search("\n".join((*stems, ""))):
+        return stems
+    places: dict[str, tuple[int, int]] = {}
+    cores = []
+    for stem in stems:
+        shape = stem.translate(_SHAPE)
+        place = places.get(shape)
+        if place is None:
+            place = places[shape] = _find_core(shape, counted)
+        cores.append(stem[place[0] : place[1]])
+    return cores
+
+
+def divide_by_sides(
+    parts: Mapping[str, Collection[str]], has_annotations: bool = False
+) -> tuple[list[str], list[str]]:
+    """Divides folders into two sides by the words in their names.
+
+    Args:
+        parts: of each folder's path, the parts that not all have.
+        has_annotations: whether there are annotations of the same images, so that the letters A
+            and B are sides, too.
+
+    Returns:
+        The folders of either side; both are empty unless each folder is on one side.
+    """
+    words = {
+        path: {word.lower() for each in own for word in _SIDE_WORD.findall(each)}
+        for path, own in parts.items()
+    }
+    for one, other in (*_SIDES, *([_LETTERS] if has_annotations else [])):
+        firsts = [path for path, own in words.items() if own & set(one.split())]
+        seconds = [path for path, own in words.items() if own & set(other.split())]
+        if firsts and seconds and sorted((*firsts, *seconds)) == sorted(words):
+            return firsts, seconds
+    return [], []
+
+
+def are_counters(stems: Iterable[str]) -> bool:
+    """Whether names are counted through: `0001`, `img_7`, `b (12)`."""
+    shapes = Counter(re.sub("[0-9]+", "0", stem) for stem in stems)
+    whole = shapes.total()
+    (shape, count), *_ = shapes.most_common(1)
+    if count < AGREEMENT * whole:
+        return len(shapes) <= 2 < whole / 2
+    if "0" not in shape:
+        return len(shapes) == 1
+    numbers = sorted(
+        tuple(map(int, re.findall("[0-9]+", stem)))
+        for stem in stems
+        if re.sub("[0-9]+", "0", stem) == shape
+    )
+    changing = [len({each[at] for each in numbers}) > 1 for at in range(shape.count("0"))]
+    if sum(changing) != 1:
+        return sum(changing) == 0
+    at = changing.index(True)
+    gaps = [later[at] - earlier[at] for earlier, later in pairwise(numbers)]
+    return median(gaps) <= 2 or len(set(gaps)) == 1
+
+
+def sample_names(names: Iterable[str], most: int) -> list[str]:
+    """Chooses names so that a pair is chosen or not as a whole, in one folder as in another."""
+    listed = list(names)
+    if len(listed) <= most:
+        return listed
+    cores = dict(zip(listed, cores_of(listed), strict=True))
+    ranked = sorted(listed, key=lambda name: crc32(cores[name].encode()))
+    return sorted(ranked[:most])

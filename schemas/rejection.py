@@ -109,6 +109,7 @@ IGNORED: Mapping[str, str] = {
     "no_rows": "the manifest has no rows",
     "not_annotations": "its name does not match `source.split`, so it is not read as annotations",
     "in_no_set": "none of the lists in `source.sets` names it",
+    "not_an_image": "its name is not that of an image, and the source reads images only",
     "not_included": "it matches none of the patterns in `include`, or its name is not one that the "
     "source reads",
     "read_only_with_images": "it is not an image, and no image was read with it",

@@ -168,8 +168,8 @@ def list_part(
             yield claims.place(file.replace(key=key, uri=uri, spelling=spelling), path)
         else:
             file = ImageRef(key, uri, file.size, file.version, spelling=spelling)
-            if not is_image_name(path) and (described := claims.describe(path, file)):
-                yield described
+            if not is_image_name(path) and (ignored := claims.ignore(path, file)):
+                yield ignored
                 continue
             tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
             listed = _list_file(file, path, claims)
@@ -201,10 +201,11 @@ def conclude(
     for tally in tallies:
         unclaimed.merge(tally.unclaimed)
     most_heads = MOST_HEADS_ON_STORE // settings.inputs
-    yield from unclaimed.judge(whole, title_read_by(source), most_heads)
     images = ListedImages()
     for tally in tallies:
         images.merge(tally.images)
+    class_folders = [*images.names] if source.labels_from_folders else []
+    yield from unclaimed.judge(whole, title_read_by(source), most_heads, class_folders)
     yield from images.find_second_images(whole)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)

@@ -12,6 +12,7 @@ from recordmill.transforms.inputs.file_roles import (
     YOLO_TEXT,
     FileRole,
     is_description_name,
+    is_other_name,
     role_of_name,
 )
 from recordmill.transforms.inputs.image_suffixes import is_image_name
@@ -19,7 +20,13 @@ from recordmill.transforms.inputs.listed_pairs import ListedImages
 from recordmill.transforms.inputs.unclaimed_files import UnclaimedFiles, find_sibling
 
 _UNREAD = frozenset(
-    ("not_included", "taken_only_by_name", "read_only_with_images", "not_annotations")
+    (
+        "not_an_image",
+        "not_annotations",
+        "not_included",
+        "read_only_with_images",
+        "taken_only_by_name",
+    )
 )
 """Why a source ignores a file that it does not know."""
 
@@ -57,6 +64,18 @@ class Claims:
         """Asks the source once."""
         self._siblings = self.source.siblings
         self._takes_members = self.source.takes_all_images and self.source.reads_sets
+
+    def ignore(self, path: str, file: ImageRef) -> Notice | None:
+        """Returns the notice of a file that no source needs to see; None for others.
+
+        These are descriptions and, for a source of plain images, files with another extension.
+        """
+        if described := self.describe(path, file):
+            return described
+        reads_images_only = self.source.takes_all_images and not self.source.reads_sets
+        if not reads_images_only or not is_other_name(path):
+            return None
+        return self.place(file.notice("ignored", "not_an_image"), path)
 
     def describe(self, path: str, file: ImageRef) -> Notice | None:
         """Returns the notice of a file that no source needs to see; None for others.

@@ -45,7 +45,12 @@ CARRIERS: dict[Role, str] = {
 
 _WORD = re.compile(r"\S+")
 
+_VIDEOS = ("mp4", "avi", "mov", "mkv", "webm", "wmv", "flv", "mpg", "mpeg", "m4v", "3gp")
+_TITLES = {**dict.fromkeys(_VIDEOS, "video"), "svg": "drawing in SVG"}
+"""What files with some extensions are called in messages."""
+
 _BY_SUFFIX: dict[Role, str] = {
+    "other": " ".join((*_VIDEOS, "svg")),
     "annotations": "xml json geojson manifest yaml yml pbtxt names labels cls lbl bbox boxes seg "
     "rle gt pts land lm ann anno srt vtt data dot toml eaf",
     "list": "lst list",
@@ -53,11 +58,11 @@ _BY_SUFFIX: dict[Role, str] = {
     "array": "mat npy npz pkl pickle h5 hdf5 hdf db db3 sqlite sqlite3 joblib pt pth mdb lmdb rec "
     f"{' '.join(SHARD_SUFFIXES)} msgpack rds rdata ckpt safetensors nc zarr",
     "archive": "zip tar tgz gz bz2 tbz2 xz 7z rar zst",
-    "second image": "exr pfm hdr nii dcm dicom psd svg tga sgi ico flo ply pcd las laz obj stl",
+    "second image": "exr pfm hdr nii dcm dicom psd tga sgi ico flo ply pcd las laz obj stl",
     "description": "md markdown mdx rst adoc pdf html htm doc docx odt rtf ppt pptx tex bib cff "
     "py pyi pyc pyx ipynb sh bash zsh bat cmd ps1 m r rmd jl c cc cpp cxx h hpp cu java js ts css "
     "scss go rs lua pl rb php swift kt cs scala log md5 sha1 sha256 sha512 crc asc sig url webloc "
-    "lnk torrent lock dockerfile mk cmake in",
+    "lnk torrent lock dockerfile mk cmake in xmp aae thm pp3 dop",
 }
 _ROLE_OF_SUFFIX: dict[str, Role] = {
     suffix: role for role, suffixes in _BY_SUFFIX.items() for suffix in suffixes.split()
@@ -71,7 +76,8 @@ _DESCRIBED_BY = re.compile(
     r"thanks|change[ _-]?log|changes|history|news|todo|faq|install|disclaimer|about|info|"
     r"terms(?:[ _-].*)?|terms[ _-]?of[ _-]?use|privacy|version|security|support|"
     r"code[ _-]of[ _-]conduct|data[ _-]?(?:sheet|card)|dataset[ _-]?(?:card|description)|"
-    r"data[ _-]description|description|sources?|urls?|links?|download(?:ed)?[ _-]?(?:from|links?)?|"
+    r"data[ _-]description|description|(?:.*[ _-])?logs?|sources?|urls?|links?|"
+    r"download(?:ed)?[ _-]?(?:from|links?)?|"
     r"requirements(?:[ _.-].*)?|constraints|environment|robots|makefile|cmakelists|"
     r"(?:md5|sha1|sha256|sha512)(?:sums?)?|checksums?|manifest\.in)"
 )
@@ -142,7 +148,16 @@ def role_of_name(path: str) -> FileRole | None:
     if is_description_name(path):
         return None if suffix in _TEXT_SUFFIXES else FileRole("description")
     role = _ROLE_OF_SUFFIX.get(suffix)
-    return FileRole(role) if role else None
+    return FileRole(role, _TITLES.get(suffix, "")) if role else None
+
+
+def is_other_name(path: str) -> bool:
+    """Whether a file's extension is that of a text, a table or the like, and of no image."""
+    suffix = suffix_of(path)
+    if suffix in _TEXT_SUFFIXES:
+        return bool(suffix)
+    role = _ROLE_OF_SUFFIX.get(suffix)
+    return role not in (None, "image", "second image", "other") and suffix != "data"
 
 
 _SIGNS: tuple[tuple[bytes, FileRole], ...] = (

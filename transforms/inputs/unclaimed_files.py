@@ -6,7 +6,7 @@ Names decide the roles of most files; the first bytes of a few decide the rest.
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Self, cast
@@ -18,6 +18,7 @@ from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_start
 from recordmill.storage.stores.store import in_parallel
+from recordmill.transforms.inputs.class_lists import name_levels, says_nothing_new
 from recordmill.transforms.inputs.file_groups import (
     Candidate,
     ClaimedFiles,
@@ -36,6 +37,7 @@ from recordmill.transforms.inputs.file_roles import (
     is_description_name,
     role_of_head,
     role_of_name,
+    suffix_of,
     title_of,
 )
 from recordmill.transforms.inputs.image_suffixes import is_image_name
@@ -51,6 +53,9 @@ _MOST_PROSE = 3
 
 _TEXT_BYTES = 2**14
 """Bytes of a file that are read if its name says nothing: a list may follow prose."""
+
+_TEXTS = frozenset(("txt", "json", "yaml", "yml", "names", "labels"))
+"""Extensions of files that may list the classes."""
 
 _SHOWN = 3
 
@@ -115,7 +120,11 @@ class UnclaimedFiles:
         self.siblings += other.siblings
 
     def judge(
-        self, whole: ImageRef, own_title: str = "", most_heads: int = MOST_HEADS_ON_STORE
+        self,
+        whole: ImageRef,
+        own_title: str = "",
+        most_heads: int = MOST_HEADS_ON_STORE,
+        folders: Iterable[str] = (),
     ) -> Iterator[Notice]:
         """Yields a notice of each role and extension, and of what known files lose.
 
@@ -123,6 +132,7 @@ class UnclaimedFiles:
             whole: a reference to the whole input.
             own_title: the format of the annotations that the source reads, as `FileRole.title`.
             most_heads: files whose first bytes are read if the input is on a store.
+            folders: the folders of images, if these name the classes.
         """
         for what, count in sorted(self.siblings.items()):
             yield whole.notice("not_stored", what, count=count)
@@ -137,6 +147,8 @@ class UnclaimedFiles:
             doubtful = [each for each in candidates if role_of_name(each.path) is None]
             candidates = [*dict.fromkeys((*doubtful, *candidates))][:most_heads]
         heads = dict(zip(candidates, _read_heads(candidates), strict=True))
+        levels = name_levels(folders)
+        heads |= {each: b"" for each, head in heads.items() if _adds_nothing(each, head, levels)}
         for found in (
             *_judge_files(self.files, heads, own_title),
             *_judge_files(self.members, heads, "", are_members=True),
@@ -301,7 +313,20 @@ def role_of(path: str, head: bytes | None, most: int = HEAD_BYTES) -> FileRole:
     if role is None:
         by_name = FileRole("description" if is_description_name(path) else "other")
         return by_name if head is None else role_of_head(head, path, most)
-    return FileRole(role.role, title_of(path, head)) if head else role
+    return FileRole(role.role, title_of(path, head) or role.title) if head else role
+
+
+def _adds_nothing(
+    candidate: Candidate, head: bytes | None, levels: Collection[frozenset[str]]
+) -> bool:
+    """Whether a file only repeats the names of class folders, or describes the collection."""
+    is_text = suffix_of(candidate.path) in _TEXTS
+    return (
+        bool(head)
+        and is_text
+        and len(head or b"") < _TEXT_BYTES
+        and says_nothing_new(head or b"", levels)
+    )
 
 
 def _read_heads(candidates: Sequence[Candidate]) -> list[bytes | None]:
@@ -312,7 +337,8 @@ def _read_heads(candidates: Sequence[Candidate]) -> list[bytes | None]:
 
 def _read_head(candidate: Candidate) -> bytes | None:
     """The first bytes of a file; None if they cannot be read."""
-    most = _TEXT_BYTES if role_of_name(candidate.path) is None else HEAD_BYTES
+    is_text = suffix_of(candidate.path) in _TEXTS or role_of_name(candidate.path) is None
+    most = _TEXT_BYTES if is_text else HEAD_BYTES
     try:
         return read_start(candidate.file, most)
     except (OSError, Rejected):

@@ -31,7 +31,7 @@ from recordmill.storage.stores.store import in_parallel
 from recordmill.transforms.inputs.claims import Claims, title_read_by
 from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.image_suffixes import is_image_name
-from recordmill.transforms.inputs.listed_pairs import ListedImages
+from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES, ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.patterns import (
     Ignore,
@@ -206,7 +206,9 @@ def conclude(
         images.merge(tally.images)
     class_folders = [*images.names] if source.labels_from_folders else []
     yield from unclaimed.judge(whole, title_read_by(source), most_heads, class_folders)
-    yield from images.find_second_images(whole)
+    yield from images.find_second_images(whole, settings.inputs)
+    if images.are_numbers:
+        yield whole.notice("noted", NUMBERS_IN_NAMES)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"

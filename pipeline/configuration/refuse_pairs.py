@@ -18,8 +18,11 @@ from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
-MOST_READ = 24
-"""Images of all inputs that are read on stores, where each takes a request."""
+MOST_READ = 16
+"""Images of all inputs that recognition reads on stores, where each takes a request.
+
+The listing reads `listed_pairs.MOST_READ_ON_STORE` more.
+"""
 
 
 def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], inputs: int = 1) -> None:

@@ -77,9 +77,29 @@ def test_a_class_folder_of_few_figures_is_worth_a_look(tmp_path, run_in):
     assert code == 0, err
     text = " ".join(err.split())
     assert (
-        "Class docs has 1 image, and a name that seldom is a class: if it is none, leave it out with "
-        "--set 'ignore=[/docs/]'."
+        "Class docs has 1 image, and a name that seldom is a class: if it is none, leave it out "
+        "with --set 'ignore=[/docs/]'."
     ) in text
-    code, _, err = run_in(["--input", "in", *next(printed_flags(text))])
+    code, _, err = run_in(
+        ["--input", "in", *next(printed_flags(text.partition("leave it out")[2]))]
+    )
     assert code == 0, err
     assert {each.label for each in read_dataset(tmp_path / "out")} == {"cat", "dog"}
+
+
+@pytest.mark.parametrize(
+    ("form", "is_worth_a_look"),
+    [
+        ("images/{}_1_2_2017.jpg", True),
+        ("images/{}-0-3.jpg", True),
+        ("images/2023_05_{}_12.jpg", False),
+        ("images/{}.jpg", False),
+        ("images/{}_1.jpg", False),
+        ("images/img_{}_1_2.jpg", False),
+    ],
+)
+def test_names_of_several_numbers_are_worth_a_look(form, is_worth_a_look, tmp_path, run_in):
+    write_files(tmp_path / "in", {form.format(20 + at): photo(at) for at in range(12)})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    assert ("several numbers each" in " ".join(err.split())) == is_worth_a_look

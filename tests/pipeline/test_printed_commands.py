@@ -575,6 +575,7 @@ def test_a_dataset_of_one_class_says_so(tmp_path, run_in):
     write_files(tmp_path / "in", photos("UTKFace", [f"{n}_1_2_20170{n}" for n in N]))
     code, _, err = run_in(["--input", "in"])
     assert (code, "All labels are one class, UTKFace." in err) == (0, True)
+    assert "several numbers each, and may hold labels" in " ".join(err.split())
 
 
 @pytest.mark.parametrize("more", [[], ["--set", "source.class_from=path", "--set", "seed=7"]])

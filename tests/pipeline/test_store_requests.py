@@ -29,9 +29,19 @@ def texts(count):
     return {f"c00/text{number}.x{number % 7}y": b"words\n" for number in range(count)}
 
 
+def counted_classes():
+    """Classes whose names have the same numbers, so that all are looked at."""
+    return {
+        f"{kind}/{kind}_{at:03}.png": photo((kind, at), "PNG")
+        for kind in (f"{one}{other}x" for one in "abcdefgh" for other in "abcde")
+        for at in range(5)
+    }
+
+
 CASES = {
     "classes": ({**classes(40), **texts(200)}, 76),
     "classes of classes": ({**classes(30, ("a/", "b/")), **texts(200)}, 67),
+    "names with the same numbers": ({**counted_classes(), **texts(200)}, 76),
     "a folder around all": (
         {f"data/x/{path}": data for path, data in {**classes(12), **texts(200)}.items()},
         38,

@@ -15,7 +15,12 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
-from recordmill.transforms.inputs.pair_names import is_domain, sample_names, split_word_of
+from recordmill.transforms.inputs.pair_names import (
+    AGREEMENT,
+    is_domain,
+    sample_names,
+    split_word_of,
+)
 from recordmill.transforms.inputs.pairs import (
     Look,
     Looker,
@@ -39,11 +44,16 @@ MOST_MEMBERS = 2**16
 """Members of archives that can be looked at."""
 
 MOST_READ = 512
-MOST_READ_ON_STORE = 16
-"""Images of an input that are read."""
+MOST_READ_ON_STORE = 8
+"""Images that are read: of an input, or of all inputs on stores."""
 
 _SHOWN = 4
 """Folders that a sentence names."""
+
+NUMBERS_IN_NAMES = "numbers_in_names"
+"""What is noted of names that are several numbers."""
+
+_NUMBERS = re.compile(r"(?!(?:19|20)[0-9]{2}[_-])[0-9]{1,4}(?:[_-][0-9]+){2,}\b")
 
 _PHOTOGRAPH = Look(3, 256)
 
@@ -133,23 +143,32 @@ class ListedImages:
         while self.count > MOST_NAMES:
             self.count -= len(self.names.popitem()[1])
 
-    def find_second_images(self, whole: ImageRef) -> Iterator[Notice]:
+    @property
+    def are_numbers(self) -> bool:
+        """Whether most names are several numbers, and no dates: `25_1_2_2017`, as in UTKFace."""
+        names = [name for folder in self.names.values() for name in folder]
+        numbers = sum(_NUMBERS.match(name) is not None for name in names)
+        return len(names) > 1 and numbers >= AGREEMENT * len(names)
+
+    def find_second_images(self, whole: ImageRef, inputs: int = 1) -> Iterator[Notice]:
         """Yields a notice of the second images of pairs, if there are any.
 
         Args:
             whole: a reference to the whole input.
+            inputs: how many inputs share the requests to a store.
         """
         folders = {folder: sorted(self.names[folder]) for folder in sorted(self.names)}
-        if pairs := find_pairs(folders, self._make_looker(whole.uri)):
+        if pairs := find_pairs(folders, self._make_looker(whole.uri, inputs)):
             ways = [_leave_out(pairs, pairs.left_out, pairs.kept, self.archives)]
             if pairs.is_even or pairs.are_sides:
                 ways.append(_leave_out(pairs, pairs.kept, pairs.left_out, self.archives))
             yield SecondImages(pairs.why, pairs.count, tuple(filter(None, ways))).as_notice(whole)
 
-    def _make_looker(self, root: str) -> Looker:
+    def _make_looker(self, root: str, inputs: int) -> Looker:
         """Looks at images of the input, also in archives."""
-        look_at_file = make_looker(root, MOST_READ_ON_STORE)
-        left = iter(range(MOST_READ if storage.is_local(root) else MOST_READ_ON_STORE))
+        on_store = MOST_READ_ON_STORE // inputs
+        look_at_file = make_looker(root, on_store)
+        left = iter(range(MOST_READ if storage.is_local(root) else on_store))
 
         def look(path: str) -> Look | None:
             if next(left, None) is None:

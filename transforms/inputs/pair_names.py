@@ -133,10 +133,10 @@ def _find_core(stem: str, counted: bool) -> tuple[int, int]:
     """Where the core of a stem begins and ends; most stems of a folder are alike."""
     start, end = 0, len(stem)
     while found := _WORD_AFTER.fullmatch(stem, 0, end):
-        if not _is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
+        if not is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
             break
         end = found.end(1)
-    if (found := _WORD_BEFORE.fullmatch(stem, 0, end)) and _is_about_pairs(found[1]):
+    if (found := _WORD_BEFORE.fullmatch(stem, 0, end)) and is_about_pairs(found[1]):
         start = found.start(2)
     if scaled := _SCALE.fullmatch(stem, start, end):
         end = scaled.end(1)
@@ -144,7 +144,8 @@ def _find_core(stem: str, counted: bool) -> tuple[int, int]:
 
 
 @lru_cache(1 << 12)
-def _is_about_pairs(word: str) -> bool:
+def is_about_pairs(word: str) -> bool:
+    """Whether a word in a name tells of an image, or of what was drawn on it."""
     lower = word.lower()
     return is_telling(word) or lower in IMAGE_WORDS or lower.rstrip("s") in IMAGE_WORDS
 

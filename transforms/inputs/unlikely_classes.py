@@ -25,6 +25,13 @@ _GENERIC = re.compile(
 )
 """Names, in lower case, of single folders that say nothing of the images in them."""
 
+SELDOM_CLASS = re.compile(
+    r"docs?|documentation|figures?|figs?|assets?|examples?|samples?|demos?|screenshots?|thumbs?"
+    r"|thumbnails?|previews?|icons?|logos?|misc|te?mp|results?|outputs?|plots?|static|media"
+    r"|resources?|res|web|html|site|notebooks?|paper|reports?|slides|scripts?|src|backups?|cache"
+)
+"""Names, in lower case, of folders in a collection that seldom are classes."""
+
 _IMAGE_WORD = re.compile(r"images?|imgs?|photos?|pictures?|pics?|datasets?|jpe?gs?|pngs?")
 
 _PART = re.compile(

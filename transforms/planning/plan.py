@@ -24,6 +24,7 @@ from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.transforms.inputs.folder_sketch import split_of
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.unlikely_classes import are_unlikely_classes
@@ -340,6 +341,8 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         what = f"{say_count(summary.respelled, 'image', 'is')} named otherwise in the annotations"
         yield f"{what}, such as {summary.respelled_examples['']}: no other can be meant"
     for noted, count in sorted(summary.noted.items()):
+        if noted == NUMBERS_IN_NAMES:  # worth a look, if there are no other labels
+            continue
         unit = settings.unit
         yield noted.replace("{images have}", say_count(count, unit, "has")).replace(
             "{images}", format_count(count, unit)

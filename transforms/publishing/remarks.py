@@ -5,9 +5,11 @@ acted on no image.
 """
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from statistics import median
 from unicodedata import normalize
 
 from recordmill.schemas.dataset.marker import Marker, SameBytes
@@ -23,7 +25,11 @@ from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.transforms.inputs.class_names import NO_CLASS
+from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
+from recordmill.transforms.inputs.patterns import escape_glob
+from recordmill.transforms.inputs.unlikely_classes import SELDOM_CLASS
 from recordmill.transforms.planning.explain_pairs import describe_pairs
 from recordmill.transforms.planning.explain_unclaimed import describe_unclaimed
 from recordmill.transforms.planning.summary import Summary
@@ -57,6 +63,8 @@ def find_remarks(
     return [
         *_find_duplicates(marker),
         *_find_classes(marker),
+        *_find_stray(marker, settings),
+        *_find_numbers(marker, listed),
         *_find_boxes(marker, settings.boxes.drawn_on),
         *_find_positions(marker),
         *find_losses(images.losses, settings.images.bits),
@@ -124,6 +132,35 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
         what = f"The largest class has {format_count(most, of)}, the smallest {least:,}"
         yield Remark(
             f"{what}: weigh the classes, or the small ones will not be learned.", "classes"
+        )
+
+
+def _find_stray(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
+    """Yields a remark on folders of few images, such as `docs`, that became classes."""
+    counts = {name: count for name, count in marker.class_counts.items() if name and count}
+    if not settings.source.labels_from_folders or len(counts) < 2:
+        return
+    usual = median(counts.values())
+    for name, count in sorted(counts.items()):
+        if not SELDOM_CLASS.fullmatch(name.lower()) or 4 * count > usual:
+            continue
+        pattern = f"{escape_glob(name)}/"
+        if not settings.splits.from_folders:
+            pattern = f"/{pattern}"
+        ignored = write_yaml_line([*settings.ignore, pattern])
+        flags = shlex.join(["--set", f"ignore={ignored}"])
+        what = f"Class {name} has {format_count(count, marker.unit)}, and a name that seldom is a"
+        yield Remark(f"{what} class: if it is none, leave it out with {flags}.", "classes")
+
+
+def _find_numbers(marker: Marker, listed: Summary) -> Iterator[Remark]:
+    """Yields a remark on names of several numbers, if there is no other label."""
+    filled = [name for name, count in marker.class_counts.items() if name and count]
+    if listed.noted[NUMBERS_IN_NAMES] and len(filled) < 2:
+        yield Remark(
+            "The images' names are several numbers each, and may hold labels: "
+            "source.kind=filename_labels reads these by a pattern (source.pattern).",
+            "classes",
         )
 
 

@@ -6,7 +6,7 @@ LEVELS = name_levels(["train/cat", "train/dog/x", "val/cat"])
 
 
 def test_levels_are_the_names_at_each_depth():
-    assert LEVELS == [{"train", "val"}, {"cat", "dog"}, {"x"}]
+    assert [{"train", "val"}, {"cat", "dog"}, {"x"}] == LEVELS
     assert name_levels(["", "cat"]) == [{"cat"}]
 
 

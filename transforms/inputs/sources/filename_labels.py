@@ -16,14 +16,17 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
     split_of,
 )
-from recordmill.transforms.inputs.pair_names import split_word_of
+from recordmill.transforms.inputs.pair_names import is_about_pairs, split_word_of
 from recordmill.transforms.inputs.patterns import compile_pattern, escape_glob
 from recordmill.transforms.inputs.sources.source import Source
 
 _NUMBERS = r".*_(?P<label>-?[0-9]+)\.[^_]*"
 _WORDS = r"(?P<label>[^0-9]*[^-0-9._ ])[-._ ]*[0-9]+\.[^.]*"
 _WORDS_OF_MANY = r"(?P<label>[^0-9]*[^-0-9._ (])[-._ (]*[0-9][-0-9._ ()]*\.[^.]*"
-"""Patterns of names with labels: `img_00017_3.jpg`, `cat.12.jpg`, `cat_12 (3).jpg`."""
+_AFTER_NUMBER = r"[-0-9._ ]*[0-9][-._ ]+(?P<label>[^0-9]*[^-0-9._ ])\.[^.]*"
+"""Patterns of names with labels: `img_00017_3.jpg`, `cat.12.jpg`, `cat_12 (3).jpg`,
+`000_happy.jpg`.
+"""
 
 _DATE = re.compile(r"(?<![0-9])(19|20)[0-9]{2}([-_. ]?)(0[1-9]|1[0-2])\2([0-2][0-9]|3[01])")
 
@@ -54,6 +57,26 @@ _NO_LABELS = frozenset(
     }
 )
 """Words at the beginning of names that cameras, counters and dates write, in lower case."""
+
+_NO_LABELS_AFTER = frozenset(
+    {
+        *("copy", "edited", "edit", "hdr", "small", "large", "medium", "final", "flip", "flipped"),
+        *(
+            "rotated",
+            "rot",
+            "aug",
+            "augmented",
+            "resized",
+            "mirrored",
+            "mirror",
+            "bw",
+            "gray",
+            "raw",
+        ),
+        *("color", "cropped", "enhanced", "burst", "bokeh", "portrait", "night", "cover", "raw"),
+    }
+)
+"""Words at the end of names that tools and cameras write, in lower case."""
 
 _LEAST_FILES = 5
 _LEAST_SHARE = 0.9
@@ -158,18 +181,29 @@ def _find_labels(names: Sequence[str]) -> tuple[str, set[str], bool]:
             is_said = not any(map(_is_no_label, labels))
         if names and all(matches) and is_said and 1 < len(labels) <= len(names) / 2:
             return pattern, labels, pattern == _NUMBERS
-    found = [match["label"] for name in names if (match := re.fullmatch(_WORDS_OF_MANY, name))]
-    counts = Counter(found)
-    labels = {
-        label
-        for label, count in counts.items()
-        if count >= _LEAST_FILES and not _is_no_label(label)
-    }
-    share = sum(counts[label] for label in labels)
-    if len(labels) < 2 or share < _LEAST_SHARE * len(names):
-        return "", set(), False
-    is_plain = sum(1 for name in names if re.fullmatch(_WORDS, name)) == len(found)
-    return _WORDS if is_plain else _WORDS_OF_MANY, labels, False
+    for pattern, is_no_label in (
+        (_WORDS_OF_MANY, _is_no_label),
+        (_AFTER_NUMBER, _is_no_label_after),
+    ):
+        found = [match["label"] for name in names if (match := re.fullmatch(pattern, name))]
+        counts = Counter(found)
+        labels = {
+            label
+            for label, count in counts.items()
+            if count >= _LEAST_FILES and not is_no_label(label)
+        }
+        share = sum(counts[label] for label in labels)
+        if len(labels) > 1 and share >= _LEAST_SHARE * len(names):
+            is_plain = sum(1 for name in names if re.fullmatch(_WORDS, name)) == len(found)
+            return _WORDS if is_plain else pattern, labels, False
+    return "", set(), False
+
+
+def _is_no_label_after(text: str) -> bool:
+    """Whether the end of a name is written by a tool or a camera, or is that of a mask."""
+    words = re.findall(r"[^\W\d_]+", text.lower())
+    is_known = any(word in _NO_LABELS_AFTER or is_about_pairs(word) for word in words)
+    return is_known or _is_no_label(text)
 
 
 def _is_no_label(text: str) -> bool:

@@ -133,10 +133,16 @@ def numbered(*templates, first=1, count=12, step=1):
         (numbered("cat ({})", "dog ({})"), {"cat", "dog"}),
         (numbered("кот_{}", "пёс_{}"), {"кот", "пёс"}),
         (numbered("cat.{}", count=12_500) + numbered("dog.{}", count=12_500), {"cat", "dog"}),
+        (numbered("{:03}_happy", "{:03}_sad"), {"happy", "sad"}),
+        (numbered("{}-golden_retriever", "{}-pug", count=5), {"golden_retriever", "pug"}),
+        (numbered("{}.cat", "{}.dog"), {"cat", "dog"}),
+        (numbered("7 {} rust", "7 {} scab"), {"rust", "scab"}),
+        ([*numbered("{}_кот", "{}_пёс"), "overview"], {"кот", "пёс"}),
+        (numbered("{:05}_cat", "{:05}_dog", count=12_500), {"cat", "dog"}),
     ],
     ids=lambda value: str(sorted(value))[:30],
 )  # fmt: skip
-def test_words_before_numbers_are_asked_about(names, labels):
+def test_words_next_to_numbers_are_asked_about(names, labels):
     (pattern,) = found_by(names)
     matches = [re.fullmatch(pattern, f"{name}.jpg") for name in names]
     assert {match["label"] for match in matches if match} == labels
@@ -170,6 +176,18 @@ def test_words_before_numbers_are_asked_about(names, labels):
         numbered("a{}", "b{}"),
         ["cat", "dog", "bird", "fish", "horse", "sheep"],
         numbered("IMG_{}(1)", "IMG_{}(2)"),
+        numbered("{:03}_left", "{:03}_right"),
+        numbered("{:03}_image", "{:03}_mask"),
+        numbered("{:03}_rgb", "{:03}_depth"),
+        numbered("{:03}_copy", "{:03}_edited"),
+        numbered("{:03}_small", "{:03}_large"),
+        numbered("{:03}_train", "{:03}_test"),
+        numbered("{:03}_a", "{:03}_b"),
+        numbered("2023-01-01_{:03}_am", "2023-01-01_{:03}_pm"),
+        numbered("{:02}_jan", "{:02}_feb"),
+        numbered("{:03}_cat"),
+        numbered("{:03}_flip", "{:03}_rot"),
+        numbered("{}_1_2_2017", "{}_0_1_2017"),
     ],
     ids=lambda names: f"{names[0]}, {names[-1]}",
 )

@@ -102,11 +102,7 @@ class ClassFolders(Source):
     def remedies(self) -> Mapping[str, str]:
         """For images outside any folder."""
         unlabeled = "--set source.class_from=none takes images without labels"
-        in_names = "--config configs/filename_labels.yaml takes labels from names"
-        return {
-            "no_class": f"images are expected in folders named after their class ({unlabeled}, "
-            f"{in_names})"
-        }
+        return {"no_class": f"images are expected in folders named after their class ({unlabeled})"}
 
     @property
     def gives_labels(self) -> bool:

@@ -6,7 +6,8 @@ The center and the size, width and height, are fractions of the image's width an
 import math
 import posixpath
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+import shlex
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
@@ -18,7 +19,7 @@ from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers
+from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers, write_yaml_line
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -34,6 +35,7 @@ from recordmill.transforms.inputs.named_files import (
     bad_annotations,
     read_sibling,
 )
+from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 NAMES_FILES = ("data.yaml", "classes.txt")
@@ -150,15 +152,7 @@ class Yolo(AnnotationSource):
             key = "source.names"
             are_others = not all(map(split_of, words)) and len(_SPLITS.findall(data_yaml)) > 1
             if not needs and (are_others or (not splits and len(lists) > 1)):
-                key, needs = (
-                    "splits",
-                    f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: "
-                    "add ",
-                )
-                needs += (
-                    "--set 'splits.from_source={FOLDER: SPLIT, ...}', or splits.fractions to "
-                    "split otherwise"
-                )
+                key, needs = "splits", _ask_for_splits(sketch, words, lists)
             yield Recognized(settings, why, needs=needs, needed_keys=(key,))
 
     @property
@@ -401,6 +395,42 @@ def _recognize_places(
             beside,
             f"YOLO's text files next to images, such as {example}",
         )
+
+
+_LISTED_SPLIT = re.compile(r"^(train|val|test) *:(.*(?:\n[ \t-].*)*)", re.MULTILINE)
+_PARTS = re.compile(r"[^\s,\[\]'\"/\\]+")
+
+
+def _ask_for_splits(sketch: FolderSketch, words: Collection[str], lists: Sequence[str]) -> str:
+    """Asks for the splits of folders that are not named after those of data.yaml or of lists."""
+    data_yaml = sketch.first_head("", *_YAML).decode(errors="replace")
+    texts = {match[1]: match[2] for match in _LISTED_SPLIT.finditer(data_yaml)}
+    for name in lists:
+        texts[posixpath.splitext(name)[0]] = sketch.heads.get(name, b"").decode(errors="replace")
+    named: dict[str, str] = {}
+    for word in sorted(words):
+        found = {split_of(key) for key, text in texts.items() if word in _PARTS.findall(text)}
+        if split := split_of(word) or (found.pop() if len(found) == 1 else ""):
+            named[word] = split
+    what = f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: "
+    others = [word for word in sorted(words) if word not in named]
+    ways = []
+    if named and not others:
+        ways.append(f"add {_set('splits.from_source', named)}")
+    elif named:
+        shown = ", ".join(others)
+        top = "{}/" if "images" not in sketch.top.folders else "images/{}/ labels/{}/"
+        ignored = [f"/{form.format(escape_glob(word))}" for word in others for form in top.split()]
+        without = _set("ignore", [*sketch.ignored, *ignored])
+        own = {**named, **{word: re.sub(r"[^\w.-]", "_", word) for word in others}}
+        ways.append(f"to leave out {shown}, add {_set('splits.from_source', named)} {without}")
+        ways.append(f"if it is a split of its own, add {_set('splits.from_source', own)}")
+    fractions = _set("splits.fractions", {"train": 0.9, "test": 0.1})
+    return what + "; ".join((*ways, f"to split otherwise, add {fractions}"))
+
+
+def _set(key: str, value: Any) -> str:
+    return f"--set {shlex.quote(f'{key}={write_yaml_line(value)}')}"
 
 
 def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:

@@ -75,9 +75,24 @@ def _find_lists(sketch: FolderSketch, pairs: Pairs) -> list[str]:
 
 def _find_by_names(sketch: FolderSketch) -> Pairs | None:
     telling = find_telling_folders(sketch)
-    kept = tuple(path for path in sketch.top.folders if path not in telling)
+    kept = tuple(
+        path
+        for path in sketch.top.folders
+        if path not in telling and (sketch.holds_images(path) or path not in sketch.names)
+    )
+    if not kept or not telling:
+        return None
+    layers = _find_layers(sketch, kept)
+    kept, telling = tuple(path for path in kept if path not in layers), [*telling, *layers]
     what = f"{', '.join(sketch.top.folders)} do not look like classes"
-    return Pairs(what, kept, tuple(telling)) if telling else None
+    return Pairs(what, kept, tuple(telling))
+
+
+def _find_layers(sketch: FolderSketch, kept: Sequence[str]) -> list[str]:
+    """The folders that hold the same folders as `images` does, and are not named as it is."""
+    images = [path for path in kept if NO_CLASS.fullmatch(path.lower())]
+    below = {each for path in images for each in sketch.at(path).folders}
+    return [path for path in kept if path not in images and below & set(sketch.at(path).folders)]
 
 
 def _advise(pairs: Pairs, place: str, ignored: Sequence[str]) -> str:

@@ -16,7 +16,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_pattern,
 )
 from recordmill.transforms.inputs.patterns import escape_glob
-from recordmill.transforms.inputs.sources.class_folders import find_wrapper
+from recordmill.transforms.inputs.sources.class_folders import find_wrappers
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
 Content = Literal["classes", "wrapped classes", "images"]
@@ -48,11 +48,11 @@ def refuse_unclear_splits(sketch: FolderSketch, place: str) -> None:
     ways = _explain_mixed(sketch, splits, others, sketch.ignored)
     what = f"{place}: {show_folders([*splits])} could be splits or classes"
     if not ways:
-        content = _content_of(sketch, next(iter(splits)))
+        content = _contents_of(sketch, splits)[next(iter(splits))]
         without = f" and {show_folders(others)} is left out" if others else ""
         flags = _as_splits(splits, content, others, sketch.ignored)
         ways = [f"if they are splits{without}, add {flags}"]
-        if others and all(_content_of(sketch, each) == content for each in others):
+        if others and {content} == {*_contents_of(sketch, [*splits, *others]).values()}:
             own = {each: re.sub(r"[^\w.-]", "_", each) for each in others}
             flags = _as_splits({**splits, **own}, content, [], sketch.ignored)
             ways.append(f"if {show_folders(others)} {_are(others)} of its own, add {flags}")
@@ -68,7 +68,7 @@ def refuse_given_splits(sketch: FolderSketch, place: str, splits: Collection[str
     Raises:
         UsageError: there is one; the text has the flag that may be meant.
     """
-    contents = {each: _content_of(sketch, each) for each in splits if sketch.holds_images(each)}
+    contents = _contents_of(sketch, [*filter(sketch.holds_images, splits)])
     folders = {each for split in contents for each in sketch.at(split).folders}
     are_generic = folders and all(NO_CLASS.fullmatch(each.lower()) for each in folders)
     if set(contents.values()) == {"wrapped classes"}:
@@ -100,7 +100,7 @@ def _explain_mixed(
     sketch: FolderSketch, splits: Mapping[str, str], others: Sequence[str], ignored: Sequence[str]
 ) -> list[str]:
     """The ways to convert splits, if some hold class folders and some hold only images."""
-    contents = {each: _content_of(sketch, each) for each in splits}
+    contents = _contents_of(sketch, splits)
     flat = [each for each, content in contents.items() if content == "images"]
     labeled = {each: split for each, split in splits.items() if each not in flat}
     if not flat or not labeled or not all(sketch.holds_images(each) for each in splits):
@@ -132,9 +132,15 @@ def _as_splits(
     return flags_of(settings)
 
 
+def _contents_of(sketch: FolderSketch, folders: Collection[str]) -> dict[str, Content]:
+    """What folders hold, if they are splits."""
+    if find_wrappers(sketch, folders):
+        return dict.fromkeys(folders, "wrapped classes")
+    return {each: _content_of(sketch, each) for each in folders}
+
+
 def _content_of(sketch: FolderSketch, folder: str) -> Content:
-    """What a folder holds, if it is a split."""
-    if find_wrapper(sketch, folder):
+    if find_wrappers(sketch, [folder]):
         return "wrapped classes"
     below = [
         each

@@ -146,6 +146,13 @@ PAIRS = {
         ),
         [lambda path: last(path) if path.startswith("default/") else None],
     ),
+    "classes that are called label_0, of one image each": (
+        together(
+            *(photos(f"bottle/default/label_{k}", N[:1], "png") for k in range(3)),
+            *(masks(f"bottle/ground_truth/label_{k}", N[:1], after="_mask") for k in (1, 2)),
+        ),
+        [lambda path: last(path) if "/default/" in path else None],
+    ),
     "two formats": (
         each_of(PAIR_OF_CLASSES, lambda at: together(photos(at, N), photos(at, N, "bmp"))),
         [lambda path: of_class(path) if path.endswith(".jpg") else None],
@@ -167,6 +174,13 @@ SPLITS = {
             lambda at: photos(at, N[:3]),
         ),
         [in_splits({"WIDER_train": "train", "WIDER_val": "validation"})],
+    ),
+    "images around one class in a split": (
+        each_of(
+            ["a_train/images/x", "a_train/images/y", "a_val/images/x"],
+            lambda at: photos(at, N[:3]),
+        ),
+        [in_splits({"a_train": "train", "a_val": "validation"})],
     ),
     "a third folder of classes": (
         each_of(

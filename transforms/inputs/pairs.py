@@ -224,6 +224,8 @@ def _find_twins(
 
 _MOST_PATTERNS = 24
 
+_NUMBERED_LABEL = re.compile(r"labels?[ _-]?[0-9]+", re.IGNORECASE)
+
 _LEAST_PAIRS = 4
 
 
@@ -308,9 +310,9 @@ def _find_parallel(
     kept: dict[str, None] = {}
     left_out: dict[str, None] = {}
     is_even = may_be_classes = False
-    groups = [*_group(cores)]
+    groups = [group for group in _group(cores) if not _is_chance(group, cores)]
     alike: set[str] = set()
-    for group in groups if _are_evidence(groups, cores) else ():
+    for group in groups:
         firsts, seconds = _divide(group, folders, look)
         if seconds and _look_alike(group, folders, look):
             alike.update(group)
@@ -363,15 +365,10 @@ def _are_sides(group: Sequence[str]) -> bool:
     return all(divide_by_sides(_own_parts(group)))
 
 
-def _are_evidence(groups: Sequence[Sequence[str]], cores: Mapping[str, Collection[str]]) -> bool:
-    """Whether names agree by more than chance.
-
-    A single image has the name of another one if its folder is in the other's folder.
-    """
-    pairs = sum(len(cores[path]) for group in groups for path in group[1:])
-    return pairs > 1 or not any(
-        f"{path}/".startswith(f"{group[0]}/") for group in groups for path in group[1:]
-    )
+def _is_chance(group: Sequence[str], cores: Mapping[str, Collection[str]]) -> bool:
+    """Whether a single image has the name of another one whose folder is around its folder."""
+    around = [path for path in group if not path.startswith(f"{group[0]}/")]
+    return len(around) == 1 and len(cores[group[0]]) == 1
 
 
 def _find_numbered(
@@ -533,6 +530,9 @@ def _own_parts(group: Sequence[str]) -> dict[str, set[str]]:
 def _by_words(group: Sequence[str]) -> tuple[list[str], list[str]]:
     """Divides a group by words such as `mask` in some of the names, but not in all."""
     parts = _own_parts(group)
+    numbered = {each for own in parts.values() for each in own if _NUMBERED_LABEL.fullmatch(each)}
+    if len(numbered) > 1:  # `label_0` and `label_1` may be classes
+        parts = {path: own - numbered for path, own in parts.items()}
     seconds = [path for path in group if any(map(is_telling, parts[path]))]
     firsts = [path for path in group if path not in seconds]
     if not firsts or _are_other_splits(firsts, seconds, parts):
@@ -576,13 +576,9 @@ def _differ_once(one: str, other: str) -> bool:
 
 def _look_alike(group: Sequence[str], folders: Mapping[str, Sequence[str]], look: Looker) -> bool:
     """Whether all folders hold drawings, such as letters, and no name is one of images or masks."""
-    words = {
-        word.lower()
-        for own in _own_parts(group).values()
-        for each in own
-        for word in WORD.findall(each)
-    }
-    if words & IMAGE_WORDS or any(map(TELLING.search, words)):
+    parts = {each for own in _own_parts(group).values() for each in own}
+    words = {word.lower() for each in parts for word in WORD.findall(each)}
+    if words & IMAGE_WORDS or any(map(TELLING.search, parts)):
         return False
     looks = [
         look(posixpath.join(path, name))

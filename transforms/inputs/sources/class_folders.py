@@ -2,7 +2,7 @@
 
 import posixpath
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -64,8 +64,8 @@ class ClassFolders(Source):
         }
         keys = ("source.class_from",)
         without = partial(Recognized, unlabeled, is_firm=False, needed_keys=keys)
-        if splits and all(find_wrapper(sketch, folder) for folder in splits):
-            inner = find_wrapper(sketch, splits[0])
+        if wrappers := find_wrappers(sketch, splits):
+            inner = wrappers[splits[0]]
             settings = given_splits("from_folders", splits)
             yield Recognized(
                 {"source": {**source, "class_from": "last_folder"}, **settings},
@@ -177,25 +177,35 @@ def _find_generic(sketch: FolderSketch) -> str:
     return inner[0] if is_sequence and is_inner else ""
 
 
-def find_wrapper(sketch: FolderSketch, split: str) -> str:
-    """Returns the folder around the class folders of a split; empty if there is none.
+def find_wrappers(sketch: FolderSketch, splits: Collection[str]) -> dict[str, str]:
+    """Returns the folder around the class folders of each split; empty unless all have one.
 
     It is the only folder of images in the split, says nothing or is named after the split, and
-    holds several folders of images, and no images.
+    holds folders of images, and no images. In one split at least, these are several.
     """
+    found = {split: _find_wrapper(sketch, split) for split in splits}
+    is_around = all(below for _, below in found.values())
+    if not is_around or max((len(below) for _, below in found.values()), default=0) < 2:
+        return {}
+    return {split: folder for split, (folder, _) in found.items()}
+
+
+def _find_wrapper(sketch: FolderSketch, split: str) -> tuple[str, list[str]]:
+    """Returns the folder that may be around class folders, and these; they may be none."""
     folders = [
         each
         for each in sketch.at(split).folders
         if sketch.holds_images(posixpath.join(split, each))
     ]
     if len(folders) != 1 or sketch.at(split).images:
-        return ""
+        return "", []
     only = posixpath.join(split, folders[0])
     names = sketch.names.get(only, sketch.deeper.get(only, Names()))
     below = [each for each in names.folders if sketch.holds_images(posixpath.join(only, each))]
-    is_around = len(below) > 1 and not names.images and not _have_folders(sketch, only, below)
+    is_around = not names.images and not _have_folders(sketch, only, below)
     is_named = folders[0] == split or says_nothing(folders[0]) or split_word_of(folders[0])
-    return folders[0] if is_around and (is_named or NO_CLASS.fullmatch(folders[0].lower())) else ""
+    is_no_class = is_named or NO_CLASS.fullmatch(folders[0].lower())
+    return (folders[0], below) if is_around and is_no_class else ("", [])
 
 
 def _have_folders(sketch: FolderSketch, above: str, folders: Iterable[str]) -> bool:

@@ -384,7 +384,11 @@ def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[I
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore)
     source = ClassFolders(class_from="none")
     for each in inputs:
-        yield from (ref for ref in list_images(each, source, patterns) if type(ref) is ImageRef)
+        for ref in list_images(each, source, patterns):
+            if type(ref) is ImageRef:
+                yield ref
+            elif isinstance(ref, Notice) and ref.reason == "not_an_image":
+                yield ref  # a table or the like
 
 
 _ENCODING = ("images.quality", "images.subsampling")

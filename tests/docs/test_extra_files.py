@@ -351,7 +351,7 @@ SPLIT = images("train/cat/1.jpg", "train/dog/2.jpg", "test/cat/3.jpg", "test/dog
 STOPPED = {
     "CUB-200": (
         CUB,
-        ["4 lists of images or labels such as", "bounding_boxes.txt (boxes"],
+        ["3 lists of images or labels such as", "bounding_boxes.txt (boxes"],
         {"001.Black": 0, "002.Red": 1, "003.Tit": 2},
     ),
     "Oxford flowers": (

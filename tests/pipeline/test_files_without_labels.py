@@ -31,7 +31,7 @@ XML = (
         ("dataset.yaml", b"description: pets\nurl: http://x\n"),
     ],
 )
-def test_what_carries_no_labels_does_not_stop_and_is_no_image(path, content, tmp_path, run_in):
+def test_what_carries_no_labels_does_not_stop_and_is_not_an_image(path, content, tmp_path, run_in):
     write_files(tmp_path / "in", {**CLASSES, path: content})
     code, _, err = run_in(["--input", "in"])
     assert code == 0, err
@@ -60,7 +60,7 @@ def test_what_may_carry_labels_is_named_as_what_it_is(path, content, shown, tmp_
 
 
 @pytest.mark.parametrize("ending", ["xml", "txt", "json"])
-def test_texts_in_class_folders_are_no_images_if_the_user_takes_these(ending, tmp_path, run_in):
+def test_texts_in_class_folders_are_not_images_if_the_user_takes_these(ending, tmp_path, run_in):
     content = {"xml": XML, "txt": b"0 .5 .5 .2 .2\n", "json": b'{"shapes": []}'}[ending]
     texts = {f"{path[:-3]}{ending}": content for path in CLASSES}
     write_files(tmp_path / "in", CLASSES | texts)

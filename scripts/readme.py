@@ -8,6 +8,8 @@ from inspect import cleandoc
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.conventions import (
     Convention,
@@ -29,9 +31,10 @@ from recordmill.schemas.settings.dataset import (
     SplitSettings,
 )
 from recordmill.schemas.settings.images import ImageSettings, Resize
-from recordmill.transforms.inputs.sources.source import load_source, source_names
+from recordmill.transforms.inputs.sources.source import load_source
 
 ROOT = Path(__file__).parent.parent
+CONFIGS = ROOT / "configs"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 SECTIONS = {
@@ -47,6 +50,22 @@ SECTIONS = {
     "max_rejected.boxes": LossLimits,
     "max_rejected.labels": LossLimits,
 }
+
+
+def documented_sources() -> list[str]:
+    """The sources with a page in README.md or docs/, which names a configuration of theirs.
+
+    A new source works without a page. The tables show it as soon as it has one.
+    """
+    named = {
+        name
+        for page in PAGES
+        for name in re.findall(r"\bconfigs/(\w+)\.yaml", page.read_text(encoding="utf-8"))
+    }
+    texts = [
+        path.read_text(encoding="utf-8") for path in CONFIGS.glob("*.yaml") if path.stem in named
+    ]
+    return sorted({yaml.safe_load(text)["source"]["kind"] for text in texts})
 
 
 def tables() -> dict[str, str]:
@@ -68,7 +87,7 @@ def tables() -> dict[str, str]:
     generated["settings"] = "\n".join(
         ["| key | default | meaning |", "|---|---|---|", *_settings()]
     )
-    rows = [f"| `{name}` | {_first_line(load_source(name))} |" for name in source_names()]
+    rows = [f"| `{name}` | {_first_line(load_source(name))} |" for name in documented_sources()]
     generated["sources"] = "\n".join(["| `source.kind` | what it reads |", "|---|---|", *rows])
     rows = [
         f"| {stage} | `{code}` | {meaning} |"
@@ -107,9 +126,9 @@ def _settings() -> Iterator[str]:
     for key, default, meaning in _fields(DatasetSettings):
         section = SECTIONS.get(key)
         if key == "source":
-            kinds = ", ".join(f"`{name}`" for name in source_names())
+            kinds = ", ".join(f"`{name}`" for name in documented_sources())
             yield f"| `source.kind` | `class_folders` | {meaning} One of {kinds}. |"
-            for name in source_names():
+            for name in documented_sources():
                 for inner, inner_default, inner_meaning in _nested_fields(load_source(name)):
                     yield f"| `source.{inner}` ({name}) | {inner_default} | {inner_meaning} |"
         elif section is None:

@@ -90,6 +90,12 @@ def test_the_tables_are_up_to_date():
     assert readme.fill(texts) == texts, "run `make docs`"
 
 
+def test_the_tables_leave_out_sources_without_a_page(monkeypatch):
+    assert "yolo" in readme.documented_sources()
+    monkeypatch.setattr(readme, "PAGES", [ROOT / "docs/tables.md"])
+    assert readme.documented_sources() == ["table"]
+
+
 def test_checking_says_by_its_exit_code_whether_the_tables_are_up_to_date(monkeypatch):
     monkeypatch.setattr(sys, "argv", ["readme", "--check"])
     with pytest.raises(SystemExit) as ended:

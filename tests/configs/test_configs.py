@@ -48,13 +48,6 @@ CASES = {
 }
 
 
-def test_every_configuration_has_a_test():
-    tests = "".join(
-        path.read_text(encoding="utf-8") for path in Path(__file__).parent.glob("test_*.py")
-    )
-    assert not [path.name for path in CONFIGS.glob("*.yaml") if f'"{path.name}"' not in tests]
-
-
 def test_every_source_has_a_configuration():
     kinds = {
         yaml.safe_load(path.read_text(encoding="utf-8"))["source"]["kind"]

@@ -16,13 +16,16 @@ from pathlib import Path
 import pytest
 import yaml
 from golden_cases import CASES
+from golden_inputs import FOLDERS, folder_names
 from stored_records import read_records
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
+from recordmill.schemas.features import Example
 from recordmill.storage.tfrecord_file import looks_like_records
+from recordmill.transforms.inputs.sources.source import Source, load_source
 
 EXPECTED = Path(__file__).parent / "expected"
 CONFIGS = Path(__file__).parents[2] / "configs"
@@ -180,6 +183,30 @@ def describe(output):
     }
 
 
+def list_values(output):
+    """Each feature of each record, as facts by shard, position and key."""
+    facts = {}
+    for path in sorted(output.glob("*.tfrecord")):
+        for position, record in enumerate(read_records(str(path))):
+            features = Example.FromString(bytes(record)).features.feature
+            for key, feature in features.items():
+                values = getattr(feature, feature.WhichOneof("kind") or "bytes_list").value
+                facts[f"{path.name} record {position} {key}"] = in_a_line(
+                    [as_printable(value) for value in values]
+                )
+    return facts
+
+
+def as_printable(value):
+    """A number or text as it is, and other bytes as their digest."""
+    if not isinstance(value, bytes):
+        return value
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return f"sha256 {digest_of(value)}"
+
+
 def flatten(path, value):
     """Paths and values of the marker: the recipe and the splits key by key, all else as it is."""
     if path in ("plan", "plan.recipe", "splits"):
@@ -222,6 +249,8 @@ def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     finally:
         signal.signal(signal.SIGTERM, terminated)
     found = {"input": digest} | describe(tmp_path / "dataset")
+    if case.lists_values:
+        found |= list_values(tmp_path / "dataset")
     path = EXPECTED / f"{case.name}.txt"
     if request.config.getoption("--update-goldens"):
         path.write_text(as_text(found), encoding="utf-8")
@@ -254,6 +283,8 @@ def test_reusing_the_images_of_an_earlier_dataset_gives_the_same_dataset(
         signal.signal(signal.SIGTERM, terminated)
     expected = as_facts((EXPECTED / f"{case.name}.txt").read_text(encoding="utf-8"))
     found = {"input": digest} | describe(tmp_path / "dataset")
+    if case.lists_values:
+        found |= list_values(tmp_path / "dataset")
     assert found == expected, differences(expected, found)
     run = json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())["run"]
     config = str(CONFIGS / f"{case.config}.yaml") if case.config else None
@@ -328,6 +359,20 @@ def test_each_configuration_and_each_convention_has_a_golden():
         for path in EXPECTED.iterdir()
     }
     assert set(convention_names()) <= written
+
+
+@pytest.mark.parametrize("name", folder_names())
+def test_a_source_that_recognizes_layouts_recognizes_its_folder(
+    name, tmp_path, capsys, monkeypatch
+):
+    kind = load_settings(str(CONFIGS / f"{name}.yaml"), []).settings.source.kind
+    source = load_source(kind)
+    if source.recognize.__func__ is Source.recognize.__func__:
+        pytest.skip(f"{kind} recognizes nothing")
+    monkeypatch.chdir(tmp_path)
+    flags = [f"--input={FOLDERS / name}", "--output=out", "--plan"]
+    assert launch(flags, build) == 0, capsys.readouterr().err
+    assert json.loads(capsys.readouterr().out)["recognized"]["kind"] == kind
 
 
 def test_each_golden_has_a_conversion():

@@ -1,8 +1,9 @@
 """The conversions of `tests/golden`: an input and the flags of each. Add to them, never change
-one."""
+one. Each folder in `tests/golden/inputs` is one, too, with the configuration of its name."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import golden_inputs as of
 from golden_inputs import Files
@@ -18,6 +19,7 @@ class Case:
         config: a shipped configuration, or none.
         settings: `key.path=value`, as `--set` takes them.
         inputs: the paths below the input that the command is given, with the names of several.
+        lists_values: whether its golden lists the values of all records, not just their digests.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Case:
     config: str
     settings: tuple[str, ...]
     inputs: tuple[str, ...] = ("",)
+    lists_values: bool = False
 
 
 def case(
@@ -38,7 +41,7 @@ def case(
 
 
 def _configs() -> list[Case]:
-    """Each shipped configuration as it is."""
+    """Shipped configurations as they are, each with an input that a function makes."""
     inputs: dict[str, tuple[Callable[[], Files], str, tuple[str, ...]]] = {
         "archives": (of.archive_zip, "flowers.zip", ()),
         "arrays": (of.arrays, "data.npz", ()),
@@ -52,7 +55,6 @@ def _configs() -> list[Case]:
         "idx": (of.idx, "", ()),
         "imagefolder": (of.imagefolder, "", ()),
         "kaggle": (of.kaggle, "train.csv", ("splits={fractions: {train: 0.5, test: 0.5}}",)),
-        "labelme": (of.labelme, "", ()),
         "lists": (of.lists, "", ()),
         "manifest": (of.manifest, "manifest.csv", ()),
         "observations": (of.observations, "observations.csv", ()),
@@ -70,6 +72,15 @@ def _configs() -> list[Case]:
     ]
 
 
+def _folders() -> list[Case]:
+    """Each folder of `tests/golden/inputs`, with the configuration of its name."""
+    return [
+        Case(f"config_{name}", partial(of.read_folder, name), name, (), lists_values=True)
+        for name in of.folder_names()
+    ]
+
+
+LABELME = partial(of.read_folder, "labelme")
 OWN_CONVENTION = (
     "convention={features: {pixels: {field: encoded, type: bytes}, target: {field: label, type: "
     "int64, default: -1},"
@@ -618,16 +629,16 @@ def _sources() -> list[Case]:
         case("auto_voc", of.voc, "convention=tf_object_detection"),
         case("auto_yolo", of.yolo, "convention=tfds"),
         case("auto_idx", of.idx),
-        case("labelme_drop", of.labelme, "source.other_shapes=drop", HALVES, config="labelme"),
+        case("labelme_drop", LABELME, "source.other_shapes=drop", HALVES, config="labelme"),
         case(
             "labelme_reject",
-            of.labelme,
+            LABELME,
             "source.other_shapes=reject",
             "max_rejected.count=20",
             config="labelme",
         ),
-        case("labelme_apart", of.labelme, "source.groups=apart", config="labelme"),
+        case("labelme_apart", LABELME, "source.groups=apart", config="labelme"),
     ]
 
 
-CASES = (*_configs(), *_conventions(), *_images(), *_datasets(), *_sources())
+CASES = (*_configs(), *_folders(), *_conventions(), *_images(), *_datasets(), *_sources())

@@ -1,5 +1,5 @@
-"""The collections that the goldens are made of: functions that give contents by path. Add to them,
-never change one."""
+"""The collections that the goldens are made of: functions that give contents by path, and the
+folders in `tests/golden/inputs`. Add to them, never change one."""
 
 import csv
 import io
@@ -9,6 +9,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable
 from hashlib import sha256
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +32,24 @@ from recordmill.schemas.features import Example
 
 Files = dict[str, bytes]
 
+FOLDERS = Path(__file__).parents[1] / "golden" / "inputs"
+
 SPLITS = ("train", "validation", "test")
+
+
+def folder_names() -> list[str]:
+    """The folders in `tests/golden/inputs`, each named after a shipped configuration."""
+    return sorted(path.name for path in FOLDERS.iterdir())
+
+
+def read_folder(name: str) -> Files:
+    """The files of one of these folders."""
+    root = FOLDERS / name
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
 
 
 def photos() -> Files:
@@ -495,46 +513,6 @@ def yolo_beside() -> Files:
         | {f"obj/{name}.txt": _yolo_lines(name) for name in "abc"}
         | {"obj.names": b"cat\ndog\n"}
     )
-
-
-def labelme() -> Files:
-    files = drawn("street/{}.jpg")
-    for name, boxes in BOXES.items():
-        width, height = shown(name)
-        shapes: list[dict[str, object]] = [
-            {
-                "label": label,
-                "points": [[right, top], [left, bottom]],
-                "shape_type": "rectangle",
-                "group_id": None,
-            }
-            for label, (left, top, right, bottom) in boxes
-        ]
-        if name == "b":
-            shapes += [
-                {
-                    "label": "dog",
-                    "points": [[10, 20], [25, 5], [20, 12]],
-                    "shape_type": "polygon",
-                    "group_id": 1,
-                },
-                {
-                    "label": "dog",
-                    "points": [[5, 40], [9, 40]],
-                    "shape_type": "circle",
-                    "group_id": 1,
-                },
-            ]
-        if name == "c":
-            shapes.append({"label": "cat", "points": [[1, 1], [9, 19]], "shape_type": "line"})
-        said = {
-            "version": "5.4.1",
-            "imagePath": f"{name}.jpg",
-            "imageWidth": width,
-            "imageHeight": height,
-        }
-        files[f"street/{name}.json"] = json.dumps(said | {"shapes": shapes}).encode()
-    return files
 
 
 def labelme_masks() -> Files:

@@ -9,6 +9,7 @@ import struct
 import tarfile
 import zipfile
 from contextlib import suppress
+from pathlib import Path
 from random import Random
 
 import numpy as np
@@ -16,13 +17,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from crc32c import crc32c
+from golden_inputs import folder_names, read_folder
 from PIL import Image
 
+from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.tfrecord_file import masked
+from recordmill.transforms.inputs.patterns import compile_globs
 from recordmill.transforms.inputs.sources.archives import Archives
 from recordmill.transforms.inputs.sources.arrays import Arrays
 from recordmill.transforms.inputs.sources.coco import Coco
@@ -37,6 +41,7 @@ from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.sources.voc import Voc
 from recordmill.transforms.inputs.sources.yolo import Yolo
 
+CONFIGS = Path(__file__).parents[4] / "configs"
 MUTANTS = int(os.environ.get("RECORDMILL_MUTANTS", "400")) // 8
 TOKENS = [
     *(
@@ -281,6 +286,25 @@ def test_a_mutated_file_is_read_or_rejected(tmp_path, name):
     for seed in range(MUTANTS):
         (tmp_path / path).write_bytes(mutate(sound, Random(seed)))
         take(tmp_path, *(given or [path]), source)
+
+
+@pytest.mark.parametrize("name", folder_names())
+def test_a_mutated_file_of_a_golden_input_is_read_or_rejected(tmp_path, name):
+    """Each folder of tests/golden/inputs, with the files that its source reads."""
+    files = read_folder(name)
+    for path, data in files.items():
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_bytes(data)
+    source = load_settings(str(CONFIGS / f"{name}.yaml"), []).settings.source
+    read = sorted(filter(compile_globs(source.files).match_file, files))
+    assert read
+    for path in read:
+        take(tmp_path, path, source)
+    for seed in range(MUTANTS):
+        path = read[seed % len(read)]
+        (tmp_path / path).write_bytes(mutate(files[path], Random(seed)))
+        take(tmp_path, path, source)
+        (tmp_path / path).write_bytes(files[path])
 
 
 def test_a_mutated_example_in_a_sound_record_is_read_or_rejected(tmp_path):

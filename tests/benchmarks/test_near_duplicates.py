@@ -8,28 +8,6 @@ from PIL import Image
 
 from benchmarks import near_duplicates
 
-PATTERN, OTHER = 0x0F0F_1234_5678_F0F0, 0x3C3C_FEDC_0123_5A5A
-
-
-def test_a_copy_counts_where_it_shares_its_originals_group():
-    hashes = {("original", 0): ("train", PATTERN), ("original", 1): ("test", OTHER)}
-    hashes |= {("half", 0): ("train", PATTERN ^ 0b11111), ("half", 1): ("train", OTHER ^ 1)}
-    hashes |= {
-        ("cropped", 0): ("train", PATTERN ^ 0b1111111111),
-        ("cropped", 1): ("test", OTHER ^ 0b111111),
-    }
-    hashes |= {("original", 2): ("test", 0), ("brighter", 2): ("test", 0)}  # blank
-    assert near_duplicates.count_found(hashes) == {
-        "planted": 3,
-        "found": {"half": 2, "quality20": 0, "brighter": 0, "cropped": 2},  # by way of the half
-        "originals_joined_with_others": 0,
-        "pairs_of_originals": 0,
-        "pairs_across_splits": 2,
-    }
-    hashes["original", 1] = ("test", PATTERN ^ 0b1111000000)
-    found = near_duplicates.count_found(hashes)
-    assert (found["originals_joined_with_others"], found["pairs_of_originals"]) == (2, 1)
-
 
 def test_copies_are_what_they_are_called(tmp_path):
     assert near_duplicates.make(1, tmp_path, None) == 1

@@ -1,13 +1,12 @@
 import io
 import json
 import random
-import sys
 import threading
 
 import pytest
 from PIL import Image
 
-from benchmarks import measure, photographs, slow_reads
+from benchmarks import slow_reads
 from benchmarks.slow_reads import SlowFileSystem
 from recordmill.transforms.shards import read_ahead
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
@@ -71,18 +70,3 @@ def test_slow_reads_are_bounded_by_bytes(noise, tmp_path, monkeypatch, hold_read
         <= SlowFileSystem.most_under_way
         <= 5 * largest // min(f.stat().st_size for f in noise.rglob("*.jpg"))
     )
-
-
-def test_the_command_tells_what_is_kept(monkeypatch, capsys, tmp_path):
-    took = {"0.0": 8.0, "0.05": 16.5}
-    monkeypatch.setattr(photographs, "make", lambda *_: tmp_path)
-    monkeypatch.setattr(
-        measure, "run", lambda words: measure.Run(1, 1, 1, 0, {"took": took[words[-2]]})
-    )
-    monkeypatch.setattr(
-        sys, "argv", ["slow_reads", "--check", "--pairs", "1", "--case", "pass-through"]
-    )
-    with pytest.raises(SystemExit) as ended:
-        slow_reads.main()
-    result = json.loads(capsys.readouterr().out)["cases"]["pass-through"]
-    assert (ended.value.code, result["kept"]["median"], result["count"]) == (1, 0.4848, 8000)

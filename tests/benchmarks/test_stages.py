@@ -7,7 +7,6 @@ import pytest
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from benchmarks import measure, photographs, stages
-from recordmill.transforms.shards.resources import PROGRESS
 
 
 def run(*words):
@@ -67,39 +66,3 @@ def test_bytes_are_those_of_the_step_that_gave_them():
     assert found["Double"].elements == 3
     # The texts, their lengths, and what Beam says of each element.
     assert found["Double"].bytes == 12 + 3 * (1 + 12)
-
-
-def test_stages_are_recognized_by_the_progress(monkeypatch):
-    monkeypatch.setattr(PROGRESS, "entered", {})
-    assert stages._stage_now() == "starting"
-    monkeypatch.setattr(PROGRESS, "entered", {"listing": 1.0})
-    for stage, done, expected in (
-        ("listing", 0, "listing"),
-        ("converting", 0, "shuffling"),
-        ("converting", 1, "converting"),
-        ("publishing", 1, "publishing"),
-        ("finishing", 0, "publishing"),
-    ):
-        monkeypatch.setattr(PROGRESS, "stage", stage)
-        monkeypatch.setattr(PROGRESS, "done", done)
-        assert stages._stage_now() == expected
-
-
-def test_descendants_count(tmp_path):
-    process = stages.psutil.Process()
-    before = stages.cost_until_now(process)
-    program = (
-        "import time; open('/dev/null', 'wb').write(bytes(3_000_000)); end = time.process_time() "
-        "+ 0.5\n"
-    )
-    program += "while time.process_time() < end: pass\nprint(1, flush=True); input()"
-    with subprocess.Popen(
-        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    ) as child:
-        assert child.stdout.readline() == b"1\n"
-        running = stages.cost_until_now(process)
-        child.communicate(b"\n")
-    ended = stages.cost_until_now(process)
-    for after in (running, ended):
-        assert after.cpu - before.cpu >= 0.5
-        assert after.written - before.written >= 3_000_000

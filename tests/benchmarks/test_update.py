@@ -1,5 +1,4 @@
 import json
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,38 +49,6 @@ def test_one_in_fifty_photographs_is_edited(make, tmp_path):
         zeros += not any(emptied.read_bytes())
     assert (changed, zeros) == (sorted(changed), 402 - 6)
     assert len(changed) == 2
-
-
-def test_ratios_are_those_of_the_pairs(make, monkeypatch, capsys, tmp_path):
-    def convert(command, folder, count, work):
-        seconds = (0.5 if "--reuse" in command else 1.0) * count / 100
-        return Run(seconds, 2 + seconds, 1, 0, {}, count, 9)
-
-    monkeypatch.setattr(measure, "convert", convert)
-    monkeypatch.setattr(measure, "run", lambda command: Run(1, 1, 1, 0, {}))
-    monkeypatch.setattr(update, "check", lambda *arguments: {"converted": 6})
-    monkeypatch.setattr(
-        sys,
-        "argv",
-        ["update", "--images", "400", "--pairs", "2", "--work", str(tmp_path), "--check"],
-    )
-    with pytest.raises(SystemExit) as ended:
-        update.main()
-    captured = capsys.readouterr()
-    result = json.loads(captured.out)["cases"]
-    assert [case["apart"]["upper_quartile"] for case in result.values()] == [0.5, 0.5, 0.5]
-    assert (result["default"]["whole"]["median"], result["default"]["converted"]) == (0.6661, 6)
-    assert (ended.value.code, "missed: default: 0.50 of a rebuild (apart)" in captured.err) == (
-        1,
-        True,
-    )
-    assert "header: " not in captured.err
-
-
-def test_a_collection_of_few_photographs_is_refused(monkeypatch):
-    monkeypatch.setattr(sys, "argv", ["update", "--images", "100"])
-    with pytest.raises(SystemExit, match="at least 200"):
-        update.main()
 
 
 def test_an_update_that_gives_other_bytes_is_an_error(monkeypatch, tmp_path):

@@ -380,5 +380,5 @@ def test_the_contract_changes_no_plan(convert, photos, tmp_path):
         ),
     ],
 )
-def test_what_cannot_act_is_refused(convert, photos, flags, sentence):
+def test_expectations_without_effect_are_refused(convert, photos, flags, sentence):
     assert convert(photos, *flags).answer == (2, sentence)

@@ -331,7 +331,7 @@ def test_numbers_of_classes_are_compared_by_their_names(convert, diff, tmp_path)
     )
 
 
-def test_what_people_read(convert, tmp_path, capsys):
+def test_diff_prints_each_change_in_a_line(convert, tmp_path, capsys):
     photos = write_class_folders(tmp_path / "many", {"cat": 20})
     first = convert(photos, settings={"splits.fractions": {"all": 1.0}})
     for number in range(12):

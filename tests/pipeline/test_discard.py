@@ -138,7 +138,7 @@ def test_discard_staging_gets_past_any_error_of_a_store(tmp_path, monkeypatch):
     assert os.listdir(tmp_path) == []
 
 
-def test_what_cannot_be_deleted_is_one_sentence(tmp_path, monkeypatch):
+def test_a_file_that_cannot_be_deleted_is_an_error_of_one_sentence(tmp_path, monkeypatch):
     (tmp_path / ".staging-p").mkdir()
 
     def refuse(path):

@@ -234,7 +234,7 @@ def test_images_that_look_alike_once_prepared_stay_together(convert, tmp_path):
 
 
 @pytest.mark.usefixtures("own")
-def test_what_a_function_rejects_has_its_words(convert, photos, capsys):
+def test_a_rejection_by_a_function_shows_its_message(convert, photos, capsys):
     Image.new("RGB", (24, 16), (9, 9, 9)).save(photos / "cat/black.png")
     done = convert(photos, settings={**ALL, "images.function": "own_hooks:reject_dark"})
     assert (done.code, done.marker["ledger"]["rejected"]) == (0, {"function": 1})
@@ -636,7 +636,7 @@ def test_a_failed_run_resumes_with_the_shards_that_were_finished(convert, photos
         ),
     ],
 )
-def test_what_cannot_act_is_refused(convert, photos, settings, why):
+def test_settings_of_functions_without_effect_are_refused(convert, photos, settings, why):
     done = convert(photos, settings=settings)
     assert done.code == 2
     assert why in done.errors[0]

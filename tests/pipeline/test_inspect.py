@@ -14,7 +14,7 @@ def ours(tmp_path, convert_folders):
     return convert_folders(tmp_path)
 
 
-def test_what_is_in_a_dataset(ours, capsys):
+def test_inspect_describes_a_dataset(ours, capsys):
     assert main([str(ours), "--json"]) == 0
     captured = capsys.readouterr()
     assert f"{ours}  a dataset of Recordmill, convention default" in captured.err.replace("\n", "")

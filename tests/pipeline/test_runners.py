@@ -264,7 +264,7 @@ def test_the_job_is_canceled_before_its_job_server_is_ended(
         ),
     ],
 )
-def test_what_is_known_of_a_canceled_job(monkeypatch, runner, on_flink, said):
+def test_the_message_about_a_canceled_job_names_its_runner(monkeypatch, runner, on_flink, said):
     monkeypatch.setattr(runners, "cancel_on_flink", lambda *_: on_flink)
     assert runners._cancel(Job(lambda: None), runner, PipelineOptions([])).startswith(said)
 

@@ -69,7 +69,7 @@ def features_and_records(draw):
 
 
 @given(features_and_records())
-def test_what_is_encoded_parses_back(case):
+def test_an_example_survives_encoding(case):
     features, record = case
     parsed = parse_example(features, encode_example(features, record))
     assert parsed == {feature.key: record[feature.field] for feature in features}
@@ -211,7 +211,7 @@ def test_keys_that_no_feature_names_are_left_out():
         ),
     ],
 )
-def test_what_does_not_fit_when_parsed_raises(written, value, read, message):
+def test_parsing_a_value_of_another_type_or_shape_raises(written, value, read, message):
     record = encode_example([written], {written.field: value})
     with pytest.raises(FeatureValueError) as caught:
         parse_example([read], record)

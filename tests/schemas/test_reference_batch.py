@@ -49,7 +49,7 @@ def contents(batch):
 
 
 @given(st.lists(REFS | NOTICES | CLASSES))
-def test_what_is_encoded_comes_back(listed):
+def test_a_batch_survives_encoding(listed):
     batch = ReferenceBatch.of(listed)
     assert len(batch) == len(listed)
     assert CODER.decode(CODER.encode(batch)) == batch

@@ -369,7 +369,7 @@ def test_each_is_named_once():
         ("compression=none",),
     ],
 )
-def test_what_can_act_or_is_what_happens_anyway(overrides):
+def test_settings_with_an_effect_or_a_default_value_are_accepted(overrides):
     assert idle(*overrides) == []
 
 

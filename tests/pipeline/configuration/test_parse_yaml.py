@@ -16,7 +16,7 @@ from recordmill.schemas.errors import UsageError
         ("[" * 49 + "1" + "]" * 49, eval("[" * 49 + "1" + "]" * 49)),
     ],
 )
-def test_what_a_text_says(text, value):
+def test_yaml_is_parsed_to_plain_values(text, value):
     assert parse_yaml(text, "it") == value
 
 
@@ -47,6 +47,6 @@ def test_what_a_text_says(text, value):
         ("a: [", "expected the node content, but found '<stream end>' (line 1, column 5)"),
     ],
 )
-def test_what_cannot_be_taken_for_settings(text, problem):
+def test_yaml_that_is_no_mapping_of_settings_is_refused(text, problem):
     with pytest.raises(UsageError, match=f"^it cannot be read: {re.escape(problem)}"):
         parse_yaml(text, "it")

@@ -152,7 +152,9 @@ def test_a_folder_of_files_with_slims_labels(tmp_path, frame):
         ("dataset_info.json", b"{", "dataset_info.json cannot be understood"),
     ],
 )
-def test_what_cannot_be_opened_is_one_sentence(tmp_path, name, content, sentence):
+def test_a_dataset_that_cannot_be_opened_is_an_error_of_one_sentence(
+    tmp_path, name, content, sentence
+):
     if name:
         (tmp_path / name).write_bytes(content)
     with pytest.raises(LoadError) as caught:

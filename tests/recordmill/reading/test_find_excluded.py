@@ -76,7 +76,7 @@ def test_a_digest_is_found_in_records_and_lists(dataset):
     assert len({each.record for each in records}) == 2
 
 
-def test_what_is_not_there_is_not_found(dataset):
+def test_parts_of_names_and_unknown_digests_are_not_found(dataset):
     names = frozenset({"cat/0", "at/0.jpg", "cat/0.jp", "é"})
     assert places(dataset, Exclusions(names, frozenset({"0" * 64}))) == set()
 

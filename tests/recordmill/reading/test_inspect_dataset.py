@@ -72,7 +72,7 @@ def test_in_other_files_images_are_compared(tmp_path, frame, example, draw):
         ("train", 24, "there is no record 24: this split has {count} records, numbered from 0"),
     ],
 )
-def test_what_is_not_there_is_one_sentence(dataset, split, number, sentence):
+def test_an_unknown_split_or_record_number_is_an_error(dataset, split, number, sentence):
     with pytest.raises(LoadError) as caught:
         read_record(dataset, split, number)
     packed = "train has no intact record 24, counted from 0"

@@ -25,7 +25,7 @@ def describe(folder, **more):
     (folder / "label.labels.txt").write_text("zero\none\n")
 
 
-def test_what_the_description_says(tmp_path):
+def test_a_tfds_description_is_read(tmp_path):
     describe(tmp_path)
     shards, labels = read_tfds_folder(str(tmp_path))
     assert [(shard.split, shard.name, shard.records) for shard in shards] == [

@@ -32,7 +32,7 @@ def test_in_a_sound_dataset_nothing_is_wrong(published, compression, level):
     assert json.loads(json.dumps(said)) == said
 
 
-def test_what_is_not_as_listed(ours):
+def test_missing_unlisted_and_changed_files_are_found(ours):
     (ours / "train-00000-of-00002.tfrecord").rename(ours / "train-00000-of-00009.tfrecord")
     (ours / "labels.txt").unlink()
     sidecar = ours / "sidecars" / "test-00000-of-00002.tfrecord.jsonl"

@@ -64,7 +64,7 @@ def test_metadata_are_found_in_anybodys_records(store, level):
     ]
 
 
-def test_what_cannot_be_ruled_out_is_found(store):
+def test_images_whose_metadata_cannot_be_ruled_out_are_found(store):
     image = encode()
     path = store(
         {"image/encoded": encode("GIF")}, {"image/encoded": image[:-2]}, {"image/encoded": image}

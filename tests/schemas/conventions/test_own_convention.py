@@ -48,7 +48,7 @@ def test_a_value_stands_in_every_example():
         ({"type": "float", "value": "b"}, "value: bytes b'b' is no"),
     ],
 )
-def test_what_cannot_be_is_one_sentence(wrong, sentence):
+def test_an_invalid_feature_of_a_convention_is_refused(wrong, sentence):
     with pytest.raises(ValueError, match=f"^{sentence}"):
         ConventionFeature(**wrong)
 

@@ -31,6 +31,6 @@ def test_a_feature_is_as_declared():
         ),
     ],
 )
-def test_what_cannot_be_is_refused(settings, message):
+def test_invalid_settings_of_a_function_are_refused(settings, message):
     with pytest.raises(ValueError, match=message):
         FeatureFunction(**settings)

@@ -144,7 +144,7 @@ INVALID = "it has no names, or a class without a name, or a number twice"
         ("a\nb\na\n", "two classes are named 'a'"),
     ],
 )
-def test_what_names_no_classes(text, why):
+def test_files_without_class_names_are_refused(text, why):
     with pytest.raises(ValueError, match=f"^{why}"):
         parse_class_names(text, 0)
 

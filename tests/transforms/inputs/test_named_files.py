@@ -120,7 +120,7 @@ def test_files_below_are_found(root, path):
         "gs://bucket/a",
     ],
 )
-def test_what_leads_elsewhere_is_refused(root, path):
+def test_a_path_that_leads_out_of_the_input_is_refused(root, path):
     with pytest.raises(Rejected):
         resolve_inside(root, path)
 

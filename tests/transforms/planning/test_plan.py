@@ -250,7 +250,7 @@ def test_rejected_things_alone_still_get_a_shard_to_be_listed_by():
         ({"masks": 3, "key points": 1}, "not stored: key points (1), masks (3)"),
     ],
 )
-def test_what_is_not_stored_is_a_note(kinds, note):
+def test_annotations_that_are_not_stored_are_noted(kinds, note):
     notices = [
         IMAGES[0].notice("not_stored", kind, count=1)
         for kind, count in kinds.items()

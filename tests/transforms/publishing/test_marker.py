@@ -233,7 +233,7 @@ def test_classes_are_those_of_the_label_map_everywhere():
     assert with_emu.numbers()["classes"] == len(with_emu.class_counts) == 3
 
 
-def test_what_is_counted_by_class_has_a_name():
+def test_counts_are_of_images_boxes_or_labels():
     instances = {"splits": {"train": {"instances": {}}}}
     assert marker().counted_unit == "image"
     assert make_marker(**instances, boxes={"listed": 1}).counted_unit == "box"

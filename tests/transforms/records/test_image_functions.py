@@ -170,7 +170,7 @@ def test_a_module_may_pass_on_what_is_pythons_own(module):
         ),
     ],
 )
-def test_what_cannot_be_is_refused(module, settings, message):
+def test_a_function_that_cannot_be_found_or_imported_is_refused(module, settings, message):
     module("own_functions", "number = 1\ndef embed(image): ...\n")
     module("own_broken", "x = 1 / 0\n")
     module("own_exits", "raise SystemExit(3)\n")

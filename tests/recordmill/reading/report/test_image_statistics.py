@@ -102,7 +102,7 @@ def test_images_are_counted_by_their_boxes(sidecar):
     }
 
 
-def test_what_there_may_be_very_many_of_is_bounded(sidecar, monkeypatch):
+def test_sizes_and_samples_are_bounded(sidecar, monkeypatch):
     monkeypatch.setattr(statistics, "MOST_SIZES", 3)
     rows = [written(f"{number}", width=1 + number % 9, height=1) for number in range(90)]
     found = gather_statistics([sidecar(rows)], {"cat": 7})

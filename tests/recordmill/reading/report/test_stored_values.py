@@ -150,7 +150,7 @@ def test_of_a_large_dataset_the_first_records_of_some_shards_are_read(
     )
 
 
-def test_what_there_may_be_very_many_of_is_bounded(staged, monkeypatch):
+def test_columns_and_their_values_are_bounded(staged, monkeypatch):
     monkeypatch.setattr(image_statistics, "MOST_COLUMNS", 2)
     found = gather_values(staged(TABLE, [[{"name": b"x"}]]))
     assert ([column.feature.key for column in found.columns], found.further) == (

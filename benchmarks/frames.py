@@ -32,9 +32,9 @@ def records(path: Path) -> Iterator[bytes]:
     left = path.stat().st_size
     if path.suffix == ".tar" and tarfile.is_tarfile(path):
         with tarfile.open(path) as tar:
-            yield from (
-                tar.extractfile(member).read() for member in tar if member.name.endswith(".jpg")
-            )  # type: ignore[union-attr]
+            for member in tar:
+                if member.name.endswith(".jpg") and (image := tar.extractfile(member)) is not None:
+                    yield image.read()
         return
     with path.open("rb") as file:
         while left:

@@ -12,6 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterator
 from functools import partial
 from itertools import islice
+from typing import BinaryIO
 
 from apache_beam.io.filesystem import FileMetadata
 from rich.table import Table
@@ -19,6 +20,7 @@ from rich.table import Table
 from benchmarks import measure
 from benchmarks.measure import BenchmarkError, spread
 from recordmill import storage
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.storage.stores.store import Store
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
@@ -73,6 +75,18 @@ class SlowPages(Store):
     def describe(self, uri: str) -> None:
         """There is no object with the name of the input."""
 
+    def read(self, uri: str, offset: int, length: int) -> bytes:
+        """Listing reads nothing."""
+        raise NotImplementedError
+
+    def open_to_write(self, uri: str) -> BinaryIO:
+        """Listing writes nothing."""
+        raise NotImplementedError
+
+    def delete(self, uris: list[str]) -> None:
+        """Listing deletes nothing."""
+        raise NotImplementedError
+
 
 def seconds_to_list(names: list[str], starts_anywhere: bool) -> float:
     """Seconds by the clock to list all names.
@@ -84,7 +98,9 @@ def seconds_to_list(names: list[str], starts_anywhere: bool) -> float:
     storage._find_store = lambda _: store  # type: ignore[assignment]
     began = time.perf_counter()
     found = [
-        ref.key for ref in list_images(Input(BUCKET.rstrip("/")), ClassFolders(), ListingSettings())
+        ref.key
+        for ref in list_images(Input(BUCKET.rstrip("/")), ClassFolders(), ListingSettings())
+        if isinstance(ref, ImageRef)
     ]
     seconds = time.perf_counter() - began
     if sorted(found) != [name.removeprefix(BUCKET) for name in store.names_in_order]:

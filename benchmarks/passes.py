@@ -16,19 +16,24 @@ from collections.abc import Callable
 from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from recordmill.reading.verify_shard import Level
 
 BATCH = 256
 
 
-def verify(level: str, folder: Path) -> Callable[[], int]:
+def verify(level: "Level", folder: Path) -> Callable[[], int]:
     """Our verifier at a level; a pass fails where anything is wrong."""
     from recordmill.reading import verify_dataset as module
     from recordmill.reading.dataset import open_dataset
+    from recordmill.reading.verify_processes import ShardWorkers
 
-    workers = module.ShardWorkers(os.cpu_count() or 1)
+    workers = ShardWorkers(os.cpu_count() or 1)
     atexit.register(workers.__exit__)
     # Started in the first pass, and kept for the others.
-    module.ShardWorkers = lambda count: nullcontext(workers)
+    vars(module)["ShardWorkers"] = lambda count: nullcontext(workers)
 
     def read() -> int:
         verification = module.verify_dataset(open_dataset(str(folder)), level)

@@ -183,8 +183,8 @@ def _build(found: dict[str, Any], root: beam.Pipeline, job: Job) -> beam.PCollec
     return outcome
 
 
-def _exact_size(coder: coders.Coder, batch: ReferenceBatch | ShardBatch) -> int:
-    return len(coder.encode(batch))
+def _exact_size(self: coders.Coder, value: ReferenceBatch | ShardBatch) -> int:
+    return len(self.encode(value))
 
 
 def main() -> None:

@@ -93,7 +93,8 @@ def edit(images: int, make: Callable[[int], Path], work: Path) -> Collection:
                     os.link(path, target)
                 else:
                     _write_zeros(target, path)
-    return Collection(*folders, added + changed, images + added - removed)
+    before, after, emptied = folders
+    return Collection(before, after, emptied, added + changed, images + added - removed)
 
 
 def _write_zeros(target: Path, path: Path) -> None:

@@ -192,11 +192,13 @@ def fill(texts: dict[Path, str]) -> dict[Path, str]:
     for name, table in tables().items():
         pattern = re.compile(rf"<!-- {re.escape(name)} -->\n(?:\n*(?:\|.*(?:\n|\Z))+)?\n*")
         section = f"<!-- {name} -->\n\n{table}\n"
+
+        def replace(match: re.Match[str], section: str = section) -> str:
+            return section + _distance(match)
+
         places = 0
         for page, text in filled.items():
-            filled[page], found = pattern.subn(
-                lambda match, section=section: section + _distance(match), text
-            )
+            filled[page], found = pattern.subn(replace, text)
             places += found
         if places != 1:
             said = f"{places} pages have" if places else "no page has"

@@ -35,8 +35,12 @@ class Photographs(tfds.core.GeneratorBasedBuilder):
 
     def _generate_examples(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for item in self.items:
-            image = io.BytesIO(job.features(item, self.mode)["image/encoded"])
-            yield item.name, {"image": image, "label": item.text, "filename": item.name}
+            encoded = job.features(item, self.mode)["image/encoded"]
+            assert isinstance(encoded, bytes)
+            yield (
+                item.name,
+                {"image": io.BytesIO(encoded), "label": item.text, "filename": item.name},
+            )
 
 
 def main() -> None:

@@ -22,7 +22,7 @@ from recordmill.schemas.features import (
     PIXEL_FIELDS,
     RECORD_FIELDS,
 )
-from recordmill.schemas.image_ref import CARRIED, ImageRef
+from recordmill.schemas.image_ref import CARRIED, ImageRef, Notice
 from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,

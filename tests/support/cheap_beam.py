@@ -42,11 +42,11 @@ def make_beam_cheap(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(statecache, "get_deep_size", lambda *_: 100)
 
 
-def _once_for_each_code(look: Callable[[object], object]) -> Callable[[object], object]:
+def _once_for_each_code(look: Callable[[Any], object]) -> Callable[[Any], object]:
     """The same function, which looks at the code of a function, method or DoFn once."""
     known: dict[object, object] = {}
 
-    def look_once(given: object) -> object:
+    def look_once(given: Any) -> object:
         inner = getattr(given, "__func__", getattr(given, "_fn", given))
         code = getattr(inner, "__code__", type(given))
         if code not in known:

@@ -168,14 +168,15 @@ def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
         _read(side) if isinstance(side, AsSideInput) else value
         for side, value in zip(sides, values, strict=True)
     ]
-    args, kwargs = given[: len(args)], dict(zip(kwargs, given[len(args) :], strict=True))
+    positional = given[: len(args)]
+    named = dict(zip(kwargs, given[len(args) :], strict=True))
     found: list[Any] = []
     fn.setup()
     try:
         for bundle in _bundles(elements):
             fn.start_bundle()
             for each in bundle:
-                found += fn.process(each, *args, **kwargs) or ()
+                found += fn.process(each, *positional, **named) or ()
             found += fn.finish_bundle() or ()
     finally:
         fn.teardown()
@@ -184,7 +185,8 @@ def _do(transform: beam.ParDo, elements: list[Any]) -> list[Any]:
 
 def _read(side: AsSideInput) -> Any:
     """What a DoFn gets for a side input."""
-    return type(side)._from_runtime_iterable(iter(side.pvalue.elements), side._view_options())
+    collection: Any = side.pvalue
+    return type(side)._from_runtime_iterable(iter(collection.elements), side._view_options())
 
 
 def _bundles(elements: list[Any]) -> Iterator[list[Any]]:
@@ -207,8 +209,8 @@ def _coder_of(value: Any) -> coders.Coder | None:
     return None if isinstance(value, list) else _ANYTHING
 
 
-def _kind(transform: PTransform) -> type | None:
-    return next((kind for kind in _PRIMITIVES if isinstance(transform, kind)), None)
+def _kind(transform: PTransform) -> type:
+    return next((kind for kind in _PRIMITIVES if isinstance(transform, kind)), PTransform)
 
 
 def _keep(_: PTransform, elements: list[Any]) -> Iterable[Any]:

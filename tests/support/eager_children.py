@@ -1,18 +1,21 @@
 """The verifier's child process, without a process: each question is answered in this one."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from recordmill.reading.verify_shard import verify_shard
+from recordmill.reading.dataset import Shard
+from recordmill.reading.example import Expectations
+from recordmill.reading.verify_shard import Level, ShardCheck, verify_shard
 
 
 class EagerChild:
     """Answers as a `ChildProcess` does."""
 
-    def ask(self, *arguments: Any) -> Iterator[Any]:
+    def ask(
+        self, shard: Shard, expected: Expectations, level: Level, no_metadata: bool
+    ) -> Iterator[int | ShardCheck]:
         """All answers about a shard."""
         numbers: list[int] = []
-        check = verify_shard(*arguments, numbers.append)
+        check = verify_shard(shard, expected, level, no_metadata, numbers.append)
         yield from numbers
         yield check
 

@@ -42,7 +42,7 @@ class ForkServer:
                     words[1:], os.fspath(cwd), os.environ if env is None else env, files
                 )
                 self._child_created = True
-                self._close_pipe_fds(*pipes[:6])
+                self._close_pipe_fds(*pipes[:6])  # type: ignore[attr-defined]  # private
 
         return Forked(words, **options)
 
@@ -67,7 +67,9 @@ class ForkServer:
             with theirs:
                 words = [sys.executable, "-c", "import forked_python; exec(forked_python.serve())"]
                 environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-                self._process = subprocess.Popen(words, stdin=theirs, cwd="/", env=environment)
+                self._process = subprocess.Popen(
+                    words, stdin=theirs.fileno(), cwd="/", env=environment
+                )
         try:
             socket.send_fds(self._control, [request], files)
             answer = self._control.recv(20)

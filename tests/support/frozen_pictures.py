@@ -47,10 +47,10 @@ def draw_image(name: str, size: tuple[int, int] = (24, 16), mode: str = "RGB") -
         )
         return Image.frombytes(mode, size, values.tobytes())
     if mode == "F":
-        values = (
+        fractions = (
             np.frombuffer(draw_pixels(name, width, height, 1), np.uint8).astype(np.float32) / 256
         )
-        return Image.frombytes(mode, size, values.tobytes())
+        return Image.frombytes(mode, size, fractions.tobytes())
     if mode == "1":
         return Image.frombytes(mode, size, draw_pixels(name, (width + 7) // 8, height, 1))
     if mode == "P":

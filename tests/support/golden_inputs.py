@@ -7,9 +7,10 @@ import json
 import struct
 import tarfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -158,7 +159,7 @@ def rare_formats() -> Files:
     samples = draw_pixels("samples", channels=1)
     numbers = " ".join(map(str, samples)).encode()
     frames = {"save_all": True, "append_images": [draw_image("next frame")]}
-    turned = {"exif": exif_of(6)}
+    turned: dict[str, Any] = {"exif": exif_of(6)}
     first_of_16_bits = int.from_bytes(draw_pixels("transparent 16", channels=2)[:2], "little")
     return {
         "deep/float.tif": encode(draw_image("float", mode="F"), "TIFF"),
@@ -442,7 +443,8 @@ def drawn(pattern: str = "{}.jpg") -> Files:
 def coco() -> Files:
     files: Files = {}
     for split, names in (("train", "abc"), ("val", "de")):
-        images, annotations = [], []
+        images: list[dict[str, object]] = []
+        annotations: list[dict[str, object]] = []
         for name in names:
             number = ord(name)
             width, height = shown(name)
@@ -539,7 +541,7 @@ def yolo_poses() -> Files:
 
 
 def boxes_csv() -> Files:
-    rows = [
+    rows: list[tuple[object, ...]] = [
         (f"{name}.jpg", *shown(name), label, *sides)
         for index in range(3)
         for name, boxes in BOXES.items()
@@ -608,7 +610,7 @@ def archive_tar_gz() -> Files:
 def webdataset() -> Files:
     files = {}
     for split in ("train", "val"):
-        members = {}
+        members: Files = {}
         for n in range(5):
             members |= {f"{n:03}.jpg": draw_jpeg(f"{split} {n}"), f"{n:03}.cls": b"%d" % (n % 3)}
             members |= {f"{n:03}.txt": b"number %d" % n, f"{n:03}.json": b'{"score": 0.%d}' % n}
@@ -695,7 +697,7 @@ def idx() -> Files:
     return files
 
 
-def as_tfrecord(*examples: dict[str, object]) -> bytes:
+def as_tfrecord(*examples: Mapping[str, object]) -> bytes:
     content = b""
     for values in examples:
         example = Example()

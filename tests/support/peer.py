@@ -106,7 +106,8 @@ def walk_dataset(folder: Path) -> Iterator[tuple[Found, dict[str, list]]]:
 
 
 def as_box(name: str, *sides: float) -> Box:
-    return (name, *(min(1.0, max(0.0, side)) for side in sides))
+    left, top, right, bottom = (min(1.0, max(0.0, side)) for side in sides)
+    return name, left, top, right, bottom
 
 
 def read_records(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -131,10 +132,10 @@ def masked(data: bytes) -> int:
 def read_example(record: bytes) -> dict[str, list]:
     """Example -> Features -> map<string, Feature> -> bytes (1), float (2) or int64 (3) lists."""
     features = {}
-    for _, whole in fields(record):
-        for _, entry in fields(whole):
-            parts = dict(fields(entry))
-            for kind, values in fields(parts[2]):
+    for _, whole in messages(record):
+        for _, entry in messages(whole):
+            parts = dict(messages(entry))
+            for kind, values in messages(parts[2]):
                 features[parts[1].decode()] = [
                     READERS[kind](each) for each in flatten(kind, values)
                 ]
@@ -157,7 +158,15 @@ def flatten(kind: int, values: bytes) -> Iterator:
                 yield number - (1 << 64) if number >> 63 else number
 
 
+def messages(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """The fields of a message in which none is a number."""
+    for number, value in fields(data):
+        assert isinstance(value, bytes)
+        yield number, value
+
+
 def fields(data: bytes) -> Iterator[tuple[int, bytes | int]]:
+    value: bytes | int
     at = 0
     while at < len(data):
         tag, at = varint(data, at)
@@ -239,7 +248,7 @@ def name_split(word: str) -> str:
 
 
 def voc(folder: Path) -> Iterator[Found]:
-    splits = {}
+    splits: dict[str, str] = {}
     for name in ("train", "val", "test"):
         listed = folder / "ImageSets" / "Main" / f"{name}.txt"
         splits |= (
@@ -251,18 +260,18 @@ def voc(folder: Path) -> Iterator[Found]:
     images = sorted(images_below(folder), key=lambda path: path.parent.name != "JPEGImages")
     for path in sorted(folder.rglob("*.xml")):
         tree = ElementTree.parse(path).getroot()
-        name = posixpath.basename(tree.findtext("filename").replace("\\", "/"))
+        name = posixpath.basename(tree.findtext("filename", "").replace("\\", "/"))
         image = next(each for each in images if each.name == name or each.stem == path.stem)
         width, height = size_of(image)
         boxes = []
         for each in tree.iter("object"):
             left, top, right, bottom = (
-                float(each.find("bndbox").findtext(k)) for k in ("xmin", "ymin", "xmax", "ymax")
+                float(each.findtext(f"bndbox/{k}", "")) for k in ("xmin", "ymin", "xmax", "ymax")
             )
             if left < right and top < bottom:  # others cover nothing: they are dropped, and counted
                 boxes.append(
                     as_box(
-                        each.findtext("name"),
+                        each.findtext("name", ""),
                         left / width,
                         top / height,
                         right / width,
@@ -320,8 +329,8 @@ def darknet(folder: Path) -> Iterator[Found]:
 
 def read_yolo(path: Path, names: list[str]) -> Iterator[Box]:
     for line in path.read_text().splitlines() if path.exists() else ():
-        number, *values = line.split()
-        values = [float(each) for each in values]
+        number, *words = line.split()
+        values = [float(each) for each in words]
         if len(values) > 5:  # a polygon
             xs, ys = values[::2], values[1::2]
             yield as_box(names[int(number)], min(xs), min(ys), max(xs), max(ys))
@@ -363,6 +372,7 @@ def boxes_csv(folder: Path) -> Iterator[Found]:
         word = re.match("train|valid|val|test", path.stem) or re.match(
             "train|valid|val|test", path.parent.name
         )
+        assert word is not None, f"{path} names no split"
         for name, found in boxes.items():
             image = next(each for each in images_below(folder) if each.name == name)
             yield Found(digest(image), name_split(word[0]), "", tuple(sorted(found)))
@@ -395,12 +405,12 @@ def idx(folder: Path) -> Iterator[Found]:
 
 def webdataset(folder: Path) -> Iterator[Found]:
     for path in sorted(folder.glob("*.tgz")):
-        samples = defaultdict(dict)
+        samples: dict[str, dict[str, bytes]] = defaultdict(dict)
         with tarfile.open(path) as archive:
             for member in archive:
-                if member.isfile():
+                if (file := archive.extractfile(member)) is not None:
                     stem, _, ending = member.name.partition(".")
-                    samples[stem][ending] = archive.extractfile(member).read()
+                    samples[stem][ending] = file.read()
         for sample in samples.values():
             image = next(data for ending, data in sample.items() if f".{ending}" in IMAGES)
             yield Found(

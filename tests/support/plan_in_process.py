@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Any
 
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.recognize_layout import fill_in
@@ -37,9 +39,10 @@ class Planned:
     recognized: str = ""
 
 
-def plan(folder, *overrides):
+def plan(folder: str | Path, *overrides: str) -> Planned:
     """Plans the conversion of a folder, with values of `--set`."""
-    inputs, said = (Input(str(folder)),), []
+    inputs = (Input(str(folder)),)
+    said: list[str] = []
     try:
         loaded = load_settings(None, overrides, partial(fill_in, inputs, said.append))
         settings = resolve_settings(loaded.settings, inputs, "out", lambda _: None)
@@ -64,7 +67,8 @@ def plan(folder, *overrides):
     return Planned(code, decision.sentence, dataset.summary, notes, dataset.plan_id, *said)
 
 
-def content_of(planned):
+def content_of(planned: Planned) -> tuple[Any, ...]:
     """What a dataset would contain."""
     summary = planned.summary
+    assert summary is not None
     return summary.references, summary.boxes, sorted(summary.labels), dict(summary.rejected)

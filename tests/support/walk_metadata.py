@@ -30,7 +30,9 @@ def _of_jpeg(data: bytes) -> list[str]:
             found.append(f"{marker:02x} {body[:12]!r}")
         at += 2 + size
         if marker == 0xDA:
-            at = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]").search(data, at).start()
+            following = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]").search(data, at)
+            assert following is not None, f"no marker after {at}"
+            at = following.start()
     return found + (["tail"] if data[at + 2 :] else [])
 
 

@@ -1,6 +1,7 @@
 """Texts that readers of YAML might take for something else, and an independent reader."""
 
 import io
+from typing import Any
 
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
@@ -49,5 +50,5 @@ texts = st.one_of(
 )
 
 
-def read_with_ruamel(text):
+def read_with_ruamel(text: str) -> Any:
     return YAML(typ="safe", pure=True).load(io.StringIO(text))

@@ -20,7 +20,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     likely_splits,
     split_of,
 )
-from recordmill.transforms.inputs.pairs import is_telling, split_word_of
+from recordmill.transforms.inputs.pair_names import is_telling, split_word_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import (
     NO_CLASS,

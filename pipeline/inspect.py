@@ -214,12 +214,12 @@ def summary_view(summary: inspect_dataset.Summary) -> Iterator[RenderableType]:
     """The content of a dataset: splits, features, labels."""
     dataset = summary.dataset
     convention = ""
-    if dataset.marker:
+    if dataset.marker_or_none:
         convention = f", convention {dataset.marker.convention}"
     yield Text.assemble(
         (printable(dataset.folder), "bold"), f"  {_KINDS[dataset.kind]}{printable(convention)}"
     )
-    if dataset.marker:
+    if dataset.marker_or_none:
         yield Text.assemble("fingerprint ", (printable(dataset.marker.fingerprint.dataset), "dim"))
     yield _splits(summary)
     yield _features(summary)

@@ -18,6 +18,7 @@ HOSTILE = "raise RuntimeError('this is the module of the user')\n"
 TYPED_PROGRAM = """
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any, assert_type
 
 import recordmill
 
@@ -26,7 +27,13 @@ def convert(photos: Path, folder: Path) -> dict[str, int | None]:
     dataset = recordmill.convert(
         {"new": photos}, folder, reuse=[folder.parent / "earlier"], images={"quality": 90}
     )
+    print(dataset.marker.ledger.written)
     return dataset.counts
+
+
+def ledgers(folder: Path) -> tuple[int, int]:
+    described = recordmill.open_dataset(folder).marker
+    return described.ledger.listed, recordmill.open(folder).marker.ledger.written
 
 
 def verify(folder: Path) -> list[str]:
@@ -49,7 +56,9 @@ def describe(folder: Path) -> tuple[int, tuple[str, ...]]:
 
 def train(folder: Path) -> None:
     records = recordmill.open(folder, form="numpy")["train"]
-    print(len(records), recordmill.load(folder, batch_size=32), recordmill.__version__)
+    assert_type(records[0:2], list[Any])
+    first: dict[str, Any] = records[0]
+    print(first, len(records), recordmill.load(folder, batch_size=32), recordmill.__version__)
     for example in recordmill.examples_as_numpy(folder / "train-*"):
         print(example["image/encoded"].shape)
 
@@ -240,7 +249,21 @@ def test_a_users_own_pipeline_is_the_one_that_runs(run, tmp_path):
     assert run(tmp_path, "python", "-m", "pipeline.run").stdout == "mine\n"
 
 
-def test_type_checkers_find_the_types(run, tmp_path):
+def test_mypy_finds_the_types(run, tmp_path):
     (tmp_path / "program.py").write_text(TYPED_PROGRAM)
     done = run(tmp_path, "python", "-m", "mypy", "--strict", "program.py")
     assert (done.returncode, done.stdout) == (0, "Success: no issues found in 1 source file\n")
+
+
+def test_pyright_finds_the_types(run, installed, tmp_path):
+    command = ["-m", "pyright", "--pythonpath", installed / "python", "program.py"]
+    (tmp_path / "program.py").write_text(TYPED_PROGRAM)
+    done = run(tmp_path, "python", *command)
+    assert (done.returncode, done.stdout) == (0, "0 errors, 0 warnings, 0 informations\n")
+    # If all types were unknown, nothing would be wrong.
+    (tmp_path / "program.py").write_text("import recordmill\n\nrecordmill.open_dataset(3)\n")
+    done = run(tmp_path, "python", *command)
+    assert (done.returncode, done.stdout.splitlines()[-1]) == (
+        1,
+        "1 error, 0 warnings, 0 informations",
+    )

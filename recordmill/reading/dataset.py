@@ -291,7 +291,7 @@ class Dataset:
         shards: the files, split by split in the dataset's own order.
         features: its features; empty if the metadata does not list them.
         labels: class ids by name; empty if they are not known.
-        marker: `recordmill.json`; None for other kinds.
+        marker_or_none: `recordmill.json`; None for other kinds.
         whole: whether its folder was opened; False for single files.
     """
 
@@ -300,8 +300,21 @@ class Dataset:
     shards: tuple[Shard, ...]
     features: tuple[Feature, ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
-    marker: Marker | None = None
+    marker_or_none: Marker | None = None
     whole: bool = True
+
+    @property
+    def marker(self) -> Marker:
+        """`recordmill.json`, which every dataset of the kind `recordmill` has.
+
+        Raises:
+            LoadError: the dataset is of another kind.
+        """
+        if self.marker_or_none is None:
+            raise LoadError(
+                f"{self.folder} holds no {MARKER}: name the folder of a finished dataset"
+            )
+        return self.marker_or_none
 
     @property
     def counts(self) -> dict[str, int | None]:
@@ -311,24 +324,21 @@ class Dataset:
     @property
     def notes(self) -> tuple[str, ...]:
         """The conversion's notes and remarks; empty without a marker."""
-        if self.marker:
+        if self.marker_or_none:
             return (*self.marker.notes, *self.marker.remarks)
         return ()
 
     def require_marker(self) -> Marker:
-        """The marker.
+        """Returns the marker of a dataset that was opened by its folder.
 
         Raises:
-            LoadError: there is none, or files were opened instead of the folder.
+            LoadError: there is no marker, or files were opened instead of the folder.
         """
-        if not self.whole and storage.exists(storage.join(self.folder, MARKER)):
+        is_part = not self.whole
+        if is_part and (self.marker_or_none or storage.exists(storage.join(self.folder, MARKER))):
             raise LoadError(
                 f"some files of {self.folder} are named, which its {MARKER} describes: name the "
                 "folder"
-            )
-        if self.marker is None or not self.whole:
-            raise LoadError(
-                f"{self.folder} holds no {MARKER}: name the folder of a finished dataset"
             )
         return self.marker
 
@@ -341,7 +351,10 @@ class Dataset:
     @property
     def splits(self) -> dict[str, tuple[Shard, ...]]:
         """The shards by split; a split of a Recordmill dataset may have none."""
-        listed = self.marker.splits if self.marker and self.whole else ()
+        if self.marker_or_none and self.whole:
+            listed = tuple(self.marker.splits)
+        else:
+            listed = ()
         by_split: dict[str, list[Shard]] = {name: [] for name in listed}
         for shard in self.shards:
             by_split.setdefault(shard.split, []).append(shard)

@@ -219,7 +219,7 @@ def expect(dataset: Dataset) -> Expectations:
     images = [key for key, feature in features.items() if feature.field == "encoded"]
     keys = {feature.field: key for key, feature in features.items()}
     usual = tuple(key for key in _LABELS if not features or key in features)
-    if dataset.marker:
+    if dataset.marker_or_none:
         settings = dataset.marker.plan.for_readers.images
     else:
         settings = ImageRecipe()

@@ -90,7 +90,7 @@ class Summary:
 
     def as_dict(self) -> dict[str, Any]:
         """As plain JSON values."""
-        marker = self.dataset.marker
+        marker = self.dataset.marker_or_none
         return {
             "path": self.dataset.folder,
             "kind": self.dataset.kind,
@@ -115,7 +115,7 @@ def summarize_dataset(
     Raises:
         OSError: a file cannot be read.
     """
-    if dataset.marker and dataset.whole:
+    if dataset.marker_or_none and dataset.whole:
         return _read_marker(dataset, dataset.marker)
     label_keys = expect(dataset).label_keys
     splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
@@ -346,7 +346,7 @@ def _paths_match(key: str, file: str) -> bool:
 
 def _explain_absence(dataset: Dataset, file: str) -> str:
     sidecars = [shard.sidecar for shard in dataset.shards if shard.sidecar]
-    if dataset.marker:
+    if dataset.marker_or_none:
         names = dataset.marker.sidecars_without_records
         sidecars += [storage.join(dataset.folder, name) for name in names]
     for row in chain.from_iterable(map(read_rows, sidecars)):

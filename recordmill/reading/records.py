@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, zip_longest
 from operator import index as as_number
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import numpy as np
 import simplejpeg
@@ -29,6 +29,7 @@ from recordmill.reading.example import (
 )
 from recordmill.reading.load import ElementLayout, choose_elements
 from recordmill.reading.split_index import SplitIndex, read_index
+from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, FeatureValueError, parse_example
 from recordmill.schemas.rejection import Rejected
@@ -112,7 +113,7 @@ def choose_form(
     """
     if form not in ("image", "numpy", "raw"):
         raise LoadError(f"form is {form!r}: choose image, numpy or raw")
-    if features not in (None, "all") and (form != "image" or dataset.marker is None):
+    if features not in (None, "all") and (form != "image" or dataset.marker_or_none is None):
         raise LoadError(
             f"features is {features!r}: only form='image' of a dataset's folder takes it, others "
             "give all"
@@ -121,7 +122,7 @@ def choose_form(
         if form == "numpy":
             return example_as_numpy
         return None
-    if dataset.marker is None:
+    if dataset.marker_or_none is None:
         return partial(_decode_guessed, expect(dataset))
     info = describe_dataset(dataset, split)
     layout = choose_elements(info, features, decode=True)
@@ -211,6 +212,12 @@ class Records:
 
     def __len__(self) -> int:
         return self.places.starts[-1]
+
+    @overload
+    def __getitem__(self, number: int) -> Any: ...
+
+    @overload
+    def __getitem__(self, number: slice) -> list[Any]: ...
 
     def __getitem__(self, number: int | slice) -> Any:
         """One element, or a list of several; negative numbers count from the end.
@@ -388,6 +395,15 @@ class OpenedDataset(Mapping[str, Records]):
 
     def __init__(self, dataset: Dataset, read: Callable[[Dataset, str], Records]) -> None:
         self._dataset, self._read = dataset, read
+
+    @property
+    def marker(self) -> Marker:
+        """`recordmill.json`.
+
+        Raises:
+            LoadError: the dataset is not one of Recordmill's.
+        """
+        return self._dataset.marker
 
     def __getitem__(self, split: str) -> Records:
         """Reads the split's index.

@@ -92,7 +92,7 @@ def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
         LoadError: a shard is compressed, or the index or a sidecar does not match its shard.
         OSError: a file cannot be read.
     """
-    marker = dataset.marker
+    marker = dataset.marker_or_none
     if marker and marker.plan.for_readers.compression != "none":
         raise _compressed(dataset.folder)
     seed = marker.plan.for_readers.seed if marker else None

@@ -422,7 +422,7 @@ def verify_dataset(
     findings += _compare_kinds(checks)
     if level != "frames" and dataset.whole:
         findings += [*_find_missing(dataset), *_find_unlisted(dataset)]
-        if marker := dataset.marker:
+        if marker := dataset.marker_or_none:
             findings += [*check_marker(dataset, marker, checks), *check_side_files(dataset, marker)]
             findings += [*find_repeated_keys(dataset, marker), *check_report(dataset, marker)]
             findings += _find_duplicates(dataset, marker.unit)
@@ -474,7 +474,7 @@ def _find_unlisted(dataset: Dataset) -> Iterator[Finding]:
         if shard.name not in listed and not _is_in_a_dataset(dataset.folder, shard.name):
             detail = "the dataset does not list this file: readers that use a glob read it too"
             yield Finding("stale", detail, shard.name)
-    if dataset.marker:
+    if dataset.marker_or_none:
         sidecars = storage.join(dataset.folder, SIDECARS)
         known = {shard.sidecar for shard in dataset.shards}
         known |= {storage.join(dataset.folder, name) for name in dataset.marker.files}

@@ -240,7 +240,7 @@ def gather_values(dataset: Dataset) -> StoredValues:
         Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS
     ]
     keys = {each.field: each.key for each in dataset.features}
-    has_boxes = bool(dataset.marker and dataset.marker.boxes) and not BOX_FIELDS.isdisjoint(keys)
+    has_boxes = bool(dataset.marker.boxes) and not BOX_FIELDS.isdisjoint(keys)
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
     for record in _sample(dataset.shards, found) if columns or has_boxes else ():
         example = ParsedExample(record)
@@ -358,7 +358,7 @@ def make_thumbnails(dataset: Dataset, places: Sequence[Place], side: int = SIDE)
     keys = {feature.field: feature.key for feature in dataset.features}
     if "encoded" not in keys:
         return [""] * len(places)
-    is_packed = dataset.marker is not None and dataset.marker.plan.for_readers.compression != "none"
+    is_packed = dataset.marker.plan.for_readers.compression != "none"
 
     def make(place: Place) -> str:
         shard, row = place

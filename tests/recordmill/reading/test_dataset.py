@@ -75,6 +75,17 @@ def test_a_file_alone(tmp_path, frame, monkeypatch):
     assert (dataset.kind, dataset.count("numbers")) == ("files", None)
 
 
+def test_files_of_other_programs_have_no_marker(tmp_path, frame):
+    (tmp_path / "numbers.tfrecord").write_bytes(frame(b""))
+    dataset = open_dataset(str(tmp_path))
+    assert dataset.marker_or_none is None
+    with pytest.raises(LoadError) as caught:
+        dataset.marker  # noqa: B018
+    assert str(caught.value) == (
+        f"{tmp_path} holds no recordmill.json: name the folder of a finished dataset"
+    )
+
+
 def test_a_pattern_in_a_dataset_has_its_files_metadata(published):
     dataset = open_dataset(f"{published['none']}/train-*")
     assert (dataset.kind, dataset.whole, list(dataset.splits)) == ("recordmill", False, ["train"])

@@ -16,7 +16,7 @@ BOXES = (
 
 def judge_all(features, records, labels=IDS, kind="recordmill"):
     marker = make_marker() if kind == "recordmill" else None
-    expected = expect(Dataset("/x", kind, (), features, labels=labels, marker=marker))
+    expected = expect(Dataset("/x", kind, (), features, labels=labels, marker_or_none=marker))
     return [
         problem
         for record in records

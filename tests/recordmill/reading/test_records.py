@@ -50,6 +50,10 @@ def test_however_the_index_is_known(known_by, train, dataset_rows):
     assert list(opened["train+test"]) == [*expected, *opened["test"]]
 
 
+def test_opened_records_have_the_datasets_marker(converted):
+    assert recordmill.open(converted).marker == recordmill.open_dataset(converted).marker
+
+
 def test_a_split_that_is_not_there_is_not_in_the_dataset(converted):
     opened = recordmill.open(converted)
     assert ("train" in opened, "validation" in opened) == (True, False)

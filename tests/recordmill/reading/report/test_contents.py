@@ -101,5 +101,5 @@ def test_the_title_is_the_name_or_that_of_the_folder(name, title, tmp_path, monk
     (tmp_path / "animals").mkdir()
     monkeypatch.chdir(tmp_path / "animals")
     for folder in (".", str(tmp_path / "animals"), "gs://bucket/animals"):
-        dataset = Dataset(folder, "recordmill", (), marker=marker)
+        dataset = Dataset(folder, "recordmill", (), marker_or_none=marker)
         assert write_report.Contents(dataset=dataset, marker=marker).title == title

@@ -59,7 +59,9 @@ def staged(tmp_path):
             Shard("train", "", name, report.records, report.bytes) for name, report in made
         )
         features = ExampleLayout(settings).features
-        return Dataset(str(tmp_path), "recordmill", stored, features, marker=make_marker(**marker))
+        return Dataset(
+            str(tmp_path), "recordmill", stored, features, marker_or_none=make_marker(**marker)
+        )
 
     return write
 
@@ -96,7 +98,7 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
         19: 1,
     }
     assert found.records == 2
-    assert gather_values(replace(dataset, marker=make_marker())).records == 0
+    assert gather_values(replace(dataset, marker_or_none=make_marker())).records == 0
 
 
 def test_boxes_that_are_not_numbers_are_left_out_without_a_warning(staged):
@@ -123,7 +125,11 @@ def test_boxes_without_one_of_their_sides_are_left_out(staged):
 def test_images_without_boxes_or_columns_are_not_read():
     features = ExampleLayout(make_settings()).features
     dataset = Dataset(
-        "", "recordmill", (Shard("train", "", "/nowhere", 1, 9),), features, marker=make_marker()
+        "",
+        "recordmill",
+        (Shard("train", "", "/nowhere", 1, 9),),
+        features,
+        marker_or_none=make_marker(),
     )
     assert gather_values(dataset).records == 0
 

@@ -483,14 +483,14 @@ _PILLOW_LIBRARIES = {
 _OPTIONAL = {"AVIF": ("avif", "libavif"), "JPEG2000": ("jpg_2000", "openjpeg")}
 
 
-def find_missing_decoder(formats: Collection[str]) -> str:
-    """A sentence about the first format that cannot be decoded here; empty if there is none."""
+def find_missing_decoder(formats: Collection[str]) -> str | None:
+    """Returns a sentence about the first format that cannot be decoded here, or None."""
     for name, (feature, library) in _OPTIONAL.items():
         if name in formats and not features.check(feature):
             return f"{name} needs a Pillow with {library}, and the one installed lacks it"
     if "HEIC" in formats and find_spec("pillow_heif") is None:
         return "HEIC needs pillow-heif, which is not installed: pip install '.[heic]' in a clone"
-    return ""
+    return None
 
 
 def imaging_versions(formats: Collection[str] = ()) -> dict[str, str]:

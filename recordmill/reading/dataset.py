@@ -77,11 +77,8 @@ class Shard:
     sidecar: str = ""
     sidecar_sha256: str = ""
 
-    def find_fault(self) -> str:
-        """Returns why the file cannot be read from start to end, or an empty string if it can.
-
-        The reason is a sentence.
-        """
+    def find_fault(self) -> str | None:
+        """Returns a sentence if the file cannot be read from start to end."""
         try:
             size = storage.size_of(self.path)
             storage.read_range(self.path, 0, 1)
@@ -90,7 +87,10 @@ class Shard:
         except OSError as error:
             return f"the shard {self.path} cannot be read: {error}"
         if self.bytes in (None, size):
-            return ""
+            return None
+        return self._explain_size(size)
+
+    def _explain_size(self, size: int | None) -> str:
         return (
             f"the shard {self.path} has {size:,} bytes where {self.bytes:,} were written: "
             "restore it"
@@ -105,7 +105,7 @@ class Shard:
         """
         size = storage.size_of(self.path) or 0
         if self.bytes is not None and size > self.bytes + MOST_MORE_BYTES:
-            raise LoadError(self.find_fault())
+            raise LoadError(self._explain_size(size))
         return StoredFile(self.path)
 
     def rows(self) -> Iterator[SidecarRow]:
@@ -459,7 +459,7 @@ def open_dataset(path: StrPath) -> Dataset:
     raise LoadError(f"{path} does not exist or is empty: {_NAME_ONE}")
 
 
-def _find_unfinished(folder: str, names: Collection[str]) -> str:
+def _find_unfinished(folder: str, names: Collection[str]) -> str | None:
     """Explains why a folder has no marker: an interrupted run may have left valid shards in it.
 
     Args:
@@ -467,7 +467,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
         names: the names of the files and folders in it.
 
     Returns:
-        One sentence; empty if there is no trace of a run.
+        One sentence; None if there is no trace of a run.
     """
     if found := staging_names(sorted(names)):
         return (
@@ -486,7 +486,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str:
             "lost: run the command that made the dataset again, or name the files alone by a "
             "pattern in quotes"
         )
-    return ""
+    return None
 
 
 def _open_described(folder: str) -> Dataset | None:

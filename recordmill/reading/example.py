@@ -128,10 +128,10 @@ class Expectations:
     images_are_declared: bool
     max_pixels: int
 
-    def judge(self, profile: Profile) -> str:
-        """The problem with records of this profile; empty if there is none."""
+    def judge(self, profile: Profile) -> str | None:
+        """Returns the problem with records of this profile, if there is one."""
         if not self.features:
-            return ""
+            return None
         there = {key: (kind, count) for key, kind, count in profile}
         for key, feature in self.features.items():
             if key not in there:
@@ -146,12 +146,12 @@ class Expectations:
                 return f"feature {key} holds {count} values and should hold one"
         if unknown := sorted(there.keys() - self.features.keys()):
             return f"feature {unknown[0]} is not one of the dataset's"
-        return ""
+        return None
 
-    def judge_labels(self, example: ParsedExample) -> str:
-        """Returns the problem with a record's first wrong label, or an empty string.
+    def judge_labels(self, example: ParsedExample) -> str | None:
+        """Returns the problem with a record's first wrong label, if there is one.
 
-        It is also empty if no ids are known.
+        If no ids are known, there is none.
         """
         ids = self.label_ids
         for key in self.label_keys if ids else ():
@@ -163,19 +163,22 @@ class Expectations:
             if wrong:  # text is a name, not an id
                 known = f"{len(ids):,} ids from {min(ids):,} to {max(ids):,}"
                 return f"the label is {wrong[0]!r:.40}, not one of the {known} ({key})"
-        return ""
+        return None
 
     def judge_names(self, example: ParsedExample) -> Iterator[str]:
-        """Yields the problem with each feature of class names, or an empty string.
+        """Yields the problem with each wrong feature of class names.
 
         Without the marker's ids, it yields nothing.
         """
         for text_key, id_key in self.name_keys if self.class_ids else ():
-            if (texts := example.values(text_key)) is not None:
-                yield _judge_texts(texts, example.values(id_key), self.class_ids)
+            texts = example.values(text_key)
+            if texts is None:
+                continue
+            if problem := _judge_texts(texts, example.values(id_key), self.class_ids):
+                yield problem
 
-    def judge_lists(self, example: ParsedExample, row: SidecarRow) -> str:
-        """Returns the problem with the ids of several classes, or an empty string.
+    def judge_lists(self, example: ParsedExample, row: SidecarRow) -> str | None:
+        """Returns the problem with the ids of several classes, if there is one.
 
         Their names are in the sidecar's row. Without the marker's ids, there is no problem.
         """
@@ -188,28 +191,28 @@ class Expectations:
             for problem in (_judge_pair(name, label, self.class_ids) for name, label in pairs):
                 if problem:
                     return f"in the sidecar {problem}"
-        return ""
+        return None
 
-    def judge_row(self, row: SidecarRow) -> str:
-        """Returns the problem with the classes in a sidecar's row, or an empty string.
+    def judge_row(self, row: SidecarRow) -> str | None:
+        """Returns the problem with the classes in a sidecar's row, if there is one.
 
-        It is also empty if no ids are known.
+        If no ids are known, there is none.
         """
         ids = self.class_ids
         if not ids:
-            return ""
-        if row.class_name is None:
-            problem = ""
-        else:
-            problem = _judge_pair(row.class_name, row.label, ids)
-        if not problem and row.classes:
-            # A forged row may have anything.
-            if isinstance(row.classes, list):
-                names = row.classes
-            else:
-                names = [row.classes]
-            problem = next(filter(None, (_judge_pair(name, None, ids) for name in names)), "")
-        return problem and f"in the sidecar {problem}"
+            return None
+        pairs: list[tuple[Any, Any]] = []
+        if row.class_name is not None:
+            pairs.append((row.class_name, row.label))
+        # A forged row may have anything.
+        if isinstance(row.classes, list):
+            pairs += [(name, None) for name in row.classes]
+        elif row.classes:
+            pairs.append((row.classes, None))
+        for name, label in pairs:
+            if problem := _judge_pair(name, label, ids):
+                return f"in the sidecar {problem}"
+        return None
 
 
 def expect(dataset: Dataset) -> Expectations:
@@ -266,7 +269,9 @@ def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, byt
     return "", b""
 
 
-def _judge_texts(texts: Sequence[Any], ids: Sequence[Any] | None, known: Mapping[str, int]) -> str:
+def _judge_texts(
+    texts: Sequence[Any], ids: Sequence[Any] | None, known: Mapping[str, int]
+) -> str | None:
     if ids is not None and len(ids) != len(texts):
         return f"{len(texts)} class names for {len(ids)} ids"
     for text, label in zip(texts, ids or [None] * len(texts), strict=True):
@@ -274,16 +279,16 @@ def _judge_texts(texts: Sequence[Any], ids: Sequence[Any] | None, known: Mapping
             continue  # another kind, or not an id: reported elsewhere
         if problem := _judge_pair(text.decode("utf-8", "replace"), label, known):
             return problem
-    return ""
+    return None
 
 
-def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str:
-    """The problem with a class name and its id; the id is None if it is not stored."""
+def _judge_pair(name: Any, label: Any, ids: Mapping[str, int]) -> str | None:
+    """Returns the problem with a class name and its id, which is None if it is not stored."""
     if not isinstance(name, str) or name not in ids:
         return f"class {name!r:.80} is not in recordmill.json"
     if isinstance(label, int) and label != ids[name]:
         return f"class {name!r:.80} has the id {label} here and {ids[name]} in recordmill.json"
-    return ""
+    return None
 
 
 DTYPES = {None: object, "bytes": object, "float": np.float32, "int64": np.int64}

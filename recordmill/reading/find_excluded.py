@@ -74,33 +74,33 @@ def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
                 continue
             found = set[str]()
             for _, kind, values in example.items():
-                if kind == "bytes":
-                    found |= {_match_value(value, exclusions) for value in values}
-            for what in sorted(found - {""}):
+                for value in values if kind == "bytes" else ():
+                    if match := _match_value(value, exclusions):
+                        found.add(match)
+            for what in sorted(found):
                 yield f"the record holds {what}", number, offset
 
 
-def _match_value(value: bytes, exclusions: Exclusions) -> str:
-    """The excluded key or digest that a feature's value is or has; empty if there is none."""
+def _match_value(value: bytes, exclusions: Exclusions) -> str | None:
+    """Returns the excluded key or digest that a feature's value is or has, or None."""
     if len(value) <= _LONGEST_TEXT and (
         line := _match_text(value.decode("utf-8", "replace"), exclusions)
     ):
         return line
-    digest = ""
     if exclusions.digests:
         digest = hashlib.sha256(value).hexdigest()
-    if digest in exclusions.digests:
-        return f"the image sha256:{digest}"
-    return ""
+        if digest in exclusions.digests:
+            return f"the image sha256:{digest}"
+    return None
 
 
-def _match_text(text: str, exclusions: Exclusions) -> str:
-    """The listed line that matches a text; empty if there is none."""
+def _match_text(text: str, exclusions: Exclusions) -> str | None:
+    """Returns the listed line that matches a text, or None."""
     if text in exclusions.keys:
         return f"key:{text}"
     if text.lower() in exclusions.digests:
         return f"sha256:{text.lower()}"
-    return ""
+    return None
 
 
 def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
@@ -132,7 +132,7 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
 
 def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
     """The listed lines that match any string in a line of JSON."""
-    found, waiting = set(), []
+    found, waiting = set[str](), []
     try:
         waiting.append(orjson.loads(line))
     except FORGED:
@@ -140,10 +140,11 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
     while waiting:
         value: Any = waiting.pop()
         if isinstance(value, str):
-            found.add(_match_text(value, exclusions))
+            if match := _match_text(value, exclusions):
+                found.add(match)
         elif isinstance(value, dict | list):
             waiting.extend(value.values() if isinstance(value, dict) else value)
-    return found - {""}
+    return found
 
 
 def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:

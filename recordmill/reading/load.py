@@ -304,7 +304,8 @@ def _read_shard(
 
 
 def _fault_before(path: bytes, size: Any) -> bytes:
-    return Shard("", "", path.decode(), bytes=int(size)).find_fault().encode()
+    fault = Shard("", "", path.decode(), bytes=int(size)).find_fault()
+    return (fault or "").encode()  # a tensor has no None
 
 
 def _fault_after(path: bytes, fault: bytes, compression: bytes, count: Any) -> bytes:

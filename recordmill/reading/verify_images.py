@@ -19,7 +19,7 @@ _SIZES = (("image/height", "image/width"), ("height", "width"), ("image_height",
 _DIGEST = "image/key/sha256"
 
 Problem = tuple[str, str]
-"""The kind of a finding, and its text; the text is empty if there is no problem."""
+"""The kind of a finding, and its text."""
 
 
 @cache
@@ -32,8 +32,8 @@ def _decoding(max_pixels: int) -> ImageSettings:
 
 def check_pixels(
     example: ParsedExample, expected: Expectations, row: SidecarRow | None = None
-) -> Problem:
-    """The first problem with a record's image: its digest, what cannot be decoded, or its size.
+) -> Problem | None:
+    """Returns the first problem with a record's image: its digest, content, size or row.
 
     Args:
         example: the record.
@@ -42,7 +42,7 @@ def check_pixels(
     """
     key, image = find_image(example, expected)
     if not key:
-        return "pixels", ""
+        return None
     digest = example.values(_DIGEST) or ()
     is_digest = (
         len(digest) == 1
@@ -64,11 +64,13 @@ def check_pixels(
                 f"the image has {width} x {height} pixels and the record says {sides[1]} x "
                 f"{sides[0]}",
             )
-    return "sidecar", "" if row is None else _compare_with_row(image, prepared, row)
+    if row is not None and (problem := _compare_with_row(image, prepared, row)):
+        return "sidecar", problem
+    return None
 
 
-def _compare_with_row(image: bytes, prepared: PreparedImage, row: SidecarRow) -> str:
-    """The problem if a row describes another image, or else an empty string."""
+def _compare_with_row(image: bytes, prepared: PreparedImage, row: SidecarRow) -> str | None:
+    """Returns the problem if a row describes another image."""
     sides = (row.height, row.width, row.channels)
     found = (prepared.height, prepared.width, prepared.channels)
     if row.height is not None and sides != found:
@@ -76,7 +78,7 @@ def _compare_with_row(image: bytes, prepared: PreparedImage, row: SidecarRow) ->
     is_copy = row.height is not None and not row.changes
     if is_copy and hashlib.sha256(image).hexdigest() != row.sha256:
         return "the image was stored unchanged, and its row in the sidecar has another sha256"
-    return ""
+    return None
 
 
 _ENCODED = "image/encoded"  # a name for nothing but the bytes of an image file
@@ -129,19 +131,19 @@ class ImageFeatures:
         return sorted(found)
 
 
-def _why_no_image(data: bytes) -> str:
-    """Why bytes are not an image file; empty if they begin like one."""
+def _why_no_image(data: bytes) -> str | None:
+    """Returns why bytes are not an image file, or None if they begin like one."""
     try:
         accepted_format(data, _decoding(ImageSettings().max_pixels))
     except Rejected as bad:
         if bad.reason == "format_not_allowed":
-            return ""
+            return None
         return str(bad)[:200]
-    return ""
+    return None
 
 
-def check_metadata(example: ParsedExample, expected: Expectations) -> Iterator[Problem]:
-    """Yields a problem, or an empty string, for each image.
+def check_metadata(example: ParsedExample, expected: Expectations) -> Iterator[Problem | None]:
+    """Yields a problem, or None, for each image.
 
     An image is a value that is declared as one, or that begins like one.
     """
@@ -153,11 +155,13 @@ def check_metadata(example: ParsedExample, expected: Expectations) -> Iterator[P
         for data in values if kind == "bytes" else ():
             file_format = sniff(data) or sniff_other(data)
             if file_format in UNMISTAKABLE or (key in declared and data):
-                problem = _find_metadata(data, file_format)
-                yield "metadata", problem and f"the image in {key} {problem}"
+                if problem := _find_metadata(data, file_format):
+                    yield "metadata", f"the image in {key} {problem}"
+                else:
+                    yield None
 
 
-def _find_metadata(data: bytes, file_format: str | None) -> str:
+def _find_metadata(data: bytes, file_format: str | None) -> str | None:
     if file_format not in STRIPPABLE:
         return (
             f"is {file_format or 'of an unknown format'}: metadata in this format cannot be "
@@ -169,4 +173,4 @@ def _find_metadata(data: bytes, file_format: str | None) -> str:
         return f"cannot be read to its end: {error}"
     if found:
         return f"has metadata: {', '.join(found)}"
-    return ""
+    return None

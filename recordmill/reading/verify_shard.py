@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -250,7 +250,7 @@ class _Reader:
         check, expected = self._check, self._expected
         reads_images = check.level == "pixels" or no_metadata
         classes = self._expected_classes()
-        judged: dict[Profile, str] = {}
+        judged: dict[Profile, str | None] = {}
         image_features, sequences = self._watch_images(), Counter[str]()
         offsets: list[int] = []
         end = 0
@@ -260,11 +260,11 @@ class _Reader:
         for number, (offset, data) in enumerate(self._records):
             if isinstance(data, Damage):
                 check.damages += 1
-                self._report([(data.kind, data.detail)], number, offset)
+                self._report(data.kind, data.detail, number, offset)
                 continue
             offsets.append(offset)
             end = offset + frame_bytes(len(data))
-            self._report([("sidecar", self._compare_with_row(offset, data))], number, offset)
+            self._report("sidecar", self._compare_with_row(offset, data), number, offset)
             example = self._parse(data, number, offset)
             if example is None:
                 continue
@@ -276,11 +276,8 @@ class _Reader:
             if profile not in judged:
                 judged[profile] = expected.judge(profile)
                 self._note_kinds(profile, number, offset)
-            self._report(
-                [("feature", judged[profile]), ("label", classes.judge_labels(example))],
-                number,
-                offset,
-            )
+            self._report("feature", judged[profile], number, offset)
+            self._report("label", classes.judge_labels(example), number, offset)
             if reads_images:
                 self._check_images(example, no_metadata, number, offset)
             for problem in classes.judge_names(example):
@@ -303,22 +300,22 @@ class _Reader:
         if place is not None:
             self._report_name(self._expected.judge_lists(example, rows[place]), number, offset)
 
-    def _report(self, problems: Iterable[tuple[str, str]], number: int, offset: int) -> None:
-        for kind, problem in problems:
-            if problem:
-                self._check.add(kind, problem, *self._place(offset, number))
+    def _report(self, kind: str, problem: str | None, number: int, offset: int) -> None:
+        """Adds a finding on a record, if there is a problem."""
+        if problem:
+            self._check.add(kind, problem, *self._place(offset, number))
 
     def _parse(self, data: memoryview, number: int, offset: int) -> ParsedExample | None:
         """Parses a record; if it is not an Example, adds a finding and returns None."""
         try:
             example = ParsedExample(data)
         except DamagedExampleError as error:
-            self._report([("example", str(error))], number, offset)
+            self._report("example", str(error), number, offset)
             return None
         if example.profile:
             return example
         text = "the record is not a tf.train.Example, or it has no features"
-        self._report([("example", text)], number, offset)
+        self._report("example", text, number, offset)
         return None
 
     def _watch_images(self) -> "ImageFeatures | None":
@@ -338,7 +335,7 @@ class _Reader:
         check = self._check
         if problems := image_features.find_problems() if image_features else []:
             for (number, offset), problem in problems:
-                self._report([("pixels", problem)], number, offset)
+                self._report("pixels", problem, number, offset)
             check.findings.sort(key=lambda each: inf if each.offset is None else each.offset)
         if sequences:
             most = format_count(max(sequences.values()), "SequenceExample")
@@ -358,11 +355,12 @@ class _Reader:
             rows = self.rows
             place = self._by_offset.get(offset)
             row = None if place is None else rows[place]
-            self._report([check_pixels(example, self._expected, row)], number, offset)
-        if no_metadata:
-            problems = list(check_metadata(example, self._expected))
-            self._check.images += len(problems)
-            self._report(problems, number, offset)
+            if found := check_pixels(example, self._expected, row):
+                self._report(*found, number, offset)
+        for found in check_metadata(example, self._expected) if no_metadata else ():
+            self._check.images += 1
+            if found:
+                self._report(*found, number, offset)
 
     def _note_kinds(self, profile: Profile, number: int, offset: int) -> None:
         """Notes the first record with a kind of a feature, if the features are unknown."""
@@ -370,14 +368,14 @@ class _Reader:
             if kind is not None:  # a feature without values may have any
                 self._check.kinds.setdefault((key, kind), (number, offset))
 
-    def _report_name(self, problem: str, number: int, offset: int) -> None:
-        """Reports a problem with a name once.
+    def _report_name(self, problem: str | None, number: int, offset: int) -> None:
+        """Adds a finding on a problem with a name, once per problem.
 
         If two names were swapped, every record of both classes is wrong.
         """
-        if problem not in self._reported:
+        if problem and problem not in self._reported:
             self._reported.add(problem)
-            self._report([("names", problem)], number, offset)
+            self._report("names", problem, number, offset)
 
     def _place(self, offset: int, counted: int) -> tuple[int, int, str]:
         """Returns the number of the record at an offset, the offset, and its source's key.
@@ -390,20 +388,20 @@ class _Reader:
             return counted, offset, ""
         return number, offset, str(rows[number].key)
 
-    def _compare_with_row(self, offset: int, record: memoryview) -> str:
-        """Returns the problem if a record does not match its row, or an empty string.
+    def _compare_with_row(self, offset: int, record: memoryview) -> str | None:
+        """Returns the problem if a record does not match its row.
 
         At level `frames`, records are not compared.
         """
         if self._check.level == "frames" or not self.rows:
-            return ""
+            return None
         number = self._by_offset.get(offset)
         if number is None:
-            return ""
+            return None
         row = self.rows[number]
         with suppress(DecodeError, ValueError):
             if digest_record(bytes(record), self._images if row.rest else {}) == row.record:
-                return ""
+                return None
         return "the record is not the one that its row in the sidecar describes"
 
     def judge_file(self) -> None:

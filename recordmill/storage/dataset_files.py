@@ -169,8 +169,8 @@ def most_bytes_of(marker: Marker) -> int:
     return MOST_OBJECT_BYTES + _MOST_BYTES_OF_ONE * max(marker.ledger.listed, 0)
 
 
-def find_fault(output: str, marker: Marker) -> str:
-    """Returns what is wrong with the files that a marker lists, or an empty string.
+def find_fault(output: str, marker: Marker) -> str | None:
+    """Returns what is wrong with the files that a marker lists, or None if nothing is.
 
     The answer is a few words. Shards are checked by size, and other files by SHA-256 unless users
     may edit them.
@@ -181,7 +181,7 @@ def find_fault(output: str, marker: Marker) -> str:
     digests = marker.run.digests
     expected |= {name: None if name in FOR_PEOPLE else digests.get(name) for name in marker.files}
 
-    def check(name: str) -> str:
+    def check(name: str) -> str | None:
         path, wanted = storage.join(output, name), expected[name]
         size = storage.size_of(path)
         if size is None:
@@ -193,9 +193,9 @@ def find_fault(output: str, marker: Marker) -> str:
         is_other = isinstance(wanted, str) and storage.digest_of(path) != wanted
         if is_other:
             return f"holds {name} with another sha256"
-        return ""
+        return None
 
-    return next(filter(None, storage.map_each(check, expected)), "")
+    return next(filter(None, storage.map_each(check, expected)), None)
 
 
 def staging_folder(output: str, plan_id: str) -> str:

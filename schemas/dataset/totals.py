@@ -459,8 +459,8 @@ class ImagesWithoutBoxes:
         """All of them."""
         return self.no_file + self.no_objects + self.all_dropped
 
-    def explain(self, unit: str = "image") -> str:
-        """All causes in a sentence for people; empty if every image has a box."""
+    def explain(self, unit: str = "image") -> str | None:
+        """Returns all causes in a sentence for people, or None if every image has a box."""
         causes = [
             (self.no_file, "has no annotation file", "have no annotation file"),
             (
@@ -474,7 +474,7 @@ class ImagesWithoutBoxes:
             f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count
         )
         if not said:
-            return ""
+            return None
         return f"{say_count(self.total, unit, 'has')} no box: {said}"
 
 

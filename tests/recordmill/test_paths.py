@@ -47,7 +47,7 @@ def convert(root, kind):
         reuse=[paths["dataset"]],
         quiet=True,
     )
-    return replace(made, folder="", shards=(), marker=None), made.require_marker().plan.id
+    return replace(made, folder="", shards=(), marker_or_none=None), made.require_marker().plan.id
 
 
 def convert_with_beam(root, kind):

@@ -298,8 +298,8 @@ def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: 
     return answer
 
 
-def _find_problem(returned: object, images: ImageSettings) -> str:
-    """What is wrong with a returned value, and what to do; the empty string if nothing is."""
+def _find_problem(returned: object, images: ImageSettings) -> str | None:
+    """Returns what is wrong with a returned value, and what to do; None if nothing is."""
     if not isinstance(returned, np.ndarray):
         return f"a value of the type {type(returned).__name__}: return a numpy array"
     if returned.ndim != 3 or returned.shape[2] not in (1, 3) or returned.dtype != np.uint8:
@@ -309,7 +309,7 @@ def _find_problem(returned: object, images: ImageSettings) -> str:
         check_size(returned.shape[1], returned.shape[0], images)
     except Rejected as rejected:
         return f"{rejected.detail}: return another size"
-    return ""
+    return None
 
 
 def check_kept(raster: Raster, keep: KeepSettings, key: str, twice: bool = False) -> None:

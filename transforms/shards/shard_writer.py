@@ -39,8 +39,8 @@ from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import WrittenShard, failed_report
 
 
-def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
-    """Returns a sentence on two references with the same key, or an empty string.
+def find_duplicate_key(refs: list[ImageRef], unit: str) -> str | None:
+    """Returns a sentence on two references with the same key, or None if there are none.
 
     `refs` are in their final order.
     """
@@ -55,7 +55,7 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str:
             places = [ascii(ref.uri) if is_same_name else ref.uri for ref in (one, other)]
             remedy = "rename one, or give inputs names"
             return f"two {unit}s have the key {one.key!r}: {places[0]} and {places[1]}; {remedy}"
-    return ""
+    return None
 
 
 def needs_unpacking(refs: Iterable[ImageRef]) -> bool:

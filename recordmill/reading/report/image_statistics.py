@@ -344,8 +344,10 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
     return dict.fromkeys(chosen, min(most // max(len(chosen), 1), of_class))
 
 
-def make_thumbnails(dataset: Dataset, places: Sequence[Place], side: int = SIDE) -> list[str]:
-    """A `data:` URI for each image, its boxes drawn; the empty string for one that cannot be shown.
+def make_thumbnails(
+    dataset: Dataset, places: Sequence[Place], side: int = SIDE
+) -> list[str | None]:
+    """Returns a `data:` URI for each image, its boxes drawn, or None if it cannot be shown.
 
     Args:
         dataset: the dataset; if none of its features holds an encoded image, nothing can be shown.
@@ -357,17 +359,17 @@ def make_thumbnails(dataset: Dataset, places: Sequence[Place], side: int = SIDE)
     """
     keys = {feature.field: feature.key for feature in dataset.features}
     if "encoded" not in keys:
-        return [""] * len(places)
+        return [None] * len(places)
     is_packed = dataset.marker.plan.for_readers.compression != "none"
 
-    def make(place: Place) -> str:
+    def make(place: Place) -> str | None:
         shard, row = place
         if not 0 < (row.height or 0) * (row.width or 0) <= MOST_PIXELS:
-            return ""
+            return None
         record = _read_record(shard.path, row.offset, row.length, is_packed)
         if record:
             return _thumbnail(record, keys, row, side)
-        return ""
+        return None
 
     with ThreadPoolExecutor(8) as pool:  # each read of an object store waits for a network
         return list(pool.map(make, places))
@@ -383,7 +385,7 @@ def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes
         return stream.read(begin + length)[begin:]
 
 
-def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: int) -> str:
+def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: int) -> str | None:
     settings = ImageSettings(
         reencode="always", resize=Resize(longest=side), quality=80, subsampling="4:2:0"
     )
@@ -400,7 +402,7 @@ def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: in
         DamagedExampleError,
     ):
         # Stored without decoding (`check: header`), or an Example without an image.
-        return ""
+        return None
     boxes = read_boxes(example, keys).tolist()
     if boxes:
         encoded = draw_boxes(prepared.encoded, boxes)

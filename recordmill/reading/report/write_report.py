@@ -336,9 +336,7 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
     groups = []
     for group in contents.groups:
         images = group.images[:MOST_OF_GROUP]
-        groups.append(
-            (group, [(image, named.get((image.split, image.key), "")) for image in images])
-        )
+        groups.append((group, [(image, named.get((image.split, image.key))) for image in images]))
     return {
         "sheet": sheet if any(pictures) else {},  # nothing to show: raw observations, or any files
         "sheet_is_whole": len(statistics.samples) == len(+contents.marker.class_counts),

@@ -27,8 +27,8 @@ def test_the_decoders_of_optional_formats_have_a_version_where_they_are_used():
 
 def test_a_missing_decoder_is_named(monkeypatch):
     monkeypatch.setattr(versions_module, "find_spec", lambda name: None)
-    assert find_missing_decoder(FORMATS) == ""
-    assert find_missing_decoder(["AVIF", "JPEG2000"]) == ""
+    assert find_missing_decoder(FORMATS) is None
+    assert find_missing_decoder(["AVIF", "JPEG2000"]) is None
     heic = "HEIC needs pillow-heif, which is not installed: pip install '.[heic]' in a clone"
     assert find_missing_decoder(["JPEG", "HEIC"]) == heic
     monkeypatch.setattr(versions_module.features, "check", lambda name: False)

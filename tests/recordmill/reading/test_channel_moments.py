@@ -92,7 +92,7 @@ def test_a_dataset_without_fitting_moments_is_refused(dataset, change):
     plan = opened.marker.plan
     plan = replace(plan, recipe={**plan.recipe, **change}, settings={**plan.settings, **change})
     with pytest.raises(LoadError) as error:
-        read_moments(replace(opened, marker=replace(opened.marker, plan=plan)), "train")
+        read_moments(replace(opened, marker_or_none=replace(opened.marker, plan=plan)), "train")
     assert str(error.value) == (
         f"the sidecars of {dataset} have no moments of the pixels that a model decodes: convert it "
         "again with "

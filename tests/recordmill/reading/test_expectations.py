@@ -22,8 +22,8 @@ def test_the_expectations_of_a_recordmill_dataset(published):
 @pytest.mark.parametrize(
     ("change", "verdict"),
     [
-        ({}, ""),
-        ({"image/class/label": None}, ""),
+        ({}, None),
+        ({"image/class/label": None}, None),
         ({"image/encoded": None}, "feature image/encoded is missing"),
         (
             {"image/height": ("image/height", "bytes", 1)},
@@ -47,6 +47,6 @@ def test_verdicts(published, change, verdict):
 
 def test_of_strangers_nothing_is_expected_but_usual_names():
     expected = expect(Dataset("/x", "files", ()))
-    assert expected.judge((("anything", None, 0),)) == ""
+    assert expected.judge((("anything", None, 0),)) is None
     assert expected.label_keys == ("image/class/label", "label", "train/label")
     assert "image_raw" in expected.image_keys

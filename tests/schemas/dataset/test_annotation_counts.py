@@ -21,7 +21,7 @@ SHIPS = ImagesWithoutBoxes(
             ImagesWithoutBoxes(no_objects=2_000),
             "2,000 images have no box: 2,000 have annotations without objects",
         ),
-        (ImagesWithoutBoxes(), ""),
+        (ImagesWithoutBoxes(), None),
     ],
 )
 def test_images_without_boxes_are_explained(without, said):

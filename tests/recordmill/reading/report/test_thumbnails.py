@@ -143,12 +143,12 @@ def test_what_cannot_be_shown_is_left_empty(shard, draw_file, monkeypatch):
     uris = thumbnails_of(places)
     assert [bool(uri) for uri in uris] == [True, False, False, False, True]
     large = [(where, replace(row, height=10_000, width=10_000)) for where, row in places[:1]]
-    assert thumbnails_of(large) == [""]
+    assert thumbnails_of(large) == [None]
     assert (
         thumbnails_of(
             places, convention="plain", source=Table(columns={"a": ColumnSettings(type="int")})
         )
-        == [""] * 5
+        == [None] * 5
     )
 
 

@@ -198,8 +198,8 @@ def count_outcome(image: PendingImage) -> FinishedShards:
     )
     if annotations is not None:
         add_image(totals.annotations, row.key, annotations)
-    if isinstance(row, RejectedRow) and row.rejected is not None:
-        totals.rejected_examples[row.rejected] = BoxExample(row.key, 0, f"{row.key} ({row.detail})")
+    if isinstance(row, RejectedRow) and row.reason is not None:
+        totals.rejected_examples[row.reason] = BoxExample(row.key, 0, f"{row.key} ({row.detail})")
     return totals
 
 

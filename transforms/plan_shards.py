@@ -233,7 +233,7 @@ def _explain_sizes(sample: Sample) -> str | None:
     wrong = [
         (ref, image.row.detail)
         for ref, image in sample
-        if isinstance(image.row, RejectedRow) and image.row.rejected == "size_mismatch"
+        if isinstance(image.row, RejectedRow) and image.row.reason == "size_mismatch"
     ]
     if 2 * len(wrong) <= len(sample):
         return None

@@ -351,10 +351,10 @@ def _explain_absence(dataset: Dataset, file: str) -> str:
         sidecars += [storage.join(dataset.folder, name) for name in names]
     for row in chain.from_iterable(map(read_rows, sidecars)):
         if isinstance(row, RejectedRow) and _paths_match(row.key, file):
-            if row.rejected is None:
+            if row.reason is None:
                 fate = f"left out: {row.left_out}"
             else:
-                fate = f"rejected: {row.rejected}"
+                fate = f"rejected: {row.reason}"
             return f"{row.key} was {fate} ({row.detail})"
     return f"no record of {dataset.folder} comes from {file}"
 

@@ -76,7 +76,7 @@ class RejectedRow:
         sha256: SHA-256 of the source, in hex; null if it was not read.
         class_name: its class as it was listed; null if it has none. The key is `class`.
         stage: `list`, `read`, `decode` or `encode`.
-        rejected: the reason, in a word; null if it was left out.
+        reason: why it was rejected, in a word; null if it was left out. The key is `rejected`.
         detail: what is wrong, for people.
         left_out: the reason for leaving it out, in a word; absent if it was rejected.
         boxes: its number of boxes by outcome; absent if it cannot have any.
@@ -88,7 +88,7 @@ class RejectedRow:
     sha256: str | None
     class_name: str | None = field(metadata={"key": "class"})
     stage: Stage
-    rejected: str | None
+    reason: str | None = field(metadata={"key": "rejected"})
     detail: str
     left_out: str | None = None
     boxes: Mapping[str, int] | None = None

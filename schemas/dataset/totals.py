@@ -80,10 +80,10 @@ def sum_rejected(rows: Iterable[Row]) -> str:
     """The sum of the digests of the rejected references among rows, in hex."""
     digests = [
         digest_rejected(
-            row.key, row.stage, row.rejected, row.detail, row.bytes, row.sha256, row.class_name
+            row.key, row.stage, row.reason, row.detail, row.bytes, row.sha256, row.class_name
         )
         for row in rows
-        if isinstance(row, RejectedRow) and row.rejected is not None
+        if isinstance(row, RejectedRow) and row.reason is not None
     ]
     return add_hex("0", *digests)
 
@@ -151,10 +151,10 @@ class RowTotals(Totals):
         if boxes is not None:
             self.boxes.update(boxes)
         if isinstance(row, RejectedRow):
-            if row.rejected is None:
+            if row.reason is None:
                 self.left_out[str(row.left_out)] += 1
             else:
-                self.rejected[row.rejected] += 1
+                self.rejected[row.reason] += 1
             self.rejected_when_listed += row.stage == "list"
             if boxes and "without_image" in boxes:
                 self.boxes_of_records["without_image"] += boxes["without_image"]

@@ -270,8 +270,8 @@ def list_rejected(
             for row in dataset_files.read_rows(
                 dataset_files.shard_path(staging, report.split, report.index, "jsonl")
             ):
-                if isinstance(row, RejectedRow) and row.rejected is not None:
-                    first.setdefault(row.rejected, " ".join(f"{row.key} ({row.detail})".split()))
+                if isinstance(row, RejectedRow) and row.reason is not None:
+                    first.setdefault(row.reason, " ".join(f"{row.key} ({row.detail})".split()))
                     yield orjson.dumps(
                         to_json(_rejected_file(row, inputs)), option=orjson.OPT_APPEND_NEWLINE
                     )
@@ -287,7 +287,7 @@ def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
     return RejectedFile(
         uri,
         row.stage,
-        str(row.rejected),
+        str(row.reason),
         row.detail,
         row.bytes,
         row.sha256,

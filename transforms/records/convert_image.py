@@ -245,7 +245,7 @@ def copy_earlier(
         if row.left_out:
             why = LeftOut(row.left_out, row.detail)
         else:
-            why = Rejected(row.stage, str(row.rejected), row.detail)
+            why = Rejected(row.stage, str(row.reason), row.detail)
         why.sha256 = row.sha256 or ""
         copied = reject_image(ref, why, label_map)
     else:
@@ -289,7 +289,7 @@ def reject_image(
         sha256=loaded.digest() if loaded else rejected.sha256 or None,
         class_name=ref.label or None,
         stage=rejected.stage,
-        rejected=None if left_out else rejected.reason,
+        reason=None if left_out else rejected.reason,
         detail=rejected.detail,
         left_out=left_out,
         boxes={"listed": listed, outcome: listed} if listed else None,

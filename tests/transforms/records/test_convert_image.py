@@ -188,7 +188,7 @@ def test_other_bytes_than_the_source_says_are_rejected(pictures):
     digest = convert(ref).row.sha256
     assert convert(replace(ref, sha256=digest.upper())).record == convert(ref).record
     row = convert(replace(ref, sha256="0" * 64)).row
-    assert (row.stage, row.rejected, row.sha256) == ("read", "wrong_sha256", digest)
+    assert (row.stage, row.reason, row.sha256) == ("read", "wrong_sha256", digest)
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ def test_a_source_may_find_label_and_pixels_when_it_reads(tmp_path, number, name
 def test_a_number_that_no_class_has_is_rejected(tmp_path):
     (tmp_path / "a").write_bytes(bytes(5))
     row = convert(ImageRef("a", str(tmp_path / "a"), 5), make_settings(source=Numbered())).row
-    assert (row.rejected, row.detail) == ("unknown_label", "the label 0 is not one of the classes")
+    assert (row.reason, row.detail) == ("unknown_label", "the label 0 is not one of the classes")
     assert row.sha256 == hashlib.sha256(bytes(5)).hexdigest()  # it was read
 
 
@@ -245,7 +245,7 @@ def test_pixels_that_are_rejected_have_the_digest_of_their_source(tmp_path):
         settings,
         build_label_map([], LabelSettings(), 0, {"cat": 0}),
     ).row
-    assert (row.rejected, row.sha256) == ("too_many_pixels", hashlib.sha256(bytes(5)).hexdigest())
+    assert (row.reason, row.sha256) == ("too_many_pixels", hashlib.sha256(bytes(5)).hexdigest())
 
 
 def test_fields_of_a_reference_keep_their_types():

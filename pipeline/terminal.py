@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -14,7 +14,17 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from recordmill.schemas.errors import Outcome
+from recordmill.schemas.dataset.json_values import to_json
+from recordmill.schemas.dataset.marker import Ledger, LookAlikes, SameBytes
+from recordmill.schemas.dataset.outcome_numbers import (
+    DatasetNumbers,
+    FailedNumbers,
+    Numbers,
+    PlannedLedger,
+    PlannedNumbers,
+    read_numbers,
+)
+from recordmill.schemas.errors import ComparedPrice, Outcome, Status
 from recordmill.schemas.formatting import escape_controls, format_count, format_size, printable
 from recordmill.transforms.shards import resources
 
@@ -189,34 +199,37 @@ def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
 
     The tables have images, shards and bytes by split, and then what happened to everything listed.
     """
-    numbers = outcome.numbers
-    if numbers.get("splits"):
-        yield _table_of_splits(numbers, "about " if outcome.status == "planned" else "")
+    numbers = read_numbers(outcome.status, outcome.numbers)
+    if numbers is None:
+        return
+    if isinstance(numbers, DatasetNumbers | PlannedNumbers) and numbers.splits:
+        yield _table_of_splits(numbers)
     facts = Table.grid(padding=(0, 3, 0, 0))
-    for title, text in _facts(outcome, output):
+    for title, text in _facts(outcome.status, numbers, output):
         if text:
             facts.add_row(Text(title, style="bold"), Text(text))
     yield facts
 
 
-def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
-    counted = (f"{numbers['unit']}s", "shards", "bytes")
+def _table_of_splits(numbers: DatasetNumbers | PlannedNumbers) -> Table:
+    about = ""
+    if isinstance(numbers, PlannedNumbers):
+        about = "about "
+    counted = (f"{numbers.unit}s", "shards", "bytes")
     table = plain_table("split", *counted, right=counted)
-    splits = numbers["splits"]
+    splits = numbers.splits
     for name, split in splits.items():
         table.add_row(
             name,
-            f"{split['images']:,}",
-            f"{split['shards']:,}",
-            about + format_size(split["bytes"]),
+            f"{split.images:,}",
+            f"{split.shards:,}",
+            about + format_size(split.bytes),
         )
-    images = sum(split["images"] for split in splits.values())
-    shards = sum(split["shards"] for split in splits.values())
-    size = sum(split["bytes"] for split in splits.values())
+    size = sum(split.bytes for split in splits.values())
     table.add_row(
         "total",
-        f"{images:,}",
-        f"{shards:,}",
+        f"{sum(split.images for split in splits.values()):,}",
+        f"{sum(split.shards for split in splits.values()):,}",
         about + format_size(size),
         style="dim",
         end_section=True,
@@ -224,57 +237,71 @@ def _table_of_splits(numbers: Mapping[str, Any], about: str) -> Table:
     return table
 
 
-def _facts(outcome: Outcome, output: str) -> Iterator[tuple[str, str]]:
-    """Titles and texts; the text is empty if there is nothing to say."""
-    numbers = outcome.numbers
-    ledger = numbers.get("ledger")
-    if ledger:
-        yield from _ledger(
-            ledger, sum(split["images"] for split in numbers.get("splits", {}).values())
-        )
-    if named := numbers.get("named"):
+def _facts(status: Status, numbers: Numbers, output: str) -> Iterator[tuple[str, str | None]]:
+    """Titles and texts; the text is None or empty if there is nothing to say."""
+    if isinstance(numbers, FailedNumbers):
+        yield from _describe_ledger(numbers.ledger, f"{numbers.ledger.written:,} written")
+        yield "boxes", _counted(numbers.boxes)
+        return
+    if isinstance(numbers, PlannedNumbers):
+        planned = sum(split.images for split in numbers.splits.values())
+        yield from _describe_ledger(numbers.ledger, f"{planned:,} to convert")
+    else:
+        yield from _describe_ledger(numbers.ledger, f"{numbers.ledger.written:,} written")
+    if named := numbers.named:
+        images, files = format_count(named.images, "image"), format_count(named.files, "file")
+        yield "found", f"{images} named by {files}"
+    if numbers.classes:
+        yield "classes", f"{numbers.classes:,}"
+    if isinstance(numbers, DatasetNumbers):
+        yield from _describe_records(numbers)
+    if numbers.price:
+        yield "price", _show_prices(numbers.price)
+    if isinstance(numbers, DatasetNumbers):
+        yield "worth a look", "\n".join(numbers.remarks)
+        if status in ("published", "kept"):
+            yield from _name_files(numbers, output)
+
+
+def _describe_records(numbers: DatasetNumbers) -> Iterator[tuple[str, str | None]]:
+    yield "boxes", _counted(numbers.boxes)
+    yield "changed", _counted(numbers.changes)
+    yield "duplicates", _describe_duplicates(numbers)
+    before, after = numbers.input_bytes, numbers.output_bytes
+    if after:
         yield (
-            "found",
-            f"{format_count(named['images'], 'image')} named by "
-            f"{format_count(named['files'], 'file')}",
-        )
-    yield "classes", f"{numbers['classes']:,}" if numbers.get("classes") else ""
-    yield "boxes", _counted(numbers.get("boxes") or {})
-    yield "changed", _counted(numbers.get("changes", {}))
-    yield "duplicates", _duplicates(numbers)
-    if numbers.get("output_bytes"):
-        before, after = numbers["input_bytes"], numbers["output_bytes"]
-        percent = f"{100 * after / max(before, 1):,.0f}%"
-        shown = (
-            f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers['unit']}s "
-            f"({percent})"
-        )
-        yield "bytes", shown
-    yield "price", _price(numbers.get("price", {}))
-    yield "worth a look", "\n".join(numbers.get("remarks", ()))
-    if outcome.status in ("published", "kept"):
-        output = "/".join(filter(None, (output, numbers.get("version"))))
-        listed = ""
-        if ledger and ledger["rejected"]:
-            listed = ", rejected.jsonl"
-        if "report" in numbers:
-            yield "report", f"{output}/{numbers['report']}"
-        yield (
-            "also written",
-            f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}",
+            "bytes",
+            f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers.unit}s "
+            f"({100 * after / max(before, 1):,.0f}%)",
         )
 
 
-def _price(price: Mapping[str, Mapping[str, float]]) -> str:
+def _name_files(numbers: DatasetNumbers, output: str) -> Iterator[tuple[str, str]]:
+    if numbers.version:
+        output = f"{output}/{numbers.version}"
+    listed = ""
+    if numbers.ledger.rejected:
+        listed = ", rejected.jsonl"
+    if numbers.report:
+        yield "report", f"{output}/{numbers.report}"
+    yield (
+        "also written",
+        f"{output}/recordmill.json (metadata), labels.txt, config.yaml, sidecars/{listed}",
+    )
+
+
+def _show_prices(price: ComparedPrice) -> str:
     """What a run costs: the numbers of `Price`, as predicted and, where known, as measured."""
-    predicted, measured = price.get("predicted", {}), price.get("measured", {})
-    parts = []
-    for key in measured or predicted:
-        part = f"{_words(key)}: about {_show_price(key, predicted[key])}"
-        if measured:
-            part += f" ({_show_price(key, measured[key])} measured)"
-        parts.append(part)
-    return ", ".join(parts)
+    predicted = to_json(price.predicted)
+    if price.measured is None:
+        return ", ".join(
+            f"{_words(key)}: about {_show_price(key, value)}" for key, value in predicted.items()
+        )
+    return ", ".join(
+        f"{_words(key)}: about {_show_price(key, predicted[key])} "
+        f"({_show_price(key, value)} measured)"
+        for key, value in to_json(price.measured).items()
+    )
 
 
 def _show_price(key: str, value: float) -> str:
@@ -283,40 +310,49 @@ def _show_price(key: str, value: float) -> str:
     return format_size(value)
 
 
-def _ledger(ledger: Mapping[str, Any], planned: int) -> Iterator[tuple[str, str]]:
-    parts = [f"{ledger['written']:,} written" if "written" in ledger else f"{planned:,} to convert"]
-    kinds = [kind for kind in ("rejected", "ignored", "left_out") if ledger[kind]]
-    parts += [f"{sum(ledger[kind].values()):,} {kind.replace('_', ' ')}" for kind in kinds]
-    yield "listed", f"{ledger['listed']:,} = {' + '.join(parts)}"
-    for kind in kinds:
-        yield _words(kind), _counted(ledger[kind])
+def _describe_ledger(ledger: Ledger | PlannedLedger, done: str) -> Iterator[tuple[str, str]]:
+    """Yields the sum of everything listed, then counts by reason.
+
+    Args:
+        ledger: what happened, or will happen, to everything listed.
+        done: the number of records, in words.
+    """
+    fates = {
+        "rejected": ledger.rejected,
+        "ignored": ledger.ignored,
+        "left out": ledger.left_out,
+    }
+    parts = [f"{sum(counts.values()):,} {fate}" for fate, counts in fates.items() if counts]
+    yield "listed", f"{ledger.listed:,} = {' + '.join([done, *parts])}"
+    for fate, counts in fates.items():
+        if counts:
+            yield fate, _counted(counts)
 
 
-def _duplicates(numbers: Mapping[str, Any]) -> str:
-    duplicates, parts = numbers.get("duplicates") or {}, []
-    for kind, counted, thing in (
-        ("same_bytes", "groups", "repeated"),
-        ("look_alike", "pairs", "look-alike"),
-    ):
-        found = duplicates.get(kind) or {}
-        if found.get(counted):
-            where = (
-                f"{found['across_splits']:,} in several splits, {found['conflicting']:,} in "
-                "several classes"
-            )
-            least = "" if found.get("complete", True) else "at least "
-            if counted == "groups":
-                what = f"{thing} {numbers['unit']}"
-            else:
-                what = f"{thing} pair"
-            parts.append(f"{least}{format_count(found[counted], what)} ({where})")
+def _describe_duplicates(numbers: DatasetNumbers) -> str | None:
+    """Returns a line on the duplicates, or None if there are none."""
+    if numbers.duplicates is None:
+        return None
+    same, alike = numbers.duplicates.same_bytes, numbers.duplicates.look_alike
+    parts = []
+    if same.groups:
+        count = format_count(same.groups, f"repeated {numbers.unit}")
+        parts.append(f"{count} ({_show_crossing(same)})")
+    if alike and alike.pairs:
+        least = "" if alike.complete else "at least "
+        count = format_count(alike.pairs, "look-alike pair")
+        parts.append(f"{least}{count} ({_show_crossing(alike)})")
     if parts:
         return "; ".join(parts) + ": see duplicates.jsonl"
-    return ""
+    return None
 
 
-def _counted(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{_words(name)}: {count:,}" for name, count in counts.items())
+def _show_crossing(found: SameBytes | LookAlikes) -> str:
+    return f"{found.across_splits:,} in several splits, {found.conflicting:,} in several classes"
+
+
+def _counted(counts: Mapping[str, int] | None) -> str:
+    return ", ".join(f"{_words(name)}: {count:,}" for name, count in (counts or {}).items())
 
 
 def _words(code: str) -> str:

@@ -1,9 +1,17 @@
 import io
+import json
 
 import pytest
 from rich.console import Console
 
 from recordmill.pipeline.terminal import summary_tables
+from recordmill.schemas.dataset.json_values import to_json
+from recordmill.schemas.dataset.outcome_numbers import (
+    DatasetNumbers,
+    FailedNumbers,
+    PlannedNumbers,
+    read_numbers,
+)
 from recordmill.schemas.errors import Outcome
 
 LEDGER = {
@@ -23,8 +31,10 @@ NUMBERS = {
     "ledger": LEDGER,
     "changes": {"rotated": 4},
     "input_bytes": 7 * 2**20,
-    "output_bytes": 3.5 * 2**20,
+    "output_bytes": 7 * 2**19,
 }
+PLANNED = {key: NUMBERS[key] for key in ("unit", "splits", "classes", "input_bytes")}
+PLANNED["ledger"] = {key: LEDGER[key] for key in ("listed", "rejected", "ignored", "left_out")}
 
 
 def shown(outcome):
@@ -53,7 +63,19 @@ def test_a_finished_dataset():
 
 
 def test_sizes_of_a_plan_are_called_estimates():
-    assert "train 1,200 3 about 3.0 MiB" in shown(Outcome("planned", "", 0, "", NUMBERS))
+    lines = shown(Outcome("planned", "", 0, "", PLANNED))
+    assert "train 1,200 3 about 3.0 MiB" in lines
+    assert "listed 1,300 = 1,234 to convert + 3 rejected + 63 ignored" in lines
+
+
+def test_a_run_that_rejected_too_much():
+    numbers = {"ledger": LEDGER, "lost_classes": ["cat"], "boxes": {"listed": 3, "no_class": 2}}
+    assert shown(Outcome("failed", "", 3, "", numbers)) == [
+        "listed 1,300 = 1,234 written + 3 rejected + 63 ignored",
+        "rejected empty: 2, truncated: 1",
+        "ignored system file: 63",
+        "boxes listed: 3, no class: 2",
+    ]
 
 
 def test_nothing_to_say():
@@ -148,7 +170,7 @@ PRICE = {
 def test_a_plan_names_its_price():
     (line,) = [
         line
-        for line in shown(Outcome("planned", "", 0, "", {"price": {"predicted": PRICE}}))
+        for line in shown(Outcome("planned", "", 0, "", {**PLANNED, "price": {"predicted": PRICE}}))
         if "price" in line
     ]
     assert line == (
@@ -158,15 +180,34 @@ def test_a_plan_names_its_price():
 
 
 def test_a_run_shows_how_wrong_its_price_was():
-    measured = {
-        key: 2 * value for key, value in PRICE.items() if key in ("cpu_seconds", "bytes_written")
-    }
+    measured = {key: 2 * value for key, value in PRICE.items() if key != "bytes_shuffled"}
     numbers = {**NUMBERS, "price": {"predicted": PRICE, "measured": measured}}
-    (line,) = [
-        line for line in shown(Outcome("published", "", 0, "", numbers)) if line.startswith("price")
-    ]
-    assert (
-        line
-        == "price cpu seconds: about 12.34 (24.68 measured), bytes written: about 1.0 GiB (2.0 GiB "
-        "measured)"
+    lines = shown(Outcome("published", "", 0, "", numbers))
+    (at,) = [number for number, line in enumerate(lines) if line.startswith("price")]
+    assert " ".join(lines[at : at + 2]) == (
+        "price cpu seconds: about 12.34 (24.68 measured), memory: about 400.0 MiB (800.0 MiB "
+        "measured), bytes read: about 3.0 GiB (6.0 GiB measured), bytes written: about 1.0 GiB "
+        "(2.0 GiB measured), minutes: about 0.25 (0.50 measured)"
     )
+
+
+@pytest.mark.parametrize(
+    ("flags", "settings", "kind"),
+    [
+        (("--plan",), {}, PlannedNumbers),
+        ((), {}, DatasetNumbers),
+        pytest.param(
+            ("--writer=beam",), {"shards.count": 2}, DatasetNumbers, marks=pytest.mark.runner
+        ),
+        (("--versions",), {}, DatasetNumbers),
+        ((), {"max_rejected": {"count": 0, "share": 0}}, FailedNumbers),
+    ],
+)
+def test_all_numbers_of_a_run_have_a_type(photos, convert, tmp_path, flags, settings, kind):
+    (photos / "cat/empty.jpg").touch()
+    path = tmp_path / "outcome.json"
+    convert(photos, *flags, f"--outcome-file={path}", settings=settings)
+    outcome = json.loads(path.read_bytes())
+    numbers = read_numbers(outcome["status"], outcome["numbers"])
+    assert type(numbers) is kind
+    assert to_json(numbers) == outcome["numbers"]

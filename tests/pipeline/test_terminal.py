@@ -167,14 +167,14 @@ def test_a_table_ends_its_lines_without_blanks(monkeypatch, colors):
         monkeypatch.setenv("TERM", "xterm-256color")
     ledger = {"listed": 3, "written": 2, "rejected": {"empty": 1}, "ignored": {}, "left_out": {}}
     stream = io.StringIO()
-    outcome = Outcome("published", "2 images are in out", 0, "", {"ledger": ledger, "classes": 2})
+    outcome = Outcome("failed", "1 image was rejected", 3, "", {"ledger": ledger})
     Terminal(stream).report_outcome(outcome, "out")
     shown = stream.getvalue()
     assert ("\x1b[1mlisted" in shown) == colors
     assert re.sub(r"\x1b\[[0-9;]*m", "", shown).splitlines()[1:4] == [
-        "listed         3 = 2 written + 1 rejected",
-        "rejected       empty: 1",
-        "classes        2",
+        "listed     3 = 2 written + 1 rejected",
+        "rejected   empty: 1",
+        "",
     ]
 
 

@@ -1,10 +1,11 @@
 """The protocol that sources implement, and how to load one by name."""
 
 import pkgutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import Field
 from functools import cache
 from importlib import import_module
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
@@ -15,12 +16,40 @@ from recordmill.transforms.inputs.class_names import number_classes
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 
 
+class AddedFeature(Protocol):
+    """A setting that describes one feature which a source adds."""
+
+    def as_feature(self, key: str) -> Feature:
+        """The feature, stored under a key."""
+
+
+@runtime_checkable
+class NamesClasses(Protocol):
+    """A source with the setting `class_names`: names in the order of their numbers, or a count."""
+
+    @property
+    def class_names(self) -> Sequence[str] | int:
+        """The names, or the number of classes."""
+
+
+@runtime_checkable
+class AddsFeatures(Protocol):
+    """A source with the setting `features_from`: features by key."""
+
+    @property
+    def features_from(self) -> Mapping[str, AddedFeature]:
+        """The features."""
+
+
 class Source(SourceSettings, Protocol):
     """Turns listed files into references, and references into their contents.
 
     A source is a frozen dataclass that inherits from this class; its fields are its YAML keys. Only
     `list_references` is required; `schemas.settings.source` documents what else it may override.
     """
+
+    # Type checkers know by this that every source is a dataclass.
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterable[Recognized]:
@@ -46,12 +75,15 @@ class Source(SourceSettings, Protocol):
 
     def classes(self) -> Mapping[str, int]:
         """The classes in the setting `class_names`, if the source has it."""
-        return number_classes(getattr(self, "class_names", ()), "source.class_names")
+        if isinstance(self, NamesClasses):
+            return number_classes(self.class_names, "source.class_names")
+        return {}
 
     def features(self) -> tuple[Feature, ...]:
         """The features in the setting `features_from`, if the source has it."""
-        features_from: Mapping[str, Any] = getattr(self, "features_from", {})
-        return tuple(feature.as_feature(key) for key, feature in features_from.items())
+        if isinstance(self, AddsFeatures):
+            return tuple(each.as_feature(key) for key, each in self.features_from.items())
+        return ()
 
 
 class AnnotationSource(Source, Protocol):
@@ -97,7 +129,7 @@ def source_names() -> tuple[str, ...]:
     return tuple(sorted(name for name in modules if name != "source"))
 
 
-def load_source(kind: str) -> type[Any]:
+def load_source(kind: str) -> type[Source]:
     """The dataclass of the source with that name.
 
     Raises:
@@ -105,5 +137,5 @@ def load_source(kind: str) -> type[Any]:
     """
     if kind not in source_names():
         raise ValueError(f"there is no source {kind!r}: choose one of {', '.join(source_names())}")
-    source: type[Any] = import_module(f"recordmill.transforms.inputs.sources.{kind}").SOURCE
+    source: type[Source] = import_module(f"recordmill.transforms.inputs.sources.{kind}").SOURCE
     return source

@@ -163,7 +163,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     needs_beam = not (options.is_here and all(map(storage.is_local, places)))
     if needs_beam:
         _set_up_beam(options, inputs, output)  # reading needs the flags with a store's address
-    loaded = load_settings(options.config, options.set, partial(fill_in, inputs, terminal.say))
+    recognizer = partial(fill_in, inputs, terminal.say)
+    loaded = load_settings(options.config, options.set, recognizer, options.keywords)
     inputs = tuple(replace(each, path=_path_for_workers(each.path, options)) for each in inputs)
     output = _path_for_workers(output, options)
     preflight.check_places(inputs, output)

@@ -8,10 +8,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
-import orjson
-
 from recordmill.pipeline.attempt import attempt
-from recordmill.pipeline.configuration.config import iter_overrides
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
 from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.run import build
@@ -19,7 +16,6 @@ from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
 from recordmill.schemas.str_path import StrPath
-from recordmill.schemas.yaml_core import write_yaml_line
 
 _PROG = "recordmill.convert"
 # The process has one progress counter, and one logging that is muted meanwhile.
@@ -106,17 +102,15 @@ def _parse(
     settings: Mapping[str, Any],
 ) -> LaunchOptions:
     try:
-        overrides = [
-            f"--set={path}={_as_yaml(path, value)}" for path, value in iter_overrides(settings)
-        ]
-        words = [*_input_flags(inputs), *_as_flags(flags), *overrides]
+        words = [*_input_flags(inputs), *_as_flags(flags)]
         with _ONE_AT_A_TIME, quiet_libraries():  # Beam is imported, and checks its flags
             options = check_options(parse_options(words, _PROG), _PROG)
         if options.writer == "beam":
             raise UsageError(
                 "--writer=beam makes no dataset that could be opened: run it as a command"
             )
-        return replace(options, owns_process=False)  # the caller's threads would not survive a fork
+        # The caller's threads would not survive a fork.
+        return replace(options, keywords=settings, owns_process=False)
     except UsageError as error:
         raise ConversionError(Outcome("failed", str(error), error.exit_code)) from None
 
@@ -128,17 +122,6 @@ def _input_flags(inputs: StrPath | Sequence[StrPath] | Mapping[str, StrPath]) ->
         f"--input={os.fspath(path)}"
         for path in ([inputs] if isinstance(inputs, str | os.PathLike) else inputs)
     ]
-
-
-def _as_yaml(path: str, value: Any) -> str:
-    """A setting as YAML: what JSON can hold, since YAML can hold more than settings need."""
-    try:
-        return write_yaml_line(orjson.loads(orjson.dumps(value, default=os.fspath)))
-    except TypeError:
-        kind = type(value).__name__
-        raise UsageError(
-            f"{path} is of type {kind}: give text, numbers, true or false, lists or mappings"
-        ) from None
 
 
 def _as_flags(options: Mapping[str, Any]) -> Iterator[str]:

@@ -130,3 +130,37 @@ class ConversionError(RecordmillError):
 
     def __str__(self) -> str:
         return self.outcome.message
+
+
+class SettingError(ValueError):
+    """A setting is wrong. The launcher reports it as a UsageError, with where it was written.
+
+    The message is the path and the problem: `images.quality is 0: give 1 or more`.
+
+    Attributes:
+        path: the YAML key, with the keys above it, such as `images.quality`. A class whose settings
+            may be in several places gives the path below it, and `at` completes that.
+        problem: what is wrong and what to do, as the sentence goes on after the path; it may begin
+            with a colon or a comma.
+    """
+
+    def __init__(self, path: str, problem: str) -> None:
+        super().__init__(path, problem)
+        self.path = path
+        self.problem = problem
+
+    def __str__(self) -> str:
+        if not self.path:
+            return self.problem.removeprefix(": ")
+        gap = "" if self.problem.startswith((":", ",")) else " "
+        return f"{self.path}{gap}{self.problem}"
+
+    def at(self, place: str) -> "SettingError":
+        """Returns the error with its whole path.
+
+        Args:
+            place: where the settings are that raised it; empty for the top.
+        """
+        if not place or self.path == place or self.path.startswith(f"{place}."):
+            return self
+        return SettingError(f"{place}.{self.path}" if self.path else place, self.problem)

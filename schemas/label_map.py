@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import INT64_MAX, INT64_MIN
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import ClassId
@@ -37,19 +38,22 @@ class LabelSettings:
     ids: Literal["names", "integers", "raised"] = "names"
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the settings contradict each other."""
+        """Raises SettingError if the settings contradict each other."""
         repeated = sorted({name for name in self.classes if self.classes.count(name) > 1})
         if repeated:
-            raise ValueError(f"labels.classes lists {repeated[0]!r} twice: each class has one id")
+            raise SettingError(
+                "labels.classes", f"lists {repeated[0]!r} twice: each class has one id"
+            )
         if self.catch_all is not None and self.catch_all not in self.classes:
-            raise ValueError(
-                f"labels.catch_all is {self.catch_all!r}, which labels.classes does not list: add "
-                "it there"
+            raise SettingError(
+                "labels.catch_all",
+                f"is {self.catch_all!r}, which labels.classes does not list: add it there",
             )
         if self.ids != "names" and (self.classes or self.offset is not None):
-            takes = f"labels.ids: {self.ids} takes each label as its id"
-            raise ValueError(
-                f"{takes}: set labels.ids to names, or remove labels.classes and labels.offset"
+            raise SettingError(
+                "labels.ids",
+                f": {self.ids} takes each label as its id: set labels.ids to names, or remove "
+                "labels.classes and labels.offset",
             )
 
 

@@ -3,9 +3,13 @@
 Bounds are checked when settings are read from YAML, not when Python code makes them.
 """
 
+from collections.abc import Mapping
 from typing import Annotated
 
 from annotated_types import Ge, Interval, MaxLen
+
+STRICT: Mapping[str, object] = {"extra": "forbid", "arbitrary_types_allowed": True}
+"""How pydantic reads a class of settings: an unknown key in it, or anywhere below, is an error."""
 
 AtLeastOne = Annotated[int, Ge(1)]
 Count = Annotated[int, Ge(0)]

@@ -252,7 +252,9 @@ def _refuse_losses(
     Also returns the exit code of a run with problems.
     """
     if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
-        problem = explain_unstored_boxes(f"the input has {format_count(summary.boxes, 'box')}")
+        boxes = f"the input has {format_count(summary.boxes, 'box')}"
+        flag = "--set " if run.command else ""  # a call in Python has no command
+        problem = str(explain_unstored_boxes(boxes, flag))
         return replace(summary, problems=[problem], problems_found=1), FAILED
     if not run.is_recognized or summary.problems:
         return summary, FAILED

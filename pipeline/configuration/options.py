@@ -13,7 +13,7 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
 from itertools import pairwise
@@ -63,6 +63,7 @@ class LaunchOptions:
         output: the dataset's folder.
         config: the configuration, if one is named.
         set: `key.path=value` overrides.
+        keywords: the settings of a call in Python; None for a command.
         against: the dataset with which `expect` compares; None: the one in the output.
         plan: whether to only show what would be done.
         reuse: earlier datasets whose images may be stored again.
@@ -89,6 +90,7 @@ class LaunchOptions:
     output: str = ""
     config: str | None = None
     set: tuple[str, ...] = ()
+    keywords: Mapping[str, Any] | None = None
     against: str | None = None
     plan: bool = False
     reuse: tuple[str, ...] = ()

@@ -1,6 +1,6 @@
 """Fills in the settings that follow from others or from the inputs' files.
 
-It also refuses contradictions and idle settings. Each error begins with the YAML key.
+It also refuses contradictions and idle settings.
 """
 
 import re
@@ -11,10 +11,10 @@ from dataclasses import replace
 from recordmill import storage
 from recordmill.imaging import find_missing_decoder
 from recordmill.pipeline.configuration.unmoved_features import find_unmoved
-from recordmill.schemas.conventions import Convention, ConventionFeature
+from recordmill.schemas.conventions import Convention, ConventionFeature, convention_names
 from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.errors import RecordmillError, UsageError
+from recordmill.schemas.errors import RecordmillError, SettingError, UsageError
 from recordmill.schemas.features import (
     BOX_FIELDS,
     IMAGE_FIELDS,
@@ -45,22 +45,24 @@ def check_features(layout: ExampleLayout) -> None:
     """Checks what fills an Example's features.
 
     Raises:
-        ValueError: a feature can never be filled, two share a name, or a value of the source has no
-            place.
+        SettingError: a feature can never be filled, two share a name, or a value of the source
+            has no place.
     """
     settings, convention = layout.settings, layout.convention
     if settings.source.contents == "images" and not layout.features:
-        raise ValueError(
-            f"the convention ({convention.title}) has no features: name functions under features"
+        raise SettingError(
+            "features",
+            f"is empty, and the convention ({convention.title}) has no features: name functions "
+            "under features",
         )
     check_fields(layout)
     pixels = [each for each in convention.example_features if each.field in PIXEL_FIELDS]
     if pixels and not settings.holds_images:
-        why = (
-            f"the convention ({convention.title}) stores images ({pixels[0].key}), and none is "
-            "decoded"
+        raise SettingError(
+            "convention",
+            f"({convention.title}) stores images ({pixels[0].key}), and none is decoded: choose "
+            "another convention, or remove decode: none",
         )
-        raise ValueError(f"{why}: choose another convention, or remove decode: none")
     _check_functions(layout)
     _check_source_features(layout)
 
@@ -69,7 +71,7 @@ def check_fields(layout: ExampleLayout) -> None:
     """Checks that the user's own features can be filled, and that several labels have a place.
 
     Raises:
-        ValueError: a feature can never be filled, or several labels have no place.
+        SettingError: a feature can never be filled, or several labels have no place.
     """
     source, convention, custom = (
         layout.settings.source,
@@ -87,59 +89,57 @@ def check_fields(layout: ExampleLayout) -> None:
                 _check_field(f"convention.features.{key}", feature, known)
     asked_by = given.get("labels")
     if asked_by and MANY_LABELS_FIELDS.isdisjoint(convention.fields):
-        what = (
-            f"{asked_by} gives several labels, and the convention ({convention.title}) stores one"
+        raise SettingError(
+            asked_by,
+            f"gives several labels, and the convention ({convention.title}) stores one: name a "
+            "column of one, or store the field labels (docs/conventions.md)",
         )
-        raise ValueError(
-            f"{what}: name a column of one, or store the field labels (docs/conventions.md)"
-        )
 
 
-def find_unstored_classes(layout: ExampleLayout) -> str:
-    """A sentence if images have a class and no boxes, and the convention is for boxes; else empty.
+def check_what_is_stored(
+    settings: DatasetSettings, names_convention: bool, flag: str = "--set "
+) -> None:
+    """Checks that the convention has a place for what the source surely gives.
 
-    Their class would be lost.
+    Args:
+        settings: what the dataset is.
+        names_convention: whether the user or the layout chose the convention, and so may leave
+            boxes out.
+        flag: what the user writes before a setting.
+
+    Raises:
+        SettingError: boxes would be lost without the user's choice; or images have a class and no
+            boxes, and the convention is for boxes.
     """
-    source, fields = layout.settings.source, layout.fields
-    stores_class = not ({"label", "label_text"} | MANY_LABELS_FIELDS).isdisjoint(fields)
-    if (
-        stores_class
-        or not layout.stores_boxes
-        or isinstance(layout.settings.convention, Convention)
-    ):
-        return ""
-    if not source.gives_labels or "boxes" in source.annotations():
-        return ""
-    what = f"the convention ({layout.convention.title}) stores the classes of boxes only"
-    return (
-        f"{what}, and the images have a class and no boxes: choose another convention, such as "
-        "default or slim"
-    )
-
-
-def find_unstored_boxes(layout: ExampleLayout) -> str:
-    """A sentence if the source surely gives boxes and no feature stores them; otherwise empty."""
-    source = layout.settings.source
-    asked_by = source.annotations().get("boxes", "") or (
-        "source.kind" if source.is_about_boxes else ""
-    )
-    return (
-        explain_unstored_boxes(f"{asked_by} gives boxes")
-        if asked_by and not layout.stores_boxes
-        else ""
-    )
+    source, layout = settings.source, ExampleLayout(settings)
+    asked_by = source.annotations().get("boxes", "")
+    if source.is_about_boxes:
+        asked_by = asked_by or "source.kind"
+    if not names_convention:
+        if asked_by and not layout.stores_boxes:
+            raise explain_unstored_boxes(f"{asked_by} gives boxes", flag)
+        return
+    if isinstance(settings.convention, Convention) or not layout.stores_boxes:
+        return
+    stores_class = not ({"label", "label_text"} | MANY_LABELS_FIELDS).isdisjoint(layout.fields)
+    if not stores_class and source.gives_labels and "boxes" not in source.annotations():
+        raise SettingError(
+            "convention",
+            f"({layout.convention.title}) stores the classes of boxes only, and the images have a "
+            "class and no boxes: choose another convention, such as default or slim",
+        )
 
 
 def _check_field(where: str, feature: ConventionFeature, known: set[str]) -> None:
     field = feature.field
     if field not in known:
-        raise ValueError(
-            f"{where}.field: the source gives no {field!r}, only {', '.join(sorted(known))}"
+        raise SettingError(
+            f"{where}.field", f": the source gives no {field!r}, only {', '.join(sorted(known))}"
         )
     wanted = RECORD_FIELDS[field]
     if (feature.type, bool(feature.shape)) != (wanted.kind, wanted.many):
         right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"
-        raise ValueError(f"{where} does not have the type of the field {field!r}: write {right}")
+        raise SettingError(where, f"does not have the type of the field {field!r}: write {right}")
 
 
 def _check_functions(layout: ExampleLayout) -> None:
@@ -148,29 +148,31 @@ def _check_functions(layout: ExampleLayout) -> None:
     taken = {feature.key for feature in (*convention.example_features, *settings.source.features())}
     for key, named in settings.user_functions.items():
         if ":" not in named:
-            raise ValueError(f"{key}.function is {named!r}: write package.module:function")
+            raise SettingError(f"{key}.function", f"is {named!r}: write package.module:function")
         try:
             find_function(named)
-        except ValueError as error:
-            raise ValueError(f"{key}.{error}") from None
+        except SettingError as error:
+            raise error.at(key) from None
     for name, each in functions.items():
         feature, asked = each.as_feature(name), convention.fields.get(name)
         if each.signature.of == "image" and not settings.holds_images:
-            raise ValueError(
-                f"features.{name}: {each.function} takes images, and none is decoded: set its of: "
-                "file"
+            raise SettingError(
+                f"features.{name}",
+                f": {each.function} takes images, and none is decoded: set its of: file",
             )
         if name in IMAGE_FIELDS or (asked is None and name in taken):
-            raise ValueError(
-                f"features.{name}: the name is taken: choose another, such as x/{name}"
+            raise SettingError(
+                f"features.{name}", f": the name is taken: choose another, such as x/{name}"
             )
         if asked is not None and (asked.kind, asked.many) != (feature.kind, feature.many):
             wanted = _kind(asked.kind, asked.many)
-            raise ValueError(f"features.{name}: the convention ({convention.title}) wants {wanted}")
+            raise SettingError(
+                f"features.{name}", f": the convention ({convention.title}) wants {wanted}"
+            )
     if "feature" in convention.fields and "feature" not in given | functions.keys():
-        raise ValueError(
-            f"features.feature is missing: the convention ({convention.title}) stores what it "
-            "computes"
+        raise SettingError(
+            "features.feature",
+            f"is missing: the convention ({convention.title}) stores what it computes",
         )
 
 
@@ -183,13 +185,16 @@ def _check_source_features(layout: ExampleLayout) -> None:
     for feature in source.features():
         other = convention.fields.get(feature.field)
         if feature.field in reserved or (other is None and feature.key in taken):
-            why = f"source: the feature name {feature.key!r} is taken"
-            raise ValueError(f"{why}: choose another, such as x/{feature.key}")
+            raise SettingError(
+                "source",
+                f": the feature name {feature.key!r} is taken: choose another, such as "
+                f"x/{feature.key}",
+            )
         if other and (feature.kind, feature.many) != (other.kind, other.many):
             stores, gives = _kind(other.kind, other.many), _kind(feature.kind, feature.many)
-            raise ValueError(
-                f"convention: {other.key} is {stores}, and the source's {feature.field!r} is "
-                f"{gives}"
+            raise SettingError(
+                "convention",
+                f": {other.key} is {stores}, and the source's {feature.field!r} is {gives}",
             )
 
 
@@ -201,13 +206,14 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     """Fills in the settings that follow from others, whatever the inputs are.
 
     Raises:
-        ValueError: two contradict each other; the text usually begins with the YAML key.
+        SettingError: two contradict each other.
     """
     layout = ExampleLayout(settings)
+    _check_convention(settings)
     check_features(layout)
     images = _complete_images(settings.images, layout.convention)
     if missing := find_missing_decoder(images.formats):
-        raise ValueError(f"images.formats: {missing}")
+        raise SettingError("images.formats", f": {missing}")
     compression = (
         layout.convention.compression if settings.compression == "auto" else settings.compression
     )
@@ -217,23 +223,36 @@ def complete_settings(settings: DatasetSettings) -> DatasetSettings:
     if settings.splits.group:
         compile_pattern(settings.splits.group, "splits.group", "group")
     for key in settings.kept_together if settings.splits.given else ():
-        raise ValueError(f"{key}: together contradicts splits that are given: remove it")
+        raise SettingError(key, ": together contradicts splits that are given: remove it")
     if settings.splits.stratify and settings.source.late_labels:
-        raise ValueError(
-            "splits.stratify needs labels that are known before the images are read: remove it"
+        raise SettingError(
+            "splits.stratify",
+            "needs labels that are known before the images are read: remove it",
         )
     if settings.limit_per_class is not None:
         _check_class_limit(settings)
     if settings.index_files and compression != "none":
-        raise ValueError("index_files needs compression: none, since readers seek in the files")
+        raise SettingError(
+            "index_files", "needs compression: none, since readers seek in the files"
+        )
     for key in settings.expect.images:
         if (split := key.partition("/")[0]) not in ("*", *settings.splits.names):
-            raise ValueError(
-                f"expect.images.{key} names the split {split}, which does not exist: correct it"
+            raise SettingError(
+                f"expect.images.{key}",
+                f"names the split {split}, which does not exist: correct it",
             )
     completed = replace(settings, images=images, compression=compression)
     _check_file_names(ExampleLayout(completed))
     return completed
+
+
+def _check_convention(settings: DatasetSettings) -> None:
+    """Raises SettingError if no convention has the name."""
+    if isinstance(settings.convention, str) and settings.convention not in convention_names():
+        known = ", ".join(convention_names())
+        raise SettingError(
+            "convention", f": there is no convention {settings.convention!r}: choose one of {known}"
+        )
 
 
 def resolve_settings(
@@ -296,7 +315,7 @@ def _check_class_limit(settings: DatasetSettings) -> None:
     ]
     if source.late_labels or several or settings.labels.catch_all:
         needs = "one label for each image, known before it is read, and no labels.catch_all"
-        raise ValueError(f"limit_per_class needs {needs}: remove it")
+        raise SettingError("limit_per_class", f"needs {needs}: remove it")
 
 
 def _complete_images(images: ImageSettings, convention: Convention) -> ImageSettings:
@@ -306,17 +325,18 @@ def _complete_images(images: ImageSettings, convention: Convention) -> ImageSett
     """
     asked, named = convention.stores, f"the convention ({convention.title})"
     if asked != "jpeg" and images.reencode == "never":
-        raise ValueError(
-            f"images.reencode is never, and {named} stores {asked} pixels: remove one of them"
+        raise SettingError(
+            "images.reencode",
+            f"is never, and {named} stores {asked} pixels: remove one of them",
         )
     if images.function and images.reencode == "when_needed":
-        raise ValueError(
-            "images.reencode is when_needed, and images.function changes every image: remove one "
-            "of them"
+        raise SettingError(
+            "images.reencode",
+            "is when_needed, and images.function changes every image: remove one of them",
         )
     store = asked if asked != "jpeg" and images.store == "auto" else images.store
     if store != "raw" and "pixels_base64" in convention.fields:
-        raise ValueError(f"images.store is {store}, and {named} holds pixels: set it to raw")
+        raise SettingError("images.store", f"is {store}, and {named} holds pixels: set it to raw")
     return replace(images, store=store, reencode=images.reencoding)
 
 
@@ -341,7 +361,7 @@ def _check_analysis(
         ),
     ):
         if not is_met:
-            raise ValueError(f"analyze needs {needs}")
+            raise SettingError("analyze", f"needs {needs}")
 
 
 def _check_file_names(layout: ExampleLayout) -> None:
@@ -356,8 +376,9 @@ def _check_file_names(layout: ExampleLayout) -> None:
     own = isinstance(settings.convention, Convention) and not settings.shards.name
     key = "convention.shard_name" if own else "shards.name"
     if len(set(names)) < len(names):
-        raise ValueError(
-            f"{key} {layout.shard_name!r} gives several files one name: add {{split}} and {{index}}"
+        raise SettingError(
+            key,
+            f"{layout.shard_name!r} gives several files one name: add {{split}} and {{index}}",
         )
     for name in names:
         check_file_name(name, layout.shard_name, key)

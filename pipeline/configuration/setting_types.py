@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 from yaml.reader import Reader
 
 from recordmill.schemas.conventions import ConventionFeature
-from recordmill.schemas.errors import UsageError
+from recordmill.schemas.errors import SettingError, UsageError
 from recordmill.schemas.yaml_core import NULLS, Written
 
 
@@ -88,7 +88,7 @@ def read_set_text(text: str, parse: Callable[[str], Any]) -> Any:
     return written if isinstance(value, str | None) and (is_lost or written != stripped) else value
 
 
-def fit_to_type(kind: Any, value: Any, problems: list[str], key: str = "") -> Any:
+def fit_to_type(kind: Any, value: Any, problems: list[SettingError], key: str = "") -> Any:
     """Returns a value of YAML as the type of its setting has it, if that is clear.
 
     For text, a number is what was written, and a key without a value is the empty string. For a
@@ -99,7 +99,7 @@ def fit_to_type(kind: Any, value: Any, problems: list[str], key: str = "") -> An
         kind: the type; None if it is unknown.
         value: the value; numbers in it may be `Written`, and stay so where the type is unknown, as
             `SetText` does.
-        problems: gets a sentence on each value that pydantic would take for another one.
+        problems: gets an error for each value that pydantic would take for another one.
         key: the key's path.
 
     Raises:
@@ -121,7 +121,9 @@ def fit_to_type(kind: Any, value: Any, problems: list[str], key: str = "") -> An
 _TEXTS: Collection[set[Any]] = ({str}, {str, NoneType})
 
 
-def _fit_by_class(members: Collection[Any], value: Any, problems: list[str], key: str) -> Any:
+def _fit_by_class(
+    members: Collection[Any], value: Any, problems: list[SettingError], key: str
+) -> Any:
     if isinstance(value, Written):
         return _fit_number(members, value)
     if isinstance(value, bool):
@@ -166,24 +168,26 @@ def _fit_number(members: Collection[Any], number: Written) -> Any:
     return number.text if number.text in words else number
 
 
-def _fit_truth(members: Collection[Any], value: bool, problems: list[str], key: str) -> Any:
+def _fit_truth(
+    members: Collection[Any], value: bool, problems: list[SettingError], key: str
+) -> Any:
     if {"yes", "no"} <= {*_words_of(members)}:
         return "yes" if value else "no"
     # Python counts truth values as numbers.
     if members and {*members} <= {int, float, NoneType}:
         number = "a whole number" if int in members else "a number"
-        problems.append(f"{key} is {str(value).lower()}: it should be {number}")
+        problems.append(SettingError(key, f"is {str(value).lower()}: it should be {number}"))
     return value
 
 
-def _fit_text(members: Collection[Any], text: str, problems: list[str], key: str) -> Any:
+def _fit_text(members: Collection[Any], text: str, problems: list[SettingError], key: str) -> Any:
     for each in members:
         if short := getattr(each, "short_form", ""):
             return {short: text}
     words = _words_of(members)
     if bool in members and str not in members and text.lower() in _SAID_FOR_TRUTH:
         others = "".join(f", or {word}" for word in words)
-        problems.append(f"{key} is {text!r:.80}: write true or false{others}")
+        problems.append(SettingError(key, f"is {text!r:.80}: write true or false{others}"))
     return text
 
 
@@ -203,7 +207,7 @@ def _item_types(members: Collection[Any], count: int) -> list[Any]:
 
 
 def _fit_mapping(
-    members: Collection[Any], values: dict[Any, Any], problems: list[str], key: str
+    members: Collection[Any], values: dict[Any, Any], problems: list[SettingError], key: str
 ) -> dict[Any, Any]:
     for each in members:
         if is_dataclass(each):

@@ -12,6 +12,7 @@ from importlib import resources
 from typing import ClassVar, Literal
 
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature, FeatureValueError, Kind, coerce_setting
 from recordmill.schemas.setting_fields import ClassId, Shape
 
@@ -39,18 +40,18 @@ class ConventionFeature:
     meaning: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the feature is impossible."""
+        """Raises SettingError if the feature is impossible."""
         if bool(self.field) == (self.value is not None):
-            raise ValueError("field or value: give one of the two")
+            raise SettingError("field", "or value: give one of the two")
         if self.shape and (self.default is not None or self.value is not None):
-            raise ValueError(
-                "shape [null] allows neither default nor value: a missing list is empty"
+            raise SettingError(
+                "shape", "[null] allows neither default nor value: a missing list is empty"
             )
         for key in ("default", "value"):
             try:
                 coerce_setting(getattr(self, key), self.type)
             except FeatureValueError as error:
-                raise ValueError(f"{key}: {error}") from None
+                raise SettingError(key, f": {error}") from None
 
     def as_feature(self, key: str) -> Feature:
         """The feature under its name."""

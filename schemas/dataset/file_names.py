@@ -6,6 +6,8 @@ No other module knows how TFRecord files are named.
 import re
 from collections.abc import Collection, Iterable
 
+from recordmill.schemas.errors import SettingError
+
 MARKER = "recordmill.json"
 """The file whose presence says that the dataset next to it is complete."""
 
@@ -195,32 +197,33 @@ def fill_pattern(
 
 
 def check_pattern(pattern: str, key: str) -> None:
-    """Raises ValueError if a pattern is invalid or gives invalid names.
+    """Raises SettingError if a pattern is invalid or gives invalid names.
 
     Args:
         pattern: as users write it.
         key: the setting that it is written under.
     """
     if re.search(r":[^}]*[0-9]{5}", pattern):
-        raise ValueError(
-            f"{key} {pattern!r:.80} gives names that are too long: use format codes of fewer digits"
+        raise SettingError(
+            key,
+            f"{pattern!r:.80} gives names that are too long: use format codes of fewer digits",
         )
     try:
         filled = fill_pattern(pattern, name="n", split="s", index=0, count=1, records=1)
     except (KeyError, IndexError, ValueError, AttributeError, TypeError) as error:
         known = ", ".join(f"{{{each}}}" for each in PLACEHOLDERS)
-        raise ValueError(
-            f"{key} {pattern!r} is not a valid pattern ({error}): it may use {known}"
+        raise SettingError(
+            key, f"{pattern!r} is not a valid pattern ({error}): it may use {known}"
         ) from None
     check_file_name(filled, pattern, key)
 
 
 def check_file_name(name: str, pattern: str, key: str) -> None:
-    """Raises ValueError if a pattern gives names that no file can have."""
+    """Raises SettingError if a pattern gives names that no file can have."""
     is_visible = bool(name.strip()) and not name.startswith(".") and "/" not in name
     if not is_visible or not _CONTROL.isdisjoint(name) or len(name.encode()) > MOST_BYTES:
-        raise ValueError(
-            f"{key} {pattern!r} gives the name {name[:80]!r}: names of visible files have neither "
-            "folders nor control "
-            f"characters, and at most {MOST_BYTES} bytes"
+        raise SettingError(
+            key,
+            f"{pattern!r} gives the name {name[:80]!r}: names of visible files have neither "
+            f"folders nor control characters, and at most {MOST_BYTES} bytes",
         )

@@ -15,9 +15,11 @@ from annotated_types import Ge, Interval
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.dataset.marker import About
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import BOX_FIELDS, ExampleEncoder, Feature
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.setting_fields import (
+    STRICT,
     AtLeastOne,
     Count,
     Percent,
@@ -44,10 +46,10 @@ class ImageLimits:
     change: Percent | None = None
 
     def __post_init__(self) -> None:
-        """Raises ValueError if no number of images is within the limits."""
+        """Raises SettingError if no number of images is within the limits."""
         if self.at_most is not None and (least := self.at_least or 0) > self.at_most:
-            raise ValueError(
-                f"at_least is {least:,}, and at_most is {self.at_most:,}: correct one of them"
+            raise SettingError(
+                "at_least", f"is {least:,}, and at_most is {self.at_most:,}: correct one of them"
             )
 
 
@@ -144,14 +146,14 @@ class ShardSettings:
     cuts: Literal["even", "fixed"] = "even"
 
     def __post_init__(self) -> None:
-        """Raises ValueError if a setting is impossible."""
+        """Raises SettingError if a setting is impossible."""
         if self.target_bytes < 1:
-            raise ValueError(f"shards.size is {self.size!r}: give at least 1B")
+            raise SettingError("shards.size", f"is {self.size!r}: give at least 1B")
         if self.cuts == "fixed" and self.count is not None and self.count.bit_count() > 1:
             example = 1 << self.count.bit_length()
-            raise ValueError(
-                f"shards.count is {self.count}: with cuts: fixed, give a power of two such as "
-                f"{example}"
+            raise SettingError(
+                "shards.count",
+                f"is {self.count}: with cuts: fixed, give a power of two such as {example}",
             )
         if self.name is not None:
             check_pattern(self.name, "shards.name")
@@ -161,8 +163,8 @@ class ShardSettings:
         """`size` in bytes."""
         match = re.fullmatch(r"\s*([0-9]{1,12}(?:\.[0-9]{1,12})?)\s*([A-Za-z]*)\s*", str(self.size))
         if not match or match[2].upper() not in _UNITS:
-            raise ValueError(
-                f"shards.size is {self.size!r:.80}: write a number and a unit, such as 128MiB"
+            raise SettingError(
+                "shards.size", f"is {self.size!r:.80}: write a number and a unit, such as 128MiB"
             )
         return int(float(match[1]) * _UNITS[match[2].upper()])
 
@@ -206,27 +208,34 @@ class SplitSettings:
     from_source: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the settings are impossible or contradict each other."""
-        for name in (*self.fractions, *self.given.values()):
-            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
-                raise ValueError(
-                    f"splits: {name!r} cannot be a split's name: use letters, digits, - and _ (it "
-                    "names files)"
-                )
+        """Raises SettingError if the settings are impossible or contradict each other."""
+        for key in ("fractions", "from_folders", "from_source"):
+            self._check_names(key)
         if sum(self.fractions.values()) > 1 + 1e-9:
             total = f"{sum(self.fractions.values()):.6g}"
-            raise ValueError(f"splits.fractions sum to {total}, which is over 1: lower them")
+            raise SettingError("splits.fractions", f"sum to {total}, which is over 1: lower them")
         ways = [
             f"splits.{key}"
             for key in ("stratify", "from_folders", "from_source")
             if getattr(self, key)
         ]
         if len(ways) > 1:
-            raise ValueError(f"{ways[0]} and {ways[1]} contradict each other: remove one of them")
+            raise SettingError(ways[0], f"and {ways[1]} contradict each other: remove one of them")
         if not self.fractions and not self.given:
-            raise ValueError(
-                "splits.fractions is empty: give at least one split, such as {train: 1.0}"
+            raise SettingError(
+                "splits.fractions", "is empty: give at least one split, such as {train: 1.0}"
             )
+
+    def _check_names(self, key: Literal["fractions", "from_folders", "from_source"]) -> None:
+        """Raises SettingError if a split has a name that files cannot have."""
+        names = self.fractions if key == "fractions" else getattr(self, key).values()
+        for name in names:
+            if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", name):
+                raise SettingError(
+                    f"splits.{key}",
+                    f": {name!r} cannot be a split's name: use letters, digits, - and _ (it names "
+                    "files)",
+                )
 
     @property
     def given(self) -> Mapping[str, str]:
@@ -351,11 +360,7 @@ class DatasetSettings:
         citation: how to cite the dataset, as text or BibTeX.
     """
 
-    # Read by pydantic on the launcher: an unknown key anywhere below is an error.
-    __pydantic_config__: ClassVar[dict[str, object]] = {
-        "extra": "forbid",
-        "arbitrary_types_allowed": True,
-    }
+    __pydantic_config__: ClassVar[Mapping[str, object]] = STRICT
 
     name: str = ""
     source: SourceSettings
@@ -387,13 +392,17 @@ class DatasetSettings:
     citation: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError if a setting is impossible, whatever the others are."""
+        """Raises SettingError if a setting is impossible, whatever the others are."""
         if self.name and not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]*", self.name):
-            raise ValueError(f"name {self.name!r} cannot name files: use letters, digits, - and _")
+            raise SettingError(
+                "name", f"{self.name!r} cannot name files: use letters, digits, - and _"
+            )
         if self.version and not re.fullmatch(
             r"(0|[1-9]\d*)(\.(0|[1-9]\d*)){2}", self.version, re.ASCII
         ):
-            raise ValueError(f"version is {self.version!r}: write three numbers, such as 1.2.0")
+            raise SettingError(
+                "version", f"is {self.version!r}: write three numbers, such as 1.2.0"
+            )
 
     @property
     def decodes_nothing(self) -> bool:
@@ -586,10 +595,16 @@ class ExampleLayout:
         return name
 
 
-def explain_unstored_boxes(what: str) -> str:
-    """The error of a run that would lose boxes because no convention was named."""
-    return (
-        f"convention is not set: {what}, and the default convention stores none: "
-        "add --set convention=tf_object_detection or --set convention=tfds; --set "
-        "convention=default leaves the boxes out"
+def explain_unstored_boxes(what: str, flag: str = "--set ") -> SettingError:
+    """Returns the error of a run that would lose boxes because no convention was named.
+
+    Args:
+        what: which boxes there are.
+        flag: what the user writes before a setting.
+    """
+    return SettingError(
+        "convention",
+        f"is not set: {what}, and the default convention stores none: "
+        f"add {flag}convention=tf_object_detection or {flag}convention=tfds; "
+        f"{flag}convention=default leaves the boxes out",
     )

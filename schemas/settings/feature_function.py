@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature, Kind
 from recordmill.schemas.setting_fields import Shape
 
@@ -66,15 +67,16 @@ class FeatureFunction:
     meaning: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError if it names no function, or sets what is fixed for a built-in one."""
+        """Raises SettingError if it names no function, or sets what is fixed for a built-in one."""
         if self.is_built_in and self.function not in BUILT_IN:
             known = ", ".join(BUILT_IN)
-            raise ValueError(
-                f"unknown function {self.function!r}: write one of {known}, or "
-                "package.module:function for your own"
+            raise SettingError(
+                "function",
+                f"is {self.function!r}, which does not exist: write one of {known}, or "
+                "package.module:function for your own",
             )
         if self.is_built_in and (self.type or self.shape is not None or self.of):
-            raise ValueError(f"type, shape and of are fixed for {self.function}: remove them")
+            raise SettingError("type", f", shape and of are fixed for {self.function}: remove them")
 
     @property
     def is_built_in(self) -> bool:

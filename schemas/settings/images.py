@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from annotated_types import Interval
 
+from recordmill.schemas.errors import SettingError
+
 Format = Literal["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIC"]
 
 FORMATS: tuple[Format, ...] = ("JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM")
@@ -47,12 +49,13 @@ class Resize:
     fit: Literal["crop", "pad"] = "crop"
 
     def __post_init__(self) -> None:
+        """Raises SettingError if the size is not given once, or is too large."""
         if sum(size is not None for size in (self.longest, self.shortest, self.exact)) != 1:
-            raise ValueError("resize: give one of longest, shortest and exact")
+            raise SettingError("", ": give one of longest, shortest and exact")
         if self.exact is not None and math.prod(self.exact) > DEFAULT_MAX_PIXELS:
-            raise ValueError(
-                f"resize.exact: an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller "
-                "sides"
+            raise SettingError(
+                "exact",
+                f": an image has at most {DEFAULT_MAX_PIXELS:,} pixels: give smaller sides",
             )
 
     @property
@@ -133,20 +136,23 @@ class ImageSettings:
     metadata: Literal["keep", "strip", "orientation"] = "keep"
 
     def __post_init__(self) -> None:
-        """Raises ValueError if settings contradict each other."""
+        """Raises SettingError if settings contradict each other."""
         if not self.formats:
-            raise ValueError("formats: name at least one")
+            raise SettingError("formats", ": name at least one")
         if self.near_duplicates and self.check == "header" and self.reencoding != "always":
-            raise ValueError("near_duplicates: needs the pixels of all images: set check to decode")
+            raise SettingError(
+                "near_duplicates", "needs the pixels of all images: set images.check to decode"
+            )
         if self.reencode == "never":
             self._check_copies()
         elif self.max_side > MAX_JPEG_SIDE:
-            raise ValueError(
-                f"max_side: JPEG allows {MAX_JPEG_SIDE:,}: give no more, or set reencode to never"
+            raise SettingError(
+                "max_side",
+                f": JPEG allows {MAX_JPEG_SIDE:,}: give no more, or set images.reencode to never",
             )
 
     def _check_copies(self) -> None:
-        """Raises ValueError if copied files would have to change."""
+        """Raises SettingError if copied files would have to change."""
         changes = {
             "store": self.store != "auto",
             "resize": self.resize,
@@ -155,18 +161,22 @@ class ImageSettings:
         }
         for key, is_set in (changes | {"function": self.function}).items():
             if is_set:
-                raise ValueError(f"{key}: needs re-encoding, and reencode is never")
+                raise SettingError(
+                    key, "needs re-encoding, and images.reencode is never: remove one of them"
+                )
         if self.metadata == "strip":
-            raise ValueError(
-                "metadata: strip would lose the orientation, since reencode is never: choose "
-                "orientation"
+            raise SettingError(
+                "metadata",
+                ": strip would lose the orientation, since images.reencode is never: choose "
+                "orientation",
             )
         others = [name for name in self.formats if name not in STRIPPABLE]
         if self.metadata == "orientation" and others:
             names = f"{', '.join(STRIPPABLE)} only, not from {others[0]}"
-            raise ValueError(
-                f"metadata: can be removed from {names}, and reencode is never: set formats to "
-                "these"
+            raise SettingError(
+                "metadata",
+                f"can be removed from {names}, and images.reencode is never: set images.formats "
+                "to these",
             )
 
     @property

@@ -10,6 +10,7 @@ from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
+from recordmill.schemas.setting_fields import STRICT
 from recordmill.schemas.str_path import StrPath
 
 
@@ -87,6 +88,8 @@ class SourceSettings(Protocol):
         takes_all_images: whether every image is taken, whatever the others are, so that a mask
             would be an image of its own.
     """
+
+    __pydantic_config__: ClassVar[Mapping[str, object]] = STRICT
 
     kind: ClassVar[str] = ""
     contents: ClassVar[Literal["images", "rows"]] = "images"

@@ -268,8 +268,9 @@ def test_the_object_detection_api_has_no_place_for_the_class_of_an_image(dataset
     flags = [f"--input={tmp_path / 'photos'}", f"--output={tmp_path / 'lost'}"]
     assert launch([*flags, "--set=convention=tf_object_detection"], build) == 2
     assert (
-        "the convention (TensorFlow's Object Detection API) stores the classes of boxes only, and "
-        "the images have a class and no boxes: choose another convention, such as default or slim"
+        "--set: convention (TensorFlow's Object Detection API) stores the classes of boxes only, "
+        "and the images have a class and no boxes: choose another convention, such as default or "
+        "slim"
     ) in capsys.readouterr().err
     assert launch([*flags, "--set=convention=slim"], build) == 0
 

@@ -333,11 +333,11 @@ def test_a_function_that_fails_fails_the_run_in_one_sentence(tmp_path, images, o
         ),
         (
             "features.feature=mean",
-            "unknown function 'mean': write one of mean_std, color_histogram",
+            "features.feature.function is 'mean', which does not exist: write one of mean_std, ",
         ),
         (
             "features.feature={function: mean_std, often: 1}",
-            "unknown setting features.feature.often",
+            "features.feature.often is not a setting",
         ),
         ("features={}", "features.feature is missing: the convention"),
         ("decode=none", "features.feature: mean_std takes images, and none is decoded"),

@@ -11,18 +11,18 @@ ALL = {"splits.fractions": {"train": 1.0}}
 @pytest.mark.parametrize(
     ("yaml", "sentences"),
     [
-        ("images: {qualty: 90}", ["unknown setting images.qualty: did you mean images.quality?"]),
-        ("imagez: {}\nseeed: 1", ["unknown setting imagez: did you mean images?",
-                                  "unknown setting seeed: did you mean seed?"]),
+        ("images: {qualty: 90}", ["images.qualty is not a setting: did you mean images.quality?"]),
+        ("imagez: {}\nseeed: 1", ["imagez is not a setting: did you mean images?",
+                                  "seeed is not a setting: did you mean seed?"]),
         ("source: {kind: class_folders, class_form: path}",
-         ["unknown setting source.class_form: did you mean source.class_from?"]),
+         ["source.class_form is not a setting: did you mean source.class_from?"]),
         ("splits: {fractions: {train: 0.9, test: 0.2}}", ["splits.fractions sum to 1.1, which is "
                                                           "over 1: lower them"]),
         ("images: {quality: 200}", ["images.quality is 200: it should be less than or equal to "
                                     "100"]),
         ("images: {resize: {longest: 0}}", ["images.resize.longest is 0: it should be greater than "
                                             "or equal to 1"]),
-        ("source: {kind: zip}", ["there is no source 'zip': choose one of "
+        ("source: {kind: zip}", ["source.kind: there is no source 'zip': choose one of "
                                  f"{', '.join(source_names())}"]),
     ],
 )  # fmt: skip

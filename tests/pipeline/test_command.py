@@ -155,7 +155,7 @@ PNG_QUALITY = ["--set=images.store=png", "--set=images.quality=50"]
 WRONG = [
     (
         ["--set=images.qualty=3"],
-        "--set: unknown setting images.qualty: did you mean images.quality?",
+        "--set: images.qualty is not a setting: did you mean images.quality?",
     ),
     (["--set=images.quality=many"], "--set: images.quality is 'many': it should be a whole number"),
     (["--set=images.quality=[1"], "--set images.quality=[1: the value cannot be read"),

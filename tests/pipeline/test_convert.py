@@ -233,14 +233,27 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
         (
             {"seed": object()},
             2,
-            "seed is of type object: give text, numbers, true or false, lists or mappings",
+            "argument seed is of type object: give text, numbers, true or false, lists or mappings",
         ),
         (
             {"images": {"quality": 0}},
             2,
-            "--set: images.quality is 0: it should be greater than or equal to 1",
+            "argument images.quality is 0: it should be greater than or equal to 1",
         ),
-        ({"imagez": {"quality": 90}}, 2, "--set: unknown setting imagez: did you mean images?"),
+        ({"imagez": {"quality": 90}}, 2, "argument imagez is not a setting: did you mean images?"),
+        (
+            {"source": {"kind": "voc"}},
+            2,
+            "convention is not set: source.kind gives boxes, and the default convention stores "
+            "none: add convention=tf_object_detection or convention=tfds; convention=default "
+            "leaves the boxes out",
+        ),
+        (
+            {"splits": {"fractions": {"train": 1}, "from_folders": {"a": "b"}}},
+            2,
+            "argument splits.from_folders and splits.fractions contradict each other: remove one "
+            "of them (splits={from_folders: {...}} replaces both)",
+        ),
         ({"runner_options": {"zzz": 1}}, 2, "there is no flag --zzz=1: see --help"),
     ],
 )
@@ -250,6 +263,7 @@ def test_errors_are_one_sentence(converted, tmp_path, capsys, changes, code, sen
         recordmill.convert(**arguments)
     assert str(caught.value).startswith(sentence)
     assert "\n" not in str(caught.value)
+    assert "--set" not in str(caught.value)
     assert (caught.value.outcome.exit_code, caught.value.outcome.status) == (code, "failed")
     printed = capsys.readouterr()
     assert printed.out == ""

@@ -29,7 +29,7 @@ def test_license_and_licence_may_not_differ(photos, tmp_path, convert):
     assert convert(photos, *flags).answer == (2, f"--set: {sentence}")
     with pytest.raises(recordmill.ConversionError) as error:
         recordmill.convert(photos, tmp_path / "out", license="A", licence="B", quiet=True)
-    assert str(error.value) == f"--set: {sentence}"
+    assert str(error.value) == f"argument {sentence}"
 
 
 def test_errors_name_the_setting_by_its_present_name(photos, convert, tmp_path):

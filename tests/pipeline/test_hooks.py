@@ -609,7 +609,7 @@ def test_a_failed_run_resumes_with_the_shards_that_were_finished(convert, photos
         ({"keep": "own_none:none"}, "keep.function 'own_none:none': the module cannot be imported"),
         (
             {"images.function": "own_hooks:invert", "images.reencode": "never"},
-            "images.function: needs re-encoding, and reencode is never",
+            "images.function needs re-encoding, and images.reencode is never: remove one of them",
         ),
         (
             {"images.function": "own_hooks:invert", "images.reencode": "when_needed"},

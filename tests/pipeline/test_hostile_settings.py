@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.pipeline.configuration.config import load_settings, without_none
+from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
+from recordmill.pipeline.configuration.setting_errors import without_none
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import Convention

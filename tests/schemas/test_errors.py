@@ -1,3 +1,4 @@
+import pickle
 import re
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from recordmill.schemas.errors import (
     LoadError,
     Outcome,
     RecordmillError,
+    SettingError,
     UsageError,
 )
 
@@ -26,6 +28,36 @@ def test_errors_have_one_base_and_the_exit_code_of_a_command():
 def test_a_conversion_that_failed_says_how_it_ended():
     error = ConversionError(Outcome("failed", "the input is empty", 1))
     assert (str(error), error.outcome.exit_code) == ("the input is empty", 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "problem", "message"),
+    [
+        ("quality", "is 0: give 1 or more", "quality is 0: give 1 or more"),
+        ("formats", ": name at least one", "formats: name at least one"),
+        ("type", ", shape and of are fixed", "type, shape and of are fixed"),
+        ("", ": give one size", "give one size"),
+    ],
+)
+def test_a_setting_error_begins_with_the_path(path, problem, message):
+    error = pickle.loads(pickle.dumps(SettingError(path, problem)))
+    assert (error.path, error.problem, str(error)) == (path, problem, message)
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "whole"),
+    [
+        ("quality", "images", "images.quality"),
+        ("images.quality", "images", "images.quality"),
+        ("", "images.resize", "images.resize"),
+        ("source.split", "source", "source.split"),
+        ("source", "source", "source"),
+        ("seed", "", "seed"),
+    ],
+)
+def test_a_setting_error_gets_the_keys_above_it(path, place, whole):
+    error = SettingError(path, "is wrong").at(place)
+    assert (error.path, error.problem) == (whole, "is wrong")
 
 
 def test_the_page_lists_the_public_errors():

@@ -13,6 +13,7 @@ from itertools import product
 
 from recordmill import storage
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.label_map_file import parse_label_map
 from recordmill.transforms.inputs.named_files import (
@@ -51,19 +52,19 @@ def number_classes(classes: Sequence[str] | int, key: str = "") -> dict[str, int
         key: the YAML key that they were written under, for the message.
 
     Raises:
-        ValueError: two classes have one name, or the number is negative or above `MOST_CLASSES`.
+        SettingError: two classes have one name, or the number is negative or above `MOST_CLASSES`.
     """
-    where = f"{key}: " if key else ""
     if isinstance(classes, int) and not 0 <= classes <= MOST_CLASSES:
-        raise ValueError(
-            f"{where}there cannot be {classes:,} classes: give names, or a number up to "
-            f"{MOST_CLASSES:,}"
+        raise SettingError(
+            key,
+            f": there cannot be {classes:,} classes: give names, or a number up to "
+            f"{MOST_CLASSES:,}",
         )
     names = [str(number) for number in range(classes)] if isinstance(classes, int) else classes
     numbers = {name: number for number, name in enumerate(names)}
     if len(numbers) < len(names):
         twice = next(name for number, name in enumerate(names) if numbers[name] != number)
-        raise ValueError(f"{where}two classes are named {twice!r}")
+        raise SettingError(key, f": two classes are named {twice!r}")
     return numbers
 
 

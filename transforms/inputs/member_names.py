@@ -11,6 +11,7 @@ import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import say_count
 
 SETTING = "source.names_encoding"
@@ -43,9 +44,10 @@ def check_encoding(name: str) -> None:
     except (LookupError, ValueError):
         is_usable = False
     if not is_usable:
-        raise ValueError(
-            f"{SETTING} is {name!r}: write an encoding that Python knows and that contains ASCII, "
-            f"such as {', '.join(_LIKELY)} or utf-8"
+        raise SettingError(
+            SETTING,
+            f"is {name!r}: write an encoding that Python knows and that contains ASCII, such as "
+            f"{', '.join(_LIKELY)} or utf-8",
         )
 
 

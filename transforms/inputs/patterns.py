@@ -13,6 +13,7 @@ from typing import Any
 import pathspec
 import re2
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.system_files import is_system_name
 
@@ -35,12 +36,12 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
         groups: named groups that it must have.
 
     Raises:
-        ValueError: it is not a regular expression, or lacks a group; one sentence that names the
-            key.
+        SettingError: it is not a regular expression, or lacks a group.
     """
     if len(pattern) > MAX_LETTERS:
-        raise ValueError(
-            f"{key} has {len(pattern):,} letters, and a pattern at most {MAX_LETTERS:,}: shorten it"
+        raise SettingError(
+            key,
+            f"has {len(pattern):,} letters, and a pattern at most {MAX_LETTERS:,}: shorten it",
         )
     options = re2.Options()
     options.log_errors = False
@@ -49,10 +50,10 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
         compiled = re2.compile(pattern, options)
     except re2.error as error:
         text = error.args[0].decode(errors="replace")
-        raise ValueError(f"{key} {pattern!r} is not a regular expression: {text}") from None
+        raise SettingError(key, f"{pattern!r} is not a regular expression: {text}") from None
     for group in groups:
         if group not in compiled.groupindex:
-            raise ValueError(f"{key} {pattern!r} has no group (?P<{group}>...): add it")
+            raise SettingError(key, f"{pattern!r} has no group (?P<{group}>...): add it")
     return compiled
 
 
@@ -75,13 +76,13 @@ def check_template(text: str, key: str, *names: str) -> None:
         names: the names that have a value.
 
     Raises:
-        ValueError: it uses other names, or its braces do not match.
+        SettingError: it uses other names, or its braces do not match.
     """
     try:
         text.format_map(dict.fromkeys(names, ""))
     except (LookupError, ValueError, AttributeError, TypeError):
         known = " and ".join(f"{{{name}}}" for name in sorted(names)) or "no names"
-        raise ValueError(f"{key} is {text!r}: it can use only {known} in braces") from None
+        raise SettingError(key, f"is {text!r}: it can use only {known} in braces") from None
 
 
 def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:

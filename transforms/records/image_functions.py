@@ -20,6 +20,7 @@ from recordmill.imaging.acceptance import check_size
 from recordmill.imaging.geometry import difference_hash as hash_of
 from recordmill.imaging.pixels import Raster, copy_pixels, count_values, moments, to_image
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value
 from recordmill.schemas.image_ref import ImageRef, Pixels, count_boxes
 from recordmill.schemas.rejection import LeftOut, Reject, Rejected, describe_error
@@ -141,7 +142,7 @@ def find_function(name: str) -> Callable[..., Any]:
     Its module is imported from where Python finds it, or else from the current folder.
 
     Raises:
-        ValueError: there is none.
+        SettingError: there is none.
     """
     module_name, colon, path = name.partition(":")
     if not colon:
@@ -151,21 +152,21 @@ def find_function(name: str) -> Callable[..., Any]:
             found: Any = import_module(module_name)
     except (Exception, SystemExit) as error:  # noqa: BLE001  # a user's module may raise whatever it likes
         why = f"the module cannot be imported ({describe_error(error)})"
-        raise ValueError(
-            f"function {name!r}: {why}: "
-            "correct it, add its folder to PYTHONPATH, or run from that folder"
+        raise SettingError(
+            "function",
+            f"{name!r}: {why}: correct it, add its folder to PYTHONPATH, or run from that folder",
         ) from None
     for part in path.split("."):
         found = getattr(found, part, None)
     if not callable(found):
         file = getattr(sys.modules.get(module_name), "__file__", None)
         where = f": its file is {file}" if file else ""  # perhaps another module of that name
-        raise ValueError(
-            f"function {name!r}: the module {module_name} has no function {path!r}{where}"
+        raise SettingError(
+            "function", f"{name!r}: the module {module_name} has no function {path!r}{where}"
         )
     if _is_built_into_python(module_name):
-        raise ValueError(
-            f"function {name!r} is Python's own: name a function in a module of your own"
+        raise SettingError(
+            "function", f"{name!r} is Python's own: name a function in a module of your own"
         )
     return found
 

@@ -7,9 +7,10 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.pipeline.configuration.resolve_settings import (
     check_features,
     check_fields,
-    find_unstored_boxes,
+    check_what_is_stored,
 )
 from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import RECORD_FIELDS, encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef, boxes_of
 from recordmill.schemas.label_map import LabelMap
@@ -218,19 +219,23 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     ],
 )
 def test_boxes_that_were_not_excluded_need_a_field(source, asked_by):
-    assert find_unstored_boxes(layout("default", source)) == (
+    settings = layout("default", source).settings
+    with pytest.raises(SettingError) as raised:
+        check_what_is_stored(settings, names_convention=False)
+    assert str(raised.value) == (
         f"convention is not set: {asked_by} gives boxes, and the default convention stores none: "
         "add --set convention=tf_object_detection or --set convention=tfds; --set "
         "convention=default leaves the boxes out"
     )
-    assert find_unstored_boxes(layout("tfds", source)) == ""
+    check_what_is_stored(settings, names_convention=True)
+    check_what_is_stored(layout("tfds", source).settings, names_convention=False)
 
 
 @pytest.mark.parametrize(
     "source", [ClassFolders(), SEVERAL, Manifest(preset="automl"), Tfrecords()]
 )
 def test_boxes_that_may_be_there_need_none(source):
-    assert find_unstored_boxes(layout("default", source)) == ""
+    check_what_is_stored(layout("default", source).settings, names_convention=False)
 
 
 def test_a_taken_name():

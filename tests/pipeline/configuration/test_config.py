@@ -7,8 +7,9 @@ import orjson
 import pytest
 from make_settings import make_settings
 
-from recordmill.pipeline.configuration.config import DEFAULT_KIND, load_settings
+from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.pipeline.configuration.written_settings import DEFAULT_KIND
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import BOX_FIELDS
@@ -142,6 +143,44 @@ def test_an_error_blames_where_the_value_comes_from(tmp_path):
     ]
 
 
+def test_an_error_in_a_keyword_names_its_path_and_no_flag(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text("seed: many\nimages: {max_side: 0}")
+    with pytest.raises(UsageError) as raised:
+        load_settings(
+            str(path), [], keywords={"images": {"quality": 0}, "splits": {"group": "("}, "limit": 0}
+        )
+    assert str(raised.value).splitlines() == [
+        f"{path}: images.max_side is 0: it should be greater than or equal to 1",
+        "argument images.quality is 0: it should be greater than or equal to 1",
+        f"{path}: seed is 'many': it should be a whole number",
+        "argument limit is 0: it should be greater than or equal to 1",
+    ]
+    with pytest.raises(UsageError) as raised:
+        load_settings(None, [], keywords={"splits": {"group": "("}})
+    assert str(raised.value) == (
+        "argument splits.group '(' is not a regular expression: missing ): ("
+    )
+
+
+def test_an_error_of_two_settings_blames_the_one_that_it_begins_with(tmp_path):
+    path = tmp_path / "own.yaml"
+    path.write_text("images: {reencode: never}")
+    assert errors_of(["images.store=png"], str(path)) == [
+        "--set: images.store needs re-encoding, and images.reencode is never: remove one of them"
+    ]
+    path.write_text("images: {store: png}")
+    assert errors_of(["images.reencode=never"], str(path)) == [
+        f"{path}: images.store needs re-encoding, and images.reencode is never: remove one of them"
+    ]
+
+
+def test_keywords_below_a_value():
+    with pytest.raises(UsageError) as raised:
+        load_settings(None, [], keywords={"seed": 1, "seed.x": 2})
+    assert str(raised.value) == "argument seed.x: seed is 1, which has no keys below it"
+
+
 @pytest.mark.parametrize(
     ("override", "error"),
     [
@@ -177,14 +216,14 @@ def test_an_override_may_hold_equals_signs():
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("imagez=1", "unknown setting imagez: did you mean images?"),
+        ("imagez=1", "imagez is not a setting: did you mean images?"),
         (
             "images.resize={longest: 5, widest: 3}",
-            "unknown setting images.resize.widest: write one of images.resize.",
+            "images.resize.widest is not a setting: write one of images.resize.",
         ),
         (
             "splits.fraction.train=1",
-            "unknown setting splits.fraction: did you mean splits.fractions?",
+            "splits.fraction is not a setting: did you mean splits.fractions?",
         ),
         (
             "source.kind=zip",
@@ -268,7 +307,7 @@ def test_a_folder_is_not_a_configuration(tmp_path):
 def test_a_number_as_a_key(tmp_path):
     (tmp_path / "odd.yaml").write_text("1: 2\nseed: 3")
     (line,) = errors_of(path=str(tmp_path / "odd.yaml"))
-    assert line == f"{tmp_path / 'odd.yaml'}: unknown setting 1: docs/settings.md lists all"
+    assert line == f"{tmp_path / 'odd.yaml'}: 1 is not a setting: docs/settings.md lists all"
 
 
 @pytest.mark.parametrize(
@@ -320,7 +359,7 @@ def test_checking_a_source_leaves_its_class_as_it_was():
     kind = load_source("class_folders")
     before = set(vars(kind))
     assert errors_of(["source.x=1"]) == [
-        "--set: unknown setting source.x: write one of source.class_from, source.split"
+        "--set: source.x is not a setting: write one of source.class_from, source.split"
     ]
     assert type(load_settings(None, ["source.class_from=path"]).settings.source) is kind
     assert set(vars(kind)) == before

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from recordmill.pipeline.configuration.config import parse_yaml
+from recordmill.pipeline.configuration.parse_yaml import parse_yaml
 from recordmill.schemas.errors import UsageError
 
 

@@ -46,7 +46,10 @@ def errors_of(override):
         ("images.check=full", "images.check is 'full': it should be 'decode' or 'header'"),
         ("limit=0", "limit is 0: it should be greater than or equal to 1"),
         ("features={x: {of: image}}", "features.x.function is missing: add it"),
-        ("convention=true", "convention is True: it should be text, in quotes"),
+        (
+            "convention=true",
+            "convention is True: it should be text, in quotes or be a mapping, {KEY: VALUE}",
+        ),
     ],
 )
 def test_a_wrong_value_says_what_to_write(override, error):
@@ -56,17 +59,17 @@ def test_a_wrong_value_says_what_to_write(override, error):
 @pytest.mark.parametrize(
     ("override", "error"),
     [
-        ("splits.fraction.train=1", "unknown setting splits.fraction: did you mean "
+        ("splits.fraction.train=1", "splits.fraction is not a setting: did you mean "
                                     "splits.fractions?"),
-        ("imagez=1", "unknown setting imagez: did you mean images?"),
+        ("imagez=1", "imagez is not a setting: did you mean images?"),
         ("images.resize={exact: [1, 1], fitt: pad}",
-         "unknown setting images.resize.fitt: did you mean images.resize.fit?"),
-        ("shards.cout=3", "unknown setting shards.cout: did you mean shards.count?"),
-        ("source.class_form=path", "unknown setting source.class_form: did you mean "
+         "images.resize.fitt is not a setting: did you mean images.resize.fit?"),
+        ("shards.cout=3", "shards.cout is not a setting: did you mean shards.count?"),
+        ("source.class_form=path", "source.class_form is not a setting: did you mean "
                                    "source.class_from?"),
-        ("quality=90", "unknown setting quality: did you mean images.quality?"),
-        ("zzz=1", "unknown setting zzz: docs/settings.md lists all"),
-        ("splits={train: 0.8}", "unknown setting splits.train: write one of splits.fractions, "
+        ("quality=90", "quality is not a setting: did you mean images.quality?"),
+        ("zzz=1", "zzz is not a setting: docs/settings.md lists all"),
+        ("splits={train: 0.8}", "splits.train is not a setting: write one of splits.fractions, "
                                 "splits.stratify, "
          "splits.group, splits.from_folders, splits.from_source"),
     ],

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 from yaml_texts import TRAPS, read_with_ruamel, texts
 
-from recordmill.pipeline.configuration.config import load_settings, normalize, parse_yaml
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.parse_yaml import normalize, parse_yaml
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.pipeline.configuration.setting_types import (
     _members_of,
@@ -20,7 +21,7 @@ from recordmill.pipeline.configuration.setting_types import (
     fit_to_type,
     read_set_text,
 )
-from recordmill.pipeline.convert import _as_yaml
+from recordmill.pipeline.configuration.written_settings import parse_keywords
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.yaml_core import load_yaml, plain_numbers, write_yaml
@@ -54,7 +55,7 @@ def arrive(kind, value, text):
     parse = lambda each: parse_yaml(each, "it")  # noqa: E731
     ways = [read_set_text(text, parse), parse(f"key: {text}")["key"] if is_safe(text) else None]
     ways += [parse(write_yaml({"key": value}))["key"]]
-    ways += [read_set_text(_as_yaml("key", value), parse)]
+    ways += [each.value for each in parse_keywords({"key": value})]
     for each in ways:
         if each is None and text:
             continue
@@ -88,7 +89,7 @@ def test_every_truth_value_arrives_and_other_words_for_it_do_not():
         for word in ("yes", "no", "on", "off", "Yes", "y"):
             problems = []
             fit_to_type(kind, word, problems, "key")
-            assert [each.split(", or ")[0] for each in problems] == [
+            assert [str(each).split(", or ")[0] for each in problems] == [
                 f"key is '{word}': write true or false"
             ]
 
@@ -211,17 +212,12 @@ def test_keys_arrive_as_they_were_written(tmp_path):
 
 @given(st.dictionaries(texts, texts, max_size=4), texts, st.lists(texts, max_size=4, unique=True))
 def test_the_configuration_that_we_write_is_read_back(mapping, text, classes):
-    printable = lambda each: not yaml.reader.Reader.NON_PRINTABLE.search(each)  # noqa: E731
     texts_of = [normalize(each) for each in (text, *classes, *mapping, *mapping.values())]
     settings = load_settings("configs/class_folders.yaml", [], None).settings
     given = {"creator": texts_of[0], "labels": {"classes": list(dict.fromkeys(texts_of[1:]))}}
-    overrides = [f"{key}={_as_yaml(key, value)}" for key, value in given.items()]
-    if not all(map(printable, texts_of)):
-        overrides = [each for each in overrides if printable(each)]
-    settings = load_settings("configs/class_folders.yaml", overrides).settings
-    if len(overrides) == 2:
-        assert settings.creator == given["creator"]
-        assert list(settings.labels.classes) == given["labels"]["classes"]
+    settings = load_settings("configs/class_folders.yaml", [], keywords=given).settings
+    assert settings.creator == given["creator"]
+    assert list(settings.labels.classes) == given["labels"]["classes"]
     written = make_recipe(settings).config_text
     assert load_yaml(written) == read_with_ruamel(written) == yaml.safe_load(written)
     assert load_yaml(written)["creator"] == settings.creator

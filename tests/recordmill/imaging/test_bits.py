@@ -269,5 +269,5 @@ def test_eight_bits_lose_nothing():
 
 
 def test_a_file_that_is_copied_does_not_take_the_setting():
-    with pytest.raises(ValueError, match="bits: needs re-encoding, and reencode is never"):
+    with pytest.raises(ValueError, match=r"^bits needs re-encoding, and images\.reencode is never"):
         ImageSettings(reencode="never", bits=12)

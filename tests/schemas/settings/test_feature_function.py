@@ -23,7 +23,7 @@ def test_a_feature_is_as_declared():
     [
         (
             {"function": "mean"},
-            "unknown function 'mean': write one of mean_std, color_histogram, difference_hash, ",
+            "function is 'mean', which does not exist: write one of mean_std, color_histogram, ",
         ),
         (
             {"function": "mean_std", "type": "float"},

@@ -17,6 +17,7 @@ from typing import Annotated, Any, ClassVar, Literal
 import orjson
 from annotated_types import Interval
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Kind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
@@ -240,12 +241,12 @@ class Archives(Source):
     takes_all_images: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        """Raises ValueError if a setting is invalid."""
+        """Raises SettingError if a setting is invalid."""
         if self.split:
             compile_pattern(self.split, "source.split", "split")
         check_encoding(self.names_encoding)
         if self.features_from and self.labels != "beside":
-            raise ValueError("source.features_from needs `source.labels: beside`")
+            raise SettingError("source.features_from", "needs `source.labels: beside`")
         for key, feature in self.features_from.items():
             feature.check(key)
         self.classes()

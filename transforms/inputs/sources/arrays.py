@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.transforms.inputs.array_files import (
     Order,
@@ -60,9 +61,9 @@ class Arrays(ArraySource):
         )
         if not self.images or not has_labels:
             words = ", ".join(self.images)
-            raise ValueError(
-                f"source.images must name arrays, and source.labels those of its words ({words}) "
-                "or none"
+            raise SettingError(
+                "source.images",
+                f"must name arrays, and source.labels those of its words ({words}) or none",
             )
         self.classes()
 

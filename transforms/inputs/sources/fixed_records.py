@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
@@ -91,21 +92,22 @@ class FixedRecords(ArraySource):
             return  # the completed source has been checked
         if self.height < 1 or self.width < 1 or self.channels not in (1, 3):
             size = f"{self.height} x {self.width} x {self.channels}"
-            raise ValueError(
-                f"source.height x width x channels is {size}: give 1 or 3 channels, or name a "
-                "preset"
+            raise SettingError(
+                "source.height",
+                f"x width x channels is {size}: give 1 or 3 channels, or name a preset",
             )
         if self.labels and (
             self.label not in self.labels or len({*self.labels}) < len(self.labels)
         ):
-            raise ValueError(
-                f"source.labels must name source.label, which is {self.label!r}, and no label byte "
-                "twice"
+            raise SettingError(
+                "source.labels",
+                f"must name source.label, which is {self.label!r}, and no label byte twice",
             )
         if self.labels and bool(self.class_names) == bool(self.class_names_file):
-            raise ValueError(
-                "give either source.class_names, the classes' names or number, or "
-                "source.class_names_file"
+            raise SettingError(
+                "source",
+                ": give either source.class_names, the classes' names or number, or "
+                "source.class_names_file",
             )
         self.classes()
 

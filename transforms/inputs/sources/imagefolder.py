@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.sources.manifest import Manifest
@@ -45,7 +46,7 @@ class ImageFolder(Source):
     def __post_init__(self) -> None:
         """Raises ValueError if a setting is invalid."""
         if not self.file_name:
-            raise ValueError("source.file_name is empty: name the column of the images' paths")
+            raise SettingError("source.file_name", "is empty: name the column of the images' paths")
         self._manifest()
 
     @classmethod

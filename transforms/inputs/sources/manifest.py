@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Literal, Self
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.image_ref import (
     PARQUET_CELL,
@@ -281,14 +282,16 @@ class Manifest(TableFormat, Source):
                 or self.class_names
             ):
                 own = "columns, features_from, names and class_names"
-                raise ValueError(f"source.preset {self.preset} knows its columns: remove {own}")
+                raise SettingError(
+                    "source.preset", f"{self.preset} knows its columns: remove {own}"
+                )
         else:
             self.columns.check()
         for key, feature in self.features_from.items():
             feature.check(key)
         self.check_format()
         if not self.separator:
-            raise ValueError("source.separator is empty: write a character, such as |")
+            raise SettingError("source.separator", "is empty: write a character, such as |")
         if self.split:
             compile_pattern(self.split, "source.split", "split")
         self.classes()

@@ -7,6 +7,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
@@ -133,9 +134,10 @@ def load_source(kind: str) -> type[Source]:
     """The dataclass of the source with that name.
 
     Raises:
-        ValueError: there is no such source; the message lists all.
+        SettingError: there is no such source; the message lists all.
     """
     if kind not in source_names():
-        raise ValueError(f"there is no source {kind!r}: choose one of {', '.join(source_names())}")
+        known = ", ".join(source_names())
+        raise SettingError("source.kind", f": there is no source {kind!r}: choose one of {known}")
     source: type[Source] = import_module(f"recordmill.transforms.inputs.sources.{kind}").SOURCE
     return source

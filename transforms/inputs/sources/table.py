@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import orjson
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
@@ -121,9 +122,9 @@ def _merge(name: str, seen: Mapping[str, str], as_text: bool) -> str:
     if not others and word.removesuffix("[]") in TYPES:
         return word
     found = " and ".join(f"{kind} ({place})" for kind, place in seen.items())
-    raise ValueError(
-        f"source: column {name!r} holds {found}: declare its type, or only others, in "
-        "source.columns"
+    raise SettingError(
+        "source",
+        f": column {name!r} holds {found}: declare its type, or only others, in source.columns",
     )
 
 
@@ -162,9 +163,9 @@ class Table(TableFormat, Source):
         features = Counter(column.feature or name for name, column in self.columns.items())
         for feature, count in features.items():
             if count > 1:
-                raise ValueError(
-                    f"source.columns: two columns become the feature {feature!r}: set feature of "
-                    "one"
+                raise SettingError(
+                    "source.columns",
+                    f": two columns become the feature {feature!r}: set feature of one",
                 )
         self.check_format()
 
@@ -189,7 +190,7 @@ class Table(TableFormat, Source):
                 with read_table(file.uri, self) as table:
                     types.add(table, file.key)
             except UnreadableTableError as error:
-                raise ValueError(f"source: {file.key} cannot be read: {error}") from None
+                raise SettingError("source", f": {file.key} cannot be read: {error}") from None
         found = types.settled()
         for name in types.indexes:
             found.pop(name, None)

@@ -25,6 +25,7 @@ from recordmill.schemas.dataset.file_names import (
     SIDECARS,
     TRANSFORM_FN,
 )
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import (
     IMAGE_FIELDS,
     STORED_IMAGE,
@@ -380,27 +381,28 @@ class Tfrecords(Source):
     files: ClassVar[tuple[str, ...]] = SHARD_PATTERNS
 
     def __post_init__(self) -> None:
-        """Raises ValueError if a setting is invalid."""
+        """Raises SettingError if a setting is invalid."""
         compile_pattern(self.split, "source.split", "split")
         try:
             declared = self._declared
         except ValueError as error:
-            raise ValueError(f"source.convention: {error}") from None
+            raise SettingError("source.convention", f": {error}") from None
         if self.class_names and self.first_label is None and declared is None:
-            raise ValueError(
-                "source.class_names needs source.first_label, the number of the first, or "
-                "convention"
+            raise SettingError(
+                "source.class_names",
+                "needs source.first_label, the number of the first, or convention",
             )
         if self.class_names and self.class_names_file not in ("", "auto"):
-            raise ValueError(
-                "source.class_names and source.class_names_file contradict each other: remove one "
-                "of them"
+            raise SettingError(
+                "source.class_names",
+                "and source.class_names_file contradict each other: remove one of them",
             )
         if self.shape and (
             len(self.shape) != 3 or min(self.shape) < 1 or self.shape[2] not in (1, 3)
         ):
-            raise ValueError(
-                f"source.shape is {list(self.shape)}: give height, width, and 1 or 3 channels"
+            raise SettingError(
+                "source.shape",
+                f"is {list(self.shape)}: give height, width, and 1 or 3 channels",
             )
         self.classes()
 

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 import orjson
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import (
     COERCE,
     Feature,
@@ -151,23 +152,24 @@ class ColumnSettings:
     meaning: str = ""
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the settings are invalid."""
+        """Raises SettingError if the settings are invalid."""
         if self.base not in TYPES or not re.fullmatch(r"\w+(\[\])?", self.type):
             known = ", ".join(TYPES)
-            raise ValueError(
-                f"type is {self.type!r}: write one of {known}, or one of them and [] for a list"
+            raise SettingError(
+                "type",
+                f"is {self.type!r}: write one of {known}, or one of them and [] for a list",
             )
         if (self.base == "enum") != bool(self.enum):
-            raise ValueError(
-                "enum: belongs to type: enum, and gives each name its number, as in {low: 0, high: "
-                "1}"
+            raise SettingError(
+                "enum",
+                ": belongs to type: enum, and gives each name its number, as in {low: 0, high: 1}",
             )
         if self.many and self.default is not None:
-            raise ValueError("default: a list has no default: without values, it is empty")
+            raise SettingError("default", ": a list has no default: without values, it is empty")
         try:
             self._coerced_default()
         except FeatureValueError as error:
-            raise ValueError(f"default: {error}") from None
+            raise SettingError("default", f": {error}") from None
 
     @property
     def base(self) -> str:

@@ -11,6 +11,7 @@ from fnmatch import translate
 
 import pyarrow as pa
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.tables.cells import UnreadableTableError
 from recordmill.transforms.inputs.tables.manifest_columns import FeatureColumn
@@ -67,7 +68,7 @@ def match_columns(
         others: columns with another meaning, which no pattern matches either.
 
     Raises:
-        ValueError: there are none for one of them.
+        SettingError: there are none for one of them.
     """
     found: dict[str, None] = {}
     for each in (wanted,) if isinstance(wanted, str) else wanted:
@@ -81,9 +82,10 @@ def match_columns(
             if name not in unmatched and name not in others and matches(name)
         ]
         if not names:
-            raise ValueError(
-                f"{where}: no column is, or matches, {each!r}; the table has "
-                f"{show_first(map(repr, header))}: correct it"
+            raise SettingError(
+                where,
+                f": no column is, or matches, {each!r}; the table has "
+                f"{show_first(map(repr, header))}: correct it",
             )
         found |= dict.fromkeys(names)
     return tuple(found)
@@ -104,7 +106,7 @@ def replace_patterns(
         others: columns with another meaning, which no pattern matches.
 
     Raises:
-        ValueError: a table has no matching column, or two tables have different ones.
+        SettingError: a table has no matching column, or two tables have different ones.
     """
     settled = dict(features)
     first = ""
@@ -119,9 +121,10 @@ def replace_patterns(
             where = f"source.features_from.{key}.columns"
             names = match_columns(where, feature.columns, header, unmatched, others)
             if first and names != settled[key].columns:
-                raise ValueError(
-                    f"{where}: {first} and {name} have different columns for it "
-                    f"({len(settled[key].names)} and {len(names)}): list the names"
+                raise SettingError(
+                    where,
+                    f": {first} and {name} have different columns for it "
+                    f"({len(settled[key].names)} and {len(names)}): list the names",
                 )
             settled[key] = replace(feature, columns=names)
         first = first or name

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, NO_CLASS
@@ -331,33 +332,36 @@ class Columns:
         )
 
     def check(self) -> None:
-        """Raises ValueError if columns for images, boxes or labels are missing or contradictory."""
+        """Raises SettingError if columns are missing or contradict each other."""
         if bool(self.uri) == bool(self.bytes):
-            raise ValueError(
-                "source.columns names either `uri`, where the image is, or `bytes`, the image "
-                "itself"
+            raise SettingError(
+                "source.columns",
+                "names either `uri`, where the image is, or `bytes`, the image itself",
             )
         row_boxes = ("xmin", "ymin", "xmax", "ymax", "box_label")
         for group in (("boxes", "box_labels"), row_boxes, ("width", "height")):
             if any(getattr(self, name) for name in group) and not all(
                 getattr(self, name) for name in group
             ):
-                raise ValueError(
-                    f"source.columns: {', '.join(group)} go together: name all or none of them"
+                raise SettingError(
+                    "source.columns",
+                    f": {', '.join(group)} go together: name all or none of them",
                 )
         given = [name for name in ("boxes", "objects", "xmin") if getattr(self, name)]
         if len(given) > 1:
-            raise ValueError(
-                f"source.columns.{given[0]} and {given[1]} both name boxes: remove one of them"
+            raise SettingError(
+                f"source.columns.{given[0]}",
+                f"and {given[1]} both name boxes: remove one of them",
             )
         if self.row_boxes and not self.uri:
-            raise ValueError(
-                "source.columns.xmin: rows of one image are joined by source.columns.uri: name it"
+            raise SettingError(
+                "source.columns.xmin",
+                ": rows of one image are joined by source.columns.uri: name it",
             )
         if self.width and not given:
-            raise ValueError(
-                "source.columns.width and height are those of images with boxes: name columns of "
-                "boxes"
+            raise SettingError(
+                "source.columns.width",
+                "and height are those of images with boxes: name columns of boxes",
             )
         template_parts(self.uri)
 
@@ -382,24 +386,25 @@ class FeatureFrom:
     described: ClassVar[str]
 
     def check(self, key: str) -> None:
-        """Raises ValueError if the feature's settings are invalid."""
+        """Raises SettingError if the feature's settings are invalid."""
         name = f"source.features_from.{key}"
         self._check_origin(name)
         if self.many and self.default is not None:
-            raise ValueError(
-                f"{name}: many and default contradict each other: without values, the list is empty"
+            raise SettingError(
+                name,
+                ": many and default contradict each other: without values, the list is empty",
             )
         try:
             self.default_value()
         except Rejected:
-            raise ValueError(
-                f"{name}.default is {self.default!r}, which is not of type {self.type}"
+            raise SettingError(
+                f"{name}.default", f"is {self.default!r}, which is not of type {self.type}"
             ) from None
 
     def _check_origin(self, name: str) -> None:
-        """Raises ValueError if nothing says where the values are."""
+        """Raises SettingError if nothing says where the values are."""
         if not getattr(self, self.where):
-            raise ValueError(f"{name}.{self.where} is empty: name the {self.where}")
+            raise SettingError(f"{name}.{self.where}", f"is empty: name the {self.where}")
 
     def default_value(self) -> Any:
         """Returns the default as stored in references, e.g. 1.0 for 1 if `type` is `float`.
@@ -453,19 +458,23 @@ class FeatureColumn(FeatureFrom):
 
     def _check_origin(self, name: str) -> None:
         if self.column and self.columns:
-            raise ValueError(f"{name}.column and columns contradict each other: remove one of them")
+            raise SettingError(
+                f"{name}.column", "and columns contradict each other: remove one of them"
+            )
         if not all(self.names) or not self.names:
-            raise ValueError(
-                f"{name}.column is empty: name the column, or several columns in {name}.columns"
+            raise SettingError(
+                f"{name}.column",
+                f"is empty: name the column, or several columns in {name}.columns",
             )
         if self.columns and self.many:
-            raise ValueError(
-                f"{name}.many: a cell of columns holds one value: remove it, or name one column "
-                "that holds lists"
+            raise SettingError(
+                f"{name}.many",
+                ": a cell of columns holds one value: remove it, or name one column that holds "
+                "lists",
             )
         if len(set(self.names)) < len(self.names):
             twice = next(each for each in self.names if self.names.count(each) > 1)
-            raise ValueError(f"{name}.columns names {twice!r} twice: remove one of them")
+            raise SettingError(f"{name}.columns", f"names {twice!r} twice: remove one of them")
 
     def as_feature(self, key: str) -> Feature:
         """The feature under its name; several columns become a list without a default."""
@@ -602,7 +611,7 @@ def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
     """Splits `source.columns.uri` into strings, each with the column that follows it.
 
     Raises:
-        ValueError: braces do not match, or contain anything but a column's name.
+        SettingError: braces do not match, or contain anything but a column's name.
     """
     if "{" not in uri:
         return (("", uri),)
@@ -610,5 +619,5 @@ def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
     texts, columns = pieces[0::2], pieces[1::2]
     if not columns or any("{" in text or "}" in text for text in texts) or uri.endswith(".*"):
         advice = "write columns in braces and an extension, such as images/{id}.jpg"
-        raise ValueError(f"source.columns.uri is {uri!r}: {advice}")
+        raise SettingError("source.columns.uri", f"is {uri!r}: {advice}")
     return tuple(zip(texts, [*columns, ""], strict=True))

@@ -17,6 +17,7 @@ import orjson
 import pyarrow as pa
 
 from recordmill import storage
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import format_count, show_first
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
@@ -262,18 +263,18 @@ class TableFormat:
     blanks: Literal["auto", "keep", "skip"] = "auto"
 
     def check_format(self) -> None:
-        """Raises ValueError if the format is invalid."""
+        """Raises SettingError if the format is invalid."""
         try:
             end = "\n".encode(self.encoding)
             codecs.getincrementaldecoder(self.encoding)(_MARK_FAULTS).decode(end, True)
         except (LookupError, UnicodeError):
             advice = "write one such as utf-8 or latin-1"
-            raise ValueError(
-                f"source.encoding {self.encoding!r} is not a known encoding: {advice}"
+            raise SettingError(
+                "source.encoding", f"{self.encoding!r} is not a known encoding: {advice}"
             ) from None
         for key in ("delimiter", "quote"):
             if len(text := getattr(self, key)) > 1 or text in ("\n", "\r"):
-                raise ValueError(f"source.{key} is {text!r}: give one character")
+                raise SettingError(f"source.{key}", f"is {text!r}: give one character")
 
     def kind_of(self, path: str) -> TableKind:
         """The kind of a file.

@@ -28,11 +28,7 @@ from recordmill.pipeline.configuration import preflight
 from recordmill.pipeline.configuration.config import Layout, LoadedSettings, load_settings
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.configuration.recognize_layout import fill_in
-from recordmill.pipeline.configuration.resolve_settings import (
-    check_beams_writer,
-    make_recipe,
-    resolve_settings,
-)
+from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.explain_failure import check_address_space, explain_failure
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
@@ -76,6 +72,11 @@ from recordmill.transforms.shards.resources import (
     available_processors,
     default_processes,
     fewest_for_processes,
+)
+
+_NOTE_ON_BEAMS_WRITER = (
+    "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in "
+    "another order"
 )
 
 
@@ -172,7 +173,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     folders = _find_folders(inputs, options)
     preflight.check_versions(inputs, output, options.is_here)
     notes: list[str] = []
-    settings = resolve_settings(loaded.settings, inputs, output, notes.append)
+    settings = resolve_settings(loaded.settings, inputs, output, notes.append, options.writer)
     exclusions = preflight.read_exclusions(settings.exclude)
     recipe = make_recipe(settings, loaded.comment, exclusions)
     if not needs_beam:
@@ -180,7 +181,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if options.discard and not options.plan:
         _discard_leftovers(output, terminal)
     if options.writer == "beam":
-        notes.append(check_beams_writer(settings, output, options.is_here))
+        preflight.check_free_of_datasets(output, options.is_here)
+        notes.append(_NOTE_ON_BEAMS_WRITER)
     against, updated = _find_against(options, settings), _find_updated(options, output)
     earlier = _find_reuse(options, settings, updated)
     run_id = uuid.uuid4().hex[:12]

@@ -3,16 +3,21 @@
 from collections.abc import Collection, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Annotated, Literal
 
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import INT64_MAX, INT64_MIN
+from recordmill.schemas.idle_settings import IdleIf, Situation, without_labels
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import ClassId
 
 MOST_TFDS_NAMES = 65_536
 """Class ids below this number have names in TFDS; with larger ids, labels are plain integers
 there."""
+
+
+def _without_ids(_: "LabelSettings", now: Situation) -> str | None:
+    return None if now.stores_ids else f"the convention ({now.convention}) stores no class ids"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,10 +37,10 @@ class LabelSettings:
             readers keep it for background.
     """
 
-    classes: tuple[str, ...] = ()
-    offset: ClassId | None = None
-    catch_all: str | None = None
-    ids: Literal["names", "integers", "raised"] = "names"
+    classes: Annotated[tuple[str, ...], IdleIf(without_labels)] = ()
+    offset: Annotated[ClassId | None, IdleIf(_without_ids), IdleIf(without_labels)] = None
+    catch_all: Annotated[str | None, IdleIf(without_labels)] = None
+    ids: Annotated[Literal["names", "integers", "raised"], IdleIf(without_labels)] = "names"
 
     def __post_init__(self) -> None:
         """Raises SettingError if the settings contradict each other."""

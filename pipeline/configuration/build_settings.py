@@ -57,19 +57,18 @@ def _choose_source(source: Any, problems: list[SettingError]) -> tuple[type[Any]
 
 
 def _build(
-    kind: type[Any], values: Any, place: str, source: type[Any], problems: list[SettingError]
+    kind: Any, values: Any, place: str, source: type[Any], problems: list[SettingError]
 ) -> Any:
     """Returns an instance of a class of settings; None if pydantic refuses the values."""
-    adapter: TypeAdapter[Any] = _adapter(kind)  # type: ignore[arg-type]
     fitted = plain_numbers(fit_to_type(kind, values, problems, place))
     try:
-        return adapter.validate_python(fitted)
+        return _adapter(kind).validate_python(fitted)
     except ValidationError as error:
         problems += explain_invalid(error, fitted, place, source)
         return None
 
 
 @cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
+def _adapter(kind: Any) -> TypeAdapter[Any]:
     """Returns the validator of a class; pydantic takes 50 ms to make one."""
     return TypeAdapter(kind)

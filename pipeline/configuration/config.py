@@ -16,11 +16,9 @@ import orjson
 
 from recordmill import storage
 from recordmill.pipeline.configuration.build_settings import build_settings
+from recordmill.pipeline.configuration.check_features import check_what_is_stored
 from recordmill.pipeline.configuration.parse_yaml import parse_yaml
-from recordmill.pipeline.configuration.resolve_settings import (
-    check_what_is_stored,
-    complete_settings,
-)
+from recordmill.pipeline.configuration.resolve_settings import complete_settings
 from recordmill.pipeline.configuration.setting_types import fit_to_type
 from recordmill.pipeline.configuration.written_settings import (
     FLAG,

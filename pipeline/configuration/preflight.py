@@ -20,8 +20,10 @@ from recordmill.schemas.settings.source import Input
 from recordmill.storage.dataset_files import (
     MOST_OBJECT_BYTES,
     current_folder,
+    find_marker,
     find_pointer,
     split_version,
+    version_names,
 )
 
 Result = TypeVar("Result")
@@ -200,6 +202,23 @@ def check_versions(inputs: Sequence[Input], output: str, here: bool) -> None:
                     f"the input {path} has versions, which would all be read: name one, such as "
                     f"{current}"
                 )
+
+
+def check_free_of_datasets(output: str, here: bool) -> None:
+    """Checks that `--writer=beam` replaces no dataset.
+
+    Args:
+        output: the output folder.
+        here: as for `find_folder`.
+
+    Raises:
+        RecordmillError: the output holds a dataset.
+    """
+    with suppress(OSError):  # left to the job, which may have other permissions
+        if (here or storage.is_local(output)) and (find_marker(output) or version_names(output)):
+            raise RecordmillError(
+                f"--writer=beam replaces no dataset, and {output} holds one: choose another output"
+            )
 
 
 def check_places(inputs: Sequence[Input], output: str) -> None:

@@ -5,7 +5,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
 from typing import Annotated, ClassVar, Literal
@@ -17,6 +17,15 @@ from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import BOX_FIELDS, ExampleEncoder, Feature
+from recordmill.schemas.idle_settings import (
+    IdleIf,
+    Situation,
+    not_decoded,
+    why_no_group,
+    without_boxes,
+    without_labels,
+    without_marker,
+)
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.setting_fields import (
     STRICT,
@@ -124,6 +133,10 @@ class KeepSettings:
 _UNITS = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30}
 
 
+def _counted(shards: "ShardSettings", _: Situation) -> str | None:
+    return "shards.count says how many files there are" if shards.count else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSettings:
     """Number and names of a split's files: the YAML keys under `shards:`.
@@ -140,10 +153,10 @@ class ShardSettings:
             source; ranges without an image have no file.
     """
 
-    size: int | str = "128MiB"
+    size: Annotated[int | str, IdleIf(_counted)] = "128MiB"
     count: AtLeastOne | None = None
     name: str | None = None
-    cuts: Literal["even", "fixed"] = "even"
+    cuts: Annotated[Literal["even", "fixed"], IdleIf(without_marker)] = "even"
 
     def __post_init__(self) -> None:
         """Raises SettingError if a setting is impossible."""
@@ -180,6 +193,14 @@ SPLIT_NAMES: Mapping[str, str] = {
 splits."""
 
 
+def _one_split(_: "SplitSettings", now: Situation) -> str | None:
+    return why_no_group(now) if now.split == "one" else None
+
+
+def _given_split(_: "SplitSettings", now: Situation) -> str | None:
+    return why_no_group(now) if now.split == "given" else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitSettings:
     """How images are split: the YAML keys under `splits:`.
@@ -202,8 +223,8 @@ class SplitSettings:
     fractions: Mapping[str, PositiveShare] = field(
         default_factory=lambda: {"train": 0.9, "test": 0.1}
     )
-    stratify: bool = False
-    group: str | None = None
+    stratify: Annotated[bool, IdleIf(_one_split)] = False
+    group: Annotated[str | None, IdleIf(_given_split)] = None
     from_folders: Mapping[str, str] = field(default_factory=dict)
     from_source: Mapping[str, str] = field(default_factory=dict)
 
@@ -251,6 +272,12 @@ class SplitSettings:
         return tuple(dict.fromkeys(self.given.values())) or tuple(self.fractions)
 
 
+def _drawn_on_nothing(boxes: "BoxSettings", now: Situation) -> str | None:
+    if boxes.drawn_on == "displayed":
+        return None  # configurations of earlier datasets name what was the default
+    return without_boxes(boxes, now)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BoxSettings:
     """How boxes are read: the YAML keys under `boxes:`.
@@ -265,8 +292,8 @@ class BoxSettings:
             rejects the image. All are counted.
     """
 
-    drawn_on: Literal["auto", "displayed", "stored"] = "auto"
-    invalid: Literal["clip", "drop", "reject"] = "clip"
+    drawn_on: Annotated[Literal["auto", "displayed", "stored"], IdleIf(_drawn_on_nothing)] = "auto"
+    invalid: Annotated[Literal["clip", "drop", "reject"], IdleIf(without_boxes)] = "clip"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -282,6 +309,10 @@ class LossLimits:
 
     share: Share = 0.01
     count: Count = 10
+
+
+def _one_label(_: "RejectionLimits", now: Situation) -> str | None:
+    return None if now.gives_several_labels else f"no {now.unit} has several labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -301,10 +332,19 @@ class RejectionLimits(LossLimits):
             TFRecords, archives, arrays, Parquet. They do not count as images.
     """
 
-    lost_classes: Count = 0
-    boxes: LossLimits = field(default_factory=LossLimits)
-    labels: LossLimits = field(default_factory=LossLimits)
+    lost_classes: Annotated[Count, IdleIf(without_labels)] = 0
+    boxes: Annotated[LossLimits, IdleIf(without_boxes)] = field(default_factory=LossLimits)
+    labels: Annotated[LossLimits, IdleIf(_one_label)] = field(default_factory=LossLimits)
     containers: Count = 0
+
+
+def _together_in_one_split(settings: "DatasetSettings", now: Situation) -> str | None:
+    is_idle = settings.duplicates == "together" and now.split == "one"
+    return why_no_group(now) if is_idle else None
+
+
+def _of_rows(_: "DatasetSettings", now: Situation) -> str | None:
+    return "the source holds neither images nor files" if now.holds_rows else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -366,30 +406,34 @@ class DatasetSettings:
     source: SourceSettings
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
-    exclude: str = ""
+    exclude: Annotated[str, IdleIf(without_marker)] = ""
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
     labels: LabelSettings = field(default_factory=LabelSettings)
-    duplicates: Literal["report", "together", "drop"] = "report"
+    duplicates: Annotated[Literal["report", "together", "drop"], IdleIf(_together_in_one_split)] = (
+        "report"
+    )
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
     convention: str | Convention = "default"
-    features: Mapping[str, FeatureFunction] = field(default_factory=dict)
+    features: Annotated[Mapping[str, FeatureFunction], IdleIf(_of_rows)] = field(
+        default_factory=dict
+    )
     compression: Literal["auto", "none", "gzip"] = "auto"
-    index_files: bool = False
+    index_files: Annotated[bool, IdleIf(without_marker)] = False
     seed: int = 0
     limit: AtLeastOne | None = None
-    limit_per_class: AtLeastOne | None = None
-    keep: KeepSettings = field(default_factory=KeepSettings)
+    limit_per_class: Annotated[AtLeastOne | None, IdleIf(without_labels)] = None
+    keep: Annotated[KeepSettings, IdleIf(not_decoded)] = field(default_factory=KeepSettings)
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
-    expect: Contract = field(default_factory=Contract)
-    analyze: bool = False
+    expect: Annotated[Contract, IdleIf(without_marker)] = field(default_factory=Contract)
+    analyze: Annotated[bool, IdleIf(without_marker)] = False
     report: bool = True
-    license: str = ""
-    creator: str = ""
-    version: str = ""
-    citation: str = ""
+    license: Annotated[str, IdleIf(without_marker)] = ""
+    creator: Annotated[str, IdleIf(without_marker)] = ""
+    version: Annotated[str, IdleIf(without_marker)] = ""
+    citation: Annotated[str, IdleIf(without_marker)] = ""
 
     def __post_init__(self) -> None:
         """Raises SettingError if a setting is impossible, whatever the others are."""
@@ -402,6 +446,87 @@ class DatasetSettings:
         ):
             raise SettingError(
                 "version", f"is {self.version!r}: write three numbers, such as 1.2.0"
+            )
+
+    def complete(self, convention: Convention) -> "DatasetSettings":
+        """Replaces `auto`, and sets what `analyze` needs.
+
+        Args:
+            convention: the one that the settings name.
+
+        Raises:
+            SettingError: the images cannot have the convention's form.
+        """
+        images, compression = self.images.complete(convention), self.compression
+        if self.analyze:
+            images = replace(images, moments=True)
+        if compression == "auto":
+            compression = convention.compression
+        return replace(self, images=images, compression=compression)
+
+    def check(self) -> None:
+        """Checks completed settings with each other.
+
+        Raises:
+            SettingError: two contradict each other.
+        """
+        if self.analyze:
+            self._check_analysis()
+        if self.splits.given and self.kept_together:
+            raise SettingError(
+                self.kept_together[0], ": together contradicts splits that are given: remove it"
+            )
+        if self.splits.stratify and self.source.late_labels:
+            raise SettingError(
+                "splits.stratify",
+                "needs labels that are known before the images are read: remove it",
+            )
+        if self.limit_per_class is not None:
+            self._check_class_limit()
+        if self.index_files and self.compression != "none":
+            raise SettingError(
+                "index_files", "needs compression: none, since readers seek in the files"
+            )
+        for key in self.expect.images:
+            split = key.partition("/")[0]
+            if split not in ("*", *self.splits.names):
+                raise SettingError(
+                    f"expect.images.{key}",
+                    f"names the split {split}, which does not exist: correct it",
+                )
+
+    def _check_class_limit(self) -> None:
+        source = self.source
+        # If only the files show whether there are boxes, the plan fails when there are.
+        several = [
+            kind
+            for kind, key in source.annotations().items()
+            if key or source.is_about_boxes or kind == "labels"
+        ]
+        if source.late_labels or several or self.labels.catch_all:
+            needs = "one label for each image, known before it is read, and no labels.catch_all"
+            raise SettingError("limit_per_class", f"needs {needs}: remove it")
+
+    def _check_analysis(self) -> None:
+        images, convention = self.images, ExampleLayout(self).convention
+        stores_files = images.store != "raw" and "encoded" in convention.fields
+        if not (stores_files and self.holds_images):
+            raise SettingError(
+                "analyze",
+                "needs encoded images: set decode: images, and a convention that stores them",
+            )
+        if images.check == "header":
+            raise SettingError("analyze", "needs every image's pixels: remove images.check: header")
+        if images.reencode == "never" and not {"JPEG", "PNG"}.issuperset(images.formats):
+            raise SettingError(
+                "analyze",
+                "needs images that TensorFlow decodes: remove images.reencode: never, or set "
+                "images.formats: [JPEG, PNG]",
+            )
+        if "train" not in self.splits.names:
+            raise SettingError(
+                "analyze",
+                "needs a split train: without one, run recordmill analyze PATH --split NAME",
             )
 
     @property

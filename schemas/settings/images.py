@@ -1,12 +1,20 @@
 """The settings under `images:`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Literal
 
 from annotated_types import Interval
 
+from recordmill.schemas.conventions import Convention
 from recordmill.schemas.errors import SettingError
+from recordmill.schemas.idle_settings import (
+    IdleIf,
+    Situation,
+    not_decoded,
+    why_no_group,
+    without_marker,
+)
 
 Format = Literal["JPEG", "PNG", "GIF", "WEBP", "BMP", "TIFF", "PPM", "AVIF", "JPEG2000", "HEIC"]
 
@@ -30,6 +38,10 @@ _Side = Annotated[int, Interval(ge=1, le=MAX_JPEG_SIDE)]
 _Channel = Annotated[int, Interval(ge=0, le=255)]
 
 
+def _not_exact(resize: "Resize", _: Situation) -> str | None:
+    return "images.resize.exact is not set" if resize.exact is None else None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resize:
     """The size that images are resized to: `longest`, `shortest` or `exact`.
@@ -46,7 +58,7 @@ class Resize:
     longest: _Side | None = None
     shortest: _Side | None = None
     exact: tuple[_Side, _Side] | None = None
-    fit: Literal["crop", "pad"] = "crop"
+    fit: Annotated[Literal["crop", "pad"], IdleIf(_not_exact)] = "crop"
 
     def __post_init__(self) -> None:
         """Raises SettingError if the size is not given once, or is too large."""
@@ -62,6 +74,62 @@ class Resize:
     def pads(self) -> bool:
         """Whether images of another shape get a margin."""
         return self.exact is not None and self.fit == "pad"
+
+
+_OF_DECODED = IdleIf(not_decoded)
+
+
+def _given_as_pixels(_: "ImageSettings", now: Situation) -> str | None:
+    return "the source gives pixels" if now.gives_pixels else None
+
+
+def _copies(images: "ImageSettings", now: Situation) -> bool:
+    """Whether every image is stored as it is."""
+    return images.reencode == "never" and not now.may_give_pixels
+
+
+def _never_or_always_encoded(images: "ImageSettings", now: Situation) -> str | None:
+    if not now.holds_images:
+        # If quality or subsampling turned `auto` into `always`, those are named instead.
+        is_asked = images.reencode == "always" and not images.sets_encoding
+        return "no image is decoded" if is_asked else None
+    if images.reencode == "never" and now.gives_pixels:
+        return "the source gives pixels, which are always encoded"
+    return None
+
+
+def _not_encoded(images: "ImageSettings", now: Situation) -> str | None:
+    if images.store not in ("auto", "jpeg"):
+        return f"images are stored as {images.store}"
+    return "images.reencode is never" if _copies(images, now) else None
+
+
+def _without_background(images: "ImageSettings", now: Situation) -> str | None:
+    if _copies(images, now) and not (images.near_duplicates or now.needs_pixels):
+        return "images.reencode is never"
+    pads = images.resize is not None and images.resize.pads
+    if not pads and (now.gives_pixels or set(images.formats) == {"JPEG"}):
+        return "no image is transparent, and none is padded"
+    return None
+
+
+def _without_moments(images: "ImageSettings", now: Situation) -> str | None:
+    if _copies(images, now) and images.check == "header":
+        return "images.check is header"
+    # `analyze` sets them, and is named instead.
+    return None if now.analyzes else without_marker(images, now)
+
+
+def _without_near_duplicates(images: "ImageSettings", now: Situation) -> str | None:
+    if images.near_duplicates != "together":
+        return without_marker(images, now)
+    return why_no_group(now) if now.split == "one" else None
+
+
+def _without_metadata(images: "ImageSettings", _: Situation) -> str | None:
+    if images.reencoding == "always" or images.store == "raw":
+        return "every image is encoded again, without metadata"
+    return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,23 +185,36 @@ class ImageSettings:
             image is then read and decoded twice.
     """
 
-    formats: tuple[Format, ...] = FORMATS
+    formats: Annotated[tuple[Format, ...], _OF_DECODED, IdleIf(_given_as_pixels)] = FORMATS
     max_bytes: _Limit = 256 * 2**20
-    max_pixels: _Limit = DEFAULT_MAX_PIXELS
-    max_side: _Limit = MAX_JPEG_SIDE
-    check: Literal["decode", "header"] = "decode"
-    store: Literal["auto", "jpeg", "png", "raw"] = "auto"
-    reencode: Literal["auto", "when_needed", "always", "never"] = "auto"
-    quality: Annotated[int, Interval(ge=1, le=100)] = 95
-    subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"] = "auto"
-    bits: Annotated[int, Interval(ge=9, le=16)] | None = None
-    grayscale: Literal["keep", "expand"] = "keep"
-    background: tuple[_Channel, _Channel, _Channel] = (255, 255, 255)
-    resize: Resize | None = None
-    moments: bool = False
-    near_duplicates: bool | Literal["together"] = False
-    function: str | None = None
-    metadata: Literal["keep", "strip", "orientation"] = "keep"
+    max_pixels: Annotated[_Limit, _OF_DECODED] = DEFAULT_MAX_PIXELS
+    max_side: Annotated[_Limit, _OF_DECODED] = MAX_JPEG_SIDE
+    check: Annotated[Literal["decode", "header"], IdleIf(_given_as_pixels)] = "decode"
+    store: Annotated[Literal["auto", "jpeg", "png", "raw"], _OF_DECODED] = "auto"
+    reencode: Annotated[
+        Literal["auto", "when_needed", "always", "never"], IdleIf(_never_or_always_encoded)
+    ] = "auto"
+    quality: Annotated[int, Interval(ge=1, le=100), _OF_DECODED, IdleIf(_not_encoded)] = 95
+    subsampling: Annotated[
+        Literal["auto", "4:4:4", "4:2:2", "4:2:0"], _OF_DECODED, IdleIf(_not_encoded)
+    ] = "auto"
+    bits: Annotated[Annotated[int, Interval(ge=9, le=16)] | None, _OF_DECODED] = None
+    grayscale: Annotated[Literal["keep", "expand"], _OF_DECODED] = "keep"
+    background: Annotated[
+        tuple[_Channel, _Channel, _Channel], _OF_DECODED, IdleIf(_without_background)
+    ] = (255, 255, 255)
+    resize: Annotated[Resize | None, _OF_DECODED] = None
+    moments: Annotated[bool, _OF_DECODED, IdleIf(_without_moments)] = False
+    near_duplicates: Annotated[
+        bool | Literal["together"], _OF_DECODED, IdleIf(_without_near_duplicates)
+    ] = False
+    function: Annotated[str | None, _OF_DECODED] = None
+    metadata: Annotated[
+        Literal["keep", "strip", "orientation"],
+        _OF_DECODED,
+        IdleIf(_without_metadata),
+        IdleIf(_given_as_pixels),
+    ] = "keep"
 
     def __post_init__(self) -> None:
         """Raises SettingError if settings contradict each other."""
@@ -180,11 +261,39 @@ class ImageSettings:
             )
 
     @property
+    def sets_encoding(self) -> bool:
+        """Whether `quality` or `subsampling` is not its default."""
+        return self.quality != 95 or self.subsampling != "auto"
+
+    @property
     def reencoding(self) -> Literal["when_needed", "always", "never"]:
         """`reencode`, or what its `auto` stands for."""
         if self.reencode != "auto":
             return self.reencode
-        changed = self.function or self.quality != 95 or self.subsampling != "auto"
-        if changed:
+        if self.function or self.sets_encoding:
             return "always"
         return "when_needed"
+
+    def complete(self, convention: Convention) -> "ImageSettings":
+        """Replaces `reencode: auto`, and `store: auto` by the convention's form unless it is JPEG.
+
+        Raises:
+            SettingError: the images cannot have the convention's form.
+        """
+        form, named = convention.stores, f"the convention ({convention.title})"
+        if form != "jpeg" and self.reencode == "never":
+            raise SettingError(
+                "images.reencode",
+                f"is never, and {named} stores {form} pixels: remove one of them",
+            )
+        if self.function and self.reencode == "when_needed":
+            raise SettingError(
+                "images.reencode",
+                "is when_needed, and images.function changes every image: remove one of them",
+            )
+        store = form if form != "jpeg" and self.store == "auto" else self.store
+        if store != "raw" and "pixels_base64" in convention.fields:
+            raise SettingError(
+                "images.store", f"is {store}, and {named} holds pixels: set it to raw"
+            )
+        return replace(self, store=store, reencode=self.reencoding)

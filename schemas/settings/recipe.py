@@ -64,7 +64,7 @@ def _list_changed(value: Any) -> Any:
     """Returns a settings dataclass, or a value in one, as plain values without defaults."""
     if is_dataclass(value):
         parts = ((each, getattr(value, each.name)) for each in fields(value))
-        return {each.name: _list_changed(part) for each, part in parts if part != _default_of(each)}
+        return {each.name: _list_changed(part) for each, part in parts if part != default_of(each)}
     if isinstance(value, Mapping):
         return {key: _list_changed(part) for key, part in value.items()}
     if isinstance(value, list | tuple):
@@ -72,7 +72,8 @@ def _list_changed(value: Any) -> Any:
     return value
 
 
-def _default_of(each: Any) -> Any:
+def default_of(each: Any) -> Any:
+    """Returns the default of a field of settings."""
     if each.default_factory is MISSING:
         return each.default
     return each.default_factory()

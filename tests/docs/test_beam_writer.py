@@ -2,13 +2,18 @@
 
 import json
 import re
+from dataclasses import is_dataclass, replace
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from documented_inputs import draw_collections
 
+from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.idle_settings import find_idle
 from recordmill.pipeline.configuration.options import _NOT_BEAMS as FLAGS
-from recordmill.pipeline.configuration.resolve_settings import _NOT_BEAMS as SETTINGS
+from recordmill.schemas.idle_settings import rules_of, without_marker
+from recordmill.schemas.settings.dataset import DatasetSettings
 
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/beam_writer.md"
@@ -28,8 +33,36 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
     assert composed.stdout == f"{line['ledger']['written']} Examples are in own\n"
 
 
+def refused_settings():
+    """The paths of the settings that have no effect with `--writer=beam`."""
+    overrides = {
+        "shards": {"count": 2, "cuts": "fixed"},
+        "images": {"moments": True, "near_duplicates": True},
+        "expect": {"rejected": 0.5},
+        **{"index_files": True, "exclude": "x", "license": "x", "creator": "x"},
+        **{"version": "1.2.0", "citation": "x"},
+    }
+    settings = load_settings(None, [], keywords=overrides).settings
+    analyzed = replace(settings, analyze=True)
+    assert find_idle(settings) == []
+    return {each.path for each in (*find_idle(settings, True), *find_idle(analyzed, True))}
+
+
+def test_each_mark_is_tried():
+    kinds = (DatasetSettings, *(each for each in get_type_hints(DatasetSettings).values()))
+    marked = [
+        name
+        for kind in kinds
+        if is_dataclass(kind)
+        for name, marks in rules_of(kind).items()
+        if any(mark.rule is without_marker for mark in marks)
+    ]
+    assert set(marked) <= {path.rpartition(".")[2] for path in refused_settings()}
+    assert len(marked) == 9
+
+
 def test_the_page_names_what_is_refused():
     text = (ROOT / PAGE).read_text(encoding="utf-8")
     refused = re.split(r"\.\s", text[text.index("These settings and flags are refused") :])[0]
-    keys = {"shards.size", *SETTINGS, *(f"--{flag}" for flag in FLAGS)}
+    keys = {"shards.size", *refused_settings(), *(f"--{flag}" for flag in FLAGS)}
     assert set(re.findall(r"`([\w.-]+)`", refused)) - {"together"} == keys

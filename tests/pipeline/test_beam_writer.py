@@ -18,7 +18,7 @@ from tests.pipeline.conftest import encode_picture
 BEAM = "--writer=beam"
 COUNT = {"shards.count": 2}
 IDLE = (
-    "has no effect with --writer=beam, which writes records in random order, and no "
+    "has no effect, since --writer=beam writes records in random order, and no "
     "recordmill.json: remove it"
 )
 

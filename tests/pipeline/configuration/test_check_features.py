@@ -4,7 +4,7 @@ import pytest
 from make_settings import make_settings
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.pipeline.configuration.resolve_settings import (
+from recordmill.pipeline.configuration.check_features import (
     check_features,
     check_fields,
     check_what_is_stored,

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
-from recordmill.pipeline.configuration.resolve_settings import find_idle, find_unused_words
+from recordmill.pipeline.configuration.idle_settings import find_idle
 from recordmill.schemas.features import RECORD_FIELDS
 
 CONFIGS = sorted(path.name for path in (Path(__file__).parents[3] / "configs").glob("*.yaml"))
@@ -33,7 +33,8 @@ UNLABELED = (
 
 
 def idle(*overrides, config=None):
-    return find_idle(load_settings(config, overrides).settings)
+    found = find_idle(load_settings(config, overrides).settings)
+    return [str(each) for each in found if each.is_refused]
 
 
 @pytest.mark.parametrize(
@@ -394,7 +395,8 @@ def test_rows_of_tfrecords_have_no_images_and_their_shipped_configuration_is_fin
 )
 def test_words_for_splits_that_nothing_asks_for(source, name):
     def notes(*more):
-        return find_unused_words(load_settings(None, [f"source={source}", *more]).settings)
+        found = find_idle(load_settings(None, [f"source={source}", *more]).settings)
+        return [str(each) for each in found if not each.is_refused]
 
     plain = ("convention=plain",) if "table" in source else ()
     assert notes(*plain) == [f"source.{name} is not used, since splits.from_source is not set"]
@@ -404,7 +406,7 @@ def test_words_for_splits_that_nothing_asks_for(source, name):
 
 @pytest.mark.parametrize("config", CONFIGS)
 def test_shipped_configurations_use_their_words(config):
-    assert find_unused_words(load_settings(config, []).settings) == []
+    assert find_idle(load_settings(config, []).settings) == []
 
 
 def test_class_ids_are_the_fields_of_ids():

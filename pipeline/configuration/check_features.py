@@ -1,0 +1,181 @@
+"""Checks that what the source gives has a place in an Example, and that each feature is filled."""
+
+from recordmill.schemas.conventions import Convention, ConventionFeature
+from recordmill.schemas.errors import SettingError
+from recordmill.schemas.features import (
+    BOX_FIELDS,
+    IMAGE_FIELDS,
+    MANY_LABELS_FIELDS,
+    PIXEL_FIELDS,
+    RECORD_FIELDS,
+)
+from recordmill.schemas.image_ref import CARRIED
+from recordmill.schemas.settings.dataset import (
+    DatasetSettings,
+    ExampleLayout,
+    explain_unstored_boxes,
+)
+from recordmill.transforms.records.image_functions import find_function
+
+_ANNOTATION_FIELDS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
+
+
+def check_features(layout: ExampleLayout) -> None:
+    """Checks what fills an Example's features.
+
+    Raises:
+        SettingError: a feature can never be filled, two share a name, or a value of the source
+            has no place.
+    """
+    settings, convention = layout.settings, layout.convention
+    if settings.source.contents == "images" and not layout.features:
+        raise SettingError(
+            "features",
+            f"is empty, and the convention ({convention.title}) has no features: name functions "
+            "under features",
+        )
+    check_fields(layout)
+    pixels = [each for each in convention.example_features if each.field in PIXEL_FIELDS]
+    if pixels and not settings.holds_images:
+        raise SettingError(
+            "convention",
+            f"({convention.title}) stores images ({pixels[0].key}), and none is decoded: choose "
+            "another convention, or remove decode: none",
+        )
+    _check_functions(layout)
+    _check_source_features(layout)
+
+
+def check_fields(layout: ExampleLayout) -> None:
+    """Checks that the user's own features can be filled, and that several labels have a place.
+
+    Raises:
+        SettingError: a feature can never be filled, or several labels have no place.
+    """
+    source, convention, custom = (
+        layout.settings.source,
+        layout.convention,
+        layout.settings.convention,
+    )
+    given = source.annotations()
+    if isinstance(custom, Convention):
+        added = {feature.field for feature in source.features()} | set(layout.settings.features)
+        known = {*RECORD_FIELDS, *added}
+        for kind, names in _ANNOTATION_FIELDS.items():
+            known -= frozenset() if kind in given else names
+        for key, feature in custom.features.items():
+            if feature.field and feature.field not in added:
+                _check_field(f"convention.features.{key}", feature, known)
+    asked_by = given.get("labels")
+    if asked_by and MANY_LABELS_FIELDS.isdisjoint(convention.fields):
+        raise SettingError(
+            asked_by,
+            f"gives several labels, and the convention ({convention.title}) stores one: name a "
+            "column of one, or store the field labels (docs/conventions.md)",
+        )
+
+
+def check_what_is_stored(
+    settings: DatasetSettings, names_convention: bool, flag: str = "--set "
+) -> None:
+    """Checks that the convention has a place for what the source surely gives.
+
+    Args:
+        settings: what the dataset is.
+        names_convention: whether the user or the layout chose the convention, and so may leave
+            boxes out.
+        flag: what the user writes before a setting.
+
+    Raises:
+        SettingError: boxes would be lost without the user's choice; or images have a class and no
+            boxes, and the convention is for boxes.
+    """
+    source, layout = settings.source, ExampleLayout(settings)
+    asked_by = source.annotations().get("boxes", "")
+    if source.is_about_boxes:
+        asked_by = asked_by or "source.kind"
+    if not names_convention:
+        if asked_by and not layout.stores_boxes:
+            raise explain_unstored_boxes(f"{asked_by} gives boxes", flag)
+        return
+    if isinstance(settings.convention, Convention) or not layout.stores_boxes:
+        return
+    stores_class = not ({"label", "label_text"} | MANY_LABELS_FIELDS).isdisjoint(layout.fields)
+    if not stores_class and source.gives_labels and "boxes" not in source.annotations():
+        raise SettingError(
+            "convention",
+            f"({layout.convention.title}) stores the classes of boxes only, and the images have a "
+            "class and no boxes: choose another convention, such as default or slim",
+        )
+
+
+def _check_field(where: str, feature: ConventionFeature, known: set[str]) -> None:
+    field = feature.field
+    if field not in known:
+        raise SettingError(
+            f"{where}.field", f": the source gives no {field!r}, only {', '.join(sorted(known))}"
+        )
+    wanted = RECORD_FIELDS[field]
+    if (feature.type, bool(feature.shape)) != (wanted.kind, wanted.many):
+        right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"
+        raise SettingError(where, f"does not have the type of the field {field!r}: write {right}")
+
+
+def _check_functions(layout: ExampleLayout) -> None:
+    settings, convention, functions = layout.settings, layout.convention, layout.settings.features
+    given = {feature.field for feature in layout.settings.source.features()}
+    taken = {feature.key for feature in (*convention.example_features, *settings.source.features())}
+    for key, named in settings.user_functions.items():
+        if ":" not in named:
+            raise SettingError(f"{key}.function", f"is {named!r}: write package.module:function")
+        try:
+            find_function(named)
+        except SettingError as error:
+            raise error.at(key) from None
+    for name, each in functions.items():
+        feature, asked = each.as_feature(name), convention.fields.get(name)
+        if each.signature.of == "image" and not settings.holds_images:
+            raise SettingError(
+                f"features.{name}",
+                f": {each.function} takes images, and none is decoded: set its of: file",
+            )
+        if name in IMAGE_FIELDS or (asked is None and name in taken):
+            raise SettingError(
+                f"features.{name}", f": the name is taken: choose another, such as x/{name}"
+            )
+        if asked is not None and (asked.kind, asked.many) != (feature.kind, feature.many):
+            wanted = _kind(asked.kind, asked.many)
+            raise SettingError(
+                f"features.{name}", f": the convention ({convention.title}) wants {wanted}"
+            )
+    if "feature" in convention.fields and "feature" not in given | functions.keys():
+        raise SettingError(
+            "features.feature",
+            f"is missing: the convention ({convention.title}) stores what it computes",
+        )
+
+
+def _check_source_features(layout: ExampleLayout) -> None:
+    source, convention = layout.settings.source, layout.convention
+    reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | CARRIED
+    if source.contents != "images":
+        reserved = IMAGE_FIELDS - PIXEL_FIELDS
+    taken = {*reserved, *(feature.key for feature in convention.example_features)}
+    for feature in source.features():
+        other = convention.fields.get(feature.field)
+        if feature.field in reserved or (other is None and feature.key in taken):
+            raise SettingError(
+                "source",
+                f": the feature name {feature.key!r} is taken: choose another, such as "
+                f"x/{feature.key}",
+            )
+        if other and (feature.kind, feature.many) != (other.kind, other.many):
+            stores, gives = _kind(other.kind, other.many), _kind(feature.kind, feature.many)
+            raise SettingError(
+                "convention",
+                f": {other.key} is {stores}, and the source's {feature.field!r} is {gives}",
+            )
+
+
+def _kind(kind: str, many: bool) -> str:
+    return f"{kind}[]" if many else kind

@@ -1,0 +1,105 @@
+"""Finds the settings that have no effect under the others, in one pass.
+
+The rules stand at the fields (`schemas/idle_settings.py`). A source names its own idle settings.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any
+
+from recordmill.schemas.idle_settings import Situation, rules_of, why_no_group
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.settings.recipe import default_of
+
+
+@dataclass(frozen=True, slots=True)
+class IdleSetting:
+    """A setting that differs from its default, and has no effect.
+
+    Attributes:
+        path: its YAML key, with the keys above it.
+        reason: why, as the end of a sentence.
+        is_refused: whether the run must not start; otherwise it is only a note.
+    """
+
+    path: str
+    reason: str
+    is_refused: bool = True
+
+    def __str__(self) -> str:
+        if self.is_refused:
+            return f"{self.path} has no effect, since {self.reason}: remove it"
+        return f"{self.path} is not used, since {self.reason}"
+
+
+def find_idle(settings: DatasetSettings, beam_writes: bool = False) -> list[IdleSetting]:
+    """Finds the settings that have no effect because of others.
+
+    Args:
+        settings: what the dataset is, with a source that `settle` has completed.
+        beam_writes: whether the files are those of `--writer=beam`.
+    """
+    now = describe_situation(settings, beam_writes)
+    return [*_find_by_rules(settings, "", now), *_find_in_source(settings, now)]
+
+
+def describe_situation(settings: DatasetSettings, beam_writes: bool = False) -> Situation:
+    """Returns the facts that decide whether a setting has an effect."""
+    layout, source, splits = ExampleLayout(settings), settings.source, settings.splits
+    annotations = source.annotations()
+    split: Any = "drawn"
+    if splits.given:
+        split = "given"
+    elif list(splits.fractions.values()) == [1]:
+        split = "one"
+    return Situation(
+        holds_images=settings.holds_images,
+        holds_rows=source.contents == "rows",
+        gives_pixels=source.gives_pixels,
+        may_give_pixels=source.may_give_pixels,
+        gives_labels=source.gives_labels,
+        gives_boxes="boxes" in annotations,
+        gives_several_labels="labels" in annotations,
+        needs_pixels=layout.needs_pixels,
+        unit=settings.unit,
+        convention=layout.convention.title,
+        stores_ids=not layout.fields.isdisjoint(("label", "labels", "box_labels")),
+        split=split,
+        analyzes=settings.analyze,
+        beam_writes=beam_writes,
+    )
+
+
+def _find_by_rules(section: Any, place: str, now: Situation) -> Iterator[IdleSetting]:
+    """Yields what the rules at the fields of a section, and of those in it, find."""
+    kind: Any = type(section)
+    rules = rules_of(kind)
+    for each in fields(section):
+        value = getattr(section, each.name)
+        if each.name == "source" or value == default_of(each):
+            continue
+        path = f"{place}{each.name}"
+        reasons = (mark.rule(section, now) for mark in rules[each.name])
+        reason = next(filter(None, reasons), None)
+        if reason:
+            yield IdleSetting(path, reason)
+        elif is_dataclass(value) and each.name != "convention":
+            yield from _find_by_rules(value, f"{path}.", now)
+
+
+def _find_in_source(settings: DatasetSettings, now: Situation) -> Iterator[IdleSetting]:
+    source = settings.source
+    idle = dict(source.idle_settings())
+    if not source.gives_labels and hasattr(source, "class_names"):
+        idle.setdefault("class_names", "the source gives no labels")
+    why = why_no_group(now)
+    if source.group_setting and why:
+        idle[source.group_setting] = why
+    for name, reason in idle.items():
+        if settings.differs(f"source.{name}"):
+            yield IdleSetting(f"source.{name}", reason)
+    if settings.splits.from_source:
+        return
+    for name in source.split_settings:
+        if settings.differs(f"source.{name}"):
+            yield IdleSetting(f"source.{name}", "splits.from_source is not set", is_refused=False)

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 from recordmill.pipeline.attempt import attempt
 from recordmill.pipeline.configuration.options import LaunchOptions, check_options, parse_options
@@ -15,6 +15,7 @@ from recordmill.pipeline.run import build
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
 from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
+from recordmill.schemas.settings.keywords import DatasetKeywords
 from recordmill.schemas.str_path import StrPath
 
 _PROG = "recordmill.convert"
@@ -39,7 +40,7 @@ def convert(
     processes: int = 0,
     quiet: bool = False,
     traceback: bool = False,
-    **settings: Any,
+    **settings: Unpack[DatasetKeywords],
 ) -> Dataset:
     """Converts a collection as `recordmill run` does; opens the dataset if it is there already.
 

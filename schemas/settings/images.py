@@ -1,8 +1,9 @@
 """The settings under `images:`."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypedDict
 
 from annotated_types import Interval
 
@@ -297,3 +298,34 @@ class ImageSettings:
                 "images.store", f"is {store}, and {named} holds pixels: set it to raw"
             )
         return replace(self, store=store, reencode=self.reencoding)
+
+
+class ResizeKeywords(TypedDict, total=False):
+    """The keys of `Resize` as keywords of `recordmill.convert`, for type checkers."""
+
+    longest: int | None
+    shortest: int | None
+    exact: Sequence[int] | None
+    fit: Literal["crop", "pad"]
+
+
+class ImageKeywords(TypedDict, total=False):
+    """The keys of `ImageSettings` as keywords of `recordmill.convert`, for type checkers."""
+
+    formats: Sequence[Format]
+    max_bytes: int
+    max_pixels: int
+    max_side: int
+    check: Literal["decode", "header"]
+    store: Literal["auto", "jpeg", "png", "raw"]
+    reencode: Literal["auto", "when_needed", "always", "never"]
+    quality: int
+    subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"]
+    bits: int | None
+    grayscale: Literal["keep", "expand"]
+    background: Sequence[int]
+    resize: ResizeKeywords | None
+    moments: bool
+    near_duplicates: bool | Literal["together"]
+    function: str | None
+    metadata: Literal["keep", "strip", "orientation"]

@@ -116,9 +116,10 @@ def load_settings(
         UsageError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or
             contradicts another.
     """
-    text = _read_text(path) if path and path != AUTO else ""
+    file = None if path == AUTO else path
+    text = _read_text(file) if file else ""
     flag = "--set " if keywords is None else ""
-    written = _parse_configuration(text, path, FLAG if flag else "")
+    written = _parse_configuration(text, file, FLAG if flag else "")
     for each in (*map(parse_flag, overrides), *parse_keywords(keywords or {})):
         written.override(each)
     written.rename_earlier([keys for keys, _ in written.overridden])
@@ -129,18 +130,35 @@ def load_settings(
         values, layout = recognizer(values)
     names_convention = values.get("convention") is not None
     problems: list[SettingError] = []
-    settings = build_settings(values, problems)
-    if settings:
-        try:
-            settings = complete_settings(settings)
-            check_what_is_stored(settings, names_convention, flag)
-        except SettingError as error:
-            problems.append(error)
-    problems += _find_two_ways_to_split(values, flag)
-    if problems or not settings:
+    settings = _build_and_complete(values, flag, problems)
+    if settings is None:
         raise UsageError("\n".join(dict.fromkeys(map(written.blame, problems))))
     comment = _comment_on(layout, text.partition("\n")[0])
     return LoadedSettings(settings, names_convention, comment, layout, is_recognized, left_by_user)
+
+
+def _build_and_complete(
+    values: Mapping[str, Any], flag: str, problems: list[SettingError]
+) -> DatasetSettings | None:
+    """Builds the settings, checks them with each other, and fills in what follows from others.
+
+    Args:
+        values: the written and recognized settings.
+        flag: what the user writes before a setting.
+        problems: gets the errors.
+
+    Returns:
+        The settings; None if there are problems.
+    """
+    settings = build_settings(values, problems)
+    try:
+        if settings:
+            settings = complete_settings(settings)
+            check_what_is_stored(settings, values.get("convention") is not None, flag)
+    except SettingError as error:
+        problems.append(error)
+    problems += _find_two_ways_to_split(values, flag)
+    return None if problems else settings
 
 
 def _parse_configuration(text: str, path: str | None, fallback: str) -> WrittenSettings:

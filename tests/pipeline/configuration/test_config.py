@@ -175,6 +175,12 @@ def test_an_error_of_two_settings_blames_the_one_that_it_begins_with(tmp_path):
     ]
 
 
+def test_auto_is_no_file_to_blame():
+    assert errors_of(["imagez=1"], "auto") == [
+        "--set: imagez is not a setting: did you mean images?"
+    ]
+
+
 def test_keywords_below_a_value():
     with pytest.raises(UsageError) as raised:
         load_settings(None, [], keywords={"seed": 1, "seed.x": 2})

@@ -1,0 +1,80 @@
+"""The rules on settings without effect, and the fields that they mark."""
+
+from dataclasses import replace
+from typing import Annotated
+
+import pytest
+from make_settings import make_settings
+
+from recordmill.pipeline.configuration.idle_settings import describe_situation
+from recordmill.schemas.idle_settings import (
+    IdleIf,
+    not_decoded,
+    rules_of,
+    why_no_group,
+    without_boxes,
+    without_labels,
+    without_marker,
+)
+from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.settings.dataset import BoxSettings, SplitSettings
+from recordmill.schemas.settings.images import Resize
+
+NOW = describe_situation(make_settings())
+
+
+def test_rules_are_read_from_the_types_of_the_fields():
+    assert {name: len(marks) for name, marks in rules_of(LabelSettings).items()} == {
+        "classes": 1,
+        "offset": 2,
+        "catch_all": 1,
+        "ids": 1,
+    }
+    assert rules_of(BoxSettings)["invalid"] == (IdleIf(without_boxes),)
+    assert [name for name, marks in rules_of(Resize).items() if marks] == ["fit"]
+
+
+def test_a_mark_leaves_the_type_as_it_is():
+    assert Annotated[int, IdleIf(not_decoded)].__origin__ is int
+
+
+@pytest.mark.parametrize(
+    ("rule", "changes", "reason"),
+    [
+        (not_decoded, {"holds_images": False}, "no image is decoded"),
+        (without_labels, {"gives_labels": False}, "the source gives no labels"),
+        (without_boxes, {"gives_boxes": False}, "the source gives no boxes"),
+        (
+            without_boxes,
+            {"gives_boxes": True, "holds_images": False},
+            "the source gives no boxes",
+        ),
+        (
+            without_marker,
+            {"beam_writes": True},
+            "--writer=beam writes records in random order, and no recordmill.json",
+        ),
+    ],
+)
+def test_a_rule_gives_a_reason_or_none(rule, changes, reason):
+    assert rule(None, replace(NOW, **changes)) == reason
+    usual = replace(NOW, gives_boxes=True)
+    assert rule(None, usual) is None
+
+
+@pytest.mark.parametrize(
+    ("splits", "split", "reason"),
+    [
+        (SplitSettings(), "drawn", None),
+        (
+            SplitSettings(fractions={"all": 1}),
+            "one",
+            "there is one split, and every image is in it",
+        ),
+        (SplitSettings(fractions={"all": 0.5}), "drawn", None),
+        (SplitSettings(from_folders={"a": "b"}), "given", "the split of every image is given"),
+    ],
+)
+def test_groups_matter_only_if_splits_are_drawn(splits, split, reason):
+    now = describe_situation(make_settings(splits=splits))
+    assert (now.split, why_no_group(now)) == (split, reason)

@@ -5,7 +5,7 @@ The rules stand at the fields (`schemas/idle_settings.py`). A source names its o
 
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any
+from typing import Any, Literal
 
 from recordmill.schemas.idle_settings import Situation, rules_of, why_no_group
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
@@ -47,7 +47,7 @@ def describe_situation(settings: DatasetSettings, beam_writes: bool = False) -> 
     """Returns the facts that decide whether a setting has an effect."""
     layout, source, splits = ExampleLayout(settings), settings.source, settings.splits
     annotations = source.annotations()
-    split: Any = "drawn"
+    split: Literal["given", "one", "drawn"] = "drawn"
     if splits.given:
         split = "given"
     elif list(splits.fractions.values()) == [1]:

@@ -205,7 +205,7 @@ class SourceSettings(Protocol):
             note: called with each note for the user.
 
         Raises:
-            ValueError: the files contradict each other; the message begins with the YAML key.
+            SettingError: the files contradict each other.
         """
         return self
 

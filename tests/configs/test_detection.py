@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import recordmill
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.dataset.marker import Marker
@@ -300,7 +301,13 @@ def test_boxes_of_tfrecords_need_a_configured_convention(tmp_path, picture, conv
     flags = [f"--input={first}", f"--output={again}"]
     assert launch(flags, build) == 1
     problem = "convention is not set: the input has 4 boxes, and the default convention stores none"
-    assert f"error: {problem}" in capsys.readouterr().err
+    assert f"error: {problem}: add --set convention=" in capsys.readouterr().err
+    with pytest.raises(recordmill.ConversionError) as raised:
+        recordmill.convert(first, again, quiet=True)
+    assert str(raised.value) == (
+        f"{problem}: add convention=tf_object_detection or convention=tfds; convention=default "
+        "leaves the boxes out"
+    )
     assert launch([*flags, "--set=convention=default"], build) == 0
     assert "4 boxes are in no Example" in capsys.readouterr().err
     assert launch([*flags, "--set=convention=tfds", "--overwrite"], build) == 0

@@ -175,7 +175,7 @@ def test_an_error_of_two_settings_blames_the_one_that_it_begins_with(tmp_path):
     ]
 
 
-def test_auto_is_no_file_to_blame():
+def test_the_word_auto_is_never_blamed():
     assert errors_of(["imagez=1"], "auto") == [
         "--set: imagez is not a setting: did you mean images?"
     ]

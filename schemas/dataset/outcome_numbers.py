@@ -38,7 +38,8 @@ class DatasetNumbers:
         price: what the run was predicted to cost, and what it cost.
         report: the name of the report's file; absent if there is none.
         version: the folder below the output that holds the dataset; absent without versions.
-        analysis: whether the analysis was made, or had been; absent if none was requested.
+        analysis: `analyzed`, `failed`, or `kept` if it was there already; absent if none was
+            requested.
     """
 
     unit: Unit
@@ -59,7 +60,7 @@ class DatasetNumbers:
     price: ComparedPrice | None = None
     report: str | None = None
     version: str | None = None
-    analysis: Literal["kept", "analyzed", "failed"] | None = None
+    analysis: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,8 @@ def _copies(images: "ImageSettings", now: Situation) -> bool:
 
 def _never_or_always_encoded(images: "ImageSettings", now: Situation) -> str | None:
     if not now.holds_images:
-        # If quality or subsampling turned `auto` into `always`, those are named instead.
-        is_asked = images.reencode == "always" and not images.sets_encoding
+        # What turned `auto` into `always` is named instead.
+        is_asked = images.reencode == "always" and not images.changes_every_image
         return "no image is decoded" if is_asked else None
     if images.reencode == "never" and now.gives_pixels:
         return "the source gives pixels, which are always encoded"
@@ -262,16 +262,16 @@ class ImageSettings:
             )
 
     @property
-    def sets_encoding(self) -> bool:
-        """Whether `quality` or `subsampling` is not its default."""
-        return self.quality != 95 or self.subsampling != "auto"
+    def changes_every_image(self) -> bool:
+        """Whether a function is set, or `quality` or `subsampling` is not its default."""
+        return bool(self.function) or self.quality != 95 or self.subsampling != "auto"
 
     @property
     def reencoding(self) -> Literal["when_needed", "always", "never"]:
         """`reencode`, or what its `auto` stands for."""
         if self.reencode != "auto":
             return self.reencode
-        if self.function or self.sets_encoding:
+        if self.changes_every_image:
             return "always"
         return "when_needed"
 

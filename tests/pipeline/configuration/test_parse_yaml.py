@@ -47,6 +47,6 @@ def test_yaml_is_parsed_to_plain_values(text, value):
         ("a: [", "expected the node content, but found '<stream end>' (line 1, column 5)"),
     ],
 )
-def test_yaml_that_is_no_mapping_of_settings_is_refused(text, problem):
+def test_yaml_that_holds_other_things_than_settings_is_refused(text, problem):
     with pytest.raises(UsageError, match=f"^it cannot be read: {re.escape(problem)}"):
         parse_yaml(text, "it")

@@ -9,7 +9,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -37,24 +36,44 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _no_runner() -> Iterator[None]:
+@pytest.fixture(scope="module")
+def eager_pipeline(request: pytest.FixtureRequest) -> Iterator[None]:
     """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for
-    each of them."""
+    each of them, and verifies without child processes.
+
+    A module names it if it converts. Tests that are marked `runner`, and all tests with
+    --on-runner, have Beam's DirectRunner and child processes nevertheless.
+    """
     import eager_beam
+    from eager_children import EagerChild
 
-    from recordmill.pipeline import runners
+    from recordmill.pipeline import attempt, runners
     from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS
+    from recordmill.reading import verify_processes
 
-    make_pipeline = runners._make_pipeline
+    make_pipeline, child_process = runners._make_pipeline, verify_processes.ChildProcess
+    eager_beam.on_runner[0] = request.config.getoption("--on-runner")
 
     def make(runner: str, arguments: list[str]) -> tuple[object, bool]:
         if eager_beam.on_runner[0] or runner not in IN_PROCESS_RUNNERS or arguments:
             return make_pipeline(runner, arguments)
         return eager_beam.new_pipeline(), True
 
+    def start_child() -> object:
+        return child_process() if eager_beam.on_runner[0] else EagerChild()
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runners, "_make_pipeline", make)
+        patch.setattr(verify_processes, "ChildProcess", start_child)
+        patch.setattr(attempt, "default_processes", lambda: 1)
+        yield
+
+
+@pytest.fixture(scope="module")
+def cheap_fsync() -> Iterator[None]:
+    """Lets the disk keep files in its cache, since no test turns the machine off."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda file: None)
         yield
 
 
@@ -82,31 +101,6 @@ def _no_network() -> Iterator[None]:
         # Google's clients look for its cloud around this machine.
         patch.setenv("NO_GCE_CHECK", "true")
         patch.setattr(socket, "getaddrinfo", find_here)
-        yield
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _cheap_conversions() -> Iterator[None]:
-    """Leaves out what takes long in small conversions and changes nothing in them.
-
-    The disk may keep files in its cache, since no test turns the machine off. Beam's flags, our
-    version and the sample are worked out once, and so is the text of `config.yaml` for the same
-    settings. Only tests that ask for processes start them.
-    """
-    from cheap_beam import make_beam_cheap, once_for_each_value
-
-    from recordmill.pipeline import attempt, sample
-    from recordmill.pipeline.configuration import resolve_settings
-
-    with pytest.MonkeyPatch.context() as patch:
-        make_beam_cheap(patch)
-        patch.setattr(os, "fsync", lambda file: None)
-        patch.setattr(attempt, "version", cache(attempt.version))
-        patch.setattr(
-            resolve_settings, "write_yaml", once_for_each_value(resolve_settings.write_yaml)
-        )
-        patch.setattr(sample, "_files", cache(sample._files))
-        patch.setattr(attempt, "default_processes", lambda: 1)
         yield
 
 
@@ -150,17 +144,9 @@ def choose_runner() -> Callable[[bool], None]:
 def _runner_where_asked(
     request: pytest.FixtureRequest, choose_runner: Callable[[bool], None]
 ) -> Iterator[None]:
-    from eager_children import EagerChild
-
-    from recordmill.reading import verify_processes
-
     always = request.config.getoption("--on-runner")
-    is_asked = always or request.node.get_closest_marker("runner") is not None
-    choose_runner(is_asked)
-    with pytest.MonkeyPatch.context() as patch:
-        if not is_asked:
-            patch.setattr(verify_processes, "ChildProcess", EagerChild)
-        yield
+    choose_runner(always or request.node.get_closest_marker("runner") is not None)
+    yield
     choose_runner(always)
 
 

@@ -12,6 +12,8 @@ from recordmill.transforms.shards import read_ahead
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
 from recordmill.transforms.shards.resources import PROGRESS
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 NO_ESTIMATE = "--set=shards.count=1"  # for which planning reads 32 images at once, and no more
 
 

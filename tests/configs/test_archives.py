@@ -7,6 +7,8 @@ import zipfile
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 IMAGES = [f"{label}/{number}.jpg" for label in ("cat", "dög") for number in range(6)]
 
 

@@ -14,6 +14,8 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 NAMES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 
 

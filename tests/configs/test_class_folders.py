@@ -8,6 +8,8 @@ import re
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 BYTES_A_RECORD = 400
 
 

@@ -10,6 +10,8 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.transforms.inputs.sources.source import source_names
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 CONFIGS = Path(__file__).parents[2] / "configs"
 
 

@@ -19,6 +19,8 @@ from recordmill.pipeline.run import build
 from recordmill.schemas.features import Example
 from recordmill.storage.tfrecord_file import masked
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 WHOLE = "--set=splits.fractions={train: 1.0}"
 CLASSES = ("cat", "dog")
 

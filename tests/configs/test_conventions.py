@@ -15,6 +15,8 @@ from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
 from recordmill.schemas.features import Example
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PICTURES = [(label, number) for label in ("daisy", "rose red") for number in range(3)]
 FEATURE = "--set=features.feature=mean_std"
 

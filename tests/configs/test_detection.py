@@ -9,6 +9,8 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.dataset.marker import Marker
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SIZES = {"a.jpg": (40, 20, 1), "b.jpg": (30, 60, 1), "c.jpg": (40, 20, 6), "d.jpg": (20, 20, 1)}
 """Width, height and orientation; c is 20 x 40 as people see it."""
 

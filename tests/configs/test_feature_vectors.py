@@ -14,6 +14,8 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.transforms.records.image_functions import find_function, mean_std
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 OWN = """
 import hashlib
 

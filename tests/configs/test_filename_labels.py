@@ -8,6 +8,8 @@ from PIL import Image
 
 from recordmill.reading.dataset import open_dataset
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ONE_FILE = (
     "--set",
     "splits={fractions: {train: 1}}",

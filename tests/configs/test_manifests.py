@@ -16,6 +16,8 @@ import pytest
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 CONFIGS = Path(__file__).parents[2] / "configs"
 ROWS = [  # path, class, split, age
     ("cats/1.jpg", "cat", "train", 3),

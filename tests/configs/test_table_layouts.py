@@ -14,6 +14,8 @@ import pytest
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 NAMES = ["p0.jpg", "p1.jpg", "p2.jpg", "p3.jpg"]
 FLAGS = re.compile(r"--set (?:'[^']*'|[^\s,;)]+)(?: --set (?:'[^']*'|[^\s,;)]+))*")
 

@@ -16,6 +16,8 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.example import examples_as_numpy
 from recordmill.schemas.features import tensorflow_features
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 WORDS = ["cat", "dog", "chicken", "horse", "goat"]
 
 

@@ -17,6 +17,8 @@ from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.features import Example
 from recordmill.storage.tfrecord_file import masked
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 WHOLE = ("--set", "splits={fractions: {train: 1.0}}")
 OURS = [
     name

@@ -9,6 +9,8 @@ from PIL import Image
 
 from recordmill.reading.example import examples_as_numpy
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 # The two lists of settings that the configuration offers in comments.
 ONE_FILE = (
     "--set",

@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 REPO = Path(__file__).parents[2]
 FOLDER = REPO / "deploy" / "airflow"
 

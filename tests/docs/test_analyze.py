@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 TEXT = (Path(__file__).parents[2] / "docs" / "analyze.md").read_text(encoding="utf-8")
 
 

@@ -6,6 +6,8 @@ import zipfile
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def picture(number):
     stream = io.BytesIO()

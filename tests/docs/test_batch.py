@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 from PIL import Image
 
@@ -16,6 +17,8 @@ from recordmill.schemas.errors import (
     TOO_MANY_REJECTED,
     WRONG_USAGE,
 )
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 REPO = Path(__file__).parents[2]
 PAGE = "docs/batch.md"

@@ -15,6 +15,8 @@ from recordmill.pipeline.configuration.options import _NOT_BEAMS as FLAGS
 from recordmill.schemas.idle_settings import rules_of, without_marker
 from recordmill.schemas.settings.dataset import DatasetSettings
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ROOT = Path(__file__).parents[2]
 PAGE = "docs/beam_writer.md"
 

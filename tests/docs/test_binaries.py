@@ -4,6 +4,8 @@ import struct
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def pictures(count, shape):
     return np.random.default_rng(count).integers(0, 256, (count, *shape), dtype=np.uint8)

@@ -4,7 +4,10 @@ import json
 import os
 from pathlib import Path
 
+import pytest
 from documented_inputs import draw_collections
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 PAGE = "docs/change.md"
 

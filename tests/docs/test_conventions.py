@@ -10,6 +10,8 @@ from stored_records import read_records
 from recordmill.schemas.conventions import convention_names
 from recordmill.schemas.features import Feature, parse_example
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PAGE = Path(__file__).parents[2] / "docs" / "conventions.md"
 
 

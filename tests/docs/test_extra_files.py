@@ -22,6 +22,8 @@ from printed_commands import printed_flags
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PAGE = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("test_layouts.py"))))
 BOX, LABELME, MADE, ROWS, SIDES, VOC = (
     PAGE.BOX,

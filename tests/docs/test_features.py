@@ -6,6 +6,8 @@ from PIL import Image
 
 from recordmill.reading.example import examples_as_numpy
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def folder(tmp_path):

@@ -9,6 +9,8 @@ from PIL import Image
 
 from recordmill.transforms.records.image_functions import find_function
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, run_page):

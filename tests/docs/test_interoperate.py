@@ -1,6 +1,9 @@
 import json
 
+import pytest
 from PIL import Image
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 
 def test_the_page_does_what_it_says(tmp_path, run_page):

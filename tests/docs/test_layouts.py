@@ -19,6 +19,8 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def encode_picture(seed):
     """A JPEG of 24 x 16 pixels, another one for each seed."""

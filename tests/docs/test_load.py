@@ -4,6 +4,8 @@ import random
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def folder(tmp_path):

@@ -10,6 +10,8 @@ from stored_records import read_records
 
 from recordmill.schemas.features import Feature, parse_example
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 LABELS = {
     "a/1.jpg": ("daisy", "train"),
     "a/2.jpg": ("rose, red", "train"),

@@ -12,6 +12,8 @@ from recordmill.schemas.errors import UsageError
 from recordmill.storage.stores.store import BLOCK_BYTES, CONNECTIONS
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS, WINDOW_BYTES
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PAGE = "docs/object_stores.md"
 TEXT = " ".join((Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8").split())
 

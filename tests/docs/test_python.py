@@ -1,6 +1,9 @@
 import random
 
+import pytest
 from PIL import Image
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 
 def test_the_page_is_true(run_page, tmp_path):

@@ -9,6 +9,8 @@ from documented_inputs import count_records, draw_collections
 
 from recordmill.pipeline.configuration.config import load_settings
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PAGE = "docs/recipes.md"
 
 

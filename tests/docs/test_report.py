@@ -5,6 +5,7 @@ import json
 import re
 from pathlib import Path
 
+import pytest
 from make_settings import make_settings
 from PIL import Image
 
@@ -18,6 +19,8 @@ from recordmill.reading.report.image_statistics import (
 )
 from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.publishing.duplicates import MOST_BITS, MOST_LISTED, MOST_PAIRS
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs/report.md").read_text(encoding="utf-8").split())

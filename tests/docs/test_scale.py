@@ -12,6 +12,8 @@ from recordmill.transforms.planning.plan import MOST_PER_SHARD
 from recordmill.transforms.planning.summary import MAX_BINS
 from recordmill.transforms.publishing.duplicates import GROUP_IMAGES
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PAGE = "docs/scale.md"
 TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
 

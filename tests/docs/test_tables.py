@@ -5,6 +5,8 @@ import pytest
 
 from recordmill.reading.example import examples_as_numpy
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 LINES = [
     {
         "id": "a",

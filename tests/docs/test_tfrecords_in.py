@@ -9,6 +9,8 @@ from PIL import Image
 from recordmill.schemas.features import Example
 from recordmill.storage.tfrecord_file import masked
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def write_examples(path, examples):
     frames = []

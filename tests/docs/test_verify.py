@@ -9,6 +9,8 @@ from PIL import Image
 
 from recordmill.reading.verify_shard import NOTES
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PAGE = "docs/verify.md"
 ROOT = Path(__file__).parents[2]
 

@@ -34,6 +34,8 @@ from tests.earlier.conftest import (
     notes_on_plan_version,
 )
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 # Reading
 
 

@@ -36,6 +36,8 @@ from tests.earlier.conftest import (
 )
 from tests.pipeline.conftest import Conversion
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 # Versions
 
 

@@ -11,6 +11,8 @@ from PIL import Image
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.features import Example
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 WHY = "unknown format: the file begins with 6e 6f 20 70 69 63 74 75 ('no picture')"
 EXAMPLE = Path(__file__).parents[2] / "examples/compose.py"
 

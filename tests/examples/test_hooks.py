@@ -6,10 +6,13 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pytest
 from PIL import Image
 
 from recordmill.schemas.features import Example
 from recordmill.transforms.records.image_functions import find_function
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 FLAGS = (
     "--set=images.function=hooks:crop_square --set=keep=hooks:is_colorful --set=images.store=png"

@@ -27,6 +27,8 @@ from recordmill.schemas.features import Example
 from recordmill.storage.tfrecord_file import looks_like_records
 from recordmill.transforms.inputs.sources.source import Source, load_source
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 EXPECTED = Path(__file__).parent / "expected"
 CONFIGS = Path(__file__).parents[2] / "configs"
 TIME = 1_700_000_000

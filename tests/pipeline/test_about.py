@@ -9,6 +9,8 @@ import pytest
 
 from recordmill.pipeline.configuration.config import load_settings
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ABOUT = {
     "license": "CC-BY-4.0",
     "creator": "The *Zoo*",

@@ -13,6 +13,8 @@ from recordmill.pipeline.verify import main as verify
 from recordmill.reading.analyze_dataset import Analysis
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 REPO = Path(__file__).parents[2]
 
 NOTE = {

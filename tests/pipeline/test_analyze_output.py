@@ -14,6 +14,8 @@ from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.errors import Outcome
 from recordmill.storage.dataset_files import contents_digest
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def analyses(monkeypatch):

@@ -16,6 +16,8 @@ from recordmill.schemas.settings.source import Input
 from recordmill.storage.stores.find_store import file_system_options
 from recordmill.transforms.shards.resources import Progress
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 AGAIN = "run the same command again"
 
 

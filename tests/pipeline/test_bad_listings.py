@@ -7,6 +7,8 @@ import pytest
 
 from recordmill.transforms.list_images import list_images
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ALL = {"splits.fractions": {"train": 1.0}}
 
 

@@ -7,6 +7,8 @@ import subprocess
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ALL = {"splits.fractions": {"train": 1.0}}
 
 

@@ -5,6 +5,8 @@ import pytest
 
 from recordmill.transforms.inputs.sources.source import source_names
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ALL = {"splits.fractions": {"train": 1.0}}
 
 

@@ -22,7 +22,7 @@ IDLE = (
     "recordmill.json: remove it"
 )
 
-pytestmark = pytest.mark.runner
+pytestmark = [pytest.mark.usefixtures("eager_pipeline", "cheap_fsync"), pytest.mark.runner]
 
 
 def records_in(folder):

@@ -6,6 +6,8 @@ import pytest
 
 from tests.pipeline.conftest import encode_picture
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 NOTE = (
     "class cat has the id 1, not 0, and all others are higher, too: ids begin at 1 in the "
     "convention "

@@ -8,6 +8,8 @@ from paired_inputs import photo
 from peer import read_dataset
 from printed_commands import write_files
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 CLASSES = {
     f"{name}/{number}.jpg": photo((name, number)) for name in ("cat", "dog") for number in "12"
 }

@@ -13,6 +13,8 @@ from recordmill.pipeline.command import HELP, run_command
 from recordmill.pipeline.run import build
 from recordmill.schemas.version import VERSION
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def run(capsys):

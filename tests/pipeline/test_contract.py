@@ -14,6 +14,8 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from tests.pipeline.conftest import encode_picture, snapshot
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PAGE = Path(__file__).parents[2] / "docs" / "change.md"
 FOLDERS = {"layout": "auto", "images": {"check": "header"}}
 TAGS = {

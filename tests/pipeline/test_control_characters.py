@@ -11,6 +11,8 @@ from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 EVIL = "\x1b]0;title\x07\x1b[2J\x9b2J\u202egpj.\u2066\u200f\u2028"
 RAW = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 

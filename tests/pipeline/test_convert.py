@@ -22,6 +22,8 @@ from recordmill import ConversionError
 from recordmill.pipeline import convert as module
 from recordmill.schemas.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 REPO = Path(__file__).parents[2]
 HALVES = {"train": 0.5, "test": 0.5}
 

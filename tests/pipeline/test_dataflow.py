@@ -14,6 +14,8 @@ from recordmill.pipeline import runners
 from recordmill.pipeline.runners import check_dataflow, explain_built, is_dataflow, name_job
 from recordmill.schemas.errors import UsageError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SHIPPED = ["--setup_file=./setup.py"]
 
 

@@ -9,6 +9,8 @@ import pytest
 
 from recordmill.transforms.list_images import walk_folder
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SETTINGS = {"shards.count": 3, "splits.fractions": {"train": 0.7, "test": 0.3}}
 
 

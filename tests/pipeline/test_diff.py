@@ -17,6 +17,8 @@ from recordmill.pipeline.run import build
 from recordmill.reading.compare_datasets import KINDS
 from tests.pipeline.conftest import encode_picture, write_class_folders
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SEEDS = [*range(2), *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 20))]
 LISTED = {
     "source": {"kind": "manifest", "columns": {"uri": "path", "label": "class", "split": "set"}},

@@ -11,6 +11,8 @@ from PIL import Image
 from recordmill.pipeline.command import run_command
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 HALVES = {"train": 0.5, "test": 0.5}
 
 

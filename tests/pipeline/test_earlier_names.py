@@ -9,6 +9,8 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.diff import main as diff
 from recordmill.schemas.dataset.marker import About
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def test_licence_is_another_name_of_the_setting(tmp_path):
     (tmp_path / "own.yaml").write_text("licence: CC0-1.0\n", encoding="utf-8")

@@ -10,6 +10,8 @@ from PIL import Image
 from recordmill.pipeline.verify import main as verify
 from tests.pipeline.conftest import encode_picture
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ALL = {"splits.fractions": {"all": 1.0}}
 
 

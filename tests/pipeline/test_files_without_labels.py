@@ -6,6 +6,8 @@ from paired_inputs import counted, photo, photos
 from peer import read_dataset
 from printed_commands import printed_flags, write_files
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 N = counted(6)
 CLASSES = each_of(("cat", "dog"), lambda at: photos(at, N))
 XMP = b"<x:xmpmeta xmlns:x='adobe:ns:meta/'></x:xmpmeta>"

@@ -10,6 +10,8 @@ from peer import Found, differences, read_dataset, walk_dataset
 from printed_commands import follow, write_files
 from reported_inputs import REPORTED_RIGHT, REPORTED_STOPPED
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 RIGHT_AT_ONCE = RIGHT | REPORTED_RIGHT
 STOPPED = ASKED | REPORTED_STOPPED
 

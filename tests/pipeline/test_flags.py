@@ -10,6 +10,8 @@ from recordmill.pipeline.command import run_command
 from recordmill.pipeline.configuration.options import LaunchOptions, parse_options
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 COMMANDS = ("run", "verify", "inspect", "diff", "versions", "analyze")
 READERS = COMMANDS[1:]
 

@@ -7,6 +7,8 @@ from paired_inputs import counted, mask, masks, photo, photos
 from peer import read_dataset
 from printed_commands import printed_flags, write_files
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 N = counted(6)
 PAIR_OF_CLASSES = ("cat", "dog")
 NOTHING = ("", "")

@@ -7,6 +7,8 @@ import pytest
 
 from recordmill.schemas import digests
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def hashed(monkeypatch):

@@ -14,6 +14,8 @@ from recordmill.pipeline.verify import main as verify
 from recordmill.transforms.records.image_functions import find_function
 from tests.pipeline.conftest import encode_picture
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 OWN = """
 import itertools
 import numpy as np

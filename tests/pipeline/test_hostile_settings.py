@@ -22,6 +22,8 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def paths(kind: Any, above: str) -> Iterator[str]:
     """The path of every setting of a dataclass, at any depth; entries of mappings are called x."""

@@ -1,5 +1,9 @@
 """Settings that cannot act, or acted on nothing, in whole runs."""
 
+import pytest
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def test_a_setting_that_cannot_act_is_refused_at_launch(convert, photos):
     done = convert(

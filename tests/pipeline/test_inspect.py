@@ -8,6 +8,8 @@ from recordmill.pipeline.inspect import main
 from recordmill.pipeline.verify import main as verify
 from recordmill.reading.follow_run import RunProgress
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def ours(tmp_path, convert_folders):

@@ -1,11 +1,14 @@
 import io
 import struct
 
+import pytest
 from rich.console import Console
 
 from recordmill.pipeline.inspect import record_view, show_values, summary_view
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.inspect_dataset import read_record, summarize_dataset
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 
 def render(*parts):

@@ -14,6 +14,8 @@ import pytest
 from recordmill.pipeline.verify import main as verify
 from recordmill.storage.dataset_files import current_folder
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SETTINGS = {
     "shards.count": 6,
     "splits.fractions": {"train": 0.6, "test": 0.4},

@@ -16,6 +16,8 @@ from recordmill.pipeline.runners import (
 )
 from recordmill.schemas.errors import RecordmillError, UsageError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def listening():

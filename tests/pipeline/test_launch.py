@@ -16,6 +16,8 @@ from recordmill.pipeline.run import build
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.version import VERSION
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 GPS = 0x8825
 
 

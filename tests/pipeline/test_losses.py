@@ -10,6 +10,8 @@ from PIL import Image
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 RAMP = np.linspace(500, 3_499, 24 * 24).reshape(24, 24)
 
 

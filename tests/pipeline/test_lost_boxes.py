@@ -10,6 +10,8 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify_dataset import verify_dataset
 from tests.pipeline.conftest import encode_picture
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SETTINGS = {
     "source.kind": "yolo",
     "convention": "tf_object_detection",

@@ -11,6 +11,8 @@ from walk_metadata import leftovers
 
 from recordmill.pipeline.verify import main as verify
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 EXIF = Image.Exif()
 EXIF[0x010F] = "maker"
 EXIF.get_ifd(0x8825).update({1: "N", 2: (48.0, 8.0, 0.0)})

@@ -3,6 +3,8 @@
 import apache_beam as beam
 import pytest
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.mark.runner
 @pytest.mark.parametrize(

@@ -16,6 +16,8 @@ from apache_beam.io.filesystem import BeamIOError, FileMetadata, FileSystem, Mat
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 class _Upload(io.BytesIO):
     """Becomes an object when it is closed, as on gs:// and s3://."""

@@ -14,6 +14,8 @@ from paired_inputs import counted, digit, mask, masks, photo, photos
 from peer import read_dataset
 from printed_commands import follow, printed_flags, write_files
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 N = counted(6)
 HEX = "0123456789abcdef"
 TWO = ("train", "val")

@@ -12,6 +12,8 @@ from paired_inputs import photo
 from peer import read_dataset
 from printed_commands import follow, printed_flags, write_files
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 NAMES = ("1", "2", "3", "4")
 BOX = b"0 0.5 0.5 0.5 0.5\n"
 

@@ -13,6 +13,8 @@ from recordmill.pipeline.inspect import main as inspect
 from recordmill.pipeline.verify import main as verify
 from recordmill.reading.dataset import describe_split
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 TWO = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}}
 
 

@@ -8,6 +8,8 @@ import pytest
 from PIL import Image
 from run_python import run_python
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 READ_ALL = """
 import collections, json, sys
 import tensorflow as tf

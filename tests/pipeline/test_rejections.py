@@ -6,6 +6,8 @@ import os
 
 import pytest
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ONE_SPLIT = {"splits.fractions": {"train": 1.0}}
 
 

@@ -12,6 +12,8 @@ import sys
 import pytest
 from PIL import Image
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 EVIL = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

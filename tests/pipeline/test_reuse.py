@@ -37,6 +37,8 @@ from recordmill.transforms.records.earlier_datasets import ReferenceDigests, joi
 from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.shard_writer import ShardWriter
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 TIME = 1_700_000_000
 NOT_COMPARED = {"recordmill.json", "records.versions", "report.html", "config.yaml"}
 SETTINGS = {

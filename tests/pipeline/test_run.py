@@ -19,6 +19,8 @@ from recordmill.schemas.features import Example
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.planning.runs import RunSettings
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 CHANGED_SETTINGS = {
     "source": {"kind": "class_folders"},
     "shards": {"count": 2},

@@ -18,6 +18,8 @@ from recordmill.pipeline import runners
 from recordmill.schemas.errors import Terminated
 from recordmill.transforms.publishing.verdicts import LedgerError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 class Job:
     """A job of the stand-in: it works while it is waited for, and ends in the state `wait`, or

@@ -16,6 +16,8 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.verify import main as verify
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 REPO = Path(__file__).parents[2]
 STEPS = (
     "verify pixels inspect record key where diff folder versions open load report follow keep "

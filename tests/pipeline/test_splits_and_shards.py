@@ -9,6 +9,8 @@ import pytest
 from recordmill import storage
 from recordmill.schemas.digests import order_of
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 FRACTIONS = {"train": 0.6, "test": 0.4}
 SEVERAL = {
     "features": {

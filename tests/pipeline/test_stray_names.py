@@ -14,6 +14,8 @@ from recordmill.pipeline.run import build
 from recordmill.pipeline.verify import main as verify
 from recordmill.pipeline.versions import main as versions
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PLAN = "0123456789abcdef"
 OUTSIDE = [
     "../victim.txt",

@@ -16,6 +16,8 @@ from recordmill.reading.dataset import Dataset, Shard
 from recordmill.schemas.errors import Outcome
 from recordmill.transforms.shards.resources import Progress
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 class Log(io.StringIO):
     """Says when it holds two lines."""

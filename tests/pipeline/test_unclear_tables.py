@@ -13,6 +13,8 @@ from paired_inputs import mask, photo
 from peer import read_dataset, walk_dataset
 from printed_commands import follow, write_files
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 N = range(10)
 PHOTOS = {f"images/{n}.jpg": photo(n) for n in N}
 MASKS = {f"masks/{n}.png": mask(n) for n in N}

@@ -9,6 +9,8 @@ from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.pipeline.verify import main
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def ours(tmp_path, convert_folders):

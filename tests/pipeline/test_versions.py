@@ -23,6 +23,8 @@ from recordmill.storage.dataset_files import point_to
 from recordmill.transforms import publish_dataset
 from recordmill.transforms.planning.runs import claim_output
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SETTINGS = {"shards.count": 2, "splits.fractions": {"train": 0.6, "test": 0.4}, "report": False}
 SUPPORT = Path(__file__).parents[1] / "support"
 

@@ -6,6 +6,8 @@ from paired_inputs import counted, photos
 from peer import read_dataset
 from printed_commands import follow, write_files
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 N = counted(6)
 
 

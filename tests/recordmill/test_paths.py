@@ -12,6 +12,8 @@ from PIL import Image
 import recordmill
 from recordmill.schemas.reference_batch import ReferenceBatch
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 class PlainPath:
     """A path that is only an `os.PathLike`: `str()` of it is not the path."""

@@ -29,6 +29,8 @@ from recordmill.transforms.shards import shard_writer
 from recordmill.transforms.shards.read_ahead import pool_for
 from recordmill.transforms.shards.shard_files import WrittenShard
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 SETTINGS = make_settings(seed=3)
 EARLIER = ReusableDataset(
     EarlierDataset("/earlier", make_marker()), same_source=True, same_images=True

@@ -42,6 +42,8 @@ from recordmill.transforms.records.convert_image import convert_image
 from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 DESCRIPTIONS = [
     "README.md",
     "dataset_info.json",

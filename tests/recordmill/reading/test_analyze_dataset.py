@@ -15,6 +15,8 @@ from recordmill.reading.analyze_dataset import analyze_dataset, check_tensorflow
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import contents_digest, read_marker
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 REPO = Path(__file__).parents[4]
 
 

@@ -12,6 +12,8 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.dataset_files import read_marker
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def gradient(width, height, mode="RGB", turned=False):
     """A picture that is another one in each channel and row, as a JPEG, perhaps with an orientation

@@ -17,6 +17,8 @@ from recordmill.reading.find_excluded import MOST_FINDINGS, find_excluded
 from recordmill.schemas.rejection import Exclusions
 from tests.pipeline.conftest import encode_picture
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 NAME = "cat/removed & gone.jpg"
 CONTENT = encode_picture("removed", (64, 48))
 DIGEST = hashlib.sha256(CONTENT).hexdigest()

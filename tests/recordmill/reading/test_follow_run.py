@@ -9,6 +9,8 @@ from recordmill.reading.follow_run import RunProgress, follow_run
 from recordmill.schemas.errors import LoadError
 from recordmill.transforms.shards.shard_writer import ShardWriter
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 FLAGS = ("--set=shards.count=2", "--set=splits.fractions={train: 0.7, test: 0.3}", "--overwrite")
 
 

@@ -16,6 +16,8 @@ from recordmill.reading.repeated_keys import find_repeated_in_lines, find_repeat
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def draw(seed, position=False):
     stream, exif = io.BytesIO(), Image.Exif()

@@ -9,6 +9,8 @@ from PIL import Image
 
 from recordmill.reading.analyze_dataset import Sides, Statistics, save_image_model
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 MEAN, VARIANCE = (120.0, 110.5, 99.25), (3600.0, 2500.0, 1.5)
 LABELS = {"cat": 1, "dog": 0, "Öl": 7}
 

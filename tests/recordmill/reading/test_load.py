@@ -14,7 +14,7 @@ from recordmill.reading.load import load
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
-pytestmark = pytest.mark.usefixtures("tf")
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync", "tf")
 IDS = {"cat": 0, "dog": 1, "eel": 2}
 ROWS = [
     {"feature0": n % 2, "feature1": n % 5, "feature2": b"goat" * (n % 3), "feature3": n / 7}

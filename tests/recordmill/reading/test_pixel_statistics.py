@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from recordmill.reading.analyze_dataset import RANK_ERROR, Sides, Statistics, compute_statistics
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 LOW = 2**31
 
 # Analyzes each array of numbers of a file, in a process that may crash at its end.

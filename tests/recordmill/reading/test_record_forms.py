@@ -14,6 +14,8 @@ from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 from recordmill.schemas.rejection import Rejected
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 PIXELS = np.random.default_rng(0).integers(0, 256, (6, 4, 5, 3), np.uint8)
 
 

@@ -14,6 +14,8 @@ from recordmill.reading import records as module
 from recordmill.reading.records import Records
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture
 def train(converted, dataset_rows, stored_record):

@@ -12,6 +12,8 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.split_index import read_index
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def index_of(folder, *splits):
     dataset = open_dataset(str(folder))

@@ -9,6 +9,8 @@ from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def test_samples_classes_label_names_and_descriptions_as_slims_dataset_reader_gives_them(
     animal_dataset,

@@ -7,6 +7,8 @@ import pytest
 import recordmill
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 def test_without_pytorch_it_says_so(converted):
     if find_spec("torch"):

@@ -8,6 +8,8 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.conventions import convention_names, load_convention
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 LEVELS = ("frames", "files", "pixels")
 
 

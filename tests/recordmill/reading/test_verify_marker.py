@@ -20,6 +20,8 @@ from recordmill.reading.inspect_dataset import summarize_dataset
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 UNCONFIRMED = {
     "named.files",
     "duplicates.look_alike.bits",

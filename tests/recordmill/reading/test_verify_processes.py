@@ -18,7 +18,7 @@ from recordmill.reading.verify_shard import verify_shard
 REPO = Path(__file__).parents[3]
 STRANGER = expect(Dataset("/x", "files", ()))
 
-pytestmark = pytest.mark.runner
+pytestmark = [pytest.mark.usefixtures("eager_pipeline", "cheap_fsync"), pytest.mark.runner]
 
 
 @pytest.fixture

@@ -11,6 +11,8 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture(scope="module")
 def described(tmp_path_factory, convert_boxed):

@@ -6,6 +6,8 @@ from recordmill.reading.dataset import open_dataset
 from recordmill.reading.split_index import write_indexes
 from recordmill.schemas.errors import LoadError
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path, monkeypatch):

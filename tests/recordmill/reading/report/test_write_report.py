@@ -42,6 +42,8 @@ from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
 from recordmill.schemas.errors import ComparedPrice, LoadError, Price
 from recordmill.schemas.features import Feature
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 EVIL = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(1)>',

@@ -16,6 +16,8 @@ from recordmill.storage.dataset_files import read_marker
 from recordmill.storage.tfrecord_file import RecordSink
 from recordmill.transforms.publishing.companions.describe_dataset import reading_snippet
 
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
 ENCODED = Feature("image", "bytes", "encoded", "the pixels")
 LABEL = Feature("label", "int64", "label", "class id")
 SIDES = (Feature("h", "int64", "height", "rows"), Feature("w", "int64", "width", "columns"))

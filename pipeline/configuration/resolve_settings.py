@@ -13,7 +13,7 @@ from recordmill.schemas.conventions import Convention, convention_names
 from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import SettingError, UsageError
-from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe, list_changed_settings, list_settings
@@ -162,8 +162,4 @@ def _list_files(inputs: Sequence[Input], listing: ListingSettings) -> Iterator[I
     patterns = ListingSettings(include=listing.include, ignore=listing.ignore)
     source = ClassFolders(class_from="none")
     for each in inputs:
-        for ref in list_images(each, source, patterns):
-            if type(ref) is ImageRef:
-                yield ref
-            elif isinstance(ref, Notice) and ref.reason == "not_an_image":
-                yield ref  # a table or the like
+        yield from (ref for ref in list_images(each, source, patterns) if type(ref) is ImageRef)

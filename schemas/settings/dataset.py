@@ -604,6 +604,7 @@ class DatasetSettings:
             group=self.splits.group,
             classes_known=bool(self.labels.classes),
             left_by_user=left_by_user,
+            only_images=self.unit == "image",
         )
 
     def differs(self, key: str) -> bool:

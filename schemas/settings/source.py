@@ -43,6 +43,8 @@ class ListingSettings:
         left_by_user: reasons for ignoring files with which the user has chosen what to read, so
             that the other files are not missed.
         inputs: how many inputs there are, which share the requests to stores.
+        only_images: whether a source of plain images ignores files with the extension of a text, a
+            table or the like.
     """
 
     include: tuple[str, ...] = ()
@@ -54,6 +56,7 @@ class ListingSettings:
     not_included: str = "not_included"
     left_by_user: frozenset[str] = frozenset()
     inputs: int = 1
+    only_images: bool = False
 
 
 @runtime_checkable

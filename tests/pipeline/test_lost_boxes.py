@@ -241,7 +241,7 @@ def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path)
         0,
         {"without_image": {"boat": 1, "ship": 1}},
     )
-    assert chosen.marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 3}
+    assert chosen.marker["ledger"]["ignored"] == {"class_names": 2, "read_only_with_images": 2}
     assert verify_dataset(open_dataset(str(chosen.output)), "files").findings == ()
     strict, other = {**settings, "max_rejected.boxes.count": 0}, tmp_path / "other"
     planned = convert(root, "--plan", output=other, settings=strict)

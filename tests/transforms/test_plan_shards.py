@@ -163,8 +163,8 @@ def test_a_listing_that_makes_no_dataset_does_not_look_at_the_output(run):
 )
 def test_processes_that_a_user_gives_are_at_most_the_shards(run, settings, given, processes, notes):
     run = replace(run, processes=processes, gives_processes=given)
-    plan = plan_from(summary_of(REFS, settings), settings, run)
-    assert plan.run_notes == notes
+    plan = plan_run(summary_of(REFS, settings), settings, run)
+    assert list(plan.notes) == notes
 
 
 def test_a_price_counts_the_processes_that_work(pictures, run, monkeypatch):

@@ -72,8 +72,11 @@ class Claims:
         """
         if described := self.describe(path, file):
             return described
-        reads_images_only = self.source.takes_all_images and not self.source.reads_sets
-        if not reads_images_only or not is_other_name(path):
+        source = self.source
+        reads_others = source.reads_sets or source.annotation_endings
+        if not self.settings.only_images or not source.takes_all_images or reads_others:
+            return None
+        if not is_other_name(path):
             return None
         return self.place(file.notice("ignored", "not_an_image"), path)
 

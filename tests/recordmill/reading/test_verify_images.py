@@ -1,6 +1,7 @@
 import hashlib
 from dataclasses import replace
 
+import crashing_verifier
 import pytest
 
 from recordmill.reading import verify_images, verify_processes
@@ -61,16 +62,7 @@ def test_a_long_reason_is_cut(example, draw, monkeypatch):
 def test_an_image_that_crashes_the_process_is_counted_from(
     tmp_path, frame, example, draw, monkeypatch
 ):
-    start, end = verify_processes._PROGRAM.rsplit("; ", 1)
-    crash = (
-        "import os; from recordmill.reading import verify_images as module; whole = "
-        "module.prepare_image"
-    )
-    bad = (
-        "module.prepare_image = lambda image, _: os._exit(7) if len(image) % 7 == 0 else "
-        "whole(image, _)"
-    )
-    monkeypatch.setattr(verify_processes, "_PROGRAM", f"{start}; {crash}; {bad}; {end}")
+    monkeypatch.setattr(verify_processes, "serve_shards", crashing_verifier.serve_shards)
     images = [draw(1), draw(2), draw(3)]
     records = [
         frame(example(image=image + bytes(each)))

@@ -21,17 +21,27 @@ def test_listing_settings_are_those_written():
     splits = SplitSettings(group="(?P<group>x)")
     settings = make_settings(include=("*.jpg",), ignore=("b",), splits=splits)
     assert settings.listing == ListingSettings(
-        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=False, left_by_user=CHOSEN
+        ("*.jpg",),
+        ("b",),
+        group="(?P<group>x)",
+        classes_known=False,
+        left_by_user=CHOSEN,
+        only_images=True,
     )
     known = replace(settings, labels=LabelSettings(classes=("train",)))
     assert known.listing == ListingSettings(
-        ("*.jpg",), ("b",), group="(?P<group>x)", classes_known=True, left_by_user=CHOSEN
+        ("*.jpg",),
+        ("b",),
+        group="(?P<group>x)",
+        classes_known=True,
+        left_by_user=CHOSEN,
+        only_images=True,
     )
     assert make_settings(source=Voc()).listing == ListingSettings(
-        ("*.xml",), not_included="taken_only_by_name"
+        ("*.xml",), not_included="taken_only_by_name", only_images=True
     )
     assert make_settings(source=Voc(), include=("*.v",)).listing == ListingSettings(
-        ("*.v",), left_by_user=CHOSEN
+        ("*.v",), left_by_user=CHOSEN, only_images=True
     )
 
 
@@ -75,7 +85,11 @@ def test_settings_as_yaml_name_their_source_and_leave_out_what_has_no_say():
     given = DatasetSettings(
         source=ClassFolders(), splits=SplitSettings(from_folders={"a": "train"})
     )
-    assert list_settings(given)["source"] == {"kind": "class_folders", "class_from": "first_folder"}
+    assert list_settings(given)["source"] == {
+        "kind": "class_folders",
+        "class_from": "first_folder",
+        "split": "",
+    }
     assert "fractions" not in list_settings(given)["splits"]
     assert list_settings(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {
         "train": 0.9,

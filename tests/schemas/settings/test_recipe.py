@@ -85,7 +85,11 @@ def test_all_settings_in_use_are_listed_without_those_that_cannot_act():
         "from_source": {},
     }
     assert list_settings(BASE)["images"]["quality"] == 95
-    assert list_settings(BASE)["source"] == {"kind": "class_folders", "class_from": "first_folder"}
+    assert list_settings(BASE)["source"] == {
+        "kind": "class_folders",
+        "class_from": "first_folder",
+        "split": "",
+    }
 
 
 def test_only_fractions_are_a_mapping_with_keys_by_default():

@@ -68,7 +68,7 @@ def _hold_boxes(names: Sequence[str], left: Mapping[str, str], head: TableHead) 
 def find_other_boxes(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
     """Finds columns that may hold boxes in a form that is not read; empty if there are none.
 
-    A lone number is no box.
+    A lone number is not a box.
     """
     whole = [name for key, name in left.items() if key in _WHOLE]
     if found := [name for name in whole if not head.holds_numbers(name)]:

@@ -40,7 +40,7 @@ def test_the_worst_groups_come_first(described):
         for at in range(9)
     ]
     crossing = group(("x", "train", "cat"), ("y", "test", "cat"), sha256="", count=2)
-    conflict = group(("v", "train", "cat"), ("w", "train", None), sha256="", count=2)
+    conflict = group(("v", "train", "cat"), ("w", "train", "dog"), sha256="", count=2)
     pair = group(("p", "train", "cat"), ("q", "train", "cat"), kind="look_alike", distance=3)
     found = described([*plain, crossing, conflict, pair])
     keys = [[image.key for image in each.images] for each in found.groups]

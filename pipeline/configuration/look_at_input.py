@@ -102,6 +102,9 @@ ANNOTATION_FOLDERS = frozenset(
 """Names, in lower case, of folders of annotations or lists, which are also looked into below other
 folders."""
 
+IMAGE_FOLDERS = frozenset({"images", "image", "imgs", "img", "jpegimages"})
+"""Names, in lower case, of folders of images."""
+
 _HEADS = {
     (".json",): 2,
     (".xml",): 2,
@@ -128,6 +131,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     names = {"": top} | _look_into(root, sorted(top.folders, key=_rank), ignore)
     for _ in range(2):  # train/labels, labels/train; then VOC2012/ImageSets/Main
         names |= _look_into(root, _annotations_below(names), ignore)
+    names |= _look_into(root, _images_below(names), ignore)
     sketch = FolderSketch(names)
     telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
     unknown = [] if sketch.has_images else [*sketch.unknown_files.values()][:MOST_UNKNOWN]
@@ -181,6 +185,21 @@ def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
             of_annotations = {each.lower(), posixpath.basename(folder).lower()} & ANNOTATION_FOLDERS
             if folder and of_annotations and f"{folder}/{each}" not in names:
                 yield f"{folder}/{each}"
+
+
+def _images_below(names: Mapping[str, Names]) -> Iterator[str]:
+    """Folders in a folder of images, such as `images/train`, next to annotations of all of them."""
+    top = names[""]
+    has_annotations = any(
+        each.lower() in ANNOTATION_FOLDERS and not names[each].folders
+        for each in top.folders
+        if each in names
+    )
+    if not has_annotations and not top.ending(*TABLE_ENDINGS):
+        return
+    for folder in top.folders:
+        if folder.lower() in IMAGE_FOLDERS and folder in names and not names[folder].images:
+            yield from (f"{folder}/{each}" for each in names[folder].folders)
 
 
 def _look_at_top(path: str, ignore: Ignore) -> tuple[str, Names, str]:

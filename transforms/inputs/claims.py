@@ -73,7 +73,7 @@ class Claims:
         if described := self.describe(path, file):
             return described
         source = self.source
-        reads_others = source.reads_sets or source.annotation_endings
+        reads_others = source.reads_sets or source.is_about_boxes
         if not self.settings.only_images or not source.takes_all_images or reads_others:
             return None
         if not is_other_name(path):

@@ -238,11 +238,12 @@ def flags_of(settings: Mapping[str, Any]) -> str:
 
 def _is_to_be_recognized(plain: dict[str, Any], path: str | None) -> bool:
     """Whether the files determine missing settings. Also removes the key `layout`."""
+    is_asked_for = "layout" in plain
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
     if layout not in (AUTO, ""):
         raise UsageError(f"layout is {layout!r}: write auto, or remove it")
     source = plain.get("source")
-    is_known = isinstance(source, dict) and "kind" in source and path in (None, AUTO)
+    is_known = isinstance(source, dict) and "kind" in source and not is_asked_for
     return layout == AUTO and not is_known and isinstance(source, dict | None)
 
 

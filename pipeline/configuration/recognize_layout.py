@@ -12,7 +12,7 @@ from functools import partial
 from typing import Any
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import Layout, flags_of
+from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.pipeline.configuration.refuse_archives import refuse_contents, refuse_mixture
@@ -327,7 +327,7 @@ def recognize(
         for each in found
         if not each.only_if or any(_has_key(written, key) for key in each.only_if)
     ]
-    found = [each for each in found if each.is_firm] or found
+    found = _without_named_folders([each for each in found if each.is_firm] or found)
     if "source" not in written:
         refuse_mixture(found, sketch, place, _listing(written).ignore)
     agreeing = [_agreements(each.settings, written) for each in found]
@@ -346,16 +346,24 @@ def recognize(
     return next(iter(found), None)
 
 
+def _without_named_folders(found: Sequence[Recognized]) -> list[Recognized]:
+    """The layouts without class folders if a table names the classes of the images in them."""
+    if not any(each.replaces_folders for each in found):
+        return list(found)
+    return [each for each in found if each.kind != "class_folders"]
+
+
 def _describe_way(found: Recognized, is_one_kind: bool) -> str:
     """Describes one of several layouts, with the flags that choose it, or what it still needs.
 
-    The kind is not among the flags if all have it: then the files are still checked.
+    The files are still checked: `layout: auto` is among the flags if the kind is, which is not if
+    all have it.
     """
     what = f"{found.kind} ({found.describe(found.left_out)})"
     if found.needs:
         return f"{what}, but {found.needs}"
     if not is_one_kind:
-        return f"{what}: {flags_of(found.settings)}"
+        return f"{what}: {flags_of({**found.settings, 'layout': AUTO})}"
     source = {key: value for key, value in found.settings["source"].items() if key != "kind"}
     return f"{what}: {flags_of({**found.settings, 'source': source})}"
 

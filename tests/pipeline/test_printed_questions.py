@@ -138,3 +138,28 @@ def test_inputs_of_different_layouts_are_converted_by_the_printed_flags(tmp_path
         run_in(list(end.arguments))
         found.append(said_by(read_dataset(Path("out"))))
     assert found == [(CLASSES, {}), ({"": 4}, {"cat": 4})]
+
+
+def test_a_choice_between_kinds_keeps_the_check_of_unread_files(tmp_path, run_in):
+    coco_and_yolo, _ = WAYS["COCO or YOLO"]
+    write_files(tmp_path / "in", {**coco_and_yolo, "marks.mat": b"MATLAB 5.0 MAT-file"})
+    _, _, err = run_in(["--input", "in"])
+    ways = list(printed_flags(err.splitlines()[0]))
+    assert len(ways) == 2
+    for flags in ways:
+        code, _, err = run_in(["--input", "in", *flags])
+        assert code == 2, err
+        assert "marks.mat" in err
+    ends = list(follow(["--input", "in"], run_in))
+    assert [end.code for end in ends] == [0, 0], ends
+    for end in ends:
+        assert any("/marks.mat" in each for each in end.arguments if each.startswith("ignore="))
+
+
+def test_folders_are_not_offered_as_classes_of_images_that_a_table_names(tmp_path, run_in):
+    rows = "".join(f"{at}/{name}.jpg,{at}s\n" for at in ("cat", "dog") for name in NAMES)
+    table = f"filename,label\n{rows}".encode()
+    write_files(tmp_path / "in", {**images("cat", "dog"), "labels.csv": table})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    assert Counter(each.label for each in read_dataset(Path("out"))) == {"cats": 4, "dogs": 4}

@@ -283,6 +283,7 @@ class Recognized:
         left_out: columns of a table that are not stored, unless the user's settings name them.
         only_if: YAML keys without which this is not offered; empty: it always is.
         is_urgent: whether what the user must say comes before a choice between several layouts.
+        replaces_folders: whether it names the classes of images in folders, which are then none.
     """
 
     settings: Mapping[str, Any]
@@ -294,6 +295,7 @@ class Recognized:
     left_out: tuple[str, ...] = ()
     only_if: tuple[str, ...] = ()
     is_urgent: bool = False
+    replaces_folders: bool = False
 
     @property
     def kind(self) -> str:

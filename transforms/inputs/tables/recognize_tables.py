@@ -187,7 +187,16 @@ def _as_recognized(
         questions=questions[1:],
         left_out=tuple(dict.fromkeys((*first.images, *first.others))),
         is_urgent=bool(first.seconds or first.is_spread),
+        replaces_folders=_names_classes(path, first, sketch),
     )
+
+
+def _names_classes(path: str, found: FoundColumns, sketch: FolderSketch) -> bool:
+    """Whether a table names images and their classes; numbers may be those of class folders."""
+    if "uri" not in found.columns or not found.has_classes:
+        return False
+    classes = sampled_classes(path, found, sketch)
+    return not classes or not all(each.isdecimal() for each in classes)
 
 
 def _find_splits(

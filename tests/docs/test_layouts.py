@@ -356,6 +356,14 @@ MADE = {
         None,
         {"cat": 1},
     ),
+    "VOC, images by split": (
+        {
+            **images("images/train/1.jpg", "images/val/2.jpg"),
+            **{f"annotations/{number}.xml": VOC.format(f"{number}.jpg") for number in (1, 2)},
+        },
+        {"train": 1, "validation": 1},
+        {"cat": 1},
+    ),
     "LabelMe": (
         {
             **images("1.jpg", "2.jpg"),

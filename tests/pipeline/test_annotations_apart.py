@@ -44,3 +44,44 @@ def test_tables_of_boxes_next_to_the_folders_of_their_splits(tmp_path, run_in):
     code, _, err = run_in(["--input", "in"])
     assert code == 0, err
     assert boxes_by_split() == [("train", BOX)] * 2 + [("validation", BOX)] * 2
+
+
+def voc(name):
+    return (
+        f"<annotation><filename>{name}</filename><size><width>24</width><height>16</height></size>"
+        "<object><name>cat</name><bndbox><xmin>6</xmin><ymin>4</ymin><xmax>18</xmax><ymax>12</ymax>"
+        "</bndbox></object></annotation>"
+    ).encode()
+
+
+CAT = (as_box("cat", 0.25, 0.25, 0.75, 0.75),)
+VOC = {
+    **{f"images/train/{name}.jpg": photo(name) for name in NAMES[:2]},
+    **{f"images/val/{name}.jpg": photo(name) for name in NAMES[2:]},
+    "annotations/a1.xml": voc("a1.jpg"),
+    "annotations/b2.xml": voc("train/b2.jpg"),
+    "annotations/c3.xml": voc("c3"),
+    "annotations/d4.xml": voc("d4.jpg"),
+}
+
+
+def test_xml_files_of_voc_in_one_folder_and_images_in_split_folders(tmp_path, run_in):
+    write_files(tmp_path / "in", VOC)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    assert boxes_by_split() == [("train", CAT)] * 2 + [("validation", CAT)] * 2
+
+
+def test_an_image_that_two_split_folders_hold_stops_voc(tmp_path, run_in):
+    write_files(tmp_path / "in", {**VOC, "images/val/a1.jpg": photo("other")})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 1
+    assert "images/train and images/val hold a1.jpg: remove the one" in err
+
+
+def test_an_image_that_no_split_folder_holds_is_lost_and_counted(tmp_path, run_in):
+    write_files(tmp_path / "in", {**VOC, "annotations/e5.xml": voc("e5.jpg")})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    assert "vanished: 1" in err
+    assert boxes_by_split() == [("train", CAT)] * 2 + [("validation", CAT)] * 2

@@ -81,7 +81,7 @@ def names_in(folder: str, are_texts: bool = False) -> FolderNames:
     return _read_names(folder, version, are_texts)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _read_names(folder: str, version: str, are_texts: bool) -> FolderNames:
     by_stem: defaultdict[str, list[str]] = defaultdict(list)
     by_plain_stem: defaultdict[str, list[str]] = defaultdict(list)

@@ -3,7 +3,7 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -19,8 +19,14 @@ from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import why_unread
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, split_of, stems_of
-from recordmill.transforms.inputs.image_names import find_other_place
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Recognized,
+    given_splits,
+    split_of,
+    stems_of,
+)
+from recordmill.transforms.inputs.image_names import find_other_place, names_in
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.named_files import (
     DataFile,
@@ -37,6 +43,8 @@ from recordmill.transforms.inputs.sources.source import AnnotationSource
 FLAGS = ("difficult", "truncated")
 IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
 SETS = ("train", "val", "test", "trainval")
+_EACH = "/*"
+"""The end of the setting `images` if the images are in several folders."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +53,8 @@ class Voc(AnnotationSource):
 
     Attributes:
         images: the folder of the images, next to the folder of the XML files. `{folder}` stands for
-            the XML files' own folder: each image is then next to its XML file.
+            the XML files' own folder: each image is then next to its XML file. `images/*` stands
+            for the folders in `images`; their names are the words for `splits.from_source`.
         sets: the folder of the split lists, also next to the folder of the XML files, such as
             `ImageSets/Main`. Its `train.txt`, `val.txt`, `test.txt` and `trainval.txt` name images,
             with or without extension; `splits.from_source` maps the lists' names to splits. If an
@@ -70,12 +79,13 @@ class Voc(AnnotationSource):
             source: dict[str, Any] = {"kind": "voc"}
             if images != cls().images:
                 source["images"] = images
+            words = _folders_below(sketch, min(folders), images)
             splits = {
                 folder.split("/")[0]
                 for folder in folders
                 if folder.partition("/")[2] or images == "{folder}"
             }
-            settings = sketch.splits_by_folder(splits)
+            settings = given_splits("from_source", words) or sketch.splits_by_folder(splits)
             above = posixpath.dirname(min(folders))
             lists = stems_of(
                 sketch.at(posixpath.join(above, "ImageSets/Main")).ending(".txt")
@@ -145,6 +155,16 @@ class Voc(AnnotationSource):
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
         images = posixpath.join(above, self.images.format(folder=folder))
+        if self.images.endswith(_EACH):
+            images = posixpath.dirname(images)
+            folders, name = _find_folders(annotation.root, images, name)
+            if len(folders) > 1:
+                both = " and ".join(posixpath.join(images, each) for each in folders[:2])
+                detail = f"{both} hold {name}: remove the one that it does not describe"
+                yield file.notice("fatal", "bad_annotations", detail)
+                return
+            images = posixpath.join(images, *folders)
+            annotation = DataFile(path, file.replace(split=file.split or "".join(folders)))
         image = posixpath.join(images, name)
         # Some tools write no extension.
         if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS:
@@ -178,7 +198,7 @@ class Voc(AnnotationSource):
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """The image, and the lists that may have given its split."""
-        above, folder, _ = ref.uri.rpartition(f"/{self.images}/")
+        above, folder, _ = ref.uri.rpartition(f"/{self.images.removesuffix(_EACH)}/")
         lists = [f"{above}/{self.sets}/{word}.txt" for word in SETS] if self.sets and folder else []
         return ref.uri, *lists
 
@@ -219,7 +239,12 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
             for each in sketch.at(above).folders
             if each != own
         }
-        known = IMAGE_FOLDERS if above else ()
+        spread = [
+            each
+            for each in others
+            if not others[each].images and stems & _stems_below(sketch, above, each)
+        ]
+        known = IMAGE_FOLDERS if above and not spread else ()
         near = [
             each
             for each in others
@@ -230,10 +255,48 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
         elif folder and near:
             # Copies may have the boxes drawn in.
             images = min(near, key=lambda each: each.lower() not in IMAGE_FOLDERS)
+        elif folder and len(spread) == 1:
+            images = f"{spread[0]}{_EACH}"
         else:
             continue
         groups.setdefault(images, []).append(folder)
     return groups
+
+
+def _folders_below(sketch: FolderSketch, folder: str, images: str) -> Sequence[str]:
+    """The folders that `*` stands for in the setting `images` of XML files in a folder."""
+    if not images.endswith(_EACH):
+        return ()
+    above = posixpath.dirname(folder)
+    return sketch.at(posixpath.join(above, images.removesuffix(_EACH))).folders
+
+
+def _stems_below(sketch: FolderSketch, above: str, folder: str) -> set[str]:
+    """The stems of the images in the folders in a folder."""
+    path = posixpath.join(above, folder)
+    inner = (sketch.at(f"{path}/{each}").images for each in sketch.at(path).folders)
+    return {stem for images in inner for stem in stems_of(images)}
+
+
+def _find_folders(root: str, above: str, name: str) -> tuple[list[str], str]:
+    """The folders in a folder that hold the image that an XML file names, and its bare name.
+
+    If the name has one of them before it, no other counts.
+    """
+    *around, name = name.replace("\\", "/").split("/")
+    folders = sorted(
+        each.rstrip("/") for each in storage.folder_entries(f"{root}/{above}") if each[-1:] == "/"
+    )
+    if around and around[-1] in folders:
+        return [around[-1]], name
+    stem, ending = posixpath.splitext(name)
+    is_whole = ending.lower() in IMAGE_ENDINGS
+    found = []
+    for folder in folders:
+        images = names_in(f"{root}/{above}/{folder}").images(stem if is_whole else name)
+        if name in images or (images and not is_whole):
+            found.append(folder)
+    return found, name
 
 
 def _ask_for_images(sketch: FolderSketch, folder: str) -> str:

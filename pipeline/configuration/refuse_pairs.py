@@ -10,12 +10,14 @@ from typing import Any
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.listed_pairs import make_looker
 from recordmill.transforms.inputs.pair_names import split_word_of
 from recordmill.transforms.inputs.pairs import Pairs, find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
+from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
 MOST_READ = 16
@@ -46,6 +48,8 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     said = "masks and other second images are not stored, and are not classes"
     if pairs.left_out and not any(map(sketch.holds_images, pairs.left_out)):
         said = f"{', '.join(pairs.left_out)} may hold annotations, which are not read"
+        if text := _find_yolo_text(sketch, pairs.left_out):
+            said = f"{text} is a text file of YOLO: {_explain_yolo_names(pairs, text)} to read it"
     lists = _find_lists(sketch, pairs)
     if lists:
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
@@ -56,6 +60,28 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
         flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
         advice = f"{advice}; if they are classes, add {flags}"
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
+
+
+def _find_yolo_text(sketch: FolderSketch, folders: Sequence[str]) -> str:
+    """The first text file with boxes of YOLO in these folders or below; empty without one."""
+    return next(
+        (
+            path
+            for path, head in sorted(sketch.heads.items())
+            if path.partition("/")[0] in folders and role_of(path, head).title == YOLO_TEXT
+        ),
+        "",
+    )
+
+
+def _explain_yolo_names(pairs: Pairs, text: str) -> str:
+    """Says which folders to rename so that images and text files are in folders of YOLO's names."""
+    renamed = {text.partition("/")[0]: "labels"}
+    if len(pairs.kept) == 1:
+        renamed[pairs.kept[0]] = "images"
+    return " and ".join(
+        f"rename the folder {old} to {new}" for old, new in renamed.items() if old != new
+    )
 
 
 def _find_lists(sketch: FolderSketch, pairs: Pairs) -> list[str]:

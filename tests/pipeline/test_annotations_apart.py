@@ -85,3 +85,19 @@ def test_an_image_that_no_split_folder_holds_is_lost_and_counted(tmp_path, run_i
     assert code == 0, err
     assert "vanished: 1" in err
     assert boxes_by_split() == [("train", CAT)] * 2 + [("validation", CAT)] * 2
+
+
+def test_text_files_of_yolo_in_another_folder_are_read_once_it_is_renamed(tmp_path, run_in):
+    folder = tmp_path / "in"
+    files = {f"img/{name}.jpg": photo(name) for name in NAMES}
+    files |= {f"annotations/{name}.txt": b"0 0.5 0.5 0.5 0.5\n" for name in NAMES}
+    write_files(folder, {**files, "classes.txt": b"cat\n"})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    advice = "rename the folder annotations to labels and rename the folder img to images to"
+    assert f"annotations/a1.txt is a text file of YOLO: {advice} read it; " in err
+    (folder / "annotations").rename(folder / "labels")
+    (folder / "img").rename(folder / "images")
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    assert [boxes for _, boxes in boxes_by_split()] == [CAT] * 4

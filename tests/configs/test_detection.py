@@ -236,7 +236,7 @@ def test_names_on_vocs_lists_are_those_of_images(tmp_path, picture, convert):
     }
     assert [note for note in marker["notes"] if "match" in note or "ignored" in note] == [
         "ImageSets/Main/val.txt: no XML file matches 2 names in it, such as 'x.jpg': "
-        "correct the list, or add it to ignore",
+        "correct the list, or leave it out with --set 'ignore=[\"/ImageSets/Main/val.txt\"]'",
         "2 images have no usable annotation, and are ignored",
     ]
 
@@ -248,10 +248,11 @@ def test_a_list_of_other_names_is_refused(tmp_path, picture, convert, capsys):
     flags = [f"--input={folder}", f"--output={tmp_path / 'output'}"]
     assert launch(flags, build) == 1
     problem = (
-        "no XML file matches 1 name in it, such as 'd.x': correct the list, or add it to ignore"
+        "no XML file matches 1 name in it, such as 'd.x': correct the list, or leave it out with "
+        "--set 'ignore=[\"/ImageSets/Main/val.txt\"]'"
     )
     assert f"error: {folder}/ImageSets/Main/val.txt: {problem}\n" in capsys.readouterr().err
-    assert launch([*flags, "--set=ignore=[val.txt]"], build) == 0
+    assert launch([*flags, '--set=ignore=["/ImageSets/Main/val.txt"]'], build) == 0
     assert "note: 1 image has no usable annotation, and is ignored\n" in capsys.readouterr().err
 
 

@@ -163,3 +163,35 @@ def test_folders_are_not_offered_as_classes_of_images_that_a_table_names(tmp_pat
     code, _, err = run_in(["--input", "in"])
     assert code == 0, err
     assert Counter(each.label for each in read_dataset(Path("out"))) == {"cats": 4, "dogs": 4}
+
+
+def test_each_file_of_coco_that_a_question_offers_is_read_alone(tmp_path, run_in):
+    first, second = NAMES[:2], NAMES[2:]
+    files = {
+        **images("pictures"),
+        "one/first.json": coco([f"{name}.jpg" for name in first]),
+        "two/second.json": coco([f"{name}.jpg" for name in second]),
+    }
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    assert "it is not clear which of one/first.json, two/second.json to read" in err
+    assert "..." not in err.splitlines()[0]
+    found = set()
+    for end in follow(["--input", "in"], run_in):
+        assert end.code == 0, end
+        found.add((end.marker["ledger"]["written"], end.marker["boxes"]["written"]))
+    assert found == {(2, 2)}
+
+
+def test_json_files_of_segment_anything_are_not_taken_for_coco(tmp_path, run_in):
+    text = b'{"image": {"image_id": 1, "file_name": "1.jpg"}, "annotations": [{"id": 1}]}'
+    for name in NAMES:
+        write_files(tmp_path / "in", {f"{name}.jpg": photo(name), f"{name}.json": text})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    assert "4 annotations such as 1.json (Segment Anything's JSON)" in err
+    (end,) = follow(["--input", "in"], run_in)
+    assert end.code == 0, end
+    assert end.marker["ledger"]["written"] == 4
+    assert end.arguments[-1].startswith("ignore=")

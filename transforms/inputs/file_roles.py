@@ -291,7 +291,15 @@ def _title_of_xml(text: str) -> str:
     return "XML"
 
 
+SEGMENT_ANYTHING = "Segment Anything's JSON"
+"""The format of files that hold the masks of one image each."""
+
+_OF_ONE_IMAGE = re.compile(r'\s*\{\s*"image"\s*:\s*\{')
+
+
 def _title_of_json(text: str) -> str:
+    if _OF_ONE_IMAGE.match(text):
+        return SEGMENT_ANYTHING
     for signs, title in (
         (('"_via_', '"via_settings"', '"regions"', '"shape_attributes"'), "VIA's JSON"),
         (('"shapes"',), "LabelMe's JSON"),

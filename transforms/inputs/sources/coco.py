@@ -3,13 +3,15 @@
 import math
 import posixpath
 import re
+import shlex
 from codecs import BOM_UTF8
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar
 
+import orjson
 from annotated_types import Interval
 from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, ValidationInfo
 
@@ -18,6 +20,7 @@ from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, Status, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, title_of
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
@@ -33,7 +36,7 @@ from recordmill.transforms.inputs.named_files import (
 )
 from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
 from recordmill.transforms.inputs.pair_names import is_telling
-from recordmill.transforms.inputs.patterns import check_template, compile_pattern
+from recordmill.transforms.inputs.patterns import check_template, compile_pattern, escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
@@ -90,11 +93,7 @@ class Coco(AnnotationSource):
             is_clear = len(found) == 1 and pattern != "" and bool(places)
             sources = [{"split": pattern, "images": images} for images in places or [""]]
         paths = [posixpath.join(folder, name) for folder, names in found.items() for name in names]
-        ask = (
-            f"it is not clear which of {show_names(paths)} to read, or where their images are: "
-            "let --input name one folder, or add --set source.split=... (a pattern of their names) "
-            "and --set source.images=... (a folder)"
-        )
+        ask = _ask_for_place(sketch, paths)
         usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
         why = f"COCO's JSON files such as {paths[0]}"
         for source in sources if is_clear else sources[:1]:
@@ -435,6 +434,30 @@ def number_categories(
     return numbers, twins
 
 
+_MOST_WAYS = 4
+"""Commands that a message offers for one question."""
+
+
+def _ask_for_place(sketch: FolderSketch, paths: Sequence[str]) -> str:
+    """Asks for the only file to read, or else for the folder of its images, with flags."""
+    if len(paths) > 1:
+        ways = []
+        for path in paths[:_MOST_WAYS]:
+            others = [f"/{escape_glob(each)}" for each in paths if each != path]
+            ignored = orjson.dumps([*sketch.ignored, *others]).decode()
+            ways.append(f"to read {path} alone, add --set {shlex.quote(f'ignore={ignored}')}")
+    else:
+        folders = [folder for folder, names in sketch.names.items() if names.images and folder]
+        around = {posixpath.dirname(each) for each in folders if posixpath.dirname(each)}
+        ways = [
+            f"if they are in {each}, add --set {shlex.quote(f'source.images={each}')}"
+            for each in sorted({*folders, *around})[:_MOST_WAYS]
+        ]
+    ways.append("or move each file into the folder of its images")
+    what = f"it is not clear which of {show_names(paths)} to read, or where their images are"
+    return f"{what}: {'; '.join(ways)}"
+
+
 def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
     """The files in a folder that hold COCO's object annotations, by their names and first bytes."""
     files = sketch.at(folder).ending(".json")
@@ -458,7 +481,7 @@ _TOKEN = re.compile(rb'"((?:[^"\\]|\\.)*)"\s*(:?)|[\[\]{}]')
 
 def _looks_like_coco(head: bytes) -> bool:
     head = head.removeprefix(BOM_UTF8).lstrip()
-    if not head.startswith(b"{"):
+    if not head.startswith(b"{") or title_of("1.json", head) == SEGMENT_ANYTHING:
         return False
     keys = (b"images", b"annotations", b"categories", b"info", b"licenses")
     found = [b'"%s"' % key in head[:_FIRST] for key in keys]

@@ -10,6 +10,7 @@ from functools import lru_cache, partial
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
+import orjson
 from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
@@ -37,7 +38,7 @@ from recordmill.transforms.inputs.named_files import (
 )
 from recordmill.transforms.inputs.outlines import angle_of, rotate_box
 from recordmill.transforms.inputs.pair_names import is_telling
-from recordmill.transforms.inputs.patterns import check_template
+from recordmill.transforms.inputs.patterns import check_template, escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 FLAGS = ("difficult", "truncated")
@@ -137,9 +138,8 @@ class Voc(AnnotationSource):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes; or notices on a split list."""
         if path.endswith(".txt"):
-            yield from _check_set(
-                file, file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}")
-            )
+            above = file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}")
+            yield from _check_set(path, file, above)
             return
         annotation = DataFile(path, file)
         above, folder = posixpath.split(annotation.folder)
@@ -340,7 +340,7 @@ def _with_set(file: ImageRef, sets: str, name: str) -> ImageRef:
     return file.replace(split=word) if word else file.notice("ignored", "in_no_set")
 
 
-def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
+def _check_set(path: str, file: ImageRef, above: str) -> Iterator[Notice]:
     """Reports names on a list that match no XML file in the folders next to that of the lists.
 
     A list that matches none is that of another collection, unless it names images: those of VOC's
@@ -361,9 +361,9 @@ def _check_set(file: ImageRef, above: str) -> Iterator[Notice]:
             f"{wrong[0]!r:.100}"
         )
         status: Status = "fatal" if names.keys().isdisjoint(stems | others) else "warning"
-        yield file.notice(
-            status, "bad_annotations", f"{what}: correct the list, or add it to ignore"
-        )
+        leave_out = shlex.quote(f"ignore={orjson.dumps([f'/{escape_glob(path)}']).decode()}")
+        detail = f"{what}: correct the list, or leave it out with --set {leave_out}"
+        yield file.notice(status, "bad_annotations", detail)
     yield file.notice("ignored", Voc.other_files)  # used, if it gives the split of an image
 
 

@@ -135,7 +135,8 @@ class Yolo(AnnotationSource):
             needs = (
                 ""
                 if named
-                else "no data.yaml or classes.txt names the classes: add --set 'source.names=[...]'"
+                else "no data.yaml or classes.txt names the classes: write their names into "
+                "classes.txt in the input, one in each line, in the order of their numbers"
             )
             splits = given_splits("from_source", words)
             data_yaml = sketch.first_head("", *_YAML)

@@ -19,7 +19,7 @@ BARE = (
 )
 SIZE = "<size><width>40</width><height>30</height><depth>3</depth></size>"
 
-ADVICE = "correct the list, or add it to ignore"
+ADVICE = "correct the list, or leave it out with --set 'ignore=[\"/old/ImageSets/Main/val.txt\"]'"
 
 
 def annotation(body, name="1.jpg"):

@@ -36,10 +36,19 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
 )
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
-from recordmill.transforms.inputs.patterns import Ignore, compile_globs, why_ignored
+from recordmill.transforms.inputs.patterns import (
+    Ignore,
+    compile_globs,
+    escape_glob,
+    why_ignored,
+)
 from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
-from recordmill.transforms.inputs.tables.known_tables import find_columns, why_no_columns
+from recordmill.transforms.inputs.tables.known_tables import (
+    find_columns,
+    has_header,
+    why_no_columns,
+)
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 from recordmill.transforms.inputs.tables.recognize_tables import unused_columns
 
@@ -47,10 +56,10 @@ _WORKBOOKS = (".xlsx", ".xls", ".ods")
 _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
 # The import files of AutoML and Vertex AI.
 _IMPORT_FILE = re.compile(rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"')
+_ROWS = "--config configs/observations.yaml --set 'source.columns={}'"
 _AS_A_TABLE = (
-    "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images "
-    "(docs/manifests.md), "
-    "or --config configs/observations.yaml if there are none"
+    "write the paths of its images, from its own folder, into a column called path "
+    "(docs/manifests.md)"
 )
 
 _DESCRIPTIVE = ("source", "splits", "labels", "include", "ignore", "convention")
@@ -257,7 +266,7 @@ def _refuse_files(top: Names, place: str) -> None:
         return
     are_tables = all(name.lower().endswith(TABLE_ENDINGS) for name in top.files)
     advice = (
-        _AS_A_TABLE
+        f"{_AS_A_TABLE}, or add {_ROWS} if there are no images"
         if are_tables
         else "let --input name what is to be converted, or --config what it is"
     )
@@ -287,9 +296,16 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
     why = "workbooks are not read: save it as CSV" if is_workbook else why_no_columns(table, sketch)
     what = f"is not understood as a table of images ({why})"
     if sketch.only:
-        raise UsageError(f"{place} {what}: {_AS_A_TABLE}")
-    leave_out = f"leave it out with {flags_of({'ignore': [*ignored, f'/{table}']})}"
-    how = f"let --input end in /{table} and {_AS_A_TABLE}, or {leave_out}"
+        raise UsageError(f"{place} {what}: {_AS_A_TABLE}, or add {_ROWS} if there are no images")
+    others = [path for path in tables if path != table and not find_columns(path, sketch)]
+    left_out = [*ignored, *(f"/{escape_glob(path)}" for path in (table, *others))]
+    which = f"it and {show_first(others)}" if others else "it"
+    leave_out = f"leave {which} out with {flags_of({'ignore': left_out})}"
+    ways = [_AS_A_TABLE, leave_out]
+    if has_header(table, sketch):
+        where = f"--input {shlex.quote(f'{place}/{table}')}"
+        ways.insert(1, f"use {where} {_ROWS} to convert its rows alone")
+    how = ", or ".join(ways)
     raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}")
 
 

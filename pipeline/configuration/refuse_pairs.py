@@ -62,16 +62,12 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
 
 
-def _find_yolo_text(sketch: FolderSketch, folders: Sequence[str]) -> str:
-    """The first text file with boxes of YOLO in these folders or below; empty without one."""
-    return next(
-        (
-            path
-            for path, head in sorted(sketch.heads.items())
-            if path.partition("/")[0] in folders and role_of(path, head).title == YOLO_TEXT
-        ),
-        "",
-    )
+def _find_yolo_text(sketch: FolderSketch, folders: Sequence[str]) -> str | None:
+    """The first text file with boxes of YOLO in these folders or below."""
+    for path, head in sorted(sketch.heads.items()):
+        if path.partition("/")[0] in folders and role_of(path, head).title == YOLO_TEXT:
+            return path
+    return None
 
 
 def _explain_yolo_names(pairs: Pairs, text: str) -> str:

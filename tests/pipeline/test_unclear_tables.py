@@ -385,3 +385,17 @@ def test_numbers_and_words_for_no_value_are_named(tmp_path, run_in):
     said = " ".join(err.split())
     assert "The classes 'NaN', 'None' may stand for no value: leave such cells empty if so." in said
     assert "The classes '0' and '0.0' are the same number: they may be meant as one." in said
+
+
+def test_tables_of_other_names_are_left_out_together_or_one_is_converted_alone(tmp_path, run_in):
+    files = {f"images/{name}.jpg": photo(name) for name in "abcd"}
+    rows = "".join(f"old/{number}.jpg,{number % 2}\n" for number in range(8))
+    files |= {name: f"picture,kind\n{rows}".encode() for name in ("one.csv", "two.csv")}
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    assert "COLUMN" not in err
+    ends = list(follow(["--input", "in"], run_in))
+    assert [end.code for end in ends] == [0, 0], ends
+    assert [end.marker["ledger"]["written"] for end in ends] == [8, 4]
+    assert ends[1].arguments[-1] == "ignore=[/one.csv, /two.csv]"

@@ -198,8 +198,7 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
         ("g.npz", "let --input name what is to be converted, or --config what it is"),
         (
             "a.csv",
-            "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names "
-            "images",
+            "write the paths of its images, from its own folder, into a column called path",
         ),
     ],
 )
@@ -209,10 +208,10 @@ def test_files_that_are_not_images_are_refused(fill_in, name, advice):
 
 
 HOW = (
-    "add --set source.kind=manifest --set source.columns.uri=COLUMN if a column names images "
-    "(docs/manifests.md), "
-    "or --config configs/observations.yaml if there are none"
+    "write the paths of its images, from its own folder, into a column called path "
+    "(docs/manifests.md), or "
 )
+ROWS = "--config configs/observations.yaml --set 'source.columns={}'"
 UNREAD = "is not understood as a table of images"
 
 
@@ -244,14 +243,15 @@ def test_a_table_that_is_not_understood_is_refused_where_it_is_all_that_can_give
     at = f"{tmp_path}/in/{name}"
     with pytest.raises(UsageError) as error:
         fill_in({"in/images/1.jpg": b"", f"in/{name}": data})
-    advice = f"let --input end in /{name} and {HOW}, or leave it out with --set 'ignore=[/{name}]'"
+    rows = "" if why == NO_HEADER else f"use --input {at} {ROWS} to convert its rows alone, or "
+    advice = f"{HOW}{rows}leave it out with --set 'ignore=[/{name}]'"
     assert str(error.value) == f"{at} {UNREAD} ({why}), and its labels would be lost: {advice}"
     filled, _ = fill_in({}, {"ignore": [f"/{name}"]})
     source = {"kind": "class_folders", "class_from": "none"}
     assert filled == {"source": source, "ignore": [f"/{name}"]}
     with pytest.raises(UsageError) as error:
         fill_in({}, inputs=(f"in/{name}",))
-    assert str(error.value) == f"{at} {UNREAD} ({why}): {HOW}"
+    assert str(error.value) == f"{at} {UNREAD} ({why}): {HOW}add {ROWS} if there are no images"
 
 
 @pytest.mark.parametrize(

@@ -327,12 +327,18 @@ def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
     return head_of(path, sketch).header
 
 
+def has_header(path: str, sketch: FolderSketch) -> bool:
+    """Whether a table begins with a header and a row, as far as can be seen."""
+    head = head_of(path, sketch)
+    return len(head.rows) > 1 and head.is_header and b"\0" not in sketch.heads[path]
+
+
 def why_no_columns(path: str, sketch: FolderSketch) -> str:
     """Why `find_columns` finds nothing in a table."""
-    head = head_of(path, sketch)
-    if len(head.rows) < 2 or not head.is_header or b"\0" in sketch.heads[path]:
+    if not has_header(path, sketch):
         return "it does not begin with a header of different names and a row, in UTF-8"
-    return f"its first row names no image that is there: {show_first(head.rows[1]):.100}"
+    row = head_of(path, sketch).rows[1]
+    return f"its first row names no image that is there: {show_first(row):.100}"
 
 
 def _plain(name: str) -> str:

@@ -28,6 +28,7 @@ from recordmill.pipeline.configuration.refuse_splits import (
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.source import Input, ListingSettings
+from recordmill.transforms.inputs.file_roles import FileRole, role_of_name
 from recordmill.transforms.inputs.folder_sketch import (
     ARCHIVE_ENDINGS,
     USUAL_WORDS,
@@ -200,6 +201,8 @@ def _recognize_or_refuse(
         UsageError: as for `recognize`, or a table is not understood.
     """
     ignore = _listing(written).ignore
+    if "source" not in written and not sketch.has_images:
+        _refuse_pickles(sketch.top, place)
     try:
         if "source" not in written and _may_be_classes_only(sketch, kinds):
             _refuse_tables(sketch, place, ignore)
@@ -259,6 +262,17 @@ def _refuse_annotations_below(
                 raise _lies_below(place, at, found)
 
 
+def _refuse_pickles(top: Names, place: str) -> None:
+    """Refuses CIFAR's Python version: reading a pickle could run any code."""
+    ten, hundred = {"batches.meta", "test_batch"}, {"meta", "train", "test"}
+    for names, name in ((ten, "cifar-10-binary"), (hundred, "cifar-100-binary")):
+        if names <= set(top.files):
+            raise UsageError(
+                f"{place} holds CIFAR's Python version, whose pickles are not read: download and "
+                f"unpack the binary version ({name}.tar.gz), and convert that"
+            )
+
+
 def _refuse_files(top: Names, place: str) -> None:
     """Refuses inputs in which no file has the extension of an image."""
     endings = {posixpath.splitext(name)[1].lower() for name in top.files}
@@ -270,6 +284,8 @@ def _refuse_files(top: Names, place: str) -> None:
         if are_tables
         else "let --input name what is to be converted, or --config what it is"
     )
+    if role_of_name(top.files[0]) == FileRole("array") and not top.ending(".npz", ".npy"):
+        advice = "such arrays are not read: save their images as files, such as PNG"
     if archives := top.ending(*ARCHIVE_ENDINGS):
         advice = f"unpack {show_first(archives)}, since only images are read from archives"
     raise UsageError(f"{place} holds no image, only files such as {top.files[0]}: {advice}")

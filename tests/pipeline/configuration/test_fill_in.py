@@ -195,6 +195,7 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
     ("name", "advice"),
     [
         ("flink.md", "let --input name what is to be converted, or --config what it is"),
+        ("1.h5", "such arrays are not read: save their images as files, such as PNG"),
         ("g.npz", "let --input name what is to be converted, or --config what it is"),
         (
             "a.csv",
@@ -205,6 +206,18 @@ def test_folders_called_images_of_a_split_are_not_classes(fill_in):
 def test_files_that_are_not_images_are_refused(fill_in, name, advice):
     with pytest.raises(UsageError, match=f"in holds no image, only files such as {name}: {advice}"):
         fill_in({f"in/{name}": b"x"})
+
+
+@pytest.mark.parametrize(
+    ("names", "version"),
+    [
+        (["batches.meta", "data_batch_1", "test_batch"], "cifar-10-binary.tar.gz"),
+        (["meta", "train", "test"], "cifar-100-binary.tar.gz"),
+    ],
+)
+def test_pickles_of_cifar_are_refused_for_the_binary_version(fill_in, names, version):
+    with pytest.raises(UsageError, match=f"in holds CIFAR's Python version, .*{version}"):
+        fill_in({f"in/{name}": b"\x80\x02}" for name in names})
 
 
 HOW = (

@@ -180,9 +180,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         _set_up_beam(options, inputs, output)
     if options.discard and not options.plan:
         _discard_leftovers(output, terminal)
-    if options.writer == "beam":
-        preflight.check_free_of_datasets(output, options.is_here)
-        notes.append(_NOTE_ON_BEAMS_WRITER)
+    notes += _prepare_writer(options, output)
     against, updated = _find_against(options, settings), _find_updated(options, output)
     earlier = _find_reuse(options, settings, updated)
     run_id = uuid.uuid4().hex[:12]
@@ -211,6 +209,14 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if settings.analyze and (options.wait or options.is_here) and not options.plan:
         check_tensorflow()
     return Job(settings, inputs, recipe, run, loaded.layout, earlier, against)
+
+
+def _prepare_writer(options: LaunchOptions, output: str) -> list[str]:
+    """Checks that Beam's writer finds no dataset in the output; returns notes on the writer."""
+    if options.writer != "beam":
+        return []
+    preflight.check_free_of_datasets(output, options.is_here)
+    return [_NOTE_ON_BEAMS_WRITER]
 
 
 def _find_folders(inputs: Sequence[Input], options: LaunchOptions) -> dict[str, str]:

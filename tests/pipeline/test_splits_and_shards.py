@@ -451,4 +451,4 @@ def test_fixed_cuts_need_a_power_of_two(convert, photos):
     assert done.answer[0] == 2
     assert "shards.count is 6: with cuts: fixed, give a power of two such as 8" in done.answer[1]
     beam = convert(photos, "--writer=beam", settings=FIXED | {"shards.count": 4})
-    assert beam.answer[1].startswith("shards.cuts has no effect with --writer=beam")
+    assert beam.answer[1].startswith("shards.cuts has no effect, since --writer=beam")

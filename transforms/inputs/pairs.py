@@ -444,7 +444,10 @@ def _parts_of_others(
         for other in sorted({each for core in some[path] for each in holding[core]} - {path}):
             apart = set(path.split("/")) - set(other.split("/"))
             back = set(other.split("/")) - set(path.split("/"))
-            is_part = len(own) > 1 and len(own & cores[other]) >= AGREEMENT * len(own)
+            # One image proves nothing, unless its folder is in that of the other.
+            is_inner = posixpath.dirname(path) == other and _is_drawn_folder(path)
+            are_enough = len(own) > 1 or is_inner
+            is_part = are_enough and len(own & cores[other]) >= AGREEMENT * len(own)
             if is_part and any(map(is_telling, apart)) and not any(map(is_telling, back)):
                 yield other, path
                 break

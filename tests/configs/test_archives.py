@@ -166,12 +166,11 @@ def test_what_cannot_be_read_is_rejected_and_the_rest_is_written(pets, tmp_path,
         "--set",
         "splits.fractions={train: 1.0}",
     )
-    assert marker["ledger"]["ignored"] == {"hidden": 1, "system_file": 1}
+    assert marker["ledger"]["ignored"] == {"hidden": 1, "not_an_image": 1, "system_file": 1}
     assert marker["ledger"]["rejected"] == {
         "bad_archive": 2,
         "bad_member": 2,
         "no_class": 1,
-        "unknown_format": 1,
     }
     written = sorted(each["image/encoded"][0] for each in examples["train"])
     assert written == sorted([*pets.values(), *list(pets.values())[:4]])

@@ -34,7 +34,12 @@ from recordmill.transforms.inputs.archive_members import (
 from recordmill.transforms.inputs.archive_samples import group_samples
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, why_unread
 from recordmill.transforms.inputs.file_groups import has_digit, tells_of_all
-from recordmill.transforms.inputs.file_roles import FileRole, is_description_name, role_of_name
+from recordmill.transforms.inputs.file_roles import (
+    FileRole,
+    is_description_name,
+    is_other_name,
+    role_of_name,
+)
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.inputs.member_names import check_encoding
@@ -328,6 +333,8 @@ class Archives(Source):
                 yield from self._find_unread(member.name, ref)
                 if is_description_name(member.name):
                     ref = ref.notice("ignored", "description")
+                elif is_other_name(member.name):
+                    ref = ref.notice("ignored", "not_an_image")
             if not ref.status and not ref.label and self.class_from != "none":
                 ref = ref.notice("rejected", "no_class", "the member is not in a class folder")
             yield ref

@@ -23,6 +23,7 @@ from rich.table import Table
 
 from benchmarks import measure, photographs
 from benchmarks.measure import BenchmarkError, Run, spread
+from benchmarks.rivals.job import SHRUNK_SIDE
 
 FEW = 100
 
@@ -64,6 +65,8 @@ class Case:
     mode: str
     targets: Sequence[Target]
     mark: Callable[[bytes, int], bytes] = photographs.numbered
+    size: tuple[int, int] = (500, 375)
+    distinct: int = photographs.POOL
 
     @property
     def flags(self) -> list[str]:
@@ -83,6 +86,15 @@ CASES = {
     "default": Case(4_000, (), "decode", (Target("two_processes", "cpu_apart", 1.35),)),
     "header": Case(
         20_000, ("images.check=header",), "copy", (Target("tensorflow_writer", "cpu_whole", 1.3),)
+    ),
+    # 12 megapixels, as of a phone. Few are distinct: encoding one takes seconds.
+    "shrink": Case(
+        400,
+        (f"images.resize={{longest: {SHRUNK_SIDE}}}",),
+        "shrink",
+        (Target("two_processes", "cpu_apart", 0.97),),
+        size=(4000, 3000),
+        distinct=20,
     ),
     # Compared with the case `header` on the same photographs.
     "strip_nothing": Case(
@@ -246,7 +258,7 @@ def main() -> None:
     parser.add_argument(
         "--case", action="append", choices=sorted(CASES), help="a case to run (all)"
     )
-    parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (4,000 to 20,000)")
+    parser.add_argument("--count", type=int, help=f"photographs, more than {FEW} (400 to 20,000)")
     parser.add_argument(
         "--pairs", type=int, default=5, help="rounds of all contenders (%(default)s)"
     )
@@ -265,7 +277,7 @@ def main() -> None:
             arguments.pipeline,
             count,
             arguments.pairs,
-            partial(make, mark=case.mark),
+            partial(make, mark=case.mark, size=case.size, distinct=case.distinct),
             arguments.work,
             others,
         )

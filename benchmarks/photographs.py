@@ -108,6 +108,7 @@ def make(
     size: tuple[int, int] = (500, 375),
     classes: int = CLASSES,
     mark: Callable[[bytes, int], bytes] = numbered,
+    distinct: int | None = None,
 ) -> Path:
     """Returns a folder of `count` photographs in class folders.
 
@@ -121,8 +122,9 @@ def make(
         size: width and height of the synthetic ones.
         classes: how many class folders.
         mark: what makes the files differ: `numbered`, `bare` or `with_exif`.
+        distinct: how many synthetic images are encoded; None for `POOL`.
     """
-    pool = _own(own) if own else _synthetic(work, size)
+    pool = _own(own) if own else _synthetic(work, size, distinct or POOL)
     digest = hashlib.sha256(b"".join(pool)).hexdigest()[:8]
     folder = work / (
         f"photographs-{count}-{digest}" + (f"-{classes}-classes" if classes != CLASSES else "")
@@ -152,11 +154,11 @@ def _color(random: np.random.Generator) -> tuple[int, int, int]:
     return red, green, blue
 
 
-def _synthetic(work: Path, size: tuple[int, int]) -> Sequence[bytes]:
-    folder = work / f"pool-{RECIPE}-{size[0]}x{size[1]}"
+def _synthetic(work: Path, size: tuple[int, int], distinct: int) -> Sequence[bytes]:
+    folder = work / f"pool-{RECIPE}-{size[0]}x{size[1]}-{distinct}"
     if not folder.exists():
         unfinished = _fresh(folder.with_name(folder.name + ".unfinished"))
-        for number in range(POOL):
+        for number in range(distinct):
             (unfinished / f"{number:03}.jpg").write_bytes(photograph(number, *size))
         unfinished.rename(folder)
     return [path.read_bytes() for path in sorted(folder.iterdir())]

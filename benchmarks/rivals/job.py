@@ -13,7 +13,10 @@ from typing import NamedTuple
 
 from PIL import Image
 
-MODES = ("reencode", "decode", "copy")
+MODES = ("reencode", "decode", "copy", "shrink")
+SHRUNK_SIDE = 256
+"""The longest side of what `shrink` writes, in pixels."""
+
 Features = dict[str, bytes | int]
 
 
@@ -40,14 +43,17 @@ def features(item: Item, mode: str) -> Features:
     """Reads an image and makes its record.
 
     Mode `reencode` decodes and encodes at quality 95, `decode` decodes to check and keeps the
-    bytes, `copy` opens the header only.
+    bytes, `copy` opens the header only. `shrink` makes a thumbnail, for which Pillow
+    lets libjpeg decode at a smaller scale, and encodes it at quality 95.
     """
     encoded = Path(item.path).read_bytes()
     with Image.open(io.BytesIO(encoded)) as image:
-        width, height = image.size
-        if mode != "copy":
+        if mode == "shrink":
+            image.thumbnail((SHRUNK_SIDE, SHRUNK_SIDE), Image.Resampling.LANCZOS)
+        elif mode != "copy":
             image.load()
-        if mode == "reencode":
+        width, height = image.size
+        if mode in ("reencode", "shrink"):
             output = io.BytesIO()
             image.convert("RGB").save(output, "JPEG", quality=95)
             encoded = output.getvalue()

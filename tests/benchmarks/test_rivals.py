@@ -12,11 +12,11 @@ import pytest
 from PIL import Image
 
 from benchmarks import frames, measure, photographs
+from benchmarks.rivals.job import MODES
 from recordmill.schemas.features import Example
 from recordmill.transforms.records.image_functions import mean_std
 
 COUNT = 60
-MODES = ("reencode", "decode", "copy")
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def expected(path: Path, mode: str) -> dict[str, bytes | int]:
     encoded = path.read_bytes()
-    if mode == "reencode":
+    if mode in ("reencode", "shrink"):
         output = io.BytesIO()
         with Image.open(path) as image:
             image.save(output, "JPEG", quality=95)

@@ -388,7 +388,7 @@ def discard_staging(output: str) -> list[str]:
         for folder in work_folders(output)
         if folder == output or not storage.is_link(folder)  # what a link leads to is not ours
     }
-    if busy := next(filter(None, itertools.starmap(find_busy, stagings.items())), ""):
+    if busy := next(filter(None, itertools.starmap(find_busy, stagings.items())), None):
         raise RecordmillError(busy)
     try:
         return [_discard(folder, name) for folder, names in stagings.items() for name in names]

@@ -27,8 +27,8 @@ _NO_MEMORY = re.compile(
 _NO_PROCESS = re.compile(r"Resource temporarily unavailable|\[Errno 11\]")
 
 
-def explain_failure(error: BaseException, output: str) -> str:
-    """Explains such an error; returns an empty text for any other.
+def explain_failure(error: BaseException, output: str) -> str | None:
+    """Explains such an error; returns None for any other.
 
     Runners pass on the errors of workers as text, so their classes do not always help.
 
@@ -51,7 +51,7 @@ def explain_failure(error: BaseException, output: str) -> str:
         return f"there is not enough memory ({_limits()}): {_REMEDY}"
     if any(map(_NO_PROCESS.search, texts)):
         return f"no process or thread can be started ({_limits()}): {_REMEDY}"
-    return ""
+    return None
 
 
 _REMEDY = "raise the limit, free memory, or lower --threads and --processes"

@@ -72,7 +72,8 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
         except KeyboardInterrupt:  # while modules are imported
             outcome = Outcome("failed", "interrupted before any work", INTERRUPTED)
         except (ImportError, MemoryError, OSError, RuntimeError) as error:  # also then
-            if not (sentence := explain_failure(error, options.output)):
+            sentence = explain_failure(error, options.output)
+            if sentence is None:
                 raise
             outcome = Outcome("failed", sentence, FAILED)
         if options.runner not in IN_PROCESS_RUNNERS:

@@ -110,7 +110,7 @@ def run_job(
         )
         if end_server:
             end_server()
-        raise type(stop)("" if options.is_here else canceled) from None
+        raise _repeat(stop, None if options.is_here else canceled) from None
     return _read_outcome(job, options.runner, state, keep=bool(options.outcome_file))
 
 
@@ -200,10 +200,21 @@ def _find_signal(error: BaseException | None) -> BaseException | None:
     return error
 
 
-def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = True) -> str:
-    """Cancels a job that would continue without this process; returns a sentence about it."""
+def _repeat(stop: BaseException, report: str | None) -> BaseException:
+    """Makes a signal's exception again, whose text says what happened to the job."""
+    if report is None:
+        return type(stop)()
+    return type(stop)(report)
+
+
+def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = True) -> str | None:
+    """Cancels a job that would continue without this process.
+
+    Returns:
+        A sentence about it; None if the job ends with this process.
+    """
     if runner in IN_PROCESS_RUNNERS:
-        return ""
+        return None
     if result is None:
         return f"the job may have reached {runner} already: look there, and stop it if it runs"
     on_flink, problem = False, ""
@@ -291,6 +302,8 @@ def check_job_server(runner: str, options: PipelineOptions) -> None:
             f"FlinkRunner needs {java} for its job server: install Java, or give --job_endpoint"
         )
     master = _flink_address(options)
+    if master is None:
+        return
     # Other forms are left to Beam.
     if place := re.fullmatch(r"(?:http://)?\[?([\w.:-]+?)\]?:(\d+)", master):
         try:
@@ -317,7 +330,7 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
         OSError: the cluster does not answer.
     """
     master = _flink_address(options)
-    if not master:
+    if master is None:
         return False
     root = master if "://" in master else f"http://{master}"
     with urllib.request.urlopen(f"{root}/jobs/overview", timeout=SECONDS_TO_CONNECT) as answer:
@@ -331,10 +344,12 @@ def cancel_on_flink(options: PipelineOptions, name: str) -> bool:
     return bool(found)
 
 
-def _flink_address(options: PipelineOptions) -> str:
-    """The address of the given Flink cluster; empty for one that Beam starts itself."""
+def _flink_address(options: PipelineOptions) -> str | None:
+    """Returns the address of the given Flink cluster; None for one that Beam starts itself."""
     master = str(options.view_as(FlinkRunnerOptions).flink_master).strip()
-    return "" if master in ("[auto]", "[local]") else master
+    if master in ("", "[auto]", "[local]"):
+        return None
+    return master
 
 
 def is_dataflow(runner: str) -> bool:
@@ -370,8 +385,8 @@ def check_dataflow(
         raise UsageError(f"Dataflow's workers lack Recordmill: {how}")
 
 
-def explain_built(options: PipelineOptions) -> str:
-    """What was built instead of starting a job, in a sentence; empty if one was started.
+def explain_built(options: PipelineOptions) -> str | None:
+    """Says what was built instead of starting a job; returns None if one was started.
 
     A flex template's launcher also requests a template, and starts the job from it once this
     process has exited: there is nothing to wait for here, whatever the flags.
@@ -379,7 +394,9 @@ def explain_built(options: PipelineOptions) -> str:
     if options.view_as(TestOptions).dry_run:
         return "the Dataflow job was built and, as --dry_run asks, not started"
     template = options.view_as(GoogleCloudOptions).template_location
-    return f"the Dataflow job was built and is a template in {template}" if template else ""
+    if not template:
+        return None
+    return f"the Dataflow job was built and is a template in {template}"
 
 
 def name_job(result: Any, options: PipelineOptions) -> str:

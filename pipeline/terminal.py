@@ -102,7 +102,7 @@ class Terminal:
                     count=count,
                 )
                 if not live:
-                    self.say(f"{work.stage}: {count}{_time_left(work, seconds)}")
+                    self.say(_progress_line(work, count, seconds))
 
     def report_outcome(self, outcome: Outcome, output: str) -> None:
         """Prints how a run ended.
@@ -184,14 +184,13 @@ def _count(work: resources.Progress, seconds: float) -> str:
     return f"{text}, {rate:,.{digits}f} {thing}s/s"
 
 
-def _time_left(work: resources.Progress, seconds: float) -> str:
-    """How long the images that are left take, if the rate stays; empty if it is not known."""
-    if not work.done:
-        return ""
+def _progress_line(work: resources.Progress, count: str, seconds: float) -> str:
+    """Returns how far the work is, and how long the rest takes at this rate, if that is known."""
+    line = f"{work.stage}: {count}"
+    if not work.done or work.planned == work.done:
+        return line
     left = (work.planned - work.done) * seconds / work.done
-    if not left:
-        return ""
-    return f", about {left:,.0f} s left"
+    return f"{line}, about {left:,.0f} s left"
 
 
 def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:

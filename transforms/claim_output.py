@@ -72,22 +72,22 @@ class OutputState:
         stamp: the stamp of the marker before it was read, see `dataset_files.stamp_marker`.
         pending: whether this plan's staging folder holds a complete dataset, whose publishing was
             cut.
-        busy: a sentence saying that a run of another plan is, or may be, working there; empty if
+        busy: a sentence saying that a run of another plan is, or may be, working there; None if
             none is.
         leftovers: what runs of other plans have left.
         file_names: for each split, the name that this plan's shard would have if it were the only
             one, with one record.
-        problem: why the marker cannot be read; empty if it can, or is missing.
+        problem: why the marker cannot be read; None if it can, or is missing.
     """
 
     output: str
     names: list[str] = field(default_factory=list)
     marker: Marker | None = None
     pending: bool = False
-    busy: str = ""
+    busy: str | None = None
     leftovers: tuple[Leftover, ...] = ()
     file_names: Sequence[str] = ()
-    problem: str = ""
+    problem: str | None = None
     stamp: str | None = field(default=None, compare=False)
 
     @property
@@ -126,7 +126,7 @@ def _read_state(
     pending = storage.exists(storage.join(dataset_files.staging_folder(output, plan_id), MARKER))
     busy = runs.find_busy(output, others, elsewhere=True)
     stamp = dataset_files.stamp_marker(output)
-    marker, problem = None, ""
+    marker, problem = None, None
     try:
         # Even if it was not listed: another run may have published since.
         if stamp is not None or MARKER in names:

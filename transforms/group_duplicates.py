@@ -212,7 +212,7 @@ class GroupDuplicates(beam.PTransform):
 
     def name_content(
         self, ref: ImageRef, decoding: AbstractContextManager[Any] | None = None
-    ) -> str:
+    ) -> str | None:
         """Identifies an image's content.
 
         Args:
@@ -221,25 +221,24 @@ class GroupDuplicates(beam.PTransform):
 
         Returns:
             The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar
-            row will have. The empty string if the image is excluded, or unreadable, which is
-            reported later.
+            row will have. None if the image is excluded, or unreadable, which is reported later.
         """
         settings, exclusions = self.settings, self.exclusions
         digest = ref.sha256.lower()
         if not digest and self.reuse and decoding is None:
             digest = find_known_digest(ref, self.reuse, settings.seed)
         if exclusions.find(ref.key, digest):
-            return ""
+            return None
         if digest and decoding is None:
             return f"sha256:{digest}"
         try:
             content = settings.source.read(ref, settings.images.max_bytes)
         except Rejected:
-            return ""
+            return None
         if exclusions.digests and exclusions.find(
             ref.key, hashlib.sha256(content.data).hexdigest()
         ):
-            return ""
+            return None
         if decoding is not None and content.image is not None:
             # Decoding at reduced size gives a slightly different hash, so decode in full if
             # conversion will.
@@ -343,7 +342,7 @@ class _NameContents(beam.DoFn):
     not grouped: conversion leaves them out, and they must not affect other images.
     """
 
-    def __init__(self, name: Callable[..., str], by_look: bool = False) -> None:
+    def __init__(self, name: Callable[..., str | None], by_look: bool = False) -> None:
         self._name = name
         self._by_look = by_look
 
@@ -363,5 +362,5 @@ class _NameContents(beam.DoFn):
             refs = batch.refs[start : start + CHUNK]
             names = self._readers.map(partial(self._name, decoding=self._decoding), refs)
             yield from (
-                (name, ReferenceBatch([ref])) for name, ref in zip(names, refs, strict=True)
+                (name or "", ReferenceBatch([ref])) for name, ref in zip(names, refs, strict=True)
             )

@@ -387,9 +387,7 @@ class _Publication:
                 count_containers(plan.summary.rejected),
             )
             or verdicts.check_boxes(finished, settings)
-            or verdicts.check_labels(
-                finished.annotations, settings, examples.get("unknown_label", "")
-            )
+            or verdicts.check_labels(finished.annotations, settings, examples.get("unknown_label"))
         )
         if not problem:
             return None

@@ -84,7 +84,7 @@ class LoadedSettings:
 
     settings: DatasetSettings
     names_convention: bool
-    comment: str
+    comment: str | None
     layout: Layout | None
     is_recognized: bool = False
     left_by_user: frozenset[str] = frozenset()
@@ -216,14 +216,14 @@ def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(reason for reason, is_written in reasons.items() if is_written)
 
 
-def _comment_on(layout: Layout | None, first_line: str) -> str:
-    """The first line of the dataset's `config.yaml`, see `LoadedSettings.comment`."""
+def _comment_on(layout: Layout | None, first_line: str) -> str | None:
+    """Returns the first line of the dataset's `config.yaml`, see `LoadedSettings.comment`."""
     if layout:
         return f"{COMMENT}{layout.kind}: {printable(layout.why)}\n"
     for start in (COMMENT, earlier_names.COMMENT):
         if first_line.startswith(start):
             return f"{COMMENT}{first_line.removeprefix(start)}\n"
-    return ""
+    return None
 
 
 def flags_of(settings: Mapping[str, Any]) -> str:

@@ -320,7 +320,7 @@ def _columns_of(uri: str) -> bytes:
         if len(held) > 1:  # the first image of each says which are images
             rows[0] |= next(iter(_first_rows(table, held, 1)), {})
 
-    def shown(column: pa.Field, row: Mapping[str, Any]) -> str:
+    def show_cell(column: pa.Field, row: Mapping[str, Any]) -> str | None:
         if column.name in held:
             cell = row.get(column.name)
             data = cell.get("bytes") if isinstance(cell, dict) else cell
@@ -336,17 +336,19 @@ def _columns_of(uri: str) -> bytes:
             is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
             if is_text or class_names(schema, column.name):
                 return SEVERAL
-            return NUMBERS if pa.types.is_integer(kind) or pa.types.is_floating(kind) else ""
+            are_numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+            return NUMBERS if are_numbers else None
         value = row.get(column.name)
         names = class_names(schema, column.name)
         if isinstance(value, int) and 0 <= value < len(names):
             return names[value]
-        return "" if value is None else str(value)
+        return None if value is None else str(value)
 
     stream_of_text = io.StringIO()
     writer = csv.writer(stream_of_text)
     writer.writerow(schema.names)
-    writer.writerows([shown(each, row) for each in schema] for row in rows)
+    # None becomes an empty cell.
+    writer.writerows([show_cell(each, row) for each in schema] for row in rows)
     return stream_of_text.getvalue().encode()
 
 

@@ -102,11 +102,11 @@ def resolve_settings(
 
 
 def make_recipe(
-    settings: DatasetSettings, comment: str = "", exclusions: Exclusions | None = None
+    settings: DatasetSettings, comment: str | None = None, exclusions: Exclusions | None = None
 ) -> Recipe:
-    """Makes the recipe of a dataset; `config.yaml` begins with the comment.
+    """Makes the recipe of a dataset; `config.yaml` begins with the comment, if there is one.
 
-    The text begins with the comment. Functions have a digest of their code, so changed code makes
+    Functions have a digest of their code, so changed code makes
     another dataset. The file of `exclude` is replaced by a digest of what it names.
     """
     values = list_changed_settings(settings)
@@ -117,7 +117,7 @@ def make_recipe(
     if exclusions:
         values["exclude"] = exclusions.digest
     in_use = to_json(list_settings(settings))
-    written = comment + write_yaml(in_use)
+    written = (comment or "") + write_yaml(in_use)
     return Recipe(values, in_use | {"exclude": values.get("exclude", "")}, written)
 
 

@@ -68,7 +68,7 @@ def test_workers_without_the_package_are_refused():
 @pytest.mark.parametrize(
     ("flags", "sentence"),
     [
-        ([], ""),
+        ([], None),
         (["--dry_run=True"], "the Dataflow job was built and, as --dry_run asks, not started"),
         (
             ["--template_location=gs://b/t"],

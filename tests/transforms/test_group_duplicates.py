@@ -139,8 +139,8 @@ def test_what_has_a_status_or_cannot_be_read_stays_as_it_is(refs, settings):
 def test_a_digest_that_the_source_states_saves_the_reading():
     ref = ImageRef("a", "/nowhere", 5, sha256="AB" * 32)
     assert GroupDuplicates(TOGETHER).name_content(ref) == f"sha256:{'ab' * 32}"
-    assert GroupDuplicates(TOGETHER).name_content(replace(ref, sha256="")) == ""
-    assert GroupDuplicates(BY_LOOK).name_content(ref, nullcontext()) == ""
+    assert GroupDuplicates(TOGETHER).name_content(replace(ref, sha256="")) is None
+    assert GroupDuplicates(BY_LOOK).name_content(ref, nullcontext()) is None
 
 
 @given(

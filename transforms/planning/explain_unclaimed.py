@@ -53,9 +53,9 @@ def explain_unclaimed(
     )
 
 
-def _advise_to_export(unclaimed: Sequence[Unclaimed]) -> str:
+def _advise_to_export(unclaimed: Sequence[Unclaimed]) -> str | None:
     if all(each.role.role != "annotations" for each in unclaimed):
-        return ""
+        return None
     return (
         "to store annotations, export them as COCO, VOC, YOLO, or a CSV with a row for each image "
         "or box"
@@ -82,12 +82,13 @@ def _explain_unlabeled(
     )
 
 
-def _advise_to_unpack(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> str:
+def _advise_to_unpack(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> str | None:
     """Says that files such as tables are read next to images in folders, not in archives."""
-    packed = [each for each in unclaimed if each.role.role == "archive"]
     if settings.source.kind == "archives":
         return "if they belong to the images, unpack the archives"
-    return "to read what is in archives, unpack them" if packed else ""
+    if any(each.role.role == "archive" for each in unclaimed):
+        return "to read what is in archives, unpack them"
+    return None
 
 
 def _show(each: Unclaimed) -> str:

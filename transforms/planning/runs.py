@@ -193,8 +193,8 @@ def remove_staging(output: str, plan_id: str, run_id: str) -> None:
         storage.remove_folder(staging)
 
 
-def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> str:
-    """Returns a sentence on a run at work in an output's staging folders, or an empty string.
+def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> str | None:
+    """Returns a sentence on a run at work in an output's staging folders; None if there is none.
 
     A run deletes its claim when it ends. For processes of this machine, it is also checked whether
     they still exist.
@@ -214,7 +214,7 @@ def find_busy(output: str, stagings: Iterable[str], elsewhere: bool = False) -> 
                     f"--discard or delete {name}"
                 )
                 return f"{output} is in use by another run ({who}): {advice}"
-    return ""
+    return None
 
 
 def _claim_path(staging: str, run_id: str) -> str:
@@ -243,14 +243,14 @@ def _is_at_work(claim: dict[str, Any]) -> bool:
     return not (started and claimed) or started == claimed
 
 
-def _start_time_of(process: int) -> str:
+def _start_time_of(process: int) -> str | None:
     """Returns when a process started, in ticks of this machine's clock.
 
-    Returns an empty string if the system does not say.
+    Returns None if the system does not say.
     """
     try:
         with open(f"/proc/{process}/stat", encoding="utf-8", errors="replace") as file:
             # proc(5): the name, in brackets, may hold anything.
             return file.read().rpartition(")")[2].split()[19]
     except OSError:
-        return ""
+        return None

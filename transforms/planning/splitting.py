@@ -40,11 +40,13 @@ class SplitCutoffs:
     moved: Mapping[int, str] = field(default_factory=dict)
     class_cutoffs: Mapping[str, int] = field(default_factory=dict)
 
-    def find_limit(self, label: str, take: int) -> str:
-        """Returns the limit that leaves out an image of this label and hash, or an empty string."""
+    def find_limit(self, label: str, take: int) -> str | None:
+        """Returns the limit that leaves out an image of this label and hash; None if none does."""
         if take >= self.class_cutoffs.get(label, HASH_RANGE):
             return "limit_per_class"
-        return "limit" if take >= self.cutoff else ""
+        if take >= self.cutoff:
+            return "limit"
+        return None
 
 
 class ImageSplitter:

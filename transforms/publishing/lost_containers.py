@@ -27,8 +27,8 @@ def count_containers(rejected_when_listed: Mapping[str, int]) -> Counter[str]:
 
 def check_containers(
     lost: Mapping[str, int], limits: RejectionLimits, examples: Mapping[str, str]
-) -> str:
-    """Why too many containers were lost; the empty string if they were not.
+) -> str | None:
+    """Says why too many containers were lost; returns None if they were not.
 
     Args:
         lost: the containers, by reason.
@@ -37,7 +37,7 @@ def check_containers(
     """
     count = sum(lost.values())
     if count <= limits.containers:
-        return ""
+        return None
     ordered = most_frequent(lost)
     shown = [examples[reason] for reason in ordered if reason in examples][:_MOST_SHOWN]
     is_all = len(shown) == count

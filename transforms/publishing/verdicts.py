@@ -163,8 +163,8 @@ def check_limits(
     examples: Mapping[str, str],
     emptied: Sequence[str] = (),
     containers: Mapping[str, int] = MappingProxyType({}),
-) -> str:
-    """Why too much was rejected; the empty string if it was not.
+) -> str | None:
+    """Says why too much was rejected; returns None if it was not.
 
     Args:
         ledger: the outcome of everything.
@@ -203,7 +203,7 @@ def check_limits(
                 f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; "
                 f"{_join_advice(ignore, 'raise it')}"
             )
-    return ""
+    return None
 
 
 def _describe_rejected(
@@ -243,10 +243,10 @@ def _explain_nothing_left(
 
 def _check_loss(
     what: str, setting: str, limits: LossLimits, lost: int, kept: int, why: str, *remedies: str
-) -> str:
-    """Why the loss of `lost` things exceeds the limits; the empty string if it does not."""
+) -> str | None:
+    """Says why the loss of `lost` things exceeds the limits; returns None if it does not."""
     if lost <= limits.count or lost / (lost + kept) <= limits.share:
-        return ""
+        return None
     over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
     advice = _join_advice(*remedies, "raise one of the limits")
     return (
@@ -302,8 +302,8 @@ def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
     return FinishedShards(splits={"": RowTotals(instances=written)}, annotations=annotations)
 
 
-def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
-    """Why too many boxes were lost; the empty string if they were not.
+def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str | None:
+    """Says why too many boxes were lost; returns None if they were not.
 
     Losing all boxes of a class fails whatever the limits. A convention without boxes loses none.
 
@@ -316,7 +316,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
         sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped)
     )
     if not faulty or not _stores(BOX_FIELDS, settings):
-        return ""
+        return None
     first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
     such_as = f", such as {totals.examples[first].text}" if first in totals.examples else ""
     why = f"dropped ({show_dropped(totals.faulty, counted=True)}){such_as}"
@@ -346,16 +346,21 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str:
     )
 
 
-def check_labels(totals: AnnotationTotals, settings: DatasetSettings, example: str = "") -> str:
-    """Returns why too many labels of images that may have several were lost, or an empty string.
+def check_labels(
+    totals: AnnotationTotals, settings: DatasetSettings, example: str | None = None
+) -> str | None:
+    """Says why too many labels of images that may have several were lost.
 
     Args:
         totals: of all shards.
         settings: what the dataset is.
         example: an image that was rejected for that, as text for the sentence.
+
+    Returns:
+        A sentence; None if they were not.
     """
     if not _stores(MANY_LABELS_FIELDS, settings):
-        return ""
+        return None
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
     why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
     integers = settings.labels.ids != "names"

@@ -68,37 +68,37 @@ def place_boxes(
     drawn_on, size, evidence = _find_drawn_size(given, geometry, settings)
     names, ids, kept, placed, dropped, most_areas = [], [], [], [], [], []
     shapes = given.get("boxes_shapes", {})
-    counts: Counter[str] = Counter(
-        shapes, listed=len(given["boxes"]) + shapes.get("other_shape", 0)
-    )
-    for index, (box, label) in enumerate(zip(given["boxes"], given["boxes_labels"], strict=True)):
+    count = len(given["boxes"])
+    counts = Counter[str](shapes, listed=count + shapes.get("other_shape", 0))
+    labeled = zip(given["boxes"], given["boxes_labels"], strict=True)
+    for number, (box, label) in enumerate(labeled, 1):
         whole = _as_fractions(box, size)
         name = label_map.name_for(label)
         fault = "unknown_class" if name is None else _find_fault(whole)
         if fault and settings.invalid == "reject":
-            raise Rejected(
-                "encode", "bad_boxes", f"box {index + 1} of {len(given['boxes'])} is {fault}"
-            )
-        if name is None or fault in _UNUSABLE or (fault and settings.invalid == "drop"):
-            is_faulty = fault != "sticking_out" and not (
-                name is None and label_map.leaves_out(label)
-            )
-            dropped.append(DroppedBox(fault, label_map.shown(label), index + 1, is_faulty))
+            raise Rejected("encode", "bad_boxes", f"box {number} of {count} is {fault}")
+        shown = label_map.shown(label)
+        if name is None:
+            is_faulty = not label_map.leaves_out(label)
+            dropped.append(DroppedBox("unknown_class", shown, number, is_faulty))
+            continue
+        if fault in _UNUSABLE or (fault and settings.invalid == "drop"):
+            dropped.append(DroppedBox(fault, shown, number, fault != "sticking_out"))
             continue
         inside, cut = _clip(geometry.place(_clip(whole)[0], drawn_on))
         if _is_empty(inside):
-            dropped.append(DroppedBox("cropped_away", name, index + 1, is_faulty=False))
+            dropped.append(DroppedBox("cropped_away", name, number, is_faulty=False))
             continue
         is_clipped = bool(fault) or cut
         counts["clipped"] += is_clipped
         most_areas.append(_area_of(inside, geometry) if is_clipped else math.inf)
-        kept.append(index)
+        kept.append(number - 1)
         placed.append(inside)
         names.append(name.encode())
         ids.append(label_map.ids[name])
     counts["written"] = len(kept)
     if evidence:
-        counts[evidence] = len(given["boxes"])
+        counts[evidence] = count
     counts.update(box.reason for box in dropped)
     values = {key: [each[index] for index in kept] for key, each in given["boxes_values"].items()}
     if "area" in values:
@@ -184,7 +184,8 @@ def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[floa
     return [side / length for side, length in zip(sides, (*size, *size), strict=True)]
 
 
-def _find_fault(box: Sequence[float]) -> str:
+def _find_fault(box: Sequence[float]) -> str | None:
+    """Returns what is wrong with a box, in fractions of its image; None if nothing is."""
     if not all(map(math.isfinite, box)):
         return "not_finite"
     left, top, right, bottom = box
@@ -194,7 +195,7 @@ def _find_fault(box: Sequence[float]) -> str:
         return "outside"
     if min(left, top) < -TOLERANCE or max(right, bottom) > 1 + TOLERANCE:
         return "sticking_out"
-    return ""
+    return None
 
 
 def _clip(box: Sequence[float]) -> tuple[Box, bool]:

@@ -216,8 +216,8 @@ def find_reusable(
     return tuple(usable), tuple(notes)
 
 
-def _find_obstacle(marker: Marker, plan: PlanEntry) -> str:
-    """Returns why a dataset's images cannot be in new records; an empty string if they can."""
+def _find_obstacle(marker: Marker, plan: PlanEntry) -> str | None:
+    """Returns why a dataset's images cannot be in new records; None if they can."""
     if marker.plan.version != plan.version:
         return explain_version(marker.plan, plan)
     if any(map(plan.recipe.get, ("features", "functions", "hooks"))):
@@ -225,7 +225,11 @@ def _find_obstacle(marker: Marker, plan: PlanEntry) -> str:
     old, new = (replace(each, recipe=find_decisive(each.recipe)) for each in (marker.plan, plan))
     left_out = {*old.recipe, *new.recipe} - {*_DECISIVE}
     changed = list_differences(old, new, left_out)
-    return ", ".join(changed) or ("" if marker.images else "its records have no images")
+    if changed:
+        return ", ".join(changed)
+    if not marker.images:
+        return "its records have no images"
+    return None
 
 
 class JoinedReference(NamedTuple):

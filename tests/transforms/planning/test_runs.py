@@ -162,7 +162,7 @@ def test_a_run_that_is_at_work_is_named(tmp_path, neighbor):
 
 def test_a_run_on_another_machine_may_be_at_work(tmp_path):
     leave_claim(tmp_path, "aaa", process=1, host="worker-7")
-    assert find_busy(str(tmp_path), [".staging-aaa"]) == ""
+    assert find_busy(str(tmp_path), [".staging-aaa"]) is None
     assert find_busy(str(tmp_path), [".staging-aaa"], elsewhere=True) == (
         f"{tmp_path} is in use by another run (.staging-aaa, process 1 on worker-7 since "
         "2026-03-04T02:15:00+00:00): "
@@ -185,7 +185,7 @@ def test_no_other_run_is_known_to_be_at_work(tmp_path, neighbor):
     (tmp_path / ".staging-list/claim.json").write_text("[]")
     names = sorted(path.name for path in tmp_path.iterdir())
     assert len(names) == 6
-    assert find_busy(str(tmp_path), names, elsewhere=True) == ""
+    assert find_busy(str(tmp_path), names, elsewhere=True) is None
 
 
 def test_it_travels_to_workers_and_has_quiet_defaults():

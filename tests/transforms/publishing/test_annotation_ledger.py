@@ -66,9 +66,9 @@ KEEP = ", or list the classes to keep in labels.classes"
 @pytest.mark.parametrize(
     ("faulty", "written", "spared", "said"),
     [
-        ({}, {}, {"cropped_away": {"cat": 9}}, ""),
-        ({"outside": {"cat": 10}}, {"cat": 1}, {}, ""),
-        ({"outside": {"cat": 11}}, {"cat": 1089}, {}, ""),
+        ({}, {}, {"cropped_away": {"cat": 9}}, None),
+        ({"outside": {"cat": 10}}, {"cat": 1}, {}, None),
+        ({"outside": {"cat": 11}}, {"cat": 1089}, {}, None),
         (
             {"outside": {"cat": 8}, "empty": {"dog": 3}},
             {"cat": 1000, "dog": 88},
@@ -78,7 +78,7 @@ KEEP = ", or list the classes to keep in labels.classes"
             "boxes, "
             "or raise one of the limits",
         ),
-        ({"outside": {"cat": 1}}, {"dog": 1}, {"cropped_away": {"cat": 1}}, ""),
+        ({"outside": {"cat": 1}}, {"dog": 1}, {"cropped_away": {"cat": 1}}, None),
     ],
 )
 def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, said):
@@ -130,17 +130,17 @@ def test_all_boxes_or_all_of_a_class_are_never_lost_whatever_the_limits(
 
 def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited():
     settings = replace(YOLO, convention="default")
-    assert check_boxes(finished({"unknown_class": {"7": 99}}, {}), settings) == ""
-    assert check_labels(AnnotationTotals(labels={"unknown_label": 99}), settings) == ""
+    assert check_boxes(finished({"unknown_class": {"7": 99}}, {}), settings) is None
+    assert check_labels(AnnotationTotals(labels={"unknown_label": 99}), settings) is None
 
 
 @pytest.mark.parametrize(
     ("labels", "said"),
     [
-        ({"unknown_label": 10, "written": 1}, ""),
+        ({"unknown_label": 10, "written": 1}, None),
         (
             {"unknown_label": 11, "written": 1089, "not_chosen": 10**6, "with_rejected_images": 40},
-            "",
+            None,
         ),
         (
             {"unknown_label": 11, "written": 1088},

@@ -166,7 +166,7 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
 @pytest.mark.parametrize(
     ("ledger", "lost", "expected"),
     [
-        (ledger(100), [], ""),
+        (ledger(100), [], None),
         (
             ledger(10, bad=11),
             [],
@@ -174,8 +174,8 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             "max_rejected.count (10) and max_rejected.share (50.00%); "
             "name such files in ignore, or raise one of the limits",
         ),
-        (ledger(1, bad=10), [], ""),
-        (ledger(11, bad=11), [], ""),
+        (ledger(1, bad=10), [], None),
+        (ledger(11, bad=11), [], None),
         (
             ledger(1000, empty=400, truncated=700),
             [],
@@ -194,7 +194,7 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             [],
             "nothing is left: all 3 images were rejected (2 no_class, 1 bad)",
         ),
-        (ledger(5), ["a"], ""),
+        (ledger(5), ["a"], None),
         (
             ledger(5),
             ["a", "b"],
@@ -261,7 +261,7 @@ EXAMPLES = {
 @pytest.mark.parametrize(
     ("ledger", "expected"),
     [
-        (ledger(100), ""),
+        (ledger(100), None),
         (
             ledger(0, bad=2, odd=3),
             "nothing is left: all 5 images were rejected (3 odd, 2 bad), such as a/2.jpg (it is "

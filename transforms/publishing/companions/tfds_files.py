@@ -25,23 +25,28 @@ from recordmill.storage.tfrecord_file import data_bytes
 from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset
 
 
-def find_template(settings: DatasetSettings) -> tuple[str, str]:
-    """The template by which TFDS finds the files of any split, and an empty text.
+class NotForTFDSError(ValueError):
+    """TFDS cannot read a dataset.
 
-    If there is none, or TFDS could not read the files: an empty template, and why, as the rest of a
-    sentence after `because`.
+    The text says why, as the rest of a sentence after `because`.
+    """
+
+
+def find_template(settings: DatasetSettings) -> str:
+    """Returns the template by which TFDS finds the files of any split.
+
+    Raises:
+        NotForTFDSError: there is none, or TFDS could not read the files.
     """
     if settings.compression != "none":
-        return "", f"its files are compressed ({settings.compression})"
+        raise NotForTFDSError(f"its files are compressed ({settings.compression})")
     layout = ExampleLayout(settings)
     for split in settings.splits.names:
         if not re.fullmatch(r"[\w-]+", split) or split == "all":  # core/splits.py: _SUB_SPEC_RE
-            return "", f"TFDS cannot ask for a split called `{split}`"
+            raise NotForTFDSError(f"TFDS cannot ask for a split called `{split}`")
         if not settings.shards.name and split in layout.convention.split_words:
-            return (
-                "",
-                f"its files say `{layout.convention.split_words[split]}` for the split `{split}`",
-            )
+            word = layout.convention.split_words[split]
+            raise NotForTFDSError(f"its files say `{word}` for the split `{split}`")
     written: dict[tuple[str | None, ...], str] = {
         ("split", "", None): "{SPLIT}",
         ("name", "", None): _literal(settings.name),
@@ -52,22 +57,24 @@ def find_template(settings: DatasetSettings) -> tuple[str, str]:
     template = ""
     for text, field, form, conversion in Formatter().parse(layout.shard_name):
         if (field, form, conversion) not in written:
-            return "", f"TFDS has no such names of files as `{layout.shard_name}`"
+            raise NotForTFDSError(f"TFDS has no such names of files as `{layout.shard_name}`")
         template += _literal(text) + written[field, form, conversion]
-    return abbreviate(template), ""
+    return abbreviate(template)
 
 
 def _literal(text: str) -> str:
     return text.replace("{", "{{").replace("}", "}}")
 
 
-def why_not_tfds(dataset: StagedDataset) -> str:
-    """Returns why TFDS cannot read the dataset, or an empty string if it can.
-
-    The reason is the rest of a sentence after `because`.
-    """
-    nothing_is_sure = "each feature is missing somewhere, and it has no optional ones"
-    return find_template(dataset.settings)[1] or ("" if dataset.sure_features else nothing_is_sure)
+def why_not_tfds(dataset: StagedDataset) -> str | None:
+    """Returns why TFDS cannot read the dataset, as `NotForTFDSError` does; None if it can."""
+    try:
+        find_template(dataset.settings)
+    except NotForTFDSError as error:
+        return str(error)
+    if not dataset.sure_features:
+        return "each feature is missing somewhere, and it has no optional ones"
+    return None
 
 
 def describe_tfds(dataset: StagedDataset) -> Iterator[Description]:
@@ -95,7 +102,7 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
     written = format_count(marker.ledger.written, marker.unit) + (
         f" by {about.creator}" if about.creator else ""
     )
-    template, _ = find_template(dataset.settings)
+    template = find_template(dataset.settings)
     info: dict[str, Any] = {
         "name": _dataset_name(marker.name),
         "version": about.version or "1.0.0",

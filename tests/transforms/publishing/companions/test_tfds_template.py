@@ -1,8 +1,13 @@
+import re
+
 import pytest
 from make_settings import make_settings
 
 from recordmill.schemas.settings.dataset import ExampleLayout, ShardSettings, SplitSettings
-from recordmill.transforms.publishing.companions.tfds_files import find_template
+from recordmill.transforms.publishing.companions.tfds_files import (
+    NotForTFDSError,
+    find_template,
+)
 
 
 def settings(pattern=None, **changed):
@@ -28,7 +33,7 @@ def settings(pattern=None, **changed):
     ],
 )
 def test_a_pattern_that_counts_as_tfds_does_becomes_its_template(pattern, template):
-    assert find_template(settings(pattern)) == (template, "")
+    assert find_template(settings(pattern)) == template
 
 
 def test_a_template_names_the_files_that_the_pattern_names():
@@ -40,7 +45,7 @@ def test_a_template_names_the_files_that_the_pattern_names():
             values = {"SPLIT": "test", "SHARD_X_OF_Y": f"{index:0{digits}d}-of-{count:0{digits}d}"}
             named = ExampleLayout(settings(pattern)).file_name("test", index, count, 1)
             if count < 100_000 or index == count - 1:
-                assert find_template(settings(pattern))[0].format(**values) == named
+                assert find_template(settings(pattern)).format(**values) == named
 
 
 NO_SUCH = "TFDS has no such names of files as `{}`"
@@ -82,11 +87,12 @@ NO_SUCH = "TFDS has no such names of files as `{}`"
     ],
 )
 def test_what_tfds_cannot_read_has_a_reason(pattern, changed, reason):
-    assert find_template(settings(pattern, **changed)) == ("", reason)
+    with pytest.raises(NotForTFDSError, match=f"^{re.escape(reason)}$"):
+        find_template(settings(pattern, **changed))
 
 
 def test_image_tfrecord_builders_features_under_other_names_are_read():
     named = settings(
         "{split}-{index:05d}-of-{count:05d}.tfrecord", convention="image_tfrecord_builder"
     )
-    assert find_template(named) == ("{SPLIT}-{SHARD_X_OF_Y}.tfrecord", "")
+    assert find_template(named) == "{SPLIT}-{SHARD_X_OF_Y}.tfrecord"

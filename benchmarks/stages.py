@@ -28,7 +28,7 @@ from apache_beam.metrics import monitoring_infos
 from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
-from recordmill.schemas.errors import Outcome
+from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.reference_batch import (
     ReferenceBatch,
     ReferenceBatchCoder,

@@ -39,12 +39,12 @@ from recordmill.schemas.dataset.file_names import (
     TRANSFORM_FN,
     staging_names,
 )
+from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.errors import (
     FAILED,
     INTERRUPTED,
     TERMINATED,
     LoadError,
-    Outcome,
     RecordmillError,
     Terminated,
     UsageError,
@@ -438,22 +438,22 @@ def analyze_output(outcome: Outcome, job: Job, terminal: Terminal) -> Outcome:
         return replace(
             outcome, notes=(*outcome.notes, f"once the dataset exists, run {_ANALYZE} {output}")
         )
-    if outcome.status not in ("published", "kept"):
+    numbers = outcome.dataset
+    if numbers is None:
         return outcome
     output = current_folder(output)
     if analysis_fits(read_analysis(output), read_marker(output)):
-        return replace(outcome, numbers={**outcome.numbers, "analysis": "kept"})
+        return replace(outcome, numbers=replace(numbers, analysis="kept"))
     terminal.say(f"{outcome.message}; now TensorFlow Transform analyzes them")
     failed = _run_analysis(output, terminal.muted)
-    numbers = {**outcome.numbers, "analysis": "failed" if failed else "analyzed"}
     if failed:
         message = (
             f"{outcome.message}; the analysis failed (exit code {failed}): run {_ANALYZE} {output}"
         )
+        numbers = replace(numbers, analysis="failed")
         return replace(outcome, exit_code=FAILED, message=message, numbers=numbers)
-    return replace(
-        outcome, message=f"{outcome.message}; {TRANSFORM_FN}/ has been made", numbers=numbers
-    )
+    message = f"{outcome.message}; {TRANSFORM_FN}/ has been made"
+    return replace(outcome, message=message, numbers=replace(numbers, analysis="analyzed"))
 
 
 def _run_analysis(output: str, muted: bool) -> int:

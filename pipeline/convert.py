@@ -14,7 +14,8 @@ from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.run import build
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.schemas.errors import INTERRUPTED, ConversionError, Outcome, UsageError
+from recordmill.schemas.dataset.outcome import ConversionError, Outcome
+from recordmill.schemas.errors import INTERRUPTED, UsageError
 from recordmill.schemas.settings.keywords import DatasetKeywords
 from recordmill.schemas.str_path import StrPath
 

@@ -25,13 +25,13 @@ from recordmill.pipeline.configuration.options import (
 from recordmill.pipeline.explain_failure import check_space_for_imports, explain_failure
 from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.terminal import Terminal
-from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.json_values import as_json
+from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.earlier_names import with_earlier_keys
 from recordmill.schemas.errors import (
     FAILED,
     INTERRUPTED,
     TERMINATED,
-    Outcome,
     RecordmillError,
     Terminated,
     as_message,
@@ -127,7 +127,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: flo
         **as_message(outcome.message),
         "output": shown or None,
         "plan_id": outcome.plan_id,
-        **outcome.numbers,
+        **outcome.plain_numbers(),
         **({"recognized": asdict(job.layout)} if job and job.layout else {}),
         "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
@@ -143,7 +143,7 @@ def _write_files(
     The job has already written the outcome file, unless it crashed or never began.
     """
     run_id = job.run.run_id if job else ""
-    content = as_json({**to_json(outcome), **as_message(outcome.message), "run_id": run_id})
+    content = as_json({**outcome.to_object(), "run_id": run_id})
     outcome_file = options.outcome_file if outcome.status not in ("submitted", "built") else None
     written = True
     for what, path, data in (

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import apache_beam as beam
 
     from recordmill.pipeline.attempt import Job
-    from recordmill.schemas.errors import Outcome
+    from recordmill.schemas.dataset.outcome import Outcome
 
 
 def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":

@@ -40,8 +40,8 @@ from recordmill.pipeline.configuration.options import (
 )
 from recordmill.pipeline.configuration.preflight import call_with_timeout
 from recordmill.pipeline.terminal import Terminal
-from recordmill.schemas.dataset.json_values import from_json
-from recordmill.schemas.errors import FAILED, Outcome, RecordmillError, Terminated, UsageError
+from recordmill.schemas.dataset.outcome import Outcome
+from recordmill.schemas.errors import FAILED, RecordmillError, Terminated, UsageError
 from recordmill.schemas.formatting import last_line
 from recordmill.transforms.planning.runs import release_claims
 from recordmill.transforms.shards.resources import PROGRESS
@@ -246,7 +246,7 @@ def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
         return Outcome("failed", sentence, FAILED)
     if not keep:
         storage.remove_files([path])
-    return from_json(Outcome, found)
+    return Outcome.from_json(found)
 
 
 OWN_JOB_SERVERS = ("FlinkRunner", "SparkRunner", "PrismRunner")

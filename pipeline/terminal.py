@@ -16,15 +16,16 @@ from rich.text import Text
 
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger, LookAlikes, SameBytes
-from recordmill.schemas.dataset.outcome_numbers import (
+from recordmill.schemas.dataset.outcome import (
     DatasetNumbers,
     FailedNumbers,
     Numbers,
+    Outcome,
     PlannedLedger,
     PlannedNumbers,
-    read_numbers,
+    Status,
 )
-from recordmill.schemas.errors import ComparedPrice, Outcome, Status
+from recordmill.schemas.dataset.price import ComparedPrice
 from recordmill.schemas.formatting import escape_controls, format_count, format_size, printable
 from recordmill.transforms.shards import resources
 
@@ -115,7 +116,7 @@ class Terminal:
         """
         for note in outcome.notes:
             self.say(f"note: {note}")
-        if outcome.numbers:
+        if outcome.numbers is not None:
             for table in summary_tables(outcome, output):
                 self._console.print()
                 with self._console.capture() as drawn:
@@ -198,7 +199,7 @@ def summary_tables(outcome: Outcome, output: str) -> Iterator[Table]:
 
     The tables have images, shards and bytes by split, and then what happened to everything listed.
     """
-    numbers = read_numbers(outcome.status, outcome.numbers)
+    numbers = outcome.numbers
     if numbers is None:
         return
     if isinstance(numbers, DatasetNumbers | PlannedNumbers) and numbers.splits:

@@ -10,7 +10,8 @@ from .reading.records import OpenedDataset, Records, open
 from .reading.torch_stream import TorchStream
 from .reading.verify_dataset import Verification, verify_dataset
 from .schemas.conventions import Convention, convention_names, load_convention
-from .schemas.errors import ConversionError, LoadError, RecordmillError
+from .schemas.dataset.outcome import ConversionError
+from .schemas.errors import LoadError, RecordmillError
 from .schemas.features import (
     Feature,
     describe_features,

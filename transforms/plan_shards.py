@@ -20,10 +20,11 @@ from apache_beam import coders
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
 
+from recordmill.schemas.dataset.price import Price
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow
 from recordmill.schemas.digests import KeyHashes, source_digest_of
-from recordmill.schemas.errors import FAILED, WRONG_USAGE, Price
+from recordmill.schemas.errors import FAILED, WRONG_USAGE
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap

@@ -23,18 +23,23 @@ from recordmill.schemas.dataset.file_names import (
     REPORT,
     beam_name,
 )
-from recordmill.schemas.dataset.json_values import as_json, to_json
+from recordmill.schemas.dataset.json_values import as_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, SameBytes
+from recordmill.schemas.dataset.outcome import (
+    DatasetNumbers,
+    FailedNumbers,
+    Numbers,
+    Outcome,
+    PlannedNumbers,
+    Status,
+)
+from recordmill.schemas.dataset.price import ComparedPrice, Price
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
 from recordmill.schemas.errors import (
     DONE,
     FAILED,
     NOT_AS_EXPECTED,
     TOO_MANY_REJECTED,
-    ComparedPrice,
-    Outcome,
-    Status,
-    as_message,
 )
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
@@ -91,23 +96,27 @@ def publish(
     plan = replace(plan, notes=(*plan.notes, *_note_damaged(finished)))
     end = _Publication(finished, copies, plan, settings, run, against).carry_out()
     outcome = end.outcome
-    if outcome.status in ("published", "kept") and not run.preview:
-        version = outcome.numbers.get("version", plan.decision.version)
+    if (numbers := outcome.dataset) and not run.preview:
+        version = numbers.version or plan.decision.version
         folder = plan.decision.at(run.output, version).output
         if settings.report and not (version and storage.is_link(folder)):
-            outcome = _add_report(outcome, folder, end.marker, write_report)
+            outcome = _add_report(outcome, numbers, folder, end.marker, write_report)
         if version:
             outcome = _make_current(outcome, run.output, version)
             with suppress(OSError):  # the next run deletes it
                 runs.remove_staging(folder, plan.dataset.plan_id, run.run_id)
     outcome = replace(outcome, notes=(*run.notes, *plan.notes, *outcome.notes))
-    content = {**to_json(outcome), **as_message(outcome.message), "run_id": run.run_id}
+    content = {**outcome.to_object(), "run_id": run.run_id}
     storage.write_file(run.outcome_file, as_json(content))
     return outcome
 
 
 def _add_report(
-    outcome: Outcome, folder: str, marker: Marker | None, write_report: WriteReport
+    outcome: Outcome,
+    numbers: DatasetNumbers,
+    folder: str,
+    marker: Marker | None,
+    write_report: WriteReport,
 ) -> Outcome:
     """Makes the report of the dataset in place if that is new or has none.
 
@@ -125,7 +134,7 @@ def _add_report(
         why = " ".join(problem.split()) or type(error).__name__
         note = f"{REPORT} was not made ({why}): recordmill inspect {folder} --report makes it"
         return replace(outcome, notes=(*outcome.notes, note))
-    return replace(outcome, numbers={**outcome.numbers, "report": REPORT})
+    return replace(outcome, numbers=replace(numbers, report=REPORT))
 
 
 def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
@@ -136,12 +145,26 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
         problem = storage.explain_output_error(error, output)
         message = f"{problem}; {output}/{version} is complete, and not the current version"
         return replace(outcome, status="failed", message=message, exit_code=FAILED)
-    notes = (
-        (f"{version} is the current version again",) if pointed and outcome.status == "kept" else ()
-    )
-    return replace(
-        outcome, numbers={**outcome.numbers, "version": version}, notes=(*outcome.notes, *notes)
-    )
+    if pointed and outcome.status == "kept":
+        again = f"{version} is the current version again"
+        outcome = replace(outcome, notes=(*outcome.notes, again))
+    if outcome.dataset is None:
+        return outcome
+    return replace(outcome, numbers=replace(outcome.dataset, version=version))
+
+
+def _add_price(outcome: Outcome, predicted: Price | None) -> Outcome:
+    """Adds what the run was predicted to cost, and if it published a dataset, what it cost."""
+    numbers = outcome.numbers
+    if predicted is None:
+        return outcome
+    if isinstance(numbers, PlannedNumbers):
+        return replace(outcome, numbers=replace(numbers, price=ComparedPrice(predicted)))
+    if outcome.status == "published" and isinstance(numbers, DatasetNumbers):
+        measured = PROGRESS.price(numbers.input_bytes, numbers.output_bytes)
+        price = ComparedPrice(predicted, measured)
+        return replace(outcome, numbers=replace(numbers, price=price))
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,20 +201,13 @@ class _Publication:
         if end.outcome.exit_code == FAILED and decision.action in ("convert", "finish"):
             # If files were missing, another run may have moved them into place.
             end = self._join_others() or end
-        outcome = note_idle(end.outcome, self.settings)
-        if plan.price and outcome.status in ("planned", "published"):
-            numbers, is_done = outcome.numbers, outcome.status == "published"
-            cost = (
-                PROGRESS.price(numbers["input_bytes"], numbers["output_bytes"]) if is_done else None
-            )
-            price = to_json(ComparedPrice(plan.price, cost))
-            outcome = replace(outcome, numbers={**numbers, "price": price})
+        outcome = _add_price(note_idle(end.outcome, self.settings), plan.price)
         if decision.action == "convert" and outcome.status == "failed":
             with suppress(OSError):  # the disk may be full
                 runs.release_claim(decision.output, decision.staged_as, run.run_id)
                 storage.make_folder(decision.staging)
                 path = storage.join(decision.staging, OUTCOME)
-                storage.write_file(path, as_json(to_json(outcome)))
+                storage.write_file(path, as_json(outcome.to_object()))
         if run.writer == "beam":
             runs.release_claims(decision.output, run.run_id)
             outcome = replace(outcome, plan_id="")
@@ -217,13 +233,13 @@ class _Publication:
         status: Status,
         message: str,
         exit_code: int,
-        numbers: dict[str, Any] | None = None,
+        numbers: Numbers | None = None,
         notes: Iterable[str] = (),
     ) -> _End:
         dataset = self.plan.dataset
         plan_id = self.plan.decision.staged_as
         noted = (*dataset.notes, *notes)
-        return _End(Outcome(status, message, exit_code, plan_id, numbers or {}, noted))
+        return _End(Outcome(status, message, exit_code, plan_id, numbers, noted))
 
     def _fail(self, message: str) -> _End:
         if self.run.writer != "beam":
@@ -269,7 +285,7 @@ class _Publication:
         if decision.action == "finish":
             marker = self._publish_staged()
             notes = (*marker.notes, *(marker.run.notes or ()))
-            numbers, plan_id = marker.numbers(), decision.staged_as
+            numbers, plan_id = DatasetNumbers.of(marker), decision.staged_as
             outcome = Outcome("published", decision.sentence, DONE, plan_id, numbers, notes)
             return _End(outcome, marker)
         if decision.action == "refuse":
@@ -364,7 +380,7 @@ class _Publication:
         ):
             # Not in the marker.
             notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")
-        end = self._end("published", sentence, DONE, published.numbers(), notes)
+        end = self._end("published", sentence, DONE, DatasetNumbers.of(published), notes)
         return replace(end, marker=published)
 
     def _compare_with_limits(self, ledger: Ledger) -> _End | None:
@@ -393,11 +409,7 @@ class _Publication:
             return None
         boxes = verdicts.balance_boxes(plan.summary, finished)
         # The line on stdout stays short.
-        numbers = {
-            "ledger": to_json(ledger),
-            "lost_classes": lost[:5],
-        }
-        numbers |= {"boxes": boxes} if boxes else {}
+        numbers = FailedNumbers(ledger, tuple(lost[:5]), boxes or None)
         if ledger.rejected and self.run.writer != "beam":
             problem = f"{problem}: {storage.join(staging, REJECTED)} lists what was rejected"
         return self._end("failed", problem, TOO_MANY_REJECTED, numbers)
@@ -414,7 +426,7 @@ class _Publication:
             "failed",
             "\n".join([*breaches, advice]),
             NOT_AS_EXPECTED,
-            {"ledger": to_json(marker.ledger)},
+            FailedNumbers(marker.ledger),
         )
 
     def _keep_same_version(self, new: Marker) -> _End | None:
@@ -439,7 +451,8 @@ class _Publication:
             f"{folder} already holds this dataset: converting it again made the same, so no "
             "version was added"
         )
-        end = self._end("kept", sentence, DONE, {**old.numbers(), "version": name})
+        numbers = replace(DatasetNumbers.of(old), version=name)
+        end = self._end("kept", sentence, DONE, numbers)
         return replace(end, marker=old)
 
     def _find_in_place(self) -> EarlierDataset | None:
@@ -493,9 +506,7 @@ class _Publication:
         if problem := verdicts.check_limits(
             marker.ledger, [], self.settings, examples, containers=containers
         ):
-            failure = self._end(
-                "failed", problem, TOO_MANY_REJECTED, {"ledger": to_json(marker.ledger)}
-            )
+            failure = self._end("failed", problem, TOO_MANY_REJECTED, FailedNumbers(marker.ledger))
         if not run.preview:
             runs.remove_staging(
                 decision.output,
@@ -504,12 +515,13 @@ class _Publication:
             )
         if failure is not None:
             return failure
-        return replace(self._end("kept", sentence, DONE, marker.numbers()), marker=marker)
+        end = self._end("kept", sentence, DONE, DatasetNumbers.of(marker))
+        return replace(end, marker=marker)
 
 
 def _move_written(
     finished: FinishedShards, ledger: Ledger, plan: RunPlan, settings: DatasetSettings
-) -> dict[str, Any]:
+) -> DatasetNumbers:
     """Moves the files that Beam wrote into the output, all or none; returns the run's numbers."""
     shards = staged_dataset.name_shards(finished.reports, settings)
     dataset, decision = plan.dataset, plan.decision
@@ -530,7 +542,7 @@ def _move_written(
     digest = hashlib.sha256(content).hexdigest()
     files.append(WrittenFile(LABELS, LABELS, len(content), digest))
     publish_written(files, decision.staging, decision.output)
-    return {key: value for key, value in marker.numbers().items() if key != "duplicates"}
+    return replace(DatasetNumbers.of(marker), duplicates=None)
 
 
 def _note_damaged(finished: FinishedShards) -> Iterator[str]:

@@ -10,11 +10,11 @@ from itertools import chain
 from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.file_names import SIDECARS, VERSIONS
-from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json, to_json
+from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json
+from recordmill.schemas.dataset.price import ComparedPrice
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals, add_hex
 from recordmill.schemas.digests import find_images
 from recordmill.schemas.earlier_names import with_license
-from recordmill.schemas.errors import ComparedPrice
 from recordmill.schemas.features import Feature, FeatureEntry
 from recordmill.schemas.rejection import Fate
 
@@ -521,23 +521,3 @@ class Marker:
         for split in self.splits.values():
             counts.update(split.class_counts)
         return counts
-
-    def numbers(self) -> dict[str, Any]:
-        """The numbers that an outcome repeats."""
-        splits = {
-            name: {"images": split.records, "shards": len(split.shards), "bytes": split.bytes}
-            for name, split in self.splits.items()
-        }
-        annotations = ("boxes", "dropped_boxes", "images_without_boxes", "labels_of_images")
-        changes = (
-            "gps_positions",
-            "changes",
-            "duplicates",
-            "input_bytes",
-            "output_bytes",
-            "remarks",
-        )
-        keys = ("ledger", "named", *annotations, *changes)
-        stored = to_json(self)
-        numbers = {key: stored[key] for key in keys if key in stored}
-        return {"unit": self.unit, "splits": splits, "classes": len(self.labels), **numbers}

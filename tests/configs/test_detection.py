@@ -8,6 +8,7 @@ import recordmill
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.outcome import DatasetNumbers
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -277,7 +278,7 @@ def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert
     output = tmp_path / "dataset-of-coco.yaml"
     page = (output / "report.html").read_text(encoding="utf-8")
     card = (output / "README.md").read_text(encoding="utf-8")
-    assert (len(marker["labels"]), Marker.from_json(marker).numbers()["classes"]) == (3, 3)
+    assert (len(marker["labels"]), DatasetNumbers.of(Marker.from_json(marker)).classes) == (3, 3)
     assert ("4 images in 3 classes" in card, "4 images in 3 classes" in page) == (True, True)
     assert "1 of 3 classes has no box at all: emu." in marker["remarks"]
 

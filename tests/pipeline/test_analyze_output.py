@@ -11,7 +11,7 @@ import recordmill
 from recordmill.pipeline import attempt as module
 from recordmill.pipeline.attempt import analyze_output
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.schemas.errors import Outcome
+from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.storage.dataset_files import contents_digest
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")

@@ -11,7 +11,7 @@ from apache_beam.io import filebasedsink, tfrecordio
 from stored_records import read_records
 
 from recordmill.pipeline.convert import convert as convert_in_python
-from recordmill.schemas.errors import ConversionError
+from recordmill.schemas.dataset.outcome import ConversionError
 from recordmill.transforms import publish_dataset
 from tests.pipeline.conftest import encode_picture
 

@@ -303,7 +303,7 @@ def test_an_interruption_is_one(converted, tmp_path, monkeypatch):
 
 
 def test_the_error_can_be_pickled():
-    from recordmill.schemas.errors import Outcome
+    from recordmill.schemas.dataset.outcome import Outcome
 
     error = pickle.loads(pickle.dumps(ConversionError(Outcome("failed", "why", 1))))
     assert (str(error), error.outcome.exit_code) == ("why", 1)

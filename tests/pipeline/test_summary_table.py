@@ -5,14 +5,12 @@ import pytest
 from rich.console import Console
 
 from recordmill.pipeline.terminal import summary_tables
-from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.outcome_numbers import (
+from recordmill.schemas.dataset.outcome import (
     DatasetNumbers,
     FailedNumbers,
+    Outcome,
     PlannedNumbers,
-    read_numbers,
 )
-from recordmill.schemas.errors import Outcome
 
 LEDGER = {
     "listed": 1300,
@@ -37,7 +35,9 @@ PLANNED = {key: NUMBERS[key] for key in ("unit", "splits", "classes", "input_byt
 PLANNED["ledger"] = {key: LEDGER[key] for key in ("listed", "rejected", "ignored", "left_out")}
 
 
-def shown(outcome):
+def shown(status, numbers):
+    rest = {"message": "", "exit_code": 0, "plan_id": "", "notes": []}
+    outcome = Outcome.from_json({"status": status, **rest, "numbers": numbers})
     stream = io.StringIO()
     console = Console(file=stream, width=200)
     for table in summary_tables(outcome, "out"):
@@ -46,7 +46,7 @@ def shown(outcome):
 
 
 def test_a_finished_dataset():
-    assert shown(Outcome("published", "", 0, "", NUMBERS)) == [
+    assert shown("published", NUMBERS) == [
         "split images shards bytes",
         "train 1,200 3 3.0 MiB",
         "test 34 1 512.0 KiB",
@@ -63,14 +63,14 @@ def test_a_finished_dataset():
 
 
 def test_sizes_of_a_plan_are_called_estimates():
-    lines = shown(Outcome("planned", "", 0, "", PLANNED))
+    lines = shown("planned", PLANNED)
     assert "train 1,200 3 about 3.0 MiB" in lines
     assert "listed 1,300 = 1,234 to convert + 3 rejected + 63 ignored" in lines
 
 
 def test_a_run_that_rejected_too_much():
     numbers = {"ledger": LEDGER, "lost_classes": ["cat"], "boxes": {"listed": 3, "no_class": 2}}
-    assert shown(Outcome("failed", "", 3, "", numbers)) == [
+    assert shown("failed", numbers) == [
         "listed 1,300 = 1,234 written + 3 rejected + 63 ignored",
         "rejected empty: 2, truncated: 1",
         "ignored system file: 63",
@@ -79,7 +79,7 @@ def test_a_run_that_rejected_too_much():
 
 
 def test_nothing_to_say():
-    assert shown(Outcome("failed", "", 1)) == []
+    assert shown("failed", {}) == []
 
 
 SAME = {"groups": 2, "images": 3, "across_splits": 1, "conflicting": 0}
@@ -119,36 +119,30 @@ NONE = {"groups": 0, "images": 0, "across_splits": 0, "conflicting": 0}
 )
 def test_duplicates_are_one_line(same, alike, line):
     numbers = {**NUMBERS, "duplicates": {"same_bytes": same, "look_alike": alike}}
-    lines = shown(Outcome("published", "", 0, "", numbers))
+    lines = shown("published", numbers)
     assert [each for each in lines if each.startswith("duplicates")] == [line]
 
 
 @pytest.mark.parametrize("alike", [None, {**ALIKE, "pairs": 0}])
 def test_without_duplicates_there_is_no_line(alike):
     numbers = {**NUMBERS, "duplicates": {"same_bytes": NONE, "look_alike": alike}}
-    assert shown(Outcome("published", "", 0, "", numbers)) == shown(
-        Outcome("published", "", 0, "", NUMBERS)
-    )
+    assert shown("published", numbers) == shown("published", NUMBERS)
 
 
 def test_the_report_is_pointed_at():
-    lines = shown(Outcome("kept", "", 0, "", {**NUMBERS, "report": "report.html"}))
+    lines = shown("kept", {**NUMBERS, "report": "report.html"})
     assert lines[-2] == "report out/report.html"
 
 
 def test_what_is_worth_a_look_is_a_line_each():
-    lines = shown(
-        Outcome(
-            "published", "", 0, "", {**NUMBERS, "remarks": ["test has no cat.", "All [one] size."]}
-        )
-    )
+    lines = shown("published", {**NUMBERS, "remarks": ["test has no cat.", "All [one] size."]})
     at = lines.index("worth a look test has no cat.")
     assert lines[at + 1] == "All [one] size."
 
 
 def test_rows_are_called_rows():
     numbers = {**NUMBERS, "unit": "row", "duplicates": {"same_bytes": SAME, "look_alike": None}}
-    lines = shown(Outcome("published", "", 0, "", numbers))
+    lines = shown("published", numbers)
     assert lines[0] == "split rows shards bytes"
     assert (
         "duplicates 2 repeated rows (1 in several splits, 0 in several classes): see "
@@ -170,7 +164,7 @@ PRICE = {
 def test_a_plan_names_its_price():
     (line,) = [
         line
-        for line in shown(Outcome("planned", "", 0, "", {**PLANNED, "price": {"predicted": PRICE}}))
+        for line in shown("planned", {**PLANNED, "price": {"predicted": PRICE}})
         if "price" in line
     ]
     assert line == (
@@ -182,7 +176,7 @@ def test_a_plan_names_its_price():
 def test_a_run_shows_how_wrong_its_price_was():
     measured = {key: 2 * value for key, value in PRICE.items() if key != "bytes_shuffled"}
     numbers = {**NUMBERS, "price": {"predicted": PRICE, "measured": measured}}
-    lines = shown(Outcome("published", "", 0, "", numbers))
+    lines = shown("published", numbers)
     (at,) = [number for number, line in enumerate(lines) if line.startswith("price")]
     assert " ".join(lines[at : at + 2]) == (
         "price cpu seconds: about 12.34 (24.68 measured), memory: about 400.0 MiB (800.0 MiB "
@@ -208,6 +202,6 @@ def test_all_numbers_of_a_run_have_a_type(photos, convert, tmp_path, flags, sett
     path = tmp_path / "outcome.json"
     convert(photos, *flags, f"--outcome-file={path}", settings=settings)
     outcome = json.loads(path.read_bytes())
-    numbers = read_numbers(outcome["status"], outcome["numbers"])
-    assert type(numbers) is kind
-    assert to_json(numbers) == outcome["numbers"]
+    read = Outcome.from_json(outcome)
+    assert type(read.numbers) is kind
+    assert read.plain_numbers() == outcome["numbers"]

@@ -13,7 +13,8 @@ from rich.console import Console
 from recordmill.pipeline import terminal
 from recordmill.pipeline.terminal import Terminal, record_progress
 from recordmill.reading.dataset import Dataset, Shard
-from recordmill.schemas.errors import Outcome
+from recordmill.schemas.dataset.marker import Ledger
+from recordmill.schemas.dataset.outcome import FailedNumbers, Outcome
 from recordmill.transforms.shards.resources import Progress
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
@@ -167,9 +168,9 @@ def test_a_table_ends_its_lines_without_blanks(monkeypatch, colors):
     if colors:
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm-256color")
-    ledger = {"listed": 3, "written": 2, "rejected": {"empty": 1}, "ignored": {}, "left_out": {}}
+    ledger = Ledger(3, 2, rejected={"empty": 1}, ignored={}, left_out={})
     stream = io.StringIO()
-    outcome = Outcome("failed", "1 image was rejected", 3, "", {"ledger": ledger})
+    outcome = Outcome("failed", "1 image was rejected", 3, "", FailedNumbers(ledger))
     Terminal(stream).report_outcome(outcome, "out")
     shown = stream.getvalue()
     assert ("\x1b[1mlisted" in shown) == colors

@@ -5,14 +5,8 @@ from pathlib import Path
 import pytest
 
 import recordmill
-from recordmill.schemas.errors import (
-    ConversionError,
-    LoadError,
-    Outcome,
-    RecordmillError,
-    SettingError,
-    UsageError,
-)
+from recordmill.schemas.dataset.outcome import ConversionError, Outcome
+from recordmill.schemas.errors import LoadError, RecordmillError, SettingError, UsageError
 
 
 def test_errors_have_one_base_and_the_exit_code_of_a_command():

@@ -263,7 +263,7 @@ def test_the_report_is_made_from_the_published_dataset_and_is_in_no_list(refs, r
     reports = gather_reports(write_all(plan, refs, run))
     outcome = publish_dataset.publish(reports, plan, SETTINGS, run, look, ())
     (marker,) = seen
-    assert (outcome.numbers["report"], outcome.notes) == ("report.html", ())
+    assert (outcome.numbers.report, outcome.notes) == ("report.html", ())
     assert "report.json" in marker["files"]
     assert "report.html" not in {*marker["files"], *marker["run"]["digests"]}
     assert json.loads(tree(run.output)["recordmill.json"]) == marker
@@ -291,20 +291,20 @@ def test_a_report_that_fails_is_a_note_and_the_next_run_makes_it(refs, run, tree
     why = why.replace("OUT", run.output)
     note = f"report.html was not made ({why}): recordmill inspect {run.output} --report makes it"
     assert (outcome.status, outcome.exit_code, outcome.notes) == ("published", 0, (note,))
-    assert "report" not in outcome.numbers
+    assert outcome.numbers.report is None
     before = tree(run.output)
     assert "report.html" not in before
     looking = replace(run, preview=True)
     preview = publish(FinishedShards(), plan_of(refs, looking), SETTINGS, looking)
-    assert "report" not in preview.numbers
+    assert preview.numbers.report is None
     assert tree(run.output) == before
     again = publish(FinishedShards(), plan_of(refs, run), SETTINGS, run)
-    assert (again.status, again.numbers["report"], again.notes) == ("kept", "report.html", ())
+    assert (again.status, again.numbers.report, again.notes) == ("kept", "report.html", ())
     after = tree(run.output)
     assert b"Worth a look" in after.pop("report.html")
     assert after == before
     kept = publish_dataset.publish(FinishedShards(), plan_of(refs, run), SETTINGS, run, fail, ())
-    assert (kept.status, kept.numbers["report"], kept.notes) == ("kept", "report.html", ())
+    assert (kept.status, kept.numbers.report, kept.notes) == ("kept", "report.html", ())
 
 
 def test_the_report_of_a_replaced_dataset_goes_with_it(refs, run, tree):
@@ -336,12 +336,12 @@ def test_a_page_of_the_users_is_never_deleted_or_replaced(refs, run, tree, has_r
     advice = f"{page} is not a page that Recordmill made: rename it"
     note = f"report.html was not made ({advice}): recordmill inspect {run.output} --report makes it"
     assert [each for each in outcome.notes if "report" in each] == [note] * has_report
-    assert "report" not in outcome.numbers
+    assert outcome.numbers.report is None
     kept = publish(FinishedShards(), plan_of(refs, run, other), other, run)
-    assert (kept.status, kept.notes, "report" in kept.numbers) == (
+    assert (kept.status, kept.notes, kept.numbers.report) == (
         "kept",
         (note,) * has_report,
-        False,
+        None,
     )
     assert page.read_text() == "<!doctype html>\n<p>mine</p>"
 
@@ -438,7 +438,7 @@ def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tre
     outcome = publish(gather_reports(write_all(plan, refs, run)), plan, strict, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 3)
     assert outcome.message.startswith("1 of 9 images was rejected (1 no_class)")
-    assert outcome.numbers["ledger"]["rejected"] == {"no_class": 1}
+    assert outcome.numbers.ledger.rejected == {"no_class": 1}
     assert all(name.startswith(f".staging-{plan.dataset.plan_id}/") for name in tree(run.output))
     assert f".staging-{plan.dataset.plan_id}/rejected.jsonl" in tree(run.output)
 
@@ -542,7 +542,7 @@ def test_a_run_that_fails_keeps_what_another_run_has_published_meanwhile(refs, r
     )
     assert (outcome.status, outcome.exit_code) == ("kept", 0)
     assert outcome.message == f"in the meantime, another run has put this dataset in {run.output}"
-    assert outcome.numbers["ledger"]["written"] == 8
+    assert outcome.numbers.ledger.written == 8
     assert ".staging-" in next(iter(before))  # where this run was at work while the other one ended
     assert tree(run.output) == {
         name: content for name, content in before.items() if ".staging-" not in name

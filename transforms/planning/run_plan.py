@@ -7,7 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
 from recordmill import storage
-from recordmill.schemas.errors import FAILED, Price
+from recordmill.schemas.dataset.price import Price
+from recordmill.schemas.errors import FAILED
 from recordmill.storage.dataset_files import staging_folder
 from recordmill.transforms.planning.earlier_dataset import EarlierDataset, ReusableDataset
 from recordmill.transforms.planning.plan import DatasetPlan

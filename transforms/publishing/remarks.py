@@ -13,6 +13,7 @@ from statistics import median
 from unicodedata import normalize
 
 from recordmill.schemas.dataset.marker import Marker, SameBytes
+from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.totals import (
     ImagesWithoutBoxes,
@@ -20,7 +21,6 @@ from recordmill.schemas.dataset.totals import (
     count_dropped,
     show_dropped,
 )
-from recordmill.schemas.errors import Outcome
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
@@ -279,10 +279,10 @@ def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
         outcome: how the run ended.
         settings: what the dataset is.
     """
-    if outcome.status not in ("published", "kept"):
+    numbers, resize = outcome.dataset, settings.images.resize
+    if numbers is None:
         return outcome
-    ledger, resize = outcome.numbers["ledger"], settings.images.resize
-    changes, left_out = Counter(outcome.numbers["changes"]), Counter(ledger["left_out"])
+    changes, left_out = Counter(numbers.changes), Counter(numbers.ledger.left_out)
     padded = changes["resized"] if resize is not None and resize.pads else 0
     acted = {
         "images.quality": changes["reencoded"],
@@ -299,7 +299,7 @@ def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
     }
     if settings.duplicates == "drop":
         acted["duplicates"] = left_out["duplicate"]
-    images = format_count(ledger["written"], settings.unit)
+    images = format_count(numbers.ledger.written, settings.unit)
     idle = [key for key, count in acted.items() if not count and settings.differs(key)]
     return replace(
         outcome, notes=(*outcome.notes, *(f"{key} acted on 0 of {images}" for key in idle))

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
-from typing import Any
 
 import orjson
 
@@ -53,9 +52,11 @@ from recordmill.schemas.dataset.marker import (
     SplitEntry,
     Switch,
 )
+from recordmill.schemas.dataset.outcome import PlannedLedger, PlannedNumbers, SplitNumbers
+from recordmill.schemas.dataset.price import ComparedPrice
 from recordmill.schemas.dataset.side_files import RejectedFile, RejectedRow, Remark
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTotals, ShardReport
-from recordmill.schemas.errors import ComparedPrice, LoadError
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, feature_schema
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files, stored_names
@@ -175,25 +176,27 @@ def _describe_names(summary: Summary) -> NamedImages | None:
     return NamedImages(images, summary.naming_files) if summary.naming_files else None
 
 
-def preview_numbers(plan: DatasetPlan, settings: DatasetSettings) -> dict[str, Any]:
-    """The expected numbers of a plan's outcome; sizes are estimates."""
+def preview_numbers(plan: DatasetPlan, settings: DatasetSettings) -> PlannedNumbers:
+    """Returns the expected numbers of a plan's outcome; sizes are estimates."""
     summary, splits = plan.summary, {}
     for name, starts in plan.starts.items():
         split = summary.splits.get(name, SplitSummary())
         size = plan.estimated_bytes.get(name, split.bytes)
-        splits[name] = {"images": split.references, "shards": len(starts), "bytes": size}
-    fates = {
-        fate: dict(sorted(getattr(summary, fate).items()))
-        for fate in ("rejected", "ignored", "left_out")
-    }
-    return {
-        "unit": settings.unit,
-        "splits": splits,
-        "ledger": {"listed": summary.listed, **fates},
-        **({"named": to_json(named)} if (named := _describe_names(summary)) else {}),
-        "classes": len(plan.label_map.ids),
-        "input_bytes": sum(split.bytes for split in summary.splits.values()),
-    }
+        splits[name] = SplitNumbers(split.references, len(starts), size)
+    ledger = PlannedLedger(
+        summary.listed,
+        rejected=dict(sorted(summary.rejected.items())),
+        ignored=dict(sorted(summary.ignored.items())),
+        left_out=dict(sorted(summary.left_out.items())),
+    )
+    return PlannedNumbers(
+        unit=settings.unit,
+        splits=splits,
+        ledger=ledger,
+        named=_describe_names(summary),
+        classes=len(plan.label_map.ids),
+        input_bytes=sum(split.bytes for split in summary.splits.values()),
+    )
 
 
 Description = tuple[str, Iterable[bytes]]

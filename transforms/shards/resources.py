@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from recordmill.schemas.errors import Price
+from recordmill.schemas.dataset.price import Price
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 PROCESS_BYTES = 300 * 10**6

@@ -7,6 +7,12 @@ from make_settings import make_settings
 
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, SameBytes
+from recordmill.schemas.dataset.outcome import (
+    DatasetNumbers,
+    PlannedLedger,
+    PlannedNumbers,
+    SplitNumbers,
+)
 from recordmill.schemas.dataset.totals import (
     AnnotationTotals,
     FinishedShards,
@@ -212,7 +218,7 @@ def test_the_order_of_the_reports_changes_no_byte():
 
 
 def test_an_outcome_repeats_the_numbers():
-    assert marker().numbers() == {
+    assert to_json(DatasetNumbers.of(marker())) == {
         "unit": "image",
         "splits": {
             "train": {"images": 5, "shards": 2, "bytes": 500},
@@ -230,7 +236,7 @@ def test_an_outcome_repeats_the_numbers():
 
 def test_classes_are_those_of_the_label_map_everywhere():
     with_emu = replace(marker(), labels={"cat": 0, "dog": 1, "emu": 2})
-    assert with_emu.numbers()["classes"] == len(with_emu.class_counts) == 3
+    assert DatasetNumbers.of(with_emu).classes == len(with_emu.class_counts) == 3
 
 
 def test_counts_are_of_images_boxes_or_labels():
@@ -244,18 +250,16 @@ def test_a_preview_tells_what_is_expected():
     summary = Summary(listed=4, splits={"train": SplitSummary(bytes=30)})
     summary.splits["train"].classes.update(cat=2, dog=1)
     summary.rejected["no_class"] = 1
-    numbers = preview_numbers(
+    assert preview_numbers(
         make_plan(summary=summary, starts={"train": [0, 5]}, estimated_bytes={"train": 33}),
         make_settings(),
+    ) == PlannedNumbers(
+        unit="image",
+        splits={"train": SplitNumbers(images=3, shards=2, bytes=33)},
+        ledger=PlannedLedger(4, rejected={"no_class": 1}, ignored={}, left_out={}),
+        classes=2,
+        input_bytes=30,
     )
-    assert numbers["splits"] == {"train": {"images": 3, "shards": 2, "bytes": 33}}
-    assert numbers["ledger"] == {
-        "listed": 4,
-        "rejected": {"no_class": 1},
-        "ignored": {},
-        "left_out": {},
-    }
-    assert (numbers["classes"], numbers["input_bytes"], numbers["unit"]) == (2, 30, "image")
 
 
 def test_boxes_are_counted_by_class_next_to_the_images():

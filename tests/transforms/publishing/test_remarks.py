@@ -3,8 +3,8 @@ from make_marker import make_marker
 from make_settings import make_settings
 
 from recordmill.pipeline.configuration.config import load_settings
+from recordmill.schemas.dataset.outcome import DatasetNumbers, Outcome
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
-from recordmill.schemas.errors import Outcome
 from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms.publishing.remarks import Remark, find_remarks, note_idle
@@ -259,7 +259,8 @@ def test_a_finished_dataset_says_what_acted_on_nothing(changes, left_out, idle):
             "duplicates=drop",
         ],
     ).settings
-    numbers = {"ledger": {"written": 301, "left_out": left_out}, "changes": changes}
+    fates = {"listed": 400, "written": 301, "rejected": {}, "ignored": {}, "left_out": left_out}
+    numbers = DatasetNumbers.of(marker(ledger=fates, changes=changes))
     noted = note_idle(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
     assert noted.notes == ("a", *(f"{key} acted on 0 of 301 images" for key in idle))
     assert note_idle(Outcome("published", "", 0, numbers=numbers), make_settings()).notes == ()

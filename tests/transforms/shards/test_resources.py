@@ -2,7 +2,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from recordmill.schemas.errors import Price
+from recordmill.schemas.dataset.price import Price
 from recordmill.transforms.shards import resources
 from recordmill.transforms.shards.resources import Progress, available_processors, default_processes
 

@@ -29,6 +29,7 @@ from recordmill.reading.report.write_report import (
     write_report,
 )
 from recordmill.schemas.dataset.marker import Ledger, NamedImages, RunEntry
+from recordmill.schemas.dataset.price import ComparedPrice, Price
 from recordmill.schemas.dataset.side_files import (
     ChangeExample,
     Duplicate,
@@ -39,7 +40,7 @@ from recordmill.schemas.dataset.side_files import (
     row_from_json,
 )
 from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
-from recordmill.schemas.errors import ComparedPrice, LoadError, Price
+from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")

@@ -28,7 +28,7 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
 from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
-from recordmill.transforms.inputs.claims import Claims, title_read_by
+from recordmill.transforms.inputs.claims import Claims
 from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES, ListedImages
@@ -41,7 +41,7 @@ from recordmill.transforms.inputs.patterns import (
     why_ignored,
 )
 from recordmill.transforms.inputs.shard_sets import DESCRIPTIONS, ShardTally, judge_sets
-from recordmill.transforms.inputs.sources.source import list_file
+from recordmill.transforms.inputs.sources.source import FindsClassesInFolders, list_file
 from recordmill.transforms.inputs.unclaimed_files import MOST_HEADS_ON_STORE, UnclaimedFiles
 from recordmill.transforms.shards.resources import PROGRESS
 
@@ -205,13 +205,17 @@ def conclude(
     for tally in tallies:
         images.merge(tally.images)
     class_folders = [*images.names] if source.labels_from_folders else []
-    yield from unclaimed.judge(whole, title_read_by(source), most_heads, class_folders)
+    yield from unclaimed.judge(whole, source.annotation_format, most_heads, class_folders)
     yield from images.find_second_images(whole, settings.inputs)
     if images.are_numbers:
         yield whole.notice("noted", NUMBERS_IN_NAMES)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
-    are_classes = source.labels_from_folders and getattr(source, "class_from", "") == "first_folder"
+    are_classes = (
+        source.labels_from_folders
+        and isinstance(source, FindsClassesInFolders)
+        and source.class_from == "first_folder"
+    )
     if folders := _find_likely_splits(first_folders - {""}, settings, are_classes):
         what = f"the first folders are {', '.join(folders)}, which could be splits"
         mapping = ", ".join(f"{_quote(name)}: {split}" for name, split in folders.items())

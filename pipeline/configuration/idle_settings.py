@@ -10,6 +10,7 @@ from typing import Any, Literal
 from recordmill.schemas.idle_settings import Situation, rules_of, why_no_group
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import default_of
+from recordmill.transforms.inputs.sources.source import NamesClasses
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +91,7 @@ def _find_by_rules(section: Any, place: str, now: Situation) -> Iterator[IdleSet
 def _find_in_source(settings: DatasetSettings, now: Situation) -> Iterator[IdleSetting]:
     source = settings.source
     idle = dict(source.idle_settings())
-    if not source.gives_labels and hasattr(source, "class_names"):
+    if not source.gives_labels and isinstance(source, NamesClasses):
         idle.setdefault("class_names", "the source gives no labels")
     why = why_no_group(now)
     if source.group_setting and why:

@@ -1,11 +1,11 @@
 """A note about coordinates that stay as they are written while pixels move."""
 
 import re
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.transforms.inputs.sources.source import AddedFeature, AddsFeatures
 
 _COORDINATE = re.compile(r"(?i)(^|[^a-z])[cp]?[xy]([^a-z]|$|_?min|_?max)|left|top|right|bottom")
 """What the name of a column of coordinates has in it: `x1`, `nose_y`, `bbox_left`."""
@@ -17,10 +17,12 @@ def find_unmoved(settings: DatasetSettings) -> Iterator[str]:
     Boxes follow the pixels; features never do. A list of numbers, or a number whose column is
     named like a coordinate, may be one.
     """
-    features: Mapping[str, Any] = getattr(settings.source, "features_from", {})
-    if settings.images.resize is None or settings.source.contents != "images":
+    source = settings.source
+    if settings.images.resize is None or source.contents != "images":
         return
-    unmoved = [key for key, feature in features.items() if _may_be_coordinates(feature)]
+    if not isinstance(source, AddsFeatures):
+        return
+    unmoved = [key for key, each in source.features_from.items() if _may_be_coordinates(each)]
     if unmoved:
         yield (
             f"images.resize does not change features ({show_first(unmoved)}): coordinates in "
@@ -28,8 +30,8 @@ def find_unmoved(settings: DatasetSettings) -> Iterator[str]:
         )
 
 
-def _may_be_coordinates(feature: Any) -> bool:
-    if getattr(feature, "type", "bytes") == "bytes":
+def _may_be_coordinates(feature: object) -> bool:
+    # Features from file names are texts.
+    if not isinstance(feature, AddedFeature) or feature.type == "bytes":
         return False
-    names = getattr(feature, "names", ())
-    return feature.many or len(names) > 1 or any(map(_COORDINATE.search, names))
+    return feature.many or len(feature.names) > 1 or any(map(_COORDINATE.search, feature.names))

@@ -177,6 +177,11 @@ class SourceSettings(Protocol):
         return True
 
     @property
+    def annotation_format(self) -> str | None:
+        """The format of the files of annotations that it reads; None for others and for tables."""
+        return None
+
+    @property
     def late_labels(self) -> bool:
         """Returns whether labels are read with the images.
 

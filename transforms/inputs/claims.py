@@ -8,8 +8,6 @@ import orjson
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.settings.source import ListingSettings, SourceSettings
 from recordmill.transforms.inputs.file_roles import (
-    TITLES,
-    YOLO_TEXT,
     FileRole,
     is_description_name,
     is_other_name,
@@ -32,14 +30,6 @@ _UNREAD = frozenset(
 
 _NO_IMAGE = frozenset(("no_class", "no_split", "name_mismatch"))
 """Why a source rejects a file by its name or place."""
-
-
-def title_read_by(source: SourceSettings) -> str:
-    """The format of the files of annotations that a source reads; empty for others."""
-    if source.kind == "yolo":
-        # Elsewhere, text files are claimed by their folder.
-        return YOLO_TEXT if getattr(source, "text_files", "") == "beside" else ""
-    return TITLES.get(source.kind, "")
 
 
 @dataclass(slots=True)

@@ -122,7 +122,7 @@ class UnclaimedFiles:
     def judge(
         self,
         whole: ImageRef,
-        own_title: str = "",
+        own_title: str | None = None,
         most_heads: int = MOST_HEADS_ON_STORE,
         folders: Iterable[str] = (),
     ) -> Iterator[Notice]:
@@ -151,13 +151,13 @@ class UnclaimedFiles:
         heads |= {each: b"" for each, head in heads.items() if _adds_nothing(each, head, levels)}
         for found in (
             *_judge_files(self.files, heads, own_title),
-            *_judge_files(self.members, heads, "", are_members=True),
+            *_judge_files(self.members, heads, None, are_members=True),
             *self._judge_suspects(heads, own_title),
         ):
             yield found.as_notice(whole)
 
     def _judge_suspects(
-        self, heads: Mapping[Candidate, bytes | None], own_title: str
+        self, heads: Mapping[Candidate, bytes | None], own_title: str | None
     ) -> Iterator["Unclaimed"]:
         """Yields files of another known format, and files that no split list should have named.
 
@@ -182,7 +182,7 @@ class UnclaimedFiles:
 def _judge_files(
     unread: UnreadFiles,
     heads: Mapping[Candidate, bytes | None],
-    own_title: str,
+    own_title: str | None,
     are_members: bool = False,
 ) -> Iterator["Unclaimed"]:
     for suffix in sorted(unread.by_suffix):

@@ -9,6 +9,7 @@ import orjson
 from recordmill.schemas.formatting import format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.file_roles import CARRIERS
+from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 _SHOWN = 4
@@ -68,8 +69,10 @@ def _explain_unlabeled(
     """Says that some samples in archives have no label, while others have."""
     first = unlabeled[0]
     count = format_count(sum(each.count for each in unlabeled), "image")
+    source = settings.source
+    part = source.label_part if isinstance(source, ReadsLabelsBeside) else ""
     ways = {
-        "to leave these images out": getattr(settings.source, "label_part", ""),
+        "to leave these images out": part,
         "to convert all images without labels": "",
     }
     advice = [

@@ -25,8 +25,7 @@ from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.transforms.inputs.folder_sketch import split_of
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
-from recordmill.transforms.inputs.sources.archives import Archives
-from recordmill.transforms.inputs.sources.class_folders import ClassFolders
+from recordmill.transforms.inputs.sources.source import FindsClassesInFolders
 from recordmill.transforms.inputs.unlikely_classes import are_unlikely_classes
 from recordmill.transforms.planning.splitting import SplitCutoffs, fill_empty_splits
 from recordmill.transforms.planning.summary import HashHistogram, SplitSummary, Summary
@@ -62,7 +61,7 @@ def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str
 def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """Notes that all images of a class are in folders of their own, which may be the classes."""
     source = settings.source
-    if not isinstance(source, ClassFolders | Archives) or source.class_from != "first_folder":
+    if not isinstance(source, FindsClassesInFolders) or source.class_from != "first_folder":
         return
     below: defaultdict[str, set[str]] = defaultdict(set)
     for _, _, ref in summary.sample:
@@ -393,7 +392,7 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str | None:
 
 def _advise_on_empty(summary: Summary, settings: DatasetSettings, key: str) -> str:
     """Says what to do if all images of a given split were rejected."""
-    takes_classes = isinstance(settings.source, ClassFolders | Archives)
+    takes_classes = isinstance(settings.source, FindsClassesInFolders)
     if takes_classes and set(summary.rejected) == {"no_class"}:
         return "to convert all images without labels, add --set source.class_from=none"
     given = settings.splits.given

@@ -8,17 +8,26 @@ from importlib import import_module
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import Feature
+from recordmill.schemas.features import Feature, Kind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.class_names import number_classes
+from recordmill.transforms.inputs.file_roles import TITLES
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 
 
+@runtime_checkable
 class AddedFeature(Protocol):
     """A setting that describes one feature which a source adds."""
+
+    type: Kind
+    many: bool
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Where the values are: columns, or keys."""
 
     def as_feature(self, key: str) -> Feature:
         """The feature, stored under a key."""
@@ -40,6 +49,24 @@ class AddsFeatures(Protocol):
     @property
     def features_from(self) -> Mapping[str, AddedFeature]:
         """The features."""
+
+
+@runtime_checkable
+class FindsClassesInFolders(Protocol):
+    """A source with the setting `class_from`: which folder of a path names the class."""
+
+    @property
+    def class_from(self) -> str:
+        """The folder: `first_folder`, or another choice of the source."""
+
+
+@runtime_checkable
+class ReadsLabelsBeside(Protocol):
+    """A source with the setting `label_part`: the file next to an image that has its label."""
+
+    @property
+    def label_part(self) -> str:
+        """The extension of the file, or `json.KEY`."""
 
 
 class Source(SourceSettings, Protocol):
@@ -79,6 +106,11 @@ class Source(SourceSettings, Protocol):
         if isinstance(self, NamesClasses):
             return number_classes(self.class_names, "source.class_names")
         return {}
+
+    @property
+    def annotation_format(self) -> str | None:
+        """The format of the files of annotations that it reads, as `FileRole.title`."""
+        return TITLES.get(self.kind)
 
     def features(self) -> tuple[Feature, ...]:
         """The features in the setting `features_from`, if the source has it."""

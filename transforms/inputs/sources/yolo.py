@@ -21,6 +21,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers, write_yaml_line
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
+from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
@@ -108,6 +109,13 @@ class Yolo(AnnotationSource):
             return *IMAGE_PATTERNS, _TEXTS, *NAMES_BESIDE
         names = (f"/*{ending}" for ending in _YAML)
         return "images/", f"**/labels/**/{_TEXTS}", "/classes.txt", *names
+
+    @property
+    def annotation_format(self) -> str | None:
+        """The texts of YOLO if they are next to images: a folder of their own claims the others."""
+        if self.text_files == "beside":
+            return YOLO_TEXT
+        return None
 
     @property
     def remedies(self) -> Mapping[str, str]:

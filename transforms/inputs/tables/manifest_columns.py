@@ -385,6 +385,11 @@ class FeatureFrom:
     where: ClassVar[str]
     described: ClassVar[str]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Where the values are, such as the columns that it reads."""
+        return (getattr(self, self.where),)
+
     def check(self, key: str) -> None:
         """Raises SettingError if the feature's settings are invalid."""
         name = f"source.features_from.{key}"

@@ -1,11 +1,25 @@
+import ast
+import re
 import sys
 from dataclasses import fields, is_dataclass
 
+import product_text
 import pytest
 
+from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
-from recordmill.transforms.inputs.sources.source import Source, load_source, source_names
+from recordmill.transforms.inputs.sources.source import (
+    AddsFeatures,
+    FindsClassesInFolders,
+    NamesClasses,
+    ReadsLabelsBeside,
+    Source,
+    load_source,
+    source_names,
+)
+from recordmill.transforms.inputs.sources.yolo import SOURCE as YOLO
+from scripts.count_code import modules
 
 
 def test_sources_are_found_by_their_files():
@@ -23,6 +37,43 @@ def test_every_source_keeps_the_contract(kind):
     assert all(field.kw_only for field in fields(source))
     assert isinstance(source(), Source)
     assert source.__doc__
+
+
+@pytest.mark.parametrize(
+    ("ability", "kinds"),
+    [
+        (
+            NamesClasses,
+            ["archives", "arrays", "fixed_records", "idx", "imagefolder", "manifest", "tfrecords"],
+        ),
+        (AddsFeatures, ["archives", "filename_labels", "imagefolder", "manifest"]),
+        (FindsClassesInFolders, ["archives", "class_folders"]),
+        (ReadsLabelsBeside, ["archives"]),
+    ],
+)
+def test_sources_have_the_abilities_of_their_settings(ability, kinds):
+    assert [kind for kind in source_names() if isinstance(load_source(kind)(), ability)] == kinds
+
+
+def test_sources_say_which_annotations_they_read():
+    formats = {kind: load_source(kind)().annotation_format for kind in source_names()}
+    assert {kind: name for kind, name in formats.items() if name} == {
+        "coco": "COCO's JSON",
+        "labelme": "LabelMe's JSON",
+        "voc": "Pascal VOC's XML",
+    }
+    assert YOLO(text_files="beside").annotation_format == YOLO_TEXT
+
+
+def test_no_module_looks_for_an_attribute_of_a_source():
+    """An optional ability is a protocol, so that type checkers know what it gives."""
+    found = []
+    for path in modules():
+        for node in product_text.nodes_of(path):
+            is_call = isinstance(node, ast.Call)
+            if is_call and re.match(r"(get|has)attr\([\w.]*source,", ast.unparse(node)):
+                found.append(f"{path}:{node.lineno}")
+    assert found == []
 
 
 # A manifest has boxes only if a column has.

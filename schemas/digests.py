@@ -45,18 +45,21 @@ def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
         key: the image's key.
         group: the group of images that share a split; empty for the image alone.
     """
-    own = _hash_number(seed, "key", key)
-    return own._replace(split=_hash_number(seed, "group", group)[0]) if group else own
+    return KeyHashes(*_THREE_NUMBERS.unpack(_hash_key(seed, key, group)))
 
 
 def order_of(seed: int, key: str) -> int:
     """`KeyHashes.order` of an image, faster than `hash_key`."""
-    return int.from_bytes(sha256(f"{seed}\0key\0{key}".encode()).digest()[16:24])
+    return int.from_bytes(_hash_key(seed, key)[16:24])
 
 
-def _hash_number(seed: int, kind: str, text: str) -> KeyHashes:
-    found = sha256(f"{seed}\0{kind}\0{text}".encode()).digest()
-    return KeyHashes(*_THREE_NUMBERS.unpack_from(found))
+def _hash_key(seed: int, key: str, group: str = "") -> bytes:
+    """The bytes of the numbers: 8 of each, in their order."""
+    own = sha256(f"{seed}\0key\0{key}".encode()).digest()[: _THREE_NUMBERS.size]
+    if not group:
+        return own
+    shared = sha256(f"{seed}\0group\0{group}".encode()).digest()
+    return own[:8] + shared[:8] + own[16:]
 
 
 def digest_of(ref: ImageRef) -> int:
@@ -122,7 +125,7 @@ class ReferenceHashes:
         """Computes the hashes of references; `seed` is the dataset's."""
         keys, digests, versions = bytearray(), bytearray(), bytearray()
         for ref in refs:
-            keys += _THREE_NUMBERS.pack(*hash_key(seed, ref.key, ref.group))
+            keys += _hash_key(seed, ref.key, ref.group)
             digests += _digest(ref)
             versions += _version_digest(ref)
         return cls(bytes(keys), bytes(digests), bytes(versions))

@@ -109,7 +109,8 @@ class ImageRef:
     @property
     def expected_bytes(self) -> int:
         """The same, or an assumed size if it is not known: plans and windows need a number."""
-        return self.image_bytes if self.image_bytes >= 0 else ASSUMED_BYTES
+        size = self.image_bytes
+        return size if size >= 0 else ASSUMED_BYTES
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -481,14 +481,15 @@ def _walk(
         except OSError as error:
             yield _describe_broken(path, entry, error)
             continue
-        identity = (status.st_dev, status.st_ino)
-        if is_folder and identity in ancestors:
+        if is_folder:
+            identity = (status.st_dev, status.st_ino)
+            if identity not in ancestors:
+                yield from _walk(part, path, ignore, (*ancestors, identity))
+                continue
             detail = (
                 "the link points back to a folder that contains it: remove it, or add it to ignore"
             )
             yield ImageRef(path, "").notice("fatal", "link_loop", detail)
-        elif is_folder:
-            yield from _walk(part, path, ignore, (*ancestors, identity))
         elif stat.S_ISREG(status.st_mode):
             yield ImageRef(path, "", status.st_size, str(status.st_mtime_ns))
         else:

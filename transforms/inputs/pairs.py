@@ -375,6 +375,9 @@ def _find_numbered(
     folders: Mapping[str, Sequence[str]], names: Mapping[str, Sequence[str]], look: Looker
 ) -> Pairs | None:
     """Finds masks whose names have the same numbers, after another word than those of images."""
+    endings = {name[-5:].lower() for images in folders.values() for name in images}
+    if not any(ending.endswith(_LOSSLESS) for ending in endings):
+        return None
     cores = {}
     for path, each in names.items():
         begin, end = (re.compile(form) for form in (r"\D*", r"\D*$"))

@@ -5,7 +5,7 @@ Its histograms of 64-bit hashes can be merged in any order, and find even cut po
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Self
@@ -49,12 +49,20 @@ class HashHistogram(Totals):
             self.add(place << other.shift, weight)
 
     def _coarsen(self, shift: int) -> None:
-        finer, down = self.bins, shift - self.shift
-        self.shift, self.bins = shift, {}
+        """Ignores this many low bits, or more: as few as leave at most `MAX_BINS` bins."""
+        self._drop_bits(shift - self.shift)
+        finer = self.bins
+        if len(finer) > MAX_BINS:  # the first time, dozens of bits are too many to try each
+            downs = range(1, HASH_BITS - self.shift)
+            least = bisect_left(downs, True, key=lambda down: _are_few(finer, down))
+            self._drop_bits(1 + least)
+
+    def _drop_bits(self, down: int) -> None:
+        finer, coarse = self.bins, dict[int, int]()
         for place, weight in finer.items():
-            self.bins[place >> down] = self.bins.get(place >> down, 0) + weight
-        if len(self.bins) > MAX_BINS and shift < HASH_BITS:
-            self._coarsen(shift + 1)
+            place >>= down
+            coarse[place] = coarse.get(place, 0) + weight
+        self.shift, self.bins = self.shift + down, coarse
 
     def cut(self, parts: int) -> list[int]:
         """Cuts the hashes into ranges of about equal weight, none of them empty.
@@ -96,6 +104,11 @@ class HashHistogram(Totals):
         width = max(HASH_RANGE // parts, 1 << self.shift)
         starts = sorted({(place << self.shift) // width * width for place in self.bins})
         return [0, *starts[1:]]
+
+
+def _are_few(places: Iterable[int], down: int) -> bool:
+    """Whether places without their last bits are at most `MAX_BINS`."""
+    return len({place >> down for place in places}) <= MAX_BINS
 
 
 def range_of(starts: Sequence[int], number: int) -> int:

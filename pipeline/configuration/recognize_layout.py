@@ -15,7 +15,11 @@ from recordmill import storage
 from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.preflight import check_local_inputs
-from recordmill.pipeline.configuration.refuse_archives import refuse_contents, refuse_mixture
+from recordmill.pipeline.configuration.refuse_archives import (
+    refuse_contents,
+    refuse_mixture,
+    refuse_same_folders,
+)
 from recordmill.pipeline.configuration.refuse_contradictions import (
     refuse_contradictions,
     refuse_wrapper,
@@ -208,6 +212,7 @@ def _recognize_or_refuse(
             _refuse_tables(sketch, place, ignore)
         if "source" not in written and "archives" in kinds:
             refuse_contents(sketch, place)
+            refuse_same_folders(sketch, place)
         return recognize(sketch, kinds, place, written, inputs)
     except UsageError:
         if "source" not in written and not _has_tables(sketch):

@@ -1,15 +1,24 @@
 """Refuses archives whose images would lose their labels, because of what is in or next to them."""
 
+import shlex
 from collections.abc import Sequence
 
 from recordmill.pipeline.configuration.config import flags_of
-from recordmill.pipeline.configuration.refuse_contradictions import refuse_contradictions
+from recordmill.pipeline.configuration.refuse_contradictions import (
+    MOST_SHOWN,
+    refuse_contradictions,
+    show_folders,
+)
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Recognized
 from recordmill.transforms.inputs.pairs import find_pairs
 from recordmill.transforms.inputs.patterns import escape_glob
-from recordmill.transforms.inputs.recognize_archives import class_folders_in
+from recordmill.transforms.inputs.recognize_archives import (
+    class_folders_in,
+    find_same_folders,
+    name_of_archive,
+)
 from recordmill.transforms.inputs.sources.source import load_source
 from recordmill.transforms.inputs.unclaimed_files import role_of
 
@@ -39,6 +48,36 @@ def refuse_contents(sketch: FolderSketch, place: str) -> None:
                 f"{place}/{name} may hold {found.why}, which are not read from archives: unpack "
                 f"it, or, to convert the images without labels, add {flags}"
             )
+
+
+def refuse_same_folders(sketch: FolderSketch, place: str) -> None:
+    """Refuses archives of the same folders, which may be versions, or the classes themselves.
+
+    Args:
+        sketch: the input.
+        place: the input's path.
+
+    Raises:
+        UsageError: there are some; the text has the commands that may be meant.
+    """
+    found = find_same_folders(sketch)
+    if found is None:
+        return
+    folders = show_folders(found.folders)
+    what = f"{show_folders(found.archives)} all hold the folders {folders}"
+    if found.member:
+        what += f" and images of the same names, such as {found.member}"
+    by_folder = flags_of({"source": {"class_from": "first_folder"}})
+    ways = [f"to take all of them for images of {folders}, add {by_folder}"]
+    if found.may_be_classes:
+        classes = show_folders([name_of_archive(each) for each in found.archives])
+        by_archive = flags_of({"source": {"class_from": "archive"}})
+        ways.append(f"if the classes are {classes}, add {by_archive}")
+    if found.member:
+        places = (shlex.quote(f"{place}/{each}") for each in found.archives[:MOST_SHOWN])
+        alone = " or ".join(f"--input {each}" for each in places)
+        ways.append(f"if they are versions of one collection, use {alone}")
+    raise UsageError(f"{place}: {what}: {'; '.join(ways)}")
 
 
 def refuse_mixture(

@@ -115,6 +115,18 @@ ORDINARY = {
         {f"data/{each}.zip": photos("cat", "dog") for each in TWO},
         each_of(TWO, CLASSES),
     ),
+    "archives of classes with folders for splits": (
+        {f"{each}.zip": photos(*TWO) for each in CLASSES},
+        each_of(TWO, CLASSES),
+    ),
+    "archives of classes with images in folders for splits": (
+        {f"{split}/{each}.tar": photos("images") for split in TWO for each in CLASSES},
+        each_of(TWO, CLASSES),
+    ),
+    "train.zip with images, test.zip with images": (
+        {f"{each}.zip": photos("images") for each in TWO},
+        each_of(TWO, [""]),
+    ),
     "ImageNet: archives of classes in folders for splits": (
         {f"{split}/{each}.tar": photos("") for split in TWO for each in ("n01440764", "n01443537")},
         each_of(TWO, ["n01440764", "n01443537"]),
@@ -167,6 +179,33 @@ PLAIN = {
     ),
     "one folder below each class": ({"d.zip": photos("a/cat/imgs", "a/dog/imgs")}, CLASSES),
     "archives that are classes": ({f"{each}.zip": photos("") for each in CLASSES}, CLASSES),
+    "archives that are classes, with a folder of images": (
+        {f"{each}.zip": photos("images") for each in CLASSES},
+        CLASSES,
+    ),
+    "archives that are classes, with two folders around images": (
+        {f"{each}.tar": photos(f"{each}/photos") for each in CLASSES},
+        CLASSES,
+    ),
+    "archives that are classes, some with a folder of images": (
+        {"cat.zip": photos("images"), "dog.zip": photos("")},
+        CLASSES,
+    ),
+    "numbered archives with a folder of images": (
+        {f"{n}.zip": photos("images") for n in (1, 2)},
+        [""],
+    ),
+    "numbered archives of other members": (
+        {
+            f"pets_{at}.zip": {f"{each}/{at}{n}.jpg": photo((at, n)) for each in CLASSES for n in N}
+            for at in (1, 2)
+        },
+        CLASSES,
+    ),
+    "parts of a collection, counted in each": (
+        {f"pets_part{at}.zip": photos("cat", "dog") for at in (1, 2)},
+        CLASSES,
+    ),
     "archives with a folder of their class": (
         {f"{each}.zip": photos(each) for each in CLASSES},
         CLASSES,
@@ -346,6 +385,29 @@ STOPPED = {
         "3 images such as {}/1.tar/b000.jpg have no .cls with a label next to them, as others",
         [(6, ["0", "1"]), (9, [""])],
     ),
+    "versions of one collection": (
+        {f"pets_v{at}.zip": photos("cat", "dog") for at in (1, 2)},
+        "pets_v1.zip, pets_v2.zip all hold the folders cat, dog and images of the same names, such "
+        "as cat/000.jpg: to take all of them for images of cat, dog, add --set "
+        "source.class_from=first_folder; if they are versions of one collection, use --input "
+        "{0}/pets_v1.zip or --input {0}/pets_v2.zip",
+        [(24, CLASSES), (12, CLASSES), (12, CLASSES)],
+    ),
+    "the same folder in archives that may be classes": (
+        {
+            f"{each}.zip": {f"export/{each}{n}.jpg": photo((each, n)) for n in N}
+            for each in ("bird", *CLASSES)
+        },
+        "bird.zip, cat.zip, dog.zip all hold the folders export: to take all of them for images of "
+        "export, add --set source.class_from=first_folder; if the classes are bird, cat, dog, add "
+        "--set source.class_from=archive",
+        [(18, ["export"]), (18, ["bird", "cat", "dog"])],
+    ),
+    "the same folders and members in archives that may be classes": (
+        {f"{each}.zip": photos("bad", "good") for each in CLASSES},
+        "cat.zip, dog.zip all hold the folders bad, good and images of the same names, such as",
+        [(24, ["bad", "good"]), (24, CLASSES), (12, ["bad", "good"]), (12, ["bad", "good"])],
+    ),
     "no images": (
         {"d.zip": {"data.parquet": b"PAR1"}},
         "only files such as d.zip: unpack d.zip, since only images are read from archives",
@@ -363,7 +425,10 @@ def test_archives_stop_where_folders_stop_and_every_command_ends_right(name, tmp
     assert said.format(tmp_path) in first.message
     found = []
     for flags in printed_flags(first.message):
-        after = plan(tmp_path, *(each for each in flags if each != "--set"))
+        given = dict(enumerate(flags))
+        places = [given[at + 1] for at, each in given.items() if each == "--input"]
+        values = [given[at + 1] for at, each in given.items() if each == "--set"]
+        after = plan(*places or [tmp_path], *values)
         assert (after.exit_code, after.message) == (0, ""), flags
         found.append((content_of(after)[0], content_of(after)[2]))
     assert found == [(count, sorted(labels)) for count, labels in ends]

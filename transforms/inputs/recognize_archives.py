@@ -20,7 +20,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     likely_splits,
     split_of,
 )
-from recordmill.transforms.inputs.pair_names import is_telling, split_word_of
+from recordmill.transforms.inputs.pair_names import AGREEMENT, is_telling, split_word_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import (
     NO_CLASS,
@@ -147,6 +147,67 @@ def class_folders_in(sketch: FolderSketch) -> Iterator[tuple[str, FolderSketch]]
             yield name, inside
 
 
+@dataclass(frozen=True, slots=True)
+class SameFolders:
+    """Archives that hold the same folders, which may be those of classes.
+
+    Attributes:
+        archives: the archives that were looked into.
+        folders: the folders in each of them.
+        member: a member that two of them have; None unless most are the same.
+        may_be_classes: whether the archives' names may be those of classes.
+    """
+
+    archives: Sequence[str]
+    folders: Sequence[str]
+    member: str | None
+    may_be_classes: bool
+
+
+def find_same_folders(sketch: FolderSketch) -> SameFolders | None:
+    """Finds archives, none of them for a split, that all hold the same folders.
+
+    They may be versions of one collection, or classes themselves. None if they are parts of a
+    collection: their names are counted, and members differ or are counted in each part.
+    """
+    insides = {name: _unwrap(sketch, sketch.archives[name]) for name, _ in class_folders_in(sketch)}
+    first = next(iter(insides.values()), None)
+    if first is None or len(insides) < 2 or _find_splits(sketch)[1]:
+        return None
+    folders = first.holding
+    are_same = all(set(each.holding) == set(folders) for each in insides.values())
+    is_other = _says_nothing(first) or any(NO_CLASS.fullmatch(each.lower()) for each in folders)
+    if not folders or not are_same or is_other:
+        return None
+    member = _find_same_member([each.inner for each in insides.values()])
+    may_be_classes = _name_classes(sketch)
+    if not member and not may_be_classes:
+        return None
+    if member and all(map(_NAMED_PART.fullmatch, map(name_of_archive, insides))):
+        return None
+    return SameFolders(tuple(insides), folders, member, may_be_classes)
+
+
+_NAMED_PART = re.compile(
+    r".*(?:part|batch|chunk|shard|vol|volume|disc|disk|set|subset)[ _.-]*[0-9]+[a-z]?",
+    re.IGNORECASE,
+)
+
+
+def _find_same_member(insides: Sequence[FolderSketch]) -> str | None:
+    """A member that the first two archives have, if nearly all of the smaller one are the same."""
+    one, two = (
+        {
+            posixpath.join(folder, each)
+            for folder, names in inside.names.items()
+            for each in names.images
+        }
+        for inside in insides[:2]
+    )
+    both = one & two
+    return min(both) if len(both) >= AGREEMENT * min(len(one), len(two)) > 1 else None
+
+
 def _are_beside(inside: FolderSketch) -> bool:
     """Whether labels are next to images, outside any folder."""
     return any(map(inside.top.beside_images, (".cls", ".json", ".txt")))
@@ -240,7 +301,7 @@ def _as_folders_in(
         where: the archives, for people.
     """
     if _split_words(inside):
-        yield _below_splits(inside, words, where)
+        yield _below_splits(sketch, inside, words, where)
         return
     if likely := _find_likely_splits(inside):
         yield _as_likely_splits(inside, likely, where)
@@ -282,8 +343,9 @@ def _label_images(
     if top.images and not holding:
         class_from, what = _label_flat(sketch, are_splits)
         return {"class_from": class_from}, what
-    if len(holding) == 1 and says_nothing(holding[0]) and inside.inner.at(holding[0]).images:
-        return {"class_from": "none"}, "images without labels"
+    if _says_nothing(inside):
+        class_from, what = _label_flat(sketch, are_splits)
+        return {"class_from": class_from}, what
     if not inside.depth:
         return {}, "class folders"
     are_deep = any(inside.inner.at(folder).folders for folder in holding)
@@ -298,19 +360,28 @@ def _label_images(
 _CLASS_FROM = ("source.class_from",)
 
 
-def _below_splits(inside: _Unwrapped, words: Collection[str], where: str) -> Recognized:
+def _says_nothing(inside: _Unwrapped) -> bool:
+    """Whether the images of an archive are in one folder, which names no class: `images`."""
+    holding = inside.holding
+    return (
+        len(holding) == 1 and says_nothing(holding[0]) and bool(inside.inner.at(holding[0]).images)
+    )
+
+
+def _below_splits(
+    sketch: FolderSketch, inside: _Unwrapped, words: Collection[str], where: str
+) -> Recognized:
     """Recognizes folders for splits, with class folders or images in them."""
     below = {split: _Unwrapped(inside.inner.below(split)) for split in inside.holding}
     folders = {each for split in below.values() for each in split.holding}
     has_classes = not all(
         says_nothing(each) or NO_CLASS.fullmatch(each.lower()) for each in folders
     )
+    class_from, what = "last_folder", "class folders"
+    if not has_classes:
+        class_from, what = _label_flat(sketch, are_splits=False)
     splits = given_splits("from_source", words)
-    source = {
-        "kind": "archives",
-        "class_from": "last_folder" if has_classes else "none",
-        "split": f"/{_any_of(splits)}/",
-    }
+    source = {"kind": "archives", "class_from": class_from, "split": f"/{_any_of(splits)}/"}
     flat = [split for split, each in below.items() if each.inner.top.images and not each.holding]
     needs = ""
     if has_classes and flat:
@@ -318,7 +389,6 @@ def _below_splits(inside: _Unwrapped, words: Collection[str], where: str) -> Rec
             f"{', '.join(flat)} has no class folders, as the others have: unpack it, or add --set "
             "source.class_from=none to convert all images without labels"
         )
-    what = "class folders" if has_classes else "images without labels"
     why = f"{what} below {', '.join(inside.holding)} {where}"
     return Recognized({"source": source, **splits}, why, True, needs, _CLASS_FROM)
 

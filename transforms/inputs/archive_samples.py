@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
 
+from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archive_members import Member
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
@@ -24,9 +24,29 @@ def split_part(name: str) -> tuple[str, str]:
 
 
 def group_samples(members: Iterable[Member]) -> Iterator[dict[str, Member]]:
-    """Yields the samples of an archive: consecutive members with one name, by extension."""
-    for _, together in groupby(members, key=lambda member: split_part(member.name)[0]):
-        yield {split_part(member.name)[1]: member for member in together}
+    """Yields the samples of an archive: consecutive members with one name, by extension.
+
+    Raises:
+        Rejected: as `members` does. The sample before is yielded if it has all parts that others
+            have had, so that it is known to be whole.
+    """
+    name, sample = "", dict[str, Member]()
+    known_parts: set[str] = set()
+    try:
+        for member in members:
+            own, part = split_part(member.name)
+            if sample and own != name:
+                known_parts |= sample.keys()
+                yield sample
+                sample = {}
+            name = own
+            sample[part] = member
+    except Rejected:
+        if known_parts and sample.keys() >= known_parts:
+            yield sample
+        raise
+    if sample:
+        yield sample
 
 
 def is_image_part(part: str) -> bool:

@@ -121,12 +121,17 @@ def test_an_archive_is_never_nothing(refer, tmp_path):
 @pytest.mark.parametrize(
     ("cut", "refs_left", "damage"),
     [
-        (2 * 2048 + 200, ["1.jpg"], "the header at byte 4096 is damaged"),
-        (2 * 2048, ["1.jpg"], "it has no end mark: it may have been cut after its last member"),
+        (2 * 2048 + 200, ["1.jpg", "2.jpg"], "the header at byte 4096 is damaged"),
+        (
+            2 * 2048,
+            ["1.jpg", "2.jpg"],
+            "it has no end mark: it may have been cut after its last member",
+        ),
         (2 * 2048 - 1000, ["1.jpg"], "the header at byte 3072 is damaged"),
+        (2048 + 200, [], "the header at byte 2048 is damaged"),
     ],
 )
-def test_the_last_sample_before_damage_may_lack_parts_and_is_not_read(
+def test_the_last_sample_before_damage_is_read_if_it_lacks_no_part_of_others(
     refer, tmp_path, cut, refs_left, damage
 ):
     file, _ = refer({f"{number}.{part}": b"1" for number in (1, 2, 3) for part in ("jpg", "cls")})
@@ -134,13 +139,11 @@ def test_the_last_sample_before_damage_may_lack_parts_and_is_not_read(
     archive.write_bytes(archive.read_bytes()[:cut])
     *refs, last = list_file(Archives(labels="beside"), PATH, replace(file, size=cut))
     assert [ref.key.rpartition("/")[2] for ref in refs if not ref.status] == refs_left
-    assert (last.reason, last.detail) == (
-        "bad_archive",
-        f"the rest of the archive cannot be read: {damage}",
-    )
+    prefix = "the rest of the archive cannot be read: " if refs_left else ""
+    assert (last.reason, last.detail) == ("bad_archive", f"{prefix}{damage}")
 
 
-def test_samples_before_the_damage_of_a_packed_tar_are_read_except_the_last(refer, tmp_path):
+def test_whole_samples_before_the_damage_of_a_packed_tar_are_read(refer, tmp_path):
     file, _ = refer(
         {f"{number}.{part}": os.urandom(3000) for number in (1, 2, 3) for part in ("jpg", "txt")}
     )
@@ -148,7 +151,7 @@ def test_samples_before_the_damage_of_a_packed_tar_are_read_except_the_last(refe
     (tmp_path / "pets.tgz").write_bytes(packed)
     file = replace(file, uri=str(tmp_path / "pets.tgz"), size=len(packed))
     *refs, last = list_file(Archives(labels="beside", label_part=""), "pets.tgz", file)
-    assert [ref.key.rpartition("/")[2] for ref in refs] == ["1.jpg"]
+    assert [ref.key.rpartition("/")[2] for ref in refs] == ["1.jpg", "2.jpg"]
     why = "the gzip file is damaged: the gzip stream ends early: the file was truncated"
     assert (last.reason, last.detail) == (
         "bad_archive",

@@ -81,7 +81,7 @@ def values(stored):
 def offers(err):
     """The flags that an error offers, without those that have a placeholder."""
     assert err.startswith("error: "), err
-    return [shlex.split(each) for each in FLAGS.findall(err) if "COLUMN" not in each]
+    return [shlex.split(each) for each in FLAGS.findall(err)]
 
 
 LABEL = "image/class/text"
@@ -606,7 +606,8 @@ def test_every_question_about_a_table_is_asked(write, run, tmp_path, picture, re
     )})  # fmt: skip
     code, err = run("--set=source.columns.bytes=image")
     assert (code, "it is not clear which column is the class (a, b)" in err) == (2, True)
-    listed, none = offers(err)
+    listed, as_class, none = offers(err)
+    assert as_class == ["--set", "source.columns.label=b"]
     assert none == ["--set", "source.columns.label="]
     for number, columns in enumerate((listed[3], listed[3].replace('["a","b"]', '"*"'))):
         flags = ["--set=source.columns.bytes=image", *listed[:2], "--set", columns]

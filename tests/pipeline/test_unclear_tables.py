@@ -31,6 +31,15 @@ def with_table(header, make, name="labels.csv", **others):
     return {**PHOTOS, name: table(header, make), **more}
 
 
+def rows(make, name="list.csv", splits=()):
+    """A table without a header, or one for each split, of five images."""
+    if splits:
+        parts = ((f"{split}.csv", range(at * 5, at * 5 + 5)) for at, split in enumerate(splits))
+    else:
+        parts = ((name, N),)
+    return {**PHOTOS, **{path: "".join(map(make, part)).encode() for path, part in parts}}
+
+
 def kind(n):
     return KINDS[n % 2]
 
@@ -105,6 +114,54 @@ RIGHT = {
     "the same image in two columns": (
         with_table("path,filename,label", lambda n: f"images/{n}.jpg,{n}.jpg,{kind(n)}"),
         BY_KIND,
+    ),
+    "no header": (rows(lambda n: f"images/{n}.jpg,{kind(n)}\n"), BY_KIND),
+    "no header, and a class of its own for each row": (
+        rows(lambda n: f"images/{n}.jpg,{n + 40}\n"),
+        labeled(lambda n: str(n + 40)),
+    ),
+    "no header, and the split after the class": (
+        rows(lambda n: f"images/{n}.jpg,{kind(n)},{('train', 'test')[n > 6]}\n"),
+        labeled(kind, lambda n: ("train", "test")[n > 6]),
+    ),
+    "no header, and the split before the class": (
+        rows(lambda n: f"images/{n}.jpg\t{('train', 'val')[n > 6]}\t{n % 2}\n", "list.tsv"),
+        labeled(lambda n: str(n % 2), lambda n: ("train", "validation")[n > 6]),
+    ),
+    "no header, and only the split": (
+        rows(lambda n: f"images/{n}.jpg,{('train', 'test')[n > 6]}\n"),
+        labeled(lambda n: "", lambda n: ("train", "test")[n > 6]),
+    ),
+    "no header, and the number of the class before its name": (
+        rows(lambda n: f"images/{n}.jpg,{n % 2},{kind(n)}\n"),
+        BY_KIND,
+    ),
+    "no header, and the number of the class after its name": (
+        rows(lambda n: f"images/{n}.jpg;{kind(n)};{n % 2}\n"),
+        BY_KIND,
+    ),
+    "no header, and a number of its own for each row": (
+        rows(lambda n: f"images/{n}.jpg,{20 + n},{kind(n)}\n"),
+        BY_KIND,
+    ),
+    "no header, and a measured value": (
+        rows(lambda n: f"images/{n}.jpg,0.{n}5,{kind(n)}\n"),
+        BY_KIND,
+    ),
+    "no header, and values of 0 and 1": (
+        rows(lambda n: f"images/{n}.jpg,{kind(n)},0.5\n"),
+        BY_KIND,
+    ),
+    "no header, and a table for each split": (
+        rows(lambda n: f"images/{n}.jpg,{n % 2},{kind(n)}\n", splits=("train", "val")),
+        labeled(kind, lambda n: ("train", "validation")[n > 4]),
+    ),
+    "no header, and classes that all differ in one split": (
+        rows(
+            lambda n: f"images/{n}.jpg,{n % 5},{'abcde'[n % 5]}\n",
+            splits=("train", "test"),
+        ),
+        labeled(lambda n: "abcde"[n % 5], lambda n: ("train", "test")[n > 4]),
     ),
 }
 
@@ -331,6 +388,54 @@ ASKED = {
         },
         [UNLABELED],
     ),
+    "no header, and a fold": (
+        rows(lambda n: f"images/{n}.jpg,{n % 5},{kind(n)}\n"),
+        [BY_KIND, labeled(lambda n: str(n % 5)), UNLABELED],
+    ),
+    "no header, and two columns of words": (
+        rows(lambda n: f"images/{n}.jpg,{kind(n)},{('red', 'blue')[n > 6]}\n"),
+        [BY_KIND, labeled(lambda n: ("red", "blue")[n > 6]), UNLABELED],
+    ),
+    "no header, and two columns of numbers": (
+        rows(lambda n: f"images/{n}.jpg {n % 2} {n % 5}\n", "train.txt"),
+        [
+            labeled(lambda n: str(n % 2)),
+            labeled(lambda n: str(n % 5)),
+            UNLABELED,
+        ],
+    ),
+    "no header, and a split that may be a class": (
+        rows(lambda n: f"images/{n}.jpg,train,{n % 2}\n"),
+        [labeled(lambda n: "train"), DIGITS, UNLABELED],
+    ),
+    "no header, and captions": (
+        rows(lambda n: f"images/{n}.jpg,A dog runs over {n} hills\n"),
+        [UNLABELED, labeled(lambda n: f"A dog runs over {n} hills")],
+    ),
+    "no header, and measured values": (
+        rows(lambda n: f"images/{n}.jpg,0.{n}5\n"),
+        [UNLABELED],
+    ),
+    "no header, and masks": (
+        {**MASKS, **rows(lambda n: f"images/{n}.jpg,masks/{n}.png\n")},
+        [UNLABELED],
+    ),
+    "no header, and several classes": (
+        rows(lambda n: f"images/{n}.jpg,{'|'.join(KINDS) if n % 2 else 'dog'}\n"),
+        [FIRST, labeled(lambda n: "cat|dog" if n % 2 else "dog")],
+    ),
+    "no header, and boxes after the class": (
+        rows(lambda n: f"images/{n}.jpg,{kind(n)},5,6,15,14\n"),
+        [UNLABELED, BY_KIND],
+    ),
+    "no header, and boxes after the number of the class": (
+        rows(lambda n: f"images/{n}.jpg,{n % 2},5,{4 + n % 3},{15 + n % 2},{13 - n % 4}\n"),
+        [UNLABELED, DIGITS],
+    ),
+    "no header, and boxes by their size": (
+        rows(lambda n: f"images/{n}.jpg,7,9,6,5,{kind(n)}\n"),
+        [BY_KIND],
+    ),
     "text and numbers": (
         {
             "train.parquet": parquet(image=list(map(photo, N)), label=list(map(kind, N))),
@@ -374,6 +479,29 @@ def test_the_text_of_a_column_is_stored_as_a_feature(tmp_path, run_in):
     run_in(list(end.arguments))
     stored = {features["caption"][0] for _, features in walk_dataset(Path("out"))}
     assert stored == {f"A dog runs over {n} hills".encode() for n in N}
+
+
+def test_boxes_without_a_header_are_stored_where_that_is_chosen(tmp_path, run_in):
+    files = rows(lambda n: f"images/{n}.jpg,{kind(n)},6,4,18,12\n")
+    write_files(tmp_path / "in", files)
+    end = next(iter(follow(["--input", "in"], run_in)))
+    run_in(list(end.arguments))
+    found = read_dataset(Path("out"))
+    assert Counter(each.boxes[0][0] for each in found) == {"cat": 5, "dog": 5}
+    sides = {tuple(round(side, 5) for side in box[1:]) for each in found for box in each.boxes}
+    assert sides == {(0.25, 0.25, 0.75, 0.75)}
+
+
+def test_each_column_that_may_be_the_class_has_its_command(tmp_path, run_in):
+    write_files(tmp_path / "in", ASKED["no header, and a fold"][0])
+    _, _, err = run_in(["--input", "in"])
+    assert (
+        "it is not clear which column is the class (column_2, column_3): add --set "
+        "source.columns.label=column_3 for classes such as cat, or --set source.columns.label= "
+        "--set 'source.features_from={targets: {columns: [\"column_2\"], type: float}}' to store "
+        "numbers as one feature, or --set source.columns.label=column_2 for classes such as 0, or "
+        "--set source.columns.label= to store none of them\n"
+    ) in err
 
 
 def test_numbers_and_words_for_no_value_are_named(tmp_path, run_in):

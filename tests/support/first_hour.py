@@ -416,8 +416,10 @@ def _two_classes() -> Collection:
         "fine_label": {"names": ["a", "b", "c"], "_type": "ClassLabel"},
         "coarse_label": {"names": ["x", "y"], "_type": "ClassLabel"},
     }
-    dataset = [image(data) for data in pictures]
-    return Collection({"all.parquet": parquet(rows, told)}, [dataset])
+    without = [image(data) for data in pictures]
+    fine = [image(data, label="abc"[n % 3]) for n, data in enumerate(pictures)]
+    coarse = [image(data, label="xy"[n % 2]) for n, data in enumerate(pictures)]
+    return Collection({"all.parquet": parquet(rows, told)}, [without, fine, coarse])
 
 
 def _birds() -> Collection:

@@ -69,11 +69,21 @@ def may_be_class(key: str, name: str, head: TableHead) -> bool:
     """
     if (key in _MEASURES and head.holds_numbers(name)) or key.removesuffix("s") in _TEXTS:
         return False
+    is_long = len([cell for cell in head.cells(name) if cell]) >= _FEWEST_CELLS
+    return not (is_prose(name, head) or (is_long and _differ(name, head)))
+
+
+def is_prose(name: str, head: TableHead) -> bool:
+    """Whether a column holds sentences that almost all differ."""
     cells = [cell for cell in head.cells(name) if cell]
-    differ = len(cells) > 1 and 10 * len(set(cells)) >= 9 * len(cells)
     words = sum(len(cell.split()) for cell in cells)
-    is_prose = words >= _WORDS_OF_PROSE * len(cells)
-    return not (differ and (is_prose or len(cells) >= _FEWEST_CELLS))
+    return _differ(name, head) and words >= _WORDS_OF_PROSE * len(cells)
+
+
+def _differ(name: str, head: TableHead) -> bool:
+    """Whether almost all cells of a column differ."""
+    cells = [cell for cell in head.cells(name) if cell]
+    return len(cells) > 1 and 10 * len(set(cells)) >= 9 * len(cells)
 
 
 def find_separator(key: str, name: str, head: TableHead) -> str:

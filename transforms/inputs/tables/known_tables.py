@@ -36,6 +36,7 @@ from recordmill.transforms.inputs.tables.table_boxes import (
     are_fractions,
     find_corners,
     find_other_boxes,
+    hold_corners,
 )
 from recordmill.transforms.inputs.tables.table_heads import (
     HELD,
@@ -44,6 +45,11 @@ from recordmill.transforms.inputs.tables.table_heads import (
     SEVERAL,
     TableHead,
     head_of,
+)
+from recordmill.transforms.inputs.tables.unnamed_columns import (
+    RETINANET,
+    find_unnamed_sides,
+    name_unnamed,
 )
 
 ML_USE = "aiplatform.googleapis.com/ml_use"
@@ -177,6 +183,7 @@ class FoundColumns:
         is_spread: whether no folder of `roots` holds the images of all rows.
         packed: columns of bytes.
         boxes: columns that may hold boxes in a form that is not read.
+        corners: those of `boxes` that may be the four sides, if they have no names.
         separator: the character between several classes in a cell, if it is not the usual one.
         is_text_list: whether cells of text hold several classes.
         other_split: a column that may say which split an image is in, and is not used.
@@ -185,6 +192,7 @@ class FoundColumns:
         lists: columns of lists of text, as Parquet and JSON have them.
         several: an image with two rows of different classes, and these, if there is one.
         is_numbered: whether classes are numbers, as far as seen; None without classes.
+        candidates: the others that may be the class, each with its first cell; likely ones first.
         class_id: a class that is an id of Open Images, if there is one.
         fault: why the table cannot be read, if its columns say so.
     """
@@ -205,6 +213,7 @@ class FoundColumns:
     is_spread: bool = False
     packed: tuple[str, ...] = field(default=(), compare=False)
     boxes: tuple[str, ...] = field(default=(), compare=False)
+    corners: tuple[str, ...] = field(default=(), compare=False)
     separator: str = ""
     is_text_list: bool = field(default=False, compare=False)
     other_split: str = field(default="", compare=False)
@@ -213,6 +222,7 @@ class FoundColumns:
     lists: tuple[str, ...] = field(default=(), compare=False)
     several: tuple[str, ...] = field(default=(), compare=False)
     is_numbered: bool | None = field(default=None, compare=False)
+    candidates: Mapping[str, str] = field(default_factory=dict, compare=False)
     class_id: str = field(default="", compare=False)
     fault: str = ""
 
@@ -245,6 +255,14 @@ class FoundColumns:
     def is_list(self) -> bool:
         """Whether the table only names images."""
         return not self.has_classes and not {*self.others} - {*self.index}
+
+    def without_label(self) -> "FoundColumns":
+        """The same without a class; its column is one of the others."""
+        label = self.columns.get("label", "")
+        if not label:
+            return self
+        kept = {key: name for key, name in self.columns.items() if key != "label"}
+        return replace(self, columns=kept, others=(*self.others, label))
 
     def with_root(self) -> "FoundColumns":
         """The same with the folder of a template, such as `train/{id}.jpg`, in `root`."""
@@ -284,7 +302,7 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
     head = head_of(path, sketch)
     found = None
     if head.rows and _place_of(head.rows[0][0].strip(), path, sketch) == ("", ""):
-        found = _without_header(head.rows[0])
+        found = _without_header(head, path, sketch)
     elif len(head.rows) > 1 and head.is_header and not path.endswith(".txt"):
         if image := _find_image(head, path, sketch):
             seconds = _find_second_images(image, head, path, sketch)
@@ -297,17 +315,38 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
     return found and replace(found, delimiter=head.delimiter, blanks=blanks)
 
 
-def _without_header(row: Sequence[str]) -> FoundColumns | None:
-    """RetinaNet's columns, or a path, a class and any others; None if there is only a path."""
-    if len(row) == 6 and all(re.fullmatch(r"\s*-?[0-9]+(\.[0-9]+)?\s*", cell) for cell in row[1:5]):
-        columns = {"uri": "path", **{name: name for name in (*SIDES, "box_label")}}
-        return FoundColumns(columns, tuple(columns.values()))
-    if len(row) < 2:
+def _without_header(head: TableHead, path: str, sketch: FolderSketch) -> FoundColumns | None:
+    """The columns of a table without a header, by their cells; None if there is only a path."""
+    if len(head.rows[0]) < 2:
         return None
-    others = tuple(f"column_{number}" for number in range(3, len(row) + 1))
-    return FoundColumns(
-        {"uri": "path", "label": "label"}, ("path", "label", *others), others=others
+    names = name_unnamed(_with_rows_alike(head, path, sketch))
+    if names == RETINANET:
+        columns = {"uri": "path", **{name: name for name in names[1:]}}
+        return FoundColumns(columns, names)
+    named = replace(head, rows=(names, *head.rows))
+    image = _ImageColumn("path", {"uri": "path"})
+    found = replace(_find_meanings(named, image), names=names)
+    if "label" not in names:
+        found = found.without_label()
+    sides = find_unnamed_sides(named)
+    are_corners = bool(sides) and hold_corners(sides, named)
+    return replace(
+        found,
+        boxes=sides,
+        corners=sides if are_corners else (),
+        seconds=_find_second_images(image, named, path, sketch),
     )
+
+
+def _with_rows_alike(head: TableHead, path: str, sketch: FolderSketch) -> TableHead:
+    """Adds the rows of other tables without a header and as many columns, such as other splits'."""
+    rows = list(head.rows)
+    for other in sketch.heads:
+        first, *more = head_of(other, sketch).rows or [()]
+        is_alike = len(first) == len(head.rows[0]) and first[0].lower().endswith(IMAGE_ENDINGS)
+        if other != path and is_alike:
+            rows += [first, *more]
+    return replace(head, rows=tuple(rows))
 
 
 def sampled_classes(path: str, columns: FoundColumns, sketch: FolderSketch) -> list[str]:
@@ -452,6 +491,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         lists=tuple(name for name in row if row[name] == SEVERAL),
         several=_find_several(columns, image.name, head),
         is_numbered=_holds_numbered_classes(class_column, head),
+        candidates=_find_candidates(left, head),
         other_split=other_split,
         guessed_splits=guessed,
         fault=_VIA_FAULT if _VIA in row else "",
@@ -471,6 +511,18 @@ def _find_several(columns: Mapping[str, str], image: str, head: TableHead) -> tu
         if classes.setdefault(tuple(parts), label) != label:
             return name, classes[tuple(parts)], label
     return ()
+
+
+def _find_candidates(left: Mapping[str, str], head: TableHead) -> dict[str, str]:
+    """The columns without a meaning that may be the class, each with its first cell.
+
+    Text may be, even if no cell comes again.
+    """
+    classes = [key for key, name in left.items() if not is_no_class(name, head)]
+    likely = [key for key in classes if may_be_class(key, left[key], head)]
+    texts = [key for key in classes if not head.holds_numbers(left[key])]
+    names = [left[key] for key in dict.fromkeys((*likely, *texts))]
+    return {name: next(filter(None, head.cells(name)), "") for name in names}
 
 
 def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) -> str:

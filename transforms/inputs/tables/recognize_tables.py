@@ -28,7 +28,8 @@ from recordmill.transforms.inputs.tables.known_tables import (
     why_no_columns,
 )
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
-from recordmill.transforms.inputs.tables.table_heads import head_of
+from recordmill.transforms.inputs.tables.table_boxes import SIDES
+from recordmill.transforms.inputs.tables.table_heads import SEVERAL, head_of
 from recordmill.transforms.inputs.unclaimed_files import find_sibling
 from recordmill.transforms.inputs.unlikely_classes import are_numbered, are_unlikely_classes
 
@@ -108,8 +109,7 @@ def _without_guess(columns: FoundColumns, tables: Iterable[FoundColumns]) -> Fou
     label = columns.columns.get("label", "")
     if not any(label in each.others and not each.has_classes for each in tables):
         return columns
-    kept = {key: name for key, name in columns.columns.items() if key != "label"}
-    return replace(columns, columns=kept, others=(*columns.others, label))
+    return columns.without_label()
 
 
 def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[str]:
@@ -465,7 +465,9 @@ def _ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> I
             "without labels",
             ("source.columns.key",),
         )
-    if first.boxes and label:
+    if first.corners and label:
+        yield _ask_for_unnamed_boxes(first)
+    elif first.boxes and label:
         word = "columns" if len(first.boxes) > 1 else "column"
         yield (
             f"its {word} {show_first(first.boxes)} may hold boxes, which are read from columns "
@@ -478,6 +480,23 @@ def _ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> I
         yield _ask_for_class(first, others)
     if first.other_split:
         yield _ask_for_split(first)
+
+
+def _ask_for_unnamed_boxes(first: FoundColumns) -> Question:
+    """What to do about four columns without a name that may be the sides of boxes."""
+    key, label = "source.columns.label", first.columns.get("label", "")
+    sides = [
+        f"source.columns.{side}={name}" for side, name in zip(SIDES, first.corners, strict=True)
+    ]
+    as_boxes = _set(
+        f"{key}=", f"source.columns.box_label={label}", *sides, "convention=tf_object_detection"
+    )
+    return (
+        f"its columns {show_first(first.corners)} may be the left, upper, right and lower side of "
+        f"boxes: add {as_boxes} if they are, or {_set(f'{key}={label}')} to store the images' "
+        "classes alone",
+        (key,),
+    )
 
 
 def _ask_for_split(first: FoundColumns) -> Question:
@@ -497,24 +516,50 @@ def _ask_for_split(first: FoundColumns) -> Question:
 def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
     """What to do if a table has columns, and none is known to be the class."""
     label, features = "source.columns.label", "source.features_from"
+    keys = (label, "source.columns.labels", features)
     if len(others) == 1 and others[0] not in first.numbers:
-        return _ask_for_only_column(others[0], is_list=others[0] in first.lists)
+        return _ask_for_only_column(others[0], first)
     numbers = [name for name in others if name in first.numbers]
     are_flags = len(others) > 1 and set(others) <= set(first.flags)
     what = f"it is not clear which column is the class ({show_first(others)})"
     if are_flags:
         what = f"its columns ({show_first(others)}) are 0 or 1, as for several labels"
-    ways = [f"add --set {label}=COLUMN if one is"]
+    candidates = [name for name in first.candidates if name in others]
+    ways = _ways_of_classes([name for name in candidates if name not in numbers], first)
     if numbers:
         kind, name = ("int64", "many_hot") if are_flags else ("float", "targets")
         columns = _columns_yaml(numbers, first.others)
         value = f"{features}={{{name}: {{columns: {columns}, type: {kind}}}}}"
         ways.append(f"--set {label}= --set {shlex.quote(value)} to store numbers as one feature")
+    numbered = [name for name in candidates if name in numbers]
+    if len(numbered) <= _MOST_WAYS and not are_flags:  # else these are values of one kind
+        ways += _ways_of_classes(numbered, first)
     ways.append(f"--set {label}= to store none of them")
-    return f"{what}: {', '.join(ways[:-1])}, or {ways[-1]}", (label, features)
+    return f"{what}: add {', or '.join(ways)}", keys
 
 
-def _ask_for_only_column(column: str, *, is_list: bool) -> Question:
+def _ways_of_classes(names: Sequence[str], first: FoundColumns) -> list[str]:
+    """What to add to take a column for the class, for each of the first columns."""
+    return [
+        f"{_set(*_flags_of_class(name, first))} for classes {_show_class(name, first)}"
+        for name in names[:_MOST_WAYS]
+    ]
+
+
+def _flags_of_class(column: str, first: FoundColumns) -> list[str]:
+    """The settings that take a column for the class, or for lists of classes."""
+    if column in first.lists:
+        return [f"source.columns.labels={column}", f"convention={_WITH_LABELS}"]
+    return [f"source.columns.label={column}"]
+
+
+def _show_class(column: str, first: FoundColumns) -> str:
+    """The first class that a column holds; the column if that is a list."""
+    value = first.candidates[column]
+    return f"in {column}" if value in ("", SEVERAL) else f"such as {value:.40}"
+
+
+def _ask_for_only_column(column: str, first: FoundColumns) -> Question:
     """What to do if the only column that may be the class does not look like one."""
     label, labels, features = (
         "source.columns.label",
@@ -523,11 +568,9 @@ def _ask_for_only_column(column: str, *, is_list: bool) -> Question:
     )
     name = re.sub(r"\W+", "_", column).strip("_") or "text"
     name = f"column/{name}" if name in ("id", "image", "filename", "label") else name
-    many = ", many: true" if is_list else ""
+    many = ", many: true" if column in first.lists else ""
     value = f"{features}={{{name}: {{column: {orjson.dumps(column).decode()}{many}}}}}"
-    flags = (
-        [f"{labels}={column}", f"convention={_WITH_LABELS}"] if is_list else [f"{label}={column}"]
-    )
+    flags = _flags_of_class(column, first)
     return (
         f"its column {column} does not look like a class: add {_set(f'{label}=', value)} to store "
         f"its text, {_set(f'{label}=')} to leave it out, or {_set(*flags)} if it is the class",

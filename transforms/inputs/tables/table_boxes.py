@@ -49,15 +49,17 @@ def find_corners(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
     for before in _BEFORE:
         for sides in (SIDES, *_OTHER_SIDES):
             names = tuple(f"{before}{side}" for side in sides)
-            if _hold_boxes(names, left, head):
+            columns = [left[name] for name in names if name in left]
+            if len(columns) == len(SIDES) and hold_corners(columns, head):
                 return names
     return ()
 
 
-def _hold_boxes(names: Sequence[str], left: Mapping[str, str], head: TableHead) -> bool:
-    if not all(name in left and head.holds_numbers(left[name]) for name in names):
+def hold_corners(columns: Sequence[str], head: TableHead) -> bool:
+    """Whether four columns hold the left, upper, right and lower side of a box in each row."""
+    if not all(map(head.holds_numbers, columns)):
         return False
-    boxes = zip(*(head.cells(left[name]) for name in names), strict=False)
+    boxes = zip(*map(head.cells, columns), strict=False)
     return all(
         float(xmin) < float(xmax) and float(ymin) < float(ymax)
         for xmin, ymin, xmax, ymax in boxes

@@ -38,7 +38,41 @@ FOUND = {
         "train.txt",
         "images/2.jpg, 9, 4\n",
         found(
-            {"uri": "path", "label": "label"}, ("path", "label", "column_3"), others=("column_3",)
+            {"uri": "path"},
+            ("path", "column_2", "column_3"),
+            others=("column_2", "column_3"),
+        ),
+    ),
+    "a list with a number before the class": (
+        "train.txt",
+        "images/2.jpg 9 cat\nimages/3.PNG 4 dog\n",
+        found(
+            {"uri": "path", "label": "label"}, ("path", "column_2", "label"), others=("column_2",)
+        ),
+    ),
+    "RetinaNet's columns": (
+        "a.csv",
+        "1.jpg,3,4,8,9,cat\nimages/2.jpg,,,,,\n",
+        found(
+            {"uri": "path", **SIDES, "box_label": "box_label"},
+            ("path", *SIDES, "box_label"),
+        ),
+    ),
+    "RetinaNet's columns with numbered classes": (
+        "a.csv",
+        "1.jpg,3,4,8,9,1\nimages/2.jpg,30,4,38,9,1\n",
+        found(
+            {"uri": "path", **SIDES, "box_label": "box_label"},
+            ("path", *SIDES, "box_label"),
+        ),
+    ),
+    "a number and a box, without a header": (
+        "a.csv",
+        "1.jpg,1,3,4,8,9\nimages/2.jpg,1,30,4,38,9\n",
+        found(
+            {"uri": "path", "label": "label"},
+            ("path", "label", "column_3", "column_4", "column_5", "column_6"),
+            others=("column_3", "column_4", "column_5", "column_6"),
         ),
     ),
     "blank lines first": (

@@ -65,8 +65,9 @@ def _hash_key(seed: int, key: str, group: str = "") -> bytes:
 def digest_of(ref: ImageRef) -> int:
     """Returns a 256-bit digest of what decides a record.
 
-    It covers key, byte range, size, label, group, given split, features and digest. Place and time
-    are left out: the same images have the same digest in any folder and after any copy.
+    It covers key, byte range, size, label, group, given split, features, digest and annotations by
+    kind. Place and time are left out: the same images have the same digest in any folder and after
+    any copy.
     """
     return int.from_bytes(_digest(ref))
 
@@ -78,7 +79,16 @@ def _digest(ref: ImageRef) -> bytes:
     )
     if ref.packing or ref.sha256:
         text = f"{text}\0{ref.packing}\0{ref.sha256}"
-    return sha256(text.encode()).digest()
+    return sha256(text.encode() + join_annotations(ref)).digest()
+
+
+def join_annotations(ref: ImageRef) -> bytes:
+    """Returns what annotates an image, kind by kind, for a digest; empty if nothing does."""
+    if not ref.annotations:
+        return b""
+    return b"".join(
+        f"\0{kind}\0{len(packed)}\0".encode() + packed for kind, packed in ref.annotations
+    )
 
 
 def version_digest_of(ref: ImageRef) -> int:

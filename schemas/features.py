@@ -453,11 +453,11 @@ _DIGESTS = {
         "bytes", "SHA-256 of the source's bytes in hex, whatever was made of them"
     ),
 }
-_MANY_LABELS = {
+MANY_LABELS = {
     "labels": RecordField("int64", "class ids of an image with several", many=True),
     "label_texts": RecordField("bytes", "their class names, UTF-8", many=True),
 }
-_BOXES = {
+BOXES = {
     "xmin": RecordField("float", "left sides of boxes, 0 to 1", many=True),
     "xmax": RecordField("float", "right sides", many=True),
     "ymin": RecordField("float", "upper sides", many=True),
@@ -480,14 +480,14 @@ REFERENCE_FIELDS = frozenset(_REFERENCE)
 PIXEL_FIELDS = frozenset(_PIXELS)
 """The fields that only images have."""
 
-MANY_LABELS_FIELDS = frozenset(_MANY_LABELS)
+MANY_LABELS_FIELDS = frozenset(MANY_LABELS)
 """The fields of images with several labels."""
 
-BOX_FIELDS = frozenset(_BOXES)
+BOX_FIELDS = frozenset(BOXES)
 """The fields of images whose sources give boxes: lists of one value per box, four in `bbox`."""
 
 IMAGE_FIELDS = frozenset((*_REFERENCE, *_PIXELS, *_DIGESTS))
 """The fields of every image; a source's own features cannot have these names."""
 
-RECORD_FIELDS: Mapping[str, RecordField] = _PIXELS | _DIGESTS | _REFERENCE | _MANY_LABELS | _BOXES
+RECORD_FIELDS: Mapping[str, RecordField] = _PIXELS | _DIGESTS | _REFERENCE | MANY_LABELS | BOXES
 """All fields, in the order in which they are documented."""

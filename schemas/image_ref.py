@@ -1,12 +1,10 @@
 """What a listing yields: references, notices and class names.
 
 References flow through the pipeline in place of images. The module also describes how an image's
-bytes are stored in their file, the content of a reference once it is read, and the boxes that
-references carry.
+bytes are stored in their file, and the content of a reference once it is read.
 """
 
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from operator import attrgetter
@@ -14,7 +12,6 @@ from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 
 UNKNOWN_SIZE = -1
 
@@ -33,6 +30,11 @@ Status = Literal[
     "second_images",
     "unread_member",
 ]
+
+Annotations = tuple[tuple[str, bytes], ...]
+"""What annotates an image besides its class: each kind with its packed bytes, sorted by kind. The
+kinds are in `recordmill.annotations`. A kind without a single annotation means that the image was
+annotated, and has none."""
 
 ASSUMED_BYTES = 100_000
 """The size that plans and windows assume for an image if it is not known before it is read."""
@@ -66,8 +68,9 @@ class ImageRef:
         sha256: the hex digest that the image's bytes must have; empty if it is not known.
         features: further fields of the record as a JSON object: strings, numbers, truth values or
             lists of one of them; empty for none.
-        lacks_file: whether it has no boxes because the file that would describe them does not
-            exist.
+        lacks_file: whether it has no annotations because the file that would contain them does
+            not exist.
+        annotations: what annotates it besides its class.
     """
 
     key: str
@@ -84,6 +87,7 @@ class ImageRef:
     sha256: str = ""
     features: str = ""
     lacks_file: bool = False
+    annotations: Annotations = ()
 
     status = reason = detail = ""  # class attributes; in `Notice`, they are fields
 
@@ -193,68 +197,6 @@ class Content:
     image: bytes | Pixels | None
     label: str | int | None = None
     fields: Mapping[str, Any] = field(default_factory=dict)
-
-
-CARRIED = frozenset(
-    {"boxes", "boxes_labels", "boxes_values", "boxes_size", "boxes_fractions", "boxes_shapes"}
-)
-"""The fields in which references carry boxes."""
-
-
-def boxes_of(
-    boxes: Iterable[Sequence[float]],
-    labels: Iterable[str | int],
-    *,
-    values: Mapping[str, Sequence[Any]] | None = None,
-    drawn_on_size: Sequence[int] | None = None,
-    fractions: bool = False,
-    shapes: Mapping[str, int] | None = None,
-) -> dict[str, Any]:
-    """The fields of `ImageRef.features` for an image's boxes; non-finite numbers become None.
-
-    Args:
-        boxes: xmin, ymin, xmax, ymax of each, in pixels from the upper left corner.
-        labels: the class of each, by its name or by its number in `ClassNames`.
-        values: further values of each box by field name, e.g. `is_crowd`.
-        drawn_on_size: width and height of the image as the annotators saw it, if the annotations
-            give them.
-        fractions: whether boxes are in fractions of the image instead of pixels.
-        shapes: numbers of shapes that are not boxes: those that some of these boxes enclose
-            (`enclosed`), and those that were dropped (`other_shape`).
-    """
-    counted = {name: count for name, count in (shapes or {}).items() if count}
-    return {
-        "boxes": [_finite(map(float, box)) for box in boxes],
-        "boxes_labels": list(labels),
-        "boxes_values": {key: _finite(each) for key, each in (values or {}).items()},
-        "boxes_size": list(drawn_on_size) if drawn_on_size else None,
-        "boxes_fractions": fractions,
-        **({"boxes_shapes": counted} if counted else {}),
-    }
-
-
-def _finite(values: Iterable[Any]) -> list[Any]:
-    """The values; None for numbers that JSON cannot hold."""
-    return [
-        None if isinstance(value, float) and not math.isfinite(value) else value for value in values
-    ]
-
-
-def count_boxes(ref: ImageRef) -> int:
-    """The number of boxes that a reference carries, plus the shapes that its source dropped."""
-    labels, dropped = list_boxes(ref)
-    return len(labels) + dropped
-
-
-def list_boxes(ref: ImageRef) -> tuple[list[str | int], int]:
-    """Returns the labels of a reference's boxes, in order, and how many shapes were dropped.
-
-    The source has dropped these shapes.
-    """
-    if '"boxes"' not in ref.features:
-        return [], 0
-    given = orjson.loads(ref.features)
-    return given.get("boxes_labels", []), given.get("boxes_shapes", {}).get("other_shape", 0)
 
 
 STORED, DEFLATED = 0, 8

@@ -16,12 +16,12 @@ import orjson
 from apache_beam import coders
 
 from recordmill.schemas.digests import ReferenceHashes, add_digests
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
+from recordmill.schemas.image_ref import Annotations, ClassNames, ImageRef, Listed, Notice
 
-_FIELDS = {
-    each: [attrgetter(field.name) for field in fields(each)]
-    for each in (ImageRef, Notice, ClassNames)
-}
+_NAMES = {each: [field.name for field in fields(each)] for each in (ImageRef, Notice, ClassNames)}
+_FIELDS = {each: [*map(attrgetter, names)] for each, names in _NAMES.items()}
+_ANNOTATIONS = "annotations"
+"""The field of bytes: JSON has the lengths of its values, and a column after it their bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,15 +163,15 @@ class ReferenceBatchCoder(_BatchCoder):
 
     def encode(self, value: ReferenceBatch) -> bytes:
         """Encodes a batch."""
-        lists = [value.refs, value.notices, value.classes]
+        parts, packed = _as_columns([value.refs, value.notices, value.classes])
         hashes = value.hashes
         columns = (hashes.keys, hashes.digests, hashes.versions) if hashes else ()
-        return _join(_as_columns(lists), columns)
+        return _join(parts, (packed, *columns))
 
     def decode(self, encoded: bytes) -> ReferenceBatch:
         """Decodes a batch."""
-        parts, columns = _part(encoded)
-        refs, notices, found = _from_columns(parts)
+        parts, (packed, *columns) = _part(encoded)
+        refs, notices, found = _from_columns(parts, packed)
         # JSON has no tuples.
         classes = [ClassNames(each.uri, tuple(each.names), tuple(each.numbers)) for each in found]
         hashes = ReferenceHashes(*columns) if columns else None
@@ -199,39 +199,74 @@ class ShardBatchCoder(_BatchCoder):
         if sys.byteorder == "big":
             orders.byteswap()
         sums = value.digest.to_bytes(32) + value.versions.to_bytes(32)
-        return _join(_as_columns([refs, notices, []]), (orders.tobytes(), sums))
+        parts, packed = _as_columns([refs, notices, []])
+        return _join(parts, (packed, orders.tobytes(), sums))
 
     def decode(self, encoded: bytes) -> ShardBatch:
         """Decodes a batch."""
-        parts, (packed, sums) = _part(encoded)
-        refs, notices, _ = _from_columns(parts)
-        orders = array("Q", packed)
+        parts, (packed, packed_orders, sums) = _part(encoded)
+        refs, notices, _ = _from_columns(parts, packed)
+        orders = array("Q", packed_orders)
         if sys.byteorder == "big":
             orders.byteswap()
         digest, versions = int.from_bytes(sums[:32]), int.from_bytes(sums[32:])
         return ShardBatch([*refs, *notices], orders, digest, versions)
 
 
-def _as_columns(lists: list[Any]) -> list[Any]:
-    """The columns of images, notices and class names, each after their number."""
+def _as_columns(lists: list[Any]) -> tuple[list[Any], bytes]:
+    """The columns of images, notices and class names, each after their number, and all bytes."""
     parts: list[Any] = []
-    for getters, items in zip(_FIELDS.values(), lists, strict=True):
-        count = len(items)
-        columns = [list(map(get, items)) for get in getters] if items else []
-        parts += (
-            count,
-            [column[:1] if column.count(column[0]) == count else column for column in columns],
-        )
-    return parts
+    packed = bytearray()
+    for kind, items in zip(_FIELDS, lists, strict=True):
+        count, columns = len(items), []
+        for name, get in zip(_NAMES[kind], _FIELDS[kind], strict=True) if items else ():
+            column = list(map(get, items))
+            is_same = column.count(column[0]) == count
+            if name == _ANNOTATIONS:
+                column, is_same = _pack_annotations(column, packed), not any(column)
+            columns.append(column[:1] if is_same else column)
+        parts += (count, columns)
+    return parts, bytes(packed)
 
 
-def _from_columns(parts: list[Any]) -> list[Any]:
+def _pack_annotations(column: list[Annotations], packed: bytearray) -> list[Any]:
+    """Adds the bytes of a column of annotations; returns the kinds and lengths of each value."""
+    if not any(column):
+        return [[]]
+    sizes = []
+    for annotations in column:
+        sizes.append([[kind, len(each)] for kind, each in annotations])
+        for _, each in annotations:
+            packed += each
+    return sizes
+
+
+def _from_columns(parts: list[Any], packed: bytes) -> list[Any]:
     """The lists of images, notices and class names."""
     lists: list[Any] = []
-    for record, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
-        values = (repeat(column[0], count) if len(column) == 1 else column for column in columns)
-        lists.append(list(map(record, *values)) if count else [])
+    start = 0
+    for kind, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
+        values: list[Iterable[Any]] = []
+        for name, column in zip(_NAMES[kind], columns, strict=False):  # no columns for no items
+            if name == _ANNOTATIONS:
+                column, start = _unpack_annotations(column, packed, start)
+            values.append(repeat(column[0], count) if len(column) == 1 else column)
+        lists.append(list(map(kind, *values)) if count else [])
     return lists
+
+
+def _unpack_annotations(
+    column: list[Any], packed: bytes, start: int
+) -> tuple[list[Annotations], int]:
+    """The annotations of each item, from their bytes at `start`, and where the next ones begin."""
+    found: list[Annotations] = []
+    for sizes in column:
+        annotations = []
+        for kind, size in sizes:
+            annotations.append((kind, packed[start : start + size]))
+            start += size
+        found.append(tuple(annotations))
+    return found, start
 
 
 def _join(parts: list[Any], columns: Sequence[bytes]) -> bytes:

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 import product_text
+import pytest
 
 from scripts.count_code import code_lines
 
@@ -22,9 +23,13 @@ LINKED = ["pipeline", "transforms", "schemas", "configs"]
 """Folders of the repository that `recordmill/` links to: they are imported as `recordmill.pipeline`
 and so on."""
 LAYERS = {
-    "pipeline": ("pipeline", "transforms", "reading", "storage", "imaging", "schemas", "configs"),
-    "transforms": ("transforms", "storage", "imaging", "schemas"),
-    "reading": ("reading", "storage", "imaging", "schemas"),
+    "pipeline": (
+        *("pipeline", "transforms", "reading", "annotations", "storage", "imaging", "schemas"),
+        "configs",
+    ),
+    "transforms": ("transforms", "annotations", "storage", "imaging", "schemas"),
+    "reading": ("reading", "annotations", "storage", "imaging", "schemas"),
+    "annotations": ("annotations", "imaging", "schemas"),
     "storage": ("storage", "schemas"),
     "imaging": ("imaging", "schemas"),
     "schemas": ("schemas",),
@@ -205,12 +210,13 @@ def test_imported_packages_are_declared_dependencies():
     assert not wrong
 
 
-def test_imaging_knows_neither_beam_nor_tensorflow():
-    # Light helper processes import it for decoding alone.
-    imaging = [path for path, layer in MODULES.items() if layer == "imaging"]
-    assert imaging
+@pytest.mark.parametrize("layer", ["imaging", "annotations"])
+def test_imaging_and_annotations_know_neither_beam_nor_tensorflow(layer):
+    # Light helper processes import them for decoding alone.
+    modules = [path for path, each in MODULES.items() if each == layer]
+    assert modules
     assert not [
-        str(path) for path in imaging if roots(nodes_of(path)) & (TENSORFLOW | {"apache_beam"})
+        str(path) for path in modules if roots(nodes_of(path)) & (TENSORFLOW | {"apache_beam"})
     ]
 
 

@@ -196,7 +196,7 @@ def count_outcome(image: PendingImage) -> FinishedShards:
     totals = FinishedShards(
         splits={image.split: RowTotals.of([row], image.split)}, digest=f"{digest_of(image.ref):x}"
     )
-    if annotations is not None:
+    if annotations:
         add_image(totals.annotations, row.key, annotations)
     if isinstance(row, RejectedRow) and row.reason is not None:
         totals.rejected_examples[row.reason] = BoxExample(row.key, 0, f"{row.key} ({row.detail})")

@@ -9,7 +9,6 @@ from recordmill.schemas.features import (
     PIXEL_FIELDS,
     RECORD_FIELDS,
 )
-from recordmill.schemas.image_ref import CARRIED
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,
     ExampleLayout,
@@ -157,7 +156,7 @@ def _check_functions(layout: ExampleLayout) -> None:
 
 def _check_source_features(layout: ExampleLayout) -> None:
     source, convention = layout.settings.source, layout.convention
-    reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS | CARRIED
+    reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
     if source.contents != "images":
         reserved = IMAGE_FIELDS - PIXEL_FIELDS
     taken = {*reserved, *(feature.key for feature in convention.example_features)}

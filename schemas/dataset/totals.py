@@ -183,6 +183,30 @@ class RowTotals(Totals):
         return self.instances or self.classes
 
 
+@dataclass(slots=True)
+class AnnotationCounts(Totals):
+    """Annotations of one kind by outcome: listed = written + dropped.
+
+    Attributes:
+        listed: all of them.
+        written: those that are in an Example.
+        dropped: those that are in none, by reason.
+        noted: some of those listed, by what is worth a note, such as `clipped`.
+    """
+
+    listed: int = 0
+    written: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    noted: Counter[str] = field(default_factory=Counter)
+
+    def flatten(self) -> Counter[str]:
+        """All of it in one counter, without what is 0."""
+        counts = Counter(self.dropped)
+        counts.update(self.noted)
+        counts.update(listed=self.listed, written=self.written)
+        return +counts
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class BoxExample:
     """A box for messages: its image's key, its place in the image, and a description.

@@ -1,9 +1,7 @@
-import math
 import pickle
 from dataclasses import fields, replace
 
 import numpy as np
-import orjson
 import pytest
 from apache_beam import coders
 
@@ -14,9 +12,6 @@ from recordmill.schemas.image_ref import (
     ImageRef,
     NamedMember,
     ZipMember,
-    boxes_of,
-    count_boxes,
-    list_boxes,
     parse_packing,
 )
 from recordmill.schemas.reference_batch import ReferenceBatch, ReferenceBatchCoder
@@ -36,6 +31,7 @@ REF = ImageRef(
     sha256="ab" * 32,
     spelling="cafe\u0301/1.jpg",
     lacks_file=True,
+    annotations=(("boxes", b"[]"),),
 )
 
 
@@ -135,25 +131,3 @@ def test_pixels_stand_in_an_encoded_images_place():
     content = Content(pixels.tobytes(), pixels, label=7, fields={"fine": 3})
     assert content.image is pixels
     assert (content.label, content.fields) == (7, {"fine": 3})
-
-
-def test_a_reference_carries_boxes_as_json():
-    features = boxes_of(
-        [(0, 1, math.inf, 3)], ["cat"], values={"area": [math.nan]}, drawn_on_size=(4, 3)
-    )
-    assert orjson.loads(orjson.dumps(features)) == {
-        "boxes": [[0.0, 1.0, None, 3.0]],
-        "boxes_labels": ["cat"],
-        "boxes_values": {"area": [None]},
-        "boxes_size": [4, 3],
-        "boxes_fractions": False,
-    }
-
-
-def test_dropped_shapes_are_counted_with_the_boxes():
-    features = orjson.dumps(
-        boxes_of([(0, 0, 1, 1)], [7], shapes={"enclosed": 0, "other_shape": 2})
-    ).decode()
-    ref = ImageRef("a", "/a", features=features)
-    assert (list_boxes(ref), count_boxes(ref)) == (([7], 2), 3)
-    assert (list_boxes(ImageRef("a", "/a")), count_boxes(ImageRef("a", "/a"))) == (([], 0), 0)

@@ -24,8 +24,18 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
 NUMBERS = st.integers(-1, 2**63 - 1)
 CODER = ReferenceBatchCoder()
 SHARD_CODER = ShardBatchCoder()
+ANNOTATIONS = st.dictionaries(st.sampled_from(["boxes", "labels", "x"]), st.binary()).map(
+    lambda packed: tuple(sorted(packed.items()))
+)
 REFS = st.builds(
-    ImageRef, key=TEXTS, uri=TEXTS, size=NUMBERS, offset=NUMBERS, length=NUMBERS, features=TEXTS
+    ImageRef,
+    key=TEXTS,
+    uri=TEXTS,
+    size=NUMBERS,
+    offset=NUMBERS,
+    length=NUMBERS,
+    features=TEXTS,
+    annotations=ANNOTATIONS,
 )
 
 
@@ -105,10 +115,11 @@ def test_what_all_references_have_in_common_is_written_once():
         [3073],
         *texts,
         [False],
+        [[]],
     ]
     encoded = CODER.encode(batch)
     assert int.from_bytes(encoded[:4]) == len(encoded) - 4
-    assert orjson.loads(encoded[4:]) == [2, columns, 0, [], 0, [], []]
+    assert orjson.loads(encoded[4:]) == [2, columns, 0, [], 0, [], [0]]
 
 
 def test_beam_carries_it_inside_other_types():

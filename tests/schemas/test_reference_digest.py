@@ -31,6 +31,7 @@ OTHER = {
     "reason": "z",
     "packing": "z",
     "sha256": "z",
+    "annotations": (("boxes", b"z"),),
 }
 
 
@@ -66,6 +67,15 @@ def test_what_decides_a_record_decides_the_digest(field):
     assert digest_of(replace(REF, **{field: OTHER[field]})) != digest_of(REF)
 
 
+def test_annotations_are_hashed_by_kind_after_everything_else():
+    image = ImageRef("a", "/a", annotations=(("boxes", b"[1]"), ("labels", b"")))
+    text = b"a\0000\000-1\0000\0\0\0\0\0" + b"\0boxes\0003\0[1]" + b"\0labels\0000\0"
+    assert digest_of(image) == int(hashlib.sha256(text).hexdigest(), 16)
+    one = image.replace(annotations=(("boxes", b"ab"), ("labels", b"c")))
+    other = image.replace(annotations=(("boxes", b"a"), ("labels", b"bc")))
+    assert digest_of(one) != digest_of(other)
+
+
 @pytest.mark.parametrize("field", ["uri", "version"])
 def test_place_and_time_are_not_in_the_digest(field):
     assert digest_of(replace(REF, **{field: "other"})) == digest_of(REF)
@@ -78,7 +88,9 @@ def test_a_rewritten_file_has_another_version(field):
     ) != version_digest_of(REF)
 
 
-@pytest.mark.parametrize("field", ["uri", "label", "group", "split", "features", "reason"])
+@pytest.mark.parametrize(
+    "field", ["uri", "label", "group", "split", "features", "reason", "annotations"]
+)
 def test_a_version_is_of_the_file_alone(field):
     assert version_digest_of(replace(REF, **{field: "other"})) == version_digest_of(REF)
 

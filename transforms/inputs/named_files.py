@@ -16,6 +16,7 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from recordmill import storage
+from recordmill.annotations.annotation import Label, Packable, pack_annotations
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
@@ -79,38 +80,42 @@ class DataFile:
     def list_annotated(
         self,
         below: str,
-        fields: Mapping[str, Any],
-        classes: Iterable[str] = (),
+        given: Iterable[Packable],
+        fields: Mapping[str, Any] | None = None,
+        classes: Iterable[Label] = (),
         find_other: Callable[[], str] = str,
     ) -> Iterator[Listed]:
         """Yields an image that the file describes, after any classes to announce.
 
         The image gets the file's split. If it does not exist or is outside the input, a rejection
-        with its boxes is yielded instead.
+        with its annotations is yielded instead.
 
         Args:
             below: the image's path below the root, or its full path.
-            fields: the contents of `ImageRef.features` for it, such as the result of `boxes_of`.
-            classes: the classes of its boxes, if the file does not announce them elsewhere.
+            given: its annotations, one of each kind, such as the result of `boxes_of`.
+            fields: the contents of `ImageRef.features` for it.
+            classes: the classes of its annotations, if the file does not announce them elsewhere.
             find_other: returns the image's path below the root if it is not at `below`; empty if
                 there is no such image.
         """
         below = below.removeprefix(f"{self.root}/").removeprefix(f"{os.path.abspath(self.root)}/")
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
-        features = orjson.dumps(fields).decode()
+        image.annotations = pack_annotations(given)
+        if fields:
+            image.features = orjson.dumps(fields).decode()
         try:
             uri, size, version = locate(self.root, below)
         except Rejected as error:
             if other := find_other():
                 yield self.ref.notice("respelled", "", f"{below} for {other}")
-                yield from self.list_annotated(other, fields, classes)
+                yield from self.list_annotated(other, given, fields, classes)
                 return
             detail = f"named by {posixpath.basename(self.path)}: {error.detail}"
-            yield image.notice("rejected", error.reason, detail).replace(features=features)
+            yield image.notice("rejected", error.reason, detail)
             return
         if classes:
-            yield ClassNames.of(self.ref, classes)
-        yield image.replace(uri=uri, size=size, version=version, features=features)
+            yield ClassNames.of(self.ref, map(str, classes))
+        yield image.replace(uri=uri, size=size, version=version)
 
 
 def explain_os_error(error: OSError) -> str:

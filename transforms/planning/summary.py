@@ -10,9 +10,11 @@ from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Self
 
+from recordmill.annotations.annotation import ListedLabels
+from recordmill.annotations.boxes import BOXES
 from recordmill.schemas.dataset.totals import Totals
 from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, KeyHashes, add_digests
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, count_boxes, list_boxes
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE
 from recordmill.transforms.inputs.listed_pairs import SecondImages
@@ -253,9 +255,10 @@ class Summary(Totals):
                 self.left_out_labels.add(notice.label)
             case "rejected":
                 self.rejected[reason] += 1
-                self.boxes += count_boxes(notice)
+                boxes = _list_boxes(notice)
+                self.boxes += boxes.total
                 if reason in WITHOUT_AN_IMAGE:
-                    self.lost_boxes.update(list_boxes(notice)[0])
+                    self.lost_boxes.update(boxes.labels)
                 self.rejected_examples = _keep_first(
                     self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"}
                 )
@@ -330,10 +333,10 @@ class Summary(Totals):
         else:
             within = self.splits[split]
             within.classes[ref.label] += 1
-            if ref.features:
-                listed, dropped = list_boxes(ref)
-                self.boxes += len(listed) + dropped
-                self.box_labels.update(listed)
+            if ref.annotations:
+                boxes = _list_boxes(ref)
+                self.boxes += boxes.total
+                self.box_labels.update(boxes.labels)
             size = ref.expected_bytes
             within.bytes += size
             within.histogram.add(hashes.order, size)
@@ -383,6 +386,14 @@ class Summary(Totals):
         ):
             lowest = _keep_lowest(getattr(self, name), *getattr(other, name), most=most)
             setattr(self, name, lowest)
+
+
+def _list_boxes(ref: ImageRef) -> ListedLabels:
+    """The boxes that a reference carries."""
+    packed = dict(ref.annotations).get(BOXES.name)
+    if packed is None:
+        return ListedLabels(())
+    return BOXES.list_labels(packed)
 
 
 _SUMS = (

@@ -5,25 +5,26 @@ import hashlib
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import orjson
 
+from recordmill.annotations.annotation import AnnotatedImage
 from recordmill.imaging import PreparedImage, prepare_image
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.features import STORED_IMAGE
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, count_boxes
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Exclusions, LeftOut, Rejected
+from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.records.annotations import (
-    AnnotationCounts,
-    count_lost_boxes,
-    count_rejected_labels,
+    Outcomes,
+    lose_annotations,
+    read_outcomes,
     resolve_annotations,
 )
 from recordmill.transforms.records.earlier_datasets import EarlierRecord
@@ -104,7 +105,7 @@ class ConvertedImage:
         record: the serialized Example; None if the image was rejected or left out.
         row: its row in the sidecar, without the place in the file; nothing in it depends on place
             or time.
-        annotations: counts of its boxes and labels; None if its source gives none.
+        annotations: the outcome of its annotations, by kind; empty if its source gives none.
         missing: keys of optional features that the record lacks.
         has_position: whether the stored image has a GPS position in its metadata.
         seconds: how long it took to decode and encode.
@@ -117,7 +118,7 @@ class ConvertedImage:
 
     record: bytes | None
     row: Row
-    annotations: AnnotationCounts | None = None
+    annotations: Outcomes = field(default_factory=dict)
     missing: tuple[str, ...] = ()
     has_position: bool = False
     seconds: float = 0.0
@@ -255,7 +256,7 @@ def copy_earlier(
             counts.get("has_position", False),
         )
         if annotations := counts.get("annotations"):
-            copied.annotations = AnnotationCounts.from_json(annotations)
+            copied.annotations = read_outcomes(annotations)
     copied.made_from, copied.is_disputed = (
         RowOrigin(source, earlier.origin.reference),
         earlier.is_disputed,
@@ -273,15 +274,11 @@ def reject_image(
     size = ref.image_bytes
     if rejected.stage == "list" and rejected.reason in WITHOUT_A_FILE:
         size = UNKNOWN_SIZE
-    left_out, outcome = None, "with_rejected_images"
+    left_out = None
     if isinstance(rejected, LeftOut):
-        left_out, outcome = rejected.reason, "with_left_out_images"
-    labels = count_rejected_labels(ref, rejected.reason, label_map, outcome)
-    annotations = AnnotationCounts(labels=labels) if labels else None
-    listed = count_boxes(ref)
-    if listed and rejected.stage == "list" and rejected.reason in WITHOUT_AN_IMAGE:
-        outcome = "without_image"
-        annotations = count_lost_boxes(ref, label_map)
+        left_out = rejected.reason
+    annotations = lose_annotations(ref, rejected, label_map)
+    boxes = annotations.get("boxes")
     row = RejectedRow(
         key=ref.key,
         spelling=ref.spelling or None,
@@ -292,7 +289,7 @@ def reject_image(
         reason=None if left_out else rejected.reason,
         detail=rejected.detail,
         left_out=left_out,
-        boxes={"listed": listed, outcome: listed} if listed else None,
+        boxes=None if boxes is None else boxes.counts.flatten(),
     )
     return ConvertedImage(None, row, annotations)
 
@@ -410,12 +407,18 @@ def build_record(
     digest = loaded.digest()
     row = SidecarRow(ref.key, loaded.size, digest, loaded.class_name, loaded.class_id)
     own = reference_record(ref, loaded.class_name, loaded.class_id, loaded.split)
+    placed = resolve_annotations(ref, AnnotatedImage(data, image, settings, label_map))
+    own.update(item for each in placed.values() for item in each.fields.items())
+    outcomes = {name: each.outcome for name, each in placed.items()}
+    if "boxes" in outcomes:
+        row.boxes = outcomes["boxes"].counts.flatten()
+    row.classes = next((each.classes for each in placed.values()), None)
     if image is None:
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**own, **digests, **content.fields, **computed}
         record = layout.encoder.encode(fields)
         row.record = hashlib.sha256(record).hexdigest()
-        return ConvertedImage(record, row, missing=_find_missing(layout, fields))
+        return ConvertedImage(record, row, outcomes, _find_missing(layout, fields))
     if image.encoded is data or image.encoded == data:
         stored_digest, row.changes = image.sha256 or digest, ()
     else:
@@ -427,22 +430,13 @@ def build_record(
     row.moments = image.moments
     if image.difference_hash is not None:
         row.difference_hash = f"{image.difference_hash:016x}"
-    annotations = resolve_annotations(fields, data, image, settings, label_map)
-    if annotations is not None and annotations.boxes is not None:
-        annotations.lacks_file = ref.lacks_file
-        row.boxes = annotations.boxes
-    labels = fields.get("box_label_texts", fields.get("label_texts"))
-    if labels is not None:
-        row.classes = [label.decode() for label in labels]
     record, rest = layout.encoder.encode_with_rest(fields)
     if not layout.fields.isdisjoint(STORED_IMAGE):
         row.record, row.rest = digest_parts(rest, stored_digest)
     else:
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels, row.losses = image.pixels, image.losses or None
-    return ConvertedImage(
-        record, row, annotations, _find_missing(layout, fields), image.has_position
-    )
+    return ConvertedImage(record, row, outcomes, _find_missing(layout, fields), image.has_position)
 
 
 def _find_missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

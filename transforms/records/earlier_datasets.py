@@ -21,6 +21,7 @@ import orjson
 from google.protobuf.message import DecodeError
 
 from recordmill import storage
+from recordmill.annotations.kinds import KINDS
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.prepare import holds_position
@@ -31,7 +32,13 @@ from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import Marker, PlanEntry, ShardEntry
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
-from recordmill.schemas.digests import digest_parts, order_of, source_digest_of, take_image
+from recordmill.schemas.digests import (
+    digest_parts,
+    join_annotations,
+    order_of,
+    source_digest_of,
+    take_image,
+)
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
@@ -102,7 +109,7 @@ class ReferenceDigests:
     def digest(self, ref: ImageRef, split: str) -> int:
         """64 bits; 0 for a reference that cannot become a record.
 
-        With boxes or several labels, the ids of all classes count.
+        With annotations, the ids of all classes count.
         """
         try:
             own = find_class(ref.label, self._label_map)
@@ -111,13 +118,16 @@ class ReferenceDigests:
         if isinstance(ref, Notice):
             return 0
         split = split if self._stores_split else ""
-        classes = self._classes if '"label' in ref.features or '"boxes' in ref.features else ""
+        classes = ""
+        if ref.annotations:
+            classes = self._classes
         text = (
             f"{self._settings}\0{split}\0{own}\0{ref.key}\0{ref.label!r}\0{ref.features}"
             f"\0{classes}\0{ref.spelling}\0{ref.sha256}\0{ref.offset}\0{ref.length}"
             f"\0{ref.packing}\0{ref.lacks_file}"
         )
-        return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8])
+        decisive = text.encode() + join_annotations(ref)
+        return int.from_bytes(hashlib.sha256(decisive).digest()[:8])
 
 
 class EarlierRecord(NamedTuple):
@@ -157,11 +167,12 @@ class EarlierRecord(NamedTuple):
     def replaces_source(self, ref: ImageRef) -> bool:
         """Tells whether a record can be made without the source.
 
-        Boxes of a changed image need its original size.
+        Annotations that follow the pixels of a changed image need its original size.
         """
         if not self.is_current or self.is_same:
             return self.is_current
-        return not self.written.changes or '"boxes"' not in ref.features
+        needs_source = any(KINDS[name].follows_pixels for name, _ in ref.annotations)
+        return not (self.written.changes and needs_source)
 
     @property
     def written(self) -> SidecarRow:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from recordmill.annotations.kinds import KINDS
 from recordmill.imaging import ImageSettings
 from recordmill.imaging.acceptance import check_size
 from recordmill.imaging.geometry import difference_hash as hash_of
@@ -22,7 +23,7 @@ from recordmill.imaging.pixels import Raster, copy_pixels, count_values, moments
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Value
-from recordmill.schemas.image_ref import ImageRef, Pixels, count_boxes
+from recordmill.schemas.image_ref import ImageRef, Pixels
 from recordmill.schemas.rejection import LeftOut, Reject, Rejected, describe_error
 from recordmill.schemas.settings.dataset import KeepSettings
 from recordmill.schemas.settings.feature_function import FeatureFunction
@@ -274,12 +275,21 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
     name, (height, width) = str(images.function), pixels.shape[:2]
     returned = _call_with_pixels("images.function", name, ref.key, pixels, twice)
     problem = _find_problem(returned, images)
-    if not problem and count_boxes(ref) and returned.shape[:2] != (height, width):
+    if not problem and returned.shape[:2] != (height, width) and (moved := _find_moved(ref)):
         now = f"{returned.shape[1]} x {returned.shape[0]} pixels"
-        problem = f"{now} for an image of {width} x {height} with boxes: keep its size"
+        problem = f"{now} for an image of {width} x {height} with {moved}: keep its size"
     if problem:
         raise FunctionError(f"images.function: {name} returned, for {ref.key}, {problem}")
     return np.ascontiguousarray(returned)
+
+
+def _find_moved(ref: ImageRef) -> str | None:
+    """The annotations of an image that would have to move with its pixels, in a word."""
+    for name, packed in ref.annotations:
+        kind = KINDS[name]
+        if kind.follows_pixels and kind.list_labels(packed).total:
+            return name
+    return None
 
 
 def _call_with_pixels(setting: str, name: str, key: str, pixels: Pixels, twice: bool) -> Any:

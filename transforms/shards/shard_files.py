@@ -240,7 +240,7 @@ class WrittenShard:
                         change != "reencoded" or len(row.changes) == 1
                     ):
                         self.changed.setdefault(change, row.key)
-            if image.annotations is not None:
+            if image.annotations:
                 add_image(report.annotations, row.key, image.annotations)
         self._origins += b"".join([image.origin().as_line() for image in images])
         lines = b"".join(

@@ -1,8 +1,12 @@
 import re
 
 import pytest
+from carried_annotations import carry
 from make_settings import make_settings
 
+from recordmill.annotations.annotation import AnnotatedImage
+from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.labels import Labels
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.pipeline.configuration.check_features import (
     check_features,
@@ -12,7 +16,7 @@ from recordmill.pipeline.configuration.check_features import (
 from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import RECORD_FIELDS, encode_example, parse_example
-from recordmill.schemas.image_ref import ImageRef, boxes_of
+from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, ShardSettings
 from recordmill.schemas.settings.feature_function import FeatureFunction
@@ -199,9 +203,13 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     image = prepare_image(data, settings)
     fields = image_record(image, load_convention("tfrecorder"), "0" * 64)
     fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
-    fields |= {"sha256": b"0", "file_sha256": b"0", "label_texts": [b"cat"]}
-    fields |= boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
-    resolve_annotations(fields, data, image, make_settings(images=settings), labels)
+    fields |= {"sha256": b"0", "file_sha256": b"0"}
+    boxes = boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
+    on = AnnotatedImage(data, image, make_settings(images=settings), labels)
+    for placed in resolve_annotations(
+        carry(ImageRef("a", "x"), boxes, Labels(["cat"])), on
+    ).values():
+        fields |= placed.fields
     assert fields.keys() == RECORD_FIELDS.keys()
     features = own(**{name: right(name) for name in RECORD_FIELDS}).example_features
     assert parse_example(features, encode_example(features, fields)).keys() == RECORD_FIELDS.keys()

@@ -28,15 +28,13 @@ def file(tmp_path):
 
 
 def find_image(file, below, path=PATH):
-    (image,) = DataFile(path, file).list_annotated(below, {})
+    (image,) = DataFile(path, file).list_annotated(below, [])
     return image
 
 
 def test_an_image_has_its_own_place_and_the_files_split(file):
     image = file.uri.replace("notes.xml", "1.jpg")
-    expected = ImageRef(
-        "photos/a/1.jpg", image, 4, str(os.stat(image).st_mtime_ns), split="train", features="{}"
-    )
+    expected = ImageRef("photos/a/1.jpg", image, 4, str(os.stat(image).st_mtime_ns), split="train")
     assert find_image(file, "a/1.jpg") == expected
     assert find_image(file, "./a//1.jpg").key == "photos/a/1.jpg"
 
@@ -81,7 +79,7 @@ def test_one_that_is_not_there_or_elsewhere_is_rejected(file, below, key, reason
 
 def test_names_on_a_store_need_no_check(file):
     ref = find_image(ImageRef("notes.xml", "gs://b/in/notes.xml"), "1.jpg", "notes.xml")
-    assert ref == ImageRef("1.jpg", "gs://b/in/1.jpg", -1, features="{}")
+    assert ref == ImageRef("1.jpg", "gs://b/in/1.jpg", -1)
 
 
 @pytest.fixture

@@ -6,14 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 import orjson
 import pytest
+from carried_annotations import carry
 from make_settings import make_settings
 from PIL import Image
 
+from recordmill.annotations.boxes import boxes_of
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.imaging.pixels import digest_pixels
 from recordmill.schemas.dataset.side_files import row_from_json, row_to_json
 from recordmill.schemas.features import Example, Feature, parse_example
-from recordmill.schemas.image_ref import Content, ImageRef, boxes_of
+from recordmill.schemas.image_ref import Content, ImageRef
 from recordmill.schemas.label_map import LabelMap, LabelSettings, build_label_map
 from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import ExampleLayout
@@ -270,8 +272,10 @@ def test_the_row_has_a_difference_hash_where_look_alikes_are_searched_for(pictur
 
 
 def test_the_row_of_an_excluded_thing_says_nothing_that_would_identify_it():
-    features = orjson.dumps(boxes_of([(0, 0, 1, 1)], ["cat"])).decode()
-    ref = ImageRef("ü.jpg", "/u.jpg", 9, length=5, label="cat", spelling="u.jpg", features=features)
+    ref = carry(
+        ImageRef("ü.jpg", "/u.jpg", 9, length=5, label="cat", spelling="u.jpg"),
+        boxes_of([(0, 0, 1, 1)], ["cat"]),
+    )
     for each, stage in ((ref, "encode"), (ref.notice("rejected", "not_a_file"), "list")):
         image = reject_image(each, Rejected("read", "unreadable", "", "0" * 64), LABELS)
         image = exclude_image(each, image, Exclusions(frozenset({"ü.jpg"})), LABELS)

@@ -1,6 +1,8 @@
 import pytest
 from make_settings import make_settings
 
+from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.labels import Labels
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.dataset.record_index import UNKNOWN
 from recordmill.schemas.dataset.side_files import SidecarRow
@@ -13,26 +15,28 @@ from recordmill.transforms.records.earlier_datasets import (
     find_decisive,
 )
 
-BOXES = '{"boxes":[[0,0,1,1]]}'
+BOXES = (("boxes", boxes_of([(0, 0, 1, 1)], ["cat"]).pack()),)
+LABELS = (("labels", Labels(["cat"]).pack()),)
 
 
 @pytest.mark.parametrize(
-    ("is_current", "changes", "features", "expected"),
+    ("is_current", "changes", "annotations", "expected"),
     [
-        (True, (), "", True),
+        (True, (), (), True),
         (True, (), BOXES, True),
-        (True, ("reencoded",), "", True),
+        (True, ("reencoded",), (), True),
+        (True, ("reencoded",), LABELS, True),
         (True, ("reencoded",), BOXES, False),
-        (False, (), "", False),
+        (False, (), (), False),
     ],
 )
 def test_the_source_is_needed_for_boxes_of_changed_images_and_if_it_may_have_changed(
-    is_current, changes, features, expected
+    is_current, changes, annotations, expected
 ):
     row = SidecarRow("a", 1, "", None, None, changes=changes)
     for is_same, replaces in ((False, expected), (True, is_current)):
         earlier = EarlierRecord(row, UNKNOWN, is_current, is_same)
-        assert earlier.replaces_source(ImageRef("a", "/a", features=features)) is replaces
+        assert earlier.replaces_source(ImageRef("a", "/a", annotations=annotations)) is replaces
 
 
 @pytest.mark.parametrize("store", ["auto", "png", "raw"])
@@ -110,8 +114,9 @@ def test_a_digest_does_not_depend_on_the_place_the_time_the_split_or_other_class
     assert digest(elsewhere, "test", {"limit": 3}, {"cat": 0, "emu": 1}) == digest(CAT) != 0
 
 
-def test_boxes_depend_on_all_classes(digest):
-    boxes = CAT.replace(features='{"boxes":[]}')
+def test_annotations_decide_a_record_and_depend_on_all_classes(digest):
+    boxes = CAT.replace(annotations=BOXES)
+    assert len({digest(CAT.replace(annotations=each)) for each in ((), BOXES, LABELS)}) == 3
     assert digest(boxes, ids={"cat": 0, "dog": 1, "emu": 2}) != digest(boxes)
 
 

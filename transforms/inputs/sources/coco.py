@@ -15,9 +15,10 @@ import orjson
 from annotated_types import Interval
 from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, ValidationInfo
 
+from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, Status, boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, Status
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, title_of
@@ -149,11 +150,11 @@ class Coco(AnnotationSource):
         for image in annotations.images:
             # As written on Windows.
             name = image.file_name.replace("\\", "/")
-            fields = {"source_id": str(image.id), **annotations.boxes(image)}
+            boxes, fields = annotations.boxes(image), {"source_id": str(image.id)}
             is_alone = annotations.has_own_name(image)
             find_other = partial(find_other_place, named_by.root, folder, name) if is_alone else str
             yield from named_by.list_annotated(
-                posixpath.join(folder, name), fields, find_other=find_other
+                posixpath.join(folder, name), [boxes], fields, find_other=find_other
             )
 
 
@@ -368,8 +369,8 @@ class Annotations:
         """Whether no other image has the same name, in another folder or another spelling."""
         return self._plain_names[_plain_base(image)] == 1
 
-    def boxes(self, image: Image) -> dict[str, Any]:
-        """An image's boxes, as `boxes_of` gives them."""
+    def boxes(self, image: Image) -> Boxes:
+        """Returns an image's boxes."""
         boxes: list[Box] = []
         areas: list[float] = []
         enclosed = 0

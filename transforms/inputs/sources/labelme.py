@@ -10,8 +10,9 @@ from typing import Annotated, Any, ClassVar, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.imaging.geometry import Box
-from recordmill.schemas.image_ref import ImageRef, Listed, boxes_of
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.image_names import find_other_place
@@ -128,7 +129,7 @@ class LabelMe(AnnotationSource):
         """Yields the image that one file describes, with its boxes."""
         annotation = DataFile(path, file)
         contents = read_json(file.uri, MAX_JSON_BYTES, Contents)
-        fields, outlines = self.read_annotation(contents)
+        boxes, outlines = self.read_annotation(contents)
         place = find_image(annotation, contents.imagePath)
         if other := _find_other_image(annotation, contents.imagePath, place):
             detail = (
@@ -143,12 +144,12 @@ class LabelMe(AnnotationSource):
             yield file.notice("not_stored", "flags of images", count=flags)
         named, folder = contents.imagePath, annotation.folder
         find_other = partial(find_other_place, annotation.root, folder, named)
-        yield from annotation.list_annotated(place, fields, fields["boxes_labels"], find_other)
+        yield from annotation.list_annotated(
+            place, [boxes], classes=boxes.labels, find_other=find_other
+        )
 
-    def read_annotation(self, contents: Contents) -> tuple[dict[str, Any], int]:
+    def read_annotation(self, contents: Contents) -> tuple[Boxes, int]:
         """Returns the boxes of a file, and the number of other shapes that these enclose.
-
-        The boxes are as `boxes_of` returns them.
 
         Raises:
             Rejected: `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it;

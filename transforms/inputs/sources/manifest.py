@@ -11,6 +11,9 @@ from typing import Any, ClassVar, Literal, Self
 import orjson
 
 from recordmill import storage
+from recordmill.annotations.annotation import Packable, pack_annotations
+from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.labels import Labels
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.image_ref import (
@@ -20,7 +23,6 @@ from recordmill.schemas.image_ref import (
     Content,
     ImageRef,
     Listed,
-    boxes_of,
 )
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
@@ -107,7 +109,7 @@ class RowReader:
                 ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
                 if entry.boxes and error.reason in WITHOUT_AN_IMAGE:
                     lost = boxes_of(entry.boxes, entry.box_labels)
-                    ref = ref.replace(features=orjson.dumps(lost).decode())
+                    ref = ref.replace(annotations=pack_annotations([lost]))
                 yield ref.notice("rejected", error.reason, detail)
                 if entry.label:
                     yield self.file.notice("lost_label", entry.label)
@@ -144,16 +146,17 @@ class RowReader:
 
     def _make_references(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
         ref = self._place(row, entry)
-        fields = dict(entry.features)
+        given = list[Packable]()
         if entry.labels is not None:
-            fields["label_texts"] = list(dict.fromkeys(entry.labels))
+            given.append(Labels(list(dict.fromkeys(entry.labels))))
         if entry.boxes is not None:
             fractions = self.settings.preset != "" or self.settings.boxes_unit == "fraction"
             if not fractions:
                 self._largest = max(self._largest, *map(max, entry.boxes), 0.0)
-            fields |= boxes_of(
+            boxes = boxes_of(
                 entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions
             )
+            given.append(boxes)
         named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:
             self._announced |= named
@@ -163,7 +166,8 @@ class RowReader:
             group=entry.group,
             split=entry.split or self.word or self.file.split,
             sha256=entry.sha256.lower(),
-            features=orjson.dumps(fields).decode() if fields else "",
+            features=orjson.dumps(entry.features).decode() if entry.features else "",
+            annotations=pack_annotations(given),
         )
 
     def _place(self, row: Row, entry: Entry) -> ImageRef:

@@ -16,6 +16,8 @@ import numpy as np
 import orjson
 from google.protobuf.message import DecodeError
 
+from recordmill.annotations.annotation import pack_annotations
+from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.imaging.acceptance import sniff
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import (
@@ -41,7 +43,6 @@ from recordmill.schemas.image_ref import (
     ImageRef,
     Listed,
     Pixels,
-    boxes_of,
 )
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
@@ -259,8 +260,8 @@ def text_of(value: bytes | None, what: str) -> str:
 
 def read_boxes(
     fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]
-) -> dict[str, Any]:
-    """The result of `schemas.image_ref.boxes_of` for an Example's boxes; empty if it has none.
+) -> Boxes | None:
+    """Returns an Example's boxes, or None if it has no features for them.
 
     Args:
         fields: the Example's values by field, with sides as fractions of the image.
@@ -272,7 +273,7 @@ def read_boxes(
     if "bbox" in fields:
         sides = [fields["bbox"][side::4] for side in (1, 0, 3, 2)]
     elif fields.keys().isdisjoint(_SIDES):
-        return {}
+        return None
     else:
         sides = [fields.get(side, ()) for side in _SIDES]
     count = len(sides[0])
@@ -672,14 +673,15 @@ class _ExamplesOfFile:
         )
         texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}
         values: dict[str, Any] = {each: text_of(text, each) for each, text in texts.items()}
+        boxes = None
         if holds_images(convention):
-            values |= read_boxes(fields, partial(self._name_of_box, convention))
+            boxes = read_boxes(fields, partial(self._name_of_box, convention))
         text = text_of(fields.get("label_text"), "the class's name")
         number = fields.get("label")
         if number == NO_CLASS and "label_text" in fields and not text:
             number = None
         label = self._name_of(convention, text, number)
-        self.has_labels = self.has_labels or bool(label or "boxes" in values)
+        self.has_labels = self.has_labels or bool(label or boxes)
         if not self.has_labels and not self.likely:
             self._find_likely(entries, convention)
         return ref.replace(
@@ -687,6 +689,7 @@ class _ExamplesOfFile:
             label=label,
             split=split,
             features=orjson.dumps(values).decode() if values else "",
+            annotations=pack_annotations([boxes] if boxes else ()),
         )
 
     def _find_likely(self, entries: Mapping[str, Any], convention: Convention) -> None:

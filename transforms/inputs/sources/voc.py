@@ -15,9 +15,10 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from recordmill import storage
+from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status, boxes_of
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import (
@@ -151,7 +152,7 @@ class Voc(AnnotationSource):
                 return
             annotation = DataFile(path, file)
         try:
-            name, fields = read_annotation(fromstring(read_sibling(file.uri)))
+            name, boxes = read_annotation(fromstring(read_sibling(file.uri)))
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
         images = posixpath.join(above, self.images.format(folder=folder))
@@ -180,7 +181,9 @@ class Voc(AnnotationSource):
             yield file.notice("fatal", "bad_annotations", detail)
             return
         find_other = partial(find_other_place, annotation.root, images, name)
-        yield from annotation.list_annotated(image, fields, fields["boxes_labels"], find_other)
+        yield from annotation.list_annotated(
+            image, [boxes], classes=boxes.labels, find_other=find_other
+        )
 
     @staticmethod
     def _find_other_image(annotation: DataFile, image: str) -> str:
@@ -404,8 +407,8 @@ def _parse_set(uri: str, size: int, version: str) -> Mapping[str, str]:
     return stems
 
 
-def read_annotation(root: Element) -> tuple[str, dict[str, Any]]:
-    """The image's file name, and its boxes as `schemas.image_ref.boxes_of` returns them.
+def read_annotation(root: Element) -> tuple[str, Boxes]:
+    """Returns the image's file name, and its boxes.
 
     Coordinates are used as written, as in TensorFlow's own converter, although VOC counts pixels
     from 1.

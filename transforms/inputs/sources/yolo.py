@@ -12,12 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import orjson
 import yaml
 
+from recordmill.annotations.annotation import pack_annotations
+from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers, write_yaml_line
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
@@ -210,20 +211,18 @@ class Yolo(AnnotationSource):
                 yield file.notice("respelled", "", f"{other} for {path}")
             # Some editors write a byte order mark.
             text = data.decode("utf-8-sig")
-            fields = self.read_lines(text)
+            boxes = self.read_lines(text)
         except NoFileError:
-            fields, lacks_file = boxes_of([], [], fractions=True), True
+            boxes, lacks_file = boxes_of([], [], fractions=True), True
         except (Rejected, UnicodeDecodeError) as error:
             reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
             raise Rejected(
                 "list", reason, f"{self._text_file(path)}: {why_unread(error)}"
             ) from None
         longer = sum(len(line.split()) > 6 for line in text.splitlines())
-        if key_points := longer - sum(fields.get("boxes_shapes", {}).values()):
+        if key_points := longer - sum(boxes.shapes.values()):
             yield file.notice("not_stored", "key points", count=key_points)
-        yield file.replace(
-            split=word, features=orjson.dumps(fields).decode(), lacks_file=lacks_file
-        )
+        yield file.replace(split=word, lacks_file=lacks_file, annotations=pack_annotations([boxes]))
 
     def _text_file(self, path: str) -> str:
         """The path of an image's text file; empty for an image that is not below `images`."""
@@ -274,14 +273,14 @@ class Yolo(AnnotationSource):
         if not _LINE.match(content):
             yield text.ref.notice("ignored", self.other_files)
             return
-        fields = self.read_lines(content)
-        count = format_count(len(fields["boxes_labels"]), "box")
+        boxes = self.read_lines(content)
+        count = format_count(len(boxes.labels), "box")
         detail = f"it has {count}, and there is no image {posixpath.join(image_folder, stem)}.*"
-        features = orjson.dumps(fields).decode()
-        yield text.ref.replace(features=features).notice("rejected", "no_image", detail)
+        lost = text.ref.replace(annotations=pack_annotations([boxes]))
+        yield lost.notice("rejected", "no_image", detail)
 
-    def read_lines(self, text: str) -> dict[str, Any]:
-        """The boxes of one text file, as from `schemas.image_ref.boxes_of`.
+    def read_lines(self, text: str) -> Boxes:
+        """Returns the boxes of one text file.
 
         Each line is a class number and further numbers, all fractions of the image. Their count
         decides what they are, as in Ultralytics' own loader (ultralytics/data/utils.py,

@@ -3,10 +3,11 @@ import math
 import os
 from dataclasses import replace
 
-import orjson
 import pytest
+from carried_annotations import boxes_in
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
+from recordmill.annotations.boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.transforms.inputs.sources.coco import Annotations, Coco, Contents
 from recordmill.transforms.inputs.sources.source import list_file
 
@@ -64,16 +65,14 @@ def test_every_image_has_its_boxes_in_the_order_of_their_ids(collection):
     assert (one.size, other.size, one.split, other.split) == (2, 3, "train", "train")
     assert one.version == str((collection / "train/a.jpg").stat().st_mtime_ns)
     nothing = boxes_of([], [], values={"is_crowd": [], "area": []}, drawn_on_size=(0, 0))
-    assert orjson.loads(one.features) == {"source_id": "5", **nothing}
-    assert orjson.loads(other.features) == {
-        "source_id": "7",
-        **boxes_of(
-            [(0, 0, 10, 20.5), (1, 2, 4, 6)],
-            ["dog", "cat"],
-            values={"is_crowd": [0, 1], "area": [205.0, 11.5]},
-            drawn_on_size=(40, 30),
-        ),
-    }
+    assert (one.features, other.features) == ('{"source_id":"5"}', '{"source_id":"7"}')
+    assert boxes_in(one) == nothing
+    assert boxes_in(other) == boxes_of(
+        [(0, 0, 10, 20.5), (1, 2, 4, 6)],
+        ["dog", "cat"],
+        values={"is_crowd": [0, 1], "area": [205.0, 11.5]},
+        drawn_on_size=(40, 30),
+    )
 
 
 def test_whole_paths_are_below_the_input_also_if_that_is_relative(collection, monkeypatch):
@@ -101,9 +100,9 @@ TRIANGLE = [1, 2, 4, 2, 4, 6]
 def test_an_empty_box_is_counted_instead_of_rejecting_the_file(collection):
     first, other = ANNOTATIONS["annotations"]
     *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [{**first, "bbox": []}, other]})
-    fields = orjson.loads(ref.features)
-    assert fields["boxes"] == [[0, 0, 10, 20.5], [None] * 4]
-    assert fields["boxes_labels"] == ["dog", "cat"]
+    found = boxes_in(ref)
+    assert found.boxes == [[0, 0, 10, 20.5], [None] * 4]
+    assert found.labels == ["dog", "cat"]
 
 
 ONE = {"id": 3, "image_id": 7, "category_id": 17}
@@ -132,9 +131,9 @@ ONE = {"id": 3, "image_id": 7, "category_id": 17}
 )
 def test_the_box_of_an_annotation_without_one_is_that_of_its_outline(collection, more, box, shapes):
     *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [{**ONE, **more}]})
-    fields = orjson.loads(ref.features)
-    assert fields["boxes"] == [box or [None] * 4]
-    assert fields.get("boxes_shapes", {}) == ({"enclosed": 1} if shapes else {})
+    found = boxes_in(ref)
+    assert found.boxes == [box or [None] * 4]
+    assert found.shapes == ({"enclosed": 1} if shapes else {})
 
 
 @pytest.mark.parametrize(
@@ -157,17 +156,17 @@ def test_the_box_of_an_annotation_without_one_is_that_of_its_outline(collection,
 def test_a_rotated_box_of_cvat_is_enclosed(collection, rotation, box, shapes):
     turned = {**ONE, "bbox": [10, 45, 80, 10], "attributes": {"rotation": rotation}}
     *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [turned]})
-    fields = orjson.loads(ref.features)
-    assert fields["boxes"][0] == pytest.approx(box, abs=1e-4)
-    assert fields.get("boxes_shapes", {}) == shapes
-    assert fields["boxes_values"]["area"] == [800]
+    found = boxes_in(ref)
+    assert found.boxes[0] == pytest.approx(box, abs=1e-4)
+    assert found.shapes == shapes
+    assert found.values["area"] == [800]
 
 
 @pytest.mark.parametrize("attributes", [None, [], "rotation", {"occluded": True}])
 def test_other_attributes_turn_no_box(collection, attributes):
     still = {**ONE, "bbox": [1, 2, 3, 4], "attributes": attributes}
     *_, ref = refer(collection, {**ANNOTATIONS, "annotations": [still]})
-    assert orjson.loads(ref.features)["boxes"] == [[1, 2, 4, 6]]
+    assert boxes_in(ref).boxes == [[1, 2, 4, 6]]
 
 
 TWINS = [
@@ -260,7 +259,7 @@ def test_a_box_of_an_unlisted_category_has_the_number_as_its_class(collection):
     _, _, image = refer(
         collection, {**ANNOTATIONS, "annotations": [*ANNOTATIONS["annotations"], *unlisted]}
     )
-    assert orjson.loads(image.features)["boxes_labels"] == [
+    assert boxes_in(image).labels == [
         "dog",
         "cat",
         77,
@@ -430,7 +429,7 @@ def test_ids_may_be_numbers_and_texts():
     text = {"id": "x", "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4]}
     data = {**ANNOTATIONS, "annotations": [text, {**text, "id": 5, "bbox": [0, 0, 1, 1]}]}
     found = Annotations(Contents.model_validate(data))
-    assert found.boxes(found.images[1])["boxes"] == [[0, 0, 1, 1], [1, 2, 4, 6]]
+    assert found.boxes(found.images[1]).boxes == [[0, 0, 1, 1], [1, 2, 4, 6]]
 
 
 def test_it_gives_boxes():
@@ -440,7 +439,7 @@ def test_it_gives_boxes():
 def test_a_fraction_of_a_pixel_in_a_side_is_left_out(collection):
     def features(width, height):
         image = {"id": 7, "file_name": "b.jpg", "width": width, "height": height}
-        return refer(collection, {**ANNOTATIONS, "images": [image]})[-1].features
+        return refer(collection, {**ANNOTATIONS, "images": [image]})[-1].annotations
 
     assert features(40.5, 30.0) == features(40, 30)
 
@@ -465,7 +464,7 @@ def test_images_of_one_name_in_several_folders_are_not_taken_for_one(collection)
     ]
     _, *found = refer(collection, {**ANNOTATIONS, "images": images})
     assert [(each.status, each.reason) for each in found] == [("rejected", "vanished")] * 2
-    assert [count_boxes(each) for each in found] == [2, 0]
+    assert [boxes_in(each).count for each in found] == [2, 0]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import pytest
+from carried_annotations import labels_in
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.transforms.inputs.sources.imagefolder import ImageFolder
@@ -22,8 +23,9 @@ def test_rows_name_images_next_to_them(tmp_path):
     assert (ref.key, ref.split, ref.features) == (
         "train/in/1.jpg",
         "train",
-        '{"n":2,"label_texts":["a"]}',
+        '{"n":2}',
     )
+    assert labels_in(ref) == ["a"]
     assert source.read(ref, 100).data == b"image"
     assert [each.key for each in source.features()] == ["n"]
 

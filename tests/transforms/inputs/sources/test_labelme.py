@@ -2,13 +2,15 @@ import json
 import math
 import unicodedata
 
-import orjson
+import carried_annotations
 import pytest
+from carried_annotations import carry
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill import storage
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
+from recordmill.annotations.boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import why_ignored
@@ -54,8 +56,8 @@ def refer(folder, text, images=(IMAGE,), path=PATH, **settings):
 
 def boxes_in(refs):
     """(box, class) of each."""
-    fields = orjson.loads(refs[-1].features)
-    return list(zip(fields["boxes"], fields["boxes_labels"], strict=True))
+    found = carried_annotations.boxes_in(refs[-1])
+    return list(zip(found.boxes, found.labels, strict=True))
 
 
 def test_the_image_of_a_file_has_its_boxes_whichever_corners_were_drawn(tmp_path):
@@ -73,7 +75,7 @@ def test_the_image_of_a_file_has_its_boxes_whichever_corners_were_drawn(tmp_path
     image = tmp_path / IMAGE
     expected = boxes_of([RECTANGLE] * 5, ["dog"] * 4 + ["é cat"], drawn_on_size=(40, 30))
     place = {"key": IMAGE, "uri": str(image), "size": 4, "version": str(image.stat().st_mtime_ns)}
-    assert ref == file.replace(**place, features=orjson.dumps(expected).decode())
+    assert ref == carry(file.replace(**place), expected)
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
     ]
     data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
     fields, _ = LabelMe().read_annotation(Contents.model_validate_json(json.dumps(data)))
-    ((left, top, right, bottom),) = fields["boxes"]
+    ((left, top, right, bottom),) = fields.boxes
     for px, py in on_rim:
         assert left - 1e-9 <= px <= right + 1e-9
         assert top - 1e-9 <= py <= bottom + 1e-9
@@ -136,8 +138,8 @@ def test_shapes_that_are_not_rectangles_may_be_dropped_and_are_counted(tmp_path)
         tmp_path, annotation(shape(), shape("cat", [(1, 2)], "point")), other_shapes="drop"
     )
     expected = boxes_of([RECTANGLE], ["dog"], drawn_on_size=(40, 30), shapes={"other_shape": 1})
-    assert orjson.loads(ref.features) == expected
-    assert count_boxes(ref) == 2
+    assert carried_annotations.boxes_in(ref) == expected
+    assert expected.count == 2
 
 
 @pytest.mark.parametrize("ending", ["jpg", "JPG", "png"])
@@ -172,7 +174,7 @@ def test_shapes_of_one_class_and_group_are_one_object(tmp_path):
 def test_a_size_that_is_not_said_is_not_known(tmp_path, size):
     text = {"shapes": [], "imagePath": "1.v2.jpg", **size}
     (ref,) = refer(tmp_path, text)
-    assert (ref.status, orjson.loads(ref.features)) == ("", boxes_of([], []))
+    assert (ref.status, carried_annotations.boxes_in(ref)) == ("", boxes_of([], []))
 
 
 def test_a_byte_order_mark_is_not_part_of_a_file(tmp_path):
@@ -182,7 +184,7 @@ def test_a_byte_order_mark_is_not_part_of_a_file(tmp_path):
 
 def test_an_image_in_the_file_is_not_looked_at_however_long(tmp_path):
     (ref,) = refer(tmp_path, annotation(imageData="A" * (17 * 2**20)))
-    assert orjson.loads(ref.features) == boxes_of([], [], drawn_on_size=(40, 30))
+    assert carried_annotations.boxes_in(ref) == boxes_of([], [], drawn_on_size=(40, 30))
 
 
 @pytest.mark.parametrize(

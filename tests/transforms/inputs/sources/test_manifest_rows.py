@@ -1,7 +1,8 @@
-import orjson
 import pytest
+from carried_annotations import boxes_in, labels_in
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
+from recordmill.annotations.boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.sources.manifest import Manifest, RowReader
 from recordmill.transforms.inputs.tables.cells import Row
@@ -142,8 +143,9 @@ def test_classes_of_several_labels_are_announced_once_each(folder):
     assert announced == ClassNames.of(
         ImageRef("pets/in/list.csv", str(folder / "in/list.csv")), ["x", "y"]
     )
-    assert orjson.loads(one.features) == {"n": 1, "label_texts": ["x", "y"]}
-    assert orjson.loads(other.features) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
+    assert (one.features, labels_in(one), boxes_in(one)) == ('{"n":1}', ["x", "y"], None)
+    assert other.features == ""
+    assert boxes_in(other) == boxes_of([[0, 0, 1, 1]], ["y"], fractions=True)
 
 
 def box(name, label, **more):
@@ -154,10 +156,8 @@ def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
     entries = (box("a", "x", size=(4, 3)), box("b", "x"), box("a", "y", size=(4, 3)))
     a, b = (ref for ref in refer(folder, *entries, columns=BOXES) if not ref.status)
     assert (a.key, b.key) == ("pets/in/images/a.jpg", "pets/in/images/b.jpg")
-    assert orjson.loads(a.features) == boxes_of(
-        [[0, 0, 1, 1]] * 2, ["x", "y"], drawn_on_size=(4, 3)
-    )
-    assert orjson.loads(b.features) == boxes_of([[0, 0, 1, 1]], ["x"])
+    assert boxes_in(a) == boxes_of([[0, 0, 1, 1]] * 2, ["x", "y"], drawn_on_size=(4, 3))
+    assert boxes_in(b) == boxes_of([[0, 0, 1, 1]], ["x"])
 
 
 @pytest.mark.parametrize(
@@ -206,4 +206,4 @@ def test_a_path_may_be_written_as_on_windows(folder):
 def test_boxes_of_a_missing_image_are_in_the_ledger(folder):
     entry = Entry(uri="images/gone.jpg", boxes=[[1, 2, 3, 4]] * 2, box_labels=["cat", "dog"])
     (ref,) = refer(folder, entry, columns=BOXES)
-    assert (ref.status, ref.reason, count_boxes(ref)) == ("rejected", "vanished", 2)
+    assert (ref.status, ref.reason, boxes_in(ref).count) == ("rejected", "vanished", 2)

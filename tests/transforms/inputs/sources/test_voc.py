@@ -1,10 +1,11 @@
 import unicodedata
 from pathlib import Path
 
-import orjson
 import pytest
+from carried_annotations import boxes_in
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of, count_boxes
+from recordmill.annotations.boxes import boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.voc import Voc
 
@@ -39,7 +40,7 @@ def test_the_image_of_a_file_has_its_boxes(tmp_path):
     image = tmp_path / "old/JPEGImages/1.jpg"
     assert (ref.key, ref.uri, ref.size) == ("old/JPEGImages/1.jpg", str(image), 4)
     assert ref.version == str(image.stat().st_mtime_ns)
-    assert orjson.loads(ref.features) == boxes_of(
+    assert boxes_in(ref) == boxes_of(
         [(1, 2, 30.5, 20), (3, 5, 4, 6)],
         ["dog", "cat"],
         values={"difficult": [0, 0], "truncated": [1, 0], "view": ["Left", ""]},
@@ -49,7 +50,7 @@ def test_the_image_of_a_file_has_its_boxes(tmp_path):
 
 def test_an_image_without_objects_has_no_boxes(tmp_path):
     (ref,) = refer(tmp_path, annotation(""))
-    assert (ref.status, orjson.loads(ref.features)["boxes"]) == ("", [])
+    assert (ref.status, boxes_in(ref).boxes) == ("", [])
 
 
 def test_a_bomb_of_entities_is_not_lit(tmp_path):
@@ -274,9 +275,9 @@ def test_a_rotated_box_of_cvat_is_enclosed(tmp_path, value, box, shapes):
         "</attributes></object>"
     )
     *_, ref = refer(tmp_path, annotation(bar))
-    fields = orjson.loads(ref.features)
-    assert fields["boxes"][0] == pytest.approx(box, abs=1e-4)
-    assert fields.get("boxes_shapes", {}) == shapes
+    found = boxes_in(ref)
+    assert found.boxes[0] == pytest.approx(box, abs=1e-4)
+    assert found.shapes == shapes
 
 
 @pytest.mark.parametrize(
@@ -290,4 +291,4 @@ def test_an_image_that_is_named_otherwise_is_found(tmp_path, name):
 
 def test_a_rejected_annotation_keeps_its_boxes_for_the_ledger(tmp_path):
     (ref,) = refer(tmp_path, annotation(OBJECT + BARE, "gone.jpg"))
-    assert (ref.status, ref.reason, count_boxes(ref)) == ("rejected", "vanished", 2)
+    assert (ref.status, ref.reason, boxes_in(ref).count) == ("rejected", "vanished", 2)

@@ -1,12 +1,13 @@
 import unicodedata
 from contextlib import suppress
 
-import orjson
 import pytest
+from carried_annotations import boxes_in
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.schemas.image_ref import ClassNames, ImageRef, boxes_of
+from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.transforms.inputs.patterns import why_ignored
@@ -32,7 +33,7 @@ def test_boxes_come_from_the_file_below_labels(tmp_path, path, word):
     (ref,) = refer(tmp_path, path, "1 0.5 0.25 0.5 0.5\n\n0 0.125 0.5 0.25 1\n")
     assert (ref.key, ref.split, ref.status) == (path, word, "")
     boxes = [(0.25, 0.0, 0.75, 0.5), (0.0, 0.0, 0.25, 1.0)]
-    assert orjson.loads(ref.features) == boxes_of(boxes, [1, 0], fractions=True)
+    assert boxes_in(ref) == boxes_of(boxes, [1, 0], fractions=True)
 
 
 @pytest.mark.parametrize("below", ["", "train/"])
@@ -50,7 +51,7 @@ def test_names_are_those_of_the_store_however_they_are_spelled(tmp_path, below):
     found = list_images(Input(str(tmp_path)), Yolo(), listing)
     (ref,) = (each for each in found if type(each) is ImageRef)
     assert (ref.key, ref.split) == (f"{below}é/images/é.jpg", below.rstrip("/"))
-    assert orjson.loads(ref.features)["boxes"] == [[0.25, 0.0, 0.75, 0.5]]
+    assert boxes_in(ref).boxes == [[0.25, 0.0, 0.75, 0.5]]
 
 
 def test_a_class_that_the_settings_name_twice_is_refused():
@@ -60,7 +61,7 @@ def test_a_class_that_the_settings_name_twice_is_refused():
 
 def test_an_image_without_a_file_has_no_boxes(tmp_path):
     (ref,) = refer(tmp_path, "images/1.jpg")
-    assert orjson.loads(ref.features) == boxes_of([], [], fractions=True)
+    assert boxes_in(ref) == boxes_of([], [], fractions=True)
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_a_blank_line_before_a_name_could_move_numbers(tmp_path, text, line, nam
 def test_byte_order_marks_count_for_nothing(tmp_path):
     """Editors on Windows write them, and they are invisible."""
     (ref,) = refer(tmp_path, "images/1.jpg", "\ufeff1 0.5 0.25 0.5 0.5\n")
-    assert orjson.loads(ref.features) == boxes_of([(0.25, 0.0, 0.75, 0.5)], [1], fractions=True)
+    assert boxes_in(ref) == boxes_of([(0.25, 0.0, 0.75, 0.5)], [1], fractions=True)
     for name, text in (("classes.txt", "person\nbike\n"), ("data.yaml", "names: [person, bike]\n")):
         (tmp_path / name).write_text(f"\ufeff{text}", encoding="utf-8")
         file = ImageRef(name, str(tmp_path / name), 5)
@@ -232,13 +233,11 @@ BOX, TRIANGLE = [0.25, 0.0, 0.75, 0.5], [0.1, 0.1, 0.4, 0.6]
 
 def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_path):
     (ref,) = refer(tmp_path, "images/1.jpg", MIXED)
-    assert orjson.loads(ref.features) == boxes_of(
+    assert boxes_in(ref) == boxes_of(
         [BOX, TRIANGLE], [1, 0], fractions=True, shapes={"enclosed": 1}
     )
     (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="drop")
-    assert orjson.loads(ref.features) == boxes_of(
-        [BOX], [1], fractions=True, shapes={"other_shape": 1}
-    )
+    assert boxes_in(ref) == boxes_of([BOX], [1], fractions=True, shapes={"other_shape": 1})
     (ref,) = refer(tmp_path, "images/1.jpg", MIXED, other_shapes="reject")
     assert (ref.status, ref.reason) == ("rejected", "refused_shape")
     assert ref.detail == "labels/1.txt: line 2 is a polygon, and source.other_shapes is reject"
@@ -254,9 +253,7 @@ def test_key_points_in_pairs_need_the_setting(tmp_path, shape):
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
     for settings in ({"lines": "boxes"}, {"kpt_shape": (2, 2)}):
         lost, ref = refer(tmp_path, "images/1.jpg", text, **settings)
-        assert orjson.loads(ref.features) == boxes_of(
-            [(0.25, 0.25, 0.75, 0.75)], [0], fractions=True
-        )
+        assert boxes_in(ref) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
         assert (lost.status, lost.reason, lost.count) == ("not_stored", "key points", 1)
     (tmp_path / "data.yaml").write_text(f"names: [cat]\nkpt_shape: {shape}\n", encoding="utf-8")
     file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
@@ -404,8 +401,8 @@ def test_any_text_is_boxes_or_a_bad_line(text):
     with suppress(Rejected):
         found = Yolo().read_lines(text)
         count = len([line for line in text.splitlines() if line.strip()])
-        assert len(found["boxes"]) == len(found["boxes_labels"]) == count
-        orjson.dumps(found)
+        assert len(found.boxes) == len(found.labels) == count
+        assert Boxes.unpack(found.pack()).labels == found.labels
 
 
 @pytest.mark.parametrize("text", ["1 5 6 25 16\n", "0 320 240 100 80\n1 12 9 20 10 0.87\n"])
@@ -421,7 +418,7 @@ def test_boxes_in_pixels_reject_the_image(tmp_path, text):
 def test_one_box_far_outside_rejects_no_other(tmp_path):
     (ref,) = refer(tmp_path, "images/1.jpg", "1 0.5 0.25 0.5 0.5\n0 5 0.5 0.5 0.5\n")
     boxes = [(0.25, 0.0, 0.75, 0.5), (4.75, 0.25, 5.25, 0.75)]
-    assert orjson.loads(ref.features) == boxes_of(boxes, [1, 0], fractions=True)
+    assert boxes_in(ref) == boxes_of(boxes, [1, 0], fractions=True)
 
 
 def test_a_list_of_classes_among_text_files_is_announced(tmp_path):

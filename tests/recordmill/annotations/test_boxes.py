@@ -1,18 +1,25 @@
 import math
+from collections import Counter
 from types import SimpleNamespace
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from make_settings import make_settings
 
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationOutcome,
+    DroppedAnnotation,
+    ListedLabels,
+)
+from recordmill.annotations.boxes import BOXES, Boxes, boxes_of, place_boxes
 from recordmill.imaging.geometry import Geometry
-from recordmill.schemas.image_ref import boxes_of
+from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.settings.dataset import BoxSettings
 from recordmill.schemas.settings.images import Resize
-from recordmill.transforms.records.annotations import DroppedBox, place_boxes
 
 WHOLE = Geometry((200, 100), 1, False, None, (200, 100))
 LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})
@@ -21,17 +28,18 @@ LABELS = LabelMap({"cat": 1, "dog": 2}, numbers={"cat": 18, "dog": 17})
 def place(boxes, labels=None, geometry=WHOLE, invalid="clip", drawn_on="auto", **more):
     labels = labels or ["cat"] * len(boxes)
     settings = BoxSettings(invalid=invalid, drawn_on=drawn_on)
-    fields, counts, dropped = place_boxes(
-        boxes_of(boxes, labels, **more), geometry, settings, LABELS
+    placed = place_boxes(boxes_of(boxes, labels, **more), geometry, settings, LABELS)
+    outcome = placed.outcome
+    return SimpleNamespace(
+        fields=placed.fields, counts=outcome.counts.flatten(), dropped=outcome.dropped
     )
-    return SimpleNamespace(fields=fields, counts=counts, dropped=dropped)
 
 
 def test_pixels_become_fractions_and_names_ids():
     placed = place(
         [(20, 10, 120, 60), (0, 0, 200, 100)],
         ["dog", 18],
-        values={"is_crowd": [0, 1], "area": [5000.0, 20000.0], "pose": [b"Left", b""]},
+        values={"is_crowd": [0, 1], "area": [5000.0, 20000.0], "pose": ["Left", ""]},
     )
     assert placed.fields == {
         "xmin": [0.1, 0.0],
@@ -51,7 +59,7 @@ def test_pixels_become_fractions_and_names_ids():
 def test_shapes_that_a_source_enclosed_or_dropped_are_counted():
     placed = place([(20, 10, 120, 60)], shapes={"enclosed": 1, "other_shape": 2})
     assert placed.counts == {"listed": 3, "written": 1, "enclosed": 1, "other_shape": 2}
-    assert "boxes_shapes" not in boxes_of([], [], shapes={"enclosed": 0})
+    assert boxes_of([], [], shapes={"enclosed": 0}).shapes == {}
 
 
 INVALID = {
@@ -72,14 +80,15 @@ def test_a_box_that_only_touches_an_edge_of_the_image_is_outside(box):
 
 
 @pytest.mark.parametrize("side", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_passes_through_json(side):
-    values = {"area": [side, 1.0]}
-    said = orjson.loads(
-        orjson.dumps(boxes_of([(0, 0, 9, 9), (side, 0, 9, 9)], ["cat", "cat"], values=values))
+def test_what_is_not_finite_is_packed_as_null(side):
+    given = boxes_of([(0, 0, 9, 9), (side, 0, 9, 9)], ["cat", "cat"], values={"area": [side, 1.0]})
+    packed = given.pack()
+    assert packed == (
+        b'[[[0.0,0.0,9.0,9.0],[null,0.0,9.0,9.0]],["cat","cat"],{"area":[null,1.0]},null,false,{}]'
     )
-    fields, counts, _ = place_boxes(said, WHOLE, BoxSettings(), LABELS)
-    assert counts == {"listed": 2, "written": 1, "not_finite": 1}
-    assert math.isnan(fields["area"][0])
+    placed = place_boxes(Boxes.unpack(packed), WHOLE, BoxSettings(), LABELS)
+    assert placed.outcome.counts.flatten() == {"listed": 2, "written": 1, "not_finite": 1}
+    assert math.isnan(placed.fields["area"][0])
 
 
 @pytest.mark.parametrize("fault", INVALID)
@@ -264,21 +273,21 @@ def test_every_box_is_accounted_for_and_is_inside(boxes, invalid, resize):
 )
 def test_a_box_dropped_without_being_asked_is_faulty(invalid, reason, is_faulty):
     placed = place([(0, 0, 9, 9), INVALID[reason]], ["dog", 18], invalid=invalid)
-    assert placed.dropped == [DroppedBox(reason, "cat", 2, is_faulty)]
+    assert placed.dropped == [DroppedAnnotation(reason, "cat", 2, is_faulty)]
     assert placed.counts == {"listed": 2, "written": 1, reason: 1}
 
 
 def test_a_box_of_an_unknown_class_is_faulty_unless_the_user_chose_the_classes():
     said = boxes_of([(0, 0, 9, 9)] * 3, ["emu", 7, 17])
-    *_, unknown = place_boxes(said, WHOLE, BoxSettings(), LABELS)
+    unknown = place_boxes(said, WHOLE, BoxSettings(), LABELS).outcome.dropped
     assert unknown == [
-        DroppedBox("unknown_class", "emu", 1, True),
-        DroppedBox("unknown_class", "7", 2, True),
+        DroppedAnnotation("unknown_class", "emu", 1, True),
+        DroppedAnnotation("unknown_class", "7", 2, True),
     ]
     chosen = LabelMap({"cat": 1}, numbers=LABELS.numbers, is_chosen=True)
     dropped = [("emu", 1), ("7", 2), ("dog", 3)]
-    assert place_boxes(said, WHOLE, BoxSettings(), chosen)[2] == [
-        DroppedBox("unknown_class", name, number, False) for name, number in dropped
+    assert place_boxes(said, WHOLE, BoxSettings(), chosen).outcome.dropped == [
+        DroppedAnnotation("unknown_class", name, number, False) for name, number in dropped
     ]
 
 
@@ -288,4 +297,53 @@ def test_a_box_that_is_cropped_away_is_not_faulty():
         [(0, 0, 20, 20), (90, 0, 110, 20)],
         geometry=Geometry((200, 100), 1, False, resize, (100, 100)),
     )
-    assert placed.dropped == [DroppedBox("cropped_away", "cat", 1, False)]
+    assert placed.dropped == [DroppedAnnotation("cropped_away", "cat", 1, False)]
+
+
+ONE_BOX = boxes_of([(0, 0, 1, 1)], [7], shapes={"enclosed": 0, "other_shape": 2})
+
+
+def test_dropped_shapes_are_counted_with_the_boxes():
+    packed = ONE_BOX.pack()
+    assert BOXES.list_labels(packed) == ListedLabels([7], 2)
+    assert BOXES.list_labels(packed).total == ONE_BOX.count == 3
+    assert BOXES.list_labels(boxes_of([], []).pack()).total == 0
+
+
+def test_equal_boxes_are_packed_to_equal_bytes():
+    one = boxes_of([(0, 0, 1, 1)], ["ü"], values={"area": [1.0], "is_crowd": [0]})
+    other = boxes_of([[0.0, 0.0, 1.0, 1.0]], ("ü",), values={"is_crowd": [0], "area": [1.0]})
+    assert one.pack() == other.pack()
+    assert Boxes.unpack(one.pack()) == one
+
+
+def test_boxes_of_an_image_that_is_not_stored_are_dropped():
+    settings = make_settings()
+    given = boxes_of([(0, 0, 1, 1)] * 2, ["cat", "emu"], shapes={"other_shape": 1})
+    placed = BOXES.place(given.pack(), AnnotatedImage(b"", None, settings, LABELS))
+    assert (placed.fields, placed.classes) == ({}, [])
+    assert placed.outcome.counts.flatten() == {"listed": 3, "not_decoded": 2, "other_shape": 1}
+    assert placed.outcome.dropped == [
+        DroppedAnnotation("not_decoded", "cat", 1, False),
+        DroppedAnnotation("not_decoded", "emu", 2, False),
+    ]
+
+
+def test_boxes_of_images_that_are_not_written_are_counted():
+    packed = ONE_BOX.pack()
+    rejected = BOXES.lose(packed, Rejected("decode", "truncated", ""), LABELS)
+    assert rejected == AnnotationOutcome(
+        AnnotationCounts(3, dropped=Counter(with_rejected_images=3))
+    )
+    left_out = BOXES.lose(packed, LeftOut("too_small", ""), LABELS)
+    assert left_out.counts.dropped == {"with_left_out_images": 3}
+    missing = BOXES.lose(packed, Rejected("list", "vanished", ""), LABELS)
+    assert missing == AnnotationOutcome(
+        AnnotationCounts(3, dropped=Counter(without_image=3)),
+        [
+            DroppedAnnotation("without_image", "7", 1, True),
+            DroppedAnnotation("without_image", "", 2, False),
+            DroppedAnnotation("without_image", "", 3, False),
+        ],
+    )
+    assert BOXES.lose(boxes_of([], []).pack(), Rejected("list", "vanished", ""), LABELS) is None

@@ -1,0 +1,173 @@
+"""The protocol that each kind of annotation follows, and the types that pass through it.
+
+A reference carries the annotations of its image as packed bytes by kind. All other code loops over
+the kinds and asks them.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+
+from recordmill.schemas.dataset.totals import AnnotationCounts
+from recordmill.schemas.features import RecordField
+from recordmill.schemas.image_ref import Annotations
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import LeftOut, Rejected
+from recordmill.schemas.settings.dataset import DatasetSettings
+
+if TYPE_CHECKING:
+    from recordmill.imaging import PreparedImage
+    from recordmill.imaging.geometry import Geometry
+
+Label = str | int
+"""A class as a source gives it: by its name, or by its number in `ClassNames`."""
+
+
+class Packable(Protocol):
+    """The annotations of one kind of an image, as a source gives them."""
+
+    kind: ClassVar[str]
+
+    def pack(self) -> bytes:
+        """The bytes that a reference carries; equal annotations give equal bytes."""
+
+
+def pack_annotations(given: Iterable[Packable]) -> Annotations:
+    """Packs an image's annotations, one of each kind at most, for its reference."""
+    return tuple(sorted((each.kind, each.pack()) for each in given))
+
+
+class ListedLabels(NamedTuple):
+    """What is known of an image's annotations of one kind when it is listed.
+
+    Attributes:
+        labels: the class of each, in their order.
+        dropped: how many more the source has dropped, whose class it does not say.
+    """
+
+    labels: Sequence[Label]
+    dropped: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of all of them."""
+        return len(self.labels) + self.dropped
+
+
+class DroppedAnnotation(NamedTuple):
+    """An annotation that is in no Example.
+
+    Attributes:
+        reason: why, in a word.
+        class_name: its class, or the class's number if it has no name.
+        place: its place among the image's annotations of its kind, from 1.
+        is_faulty: whether `max_rejected` counts it: no setting asks to drop it.
+    """
+
+    reason: str
+    class_name: str
+    place: int
+    is_faulty: bool
+
+
+@dataclass(slots=True)
+class AnnotationOutcome:
+    """How many of an image's annotations of one kind were written and dropped.
+
+    Attributes:
+        counts: their number by outcome.
+        dropped: those that were dropped and whose class matters.
+        lacks_file: whether the file that would describe them does not exist.
+    """
+
+    counts: AnnotationCounts
+    dropped: list[DroppedAnnotation] = field(default_factory=list)
+    lacks_file: bool = False
+
+
+@dataclass(slots=True)
+class PlacedAnnotations:
+    """An image's annotations of one kind, ready to be encoded.
+
+    Attributes:
+        fields: values of `AnnotationKind.fields`, and of further fields of the source.
+        classes: the class of each annotation that is stored.
+        outcome: the number of all of them, by outcome.
+    """
+
+    fields: dict[str, Any]
+    classes: list[str]
+    outcome: AnnotationOutcome
+
+
+@dataclass
+class AnnotatedImage:
+    """The image on which annotations are placed.
+
+    Attributes:
+        data: the bytes of its source.
+        image: the image that will be stored; None if none is.
+        settings: how it was made, and what to do with invalid annotations.
+        label_map: class ids.
+    """
+
+    data: bytes
+    image: "PreparedImage | None"
+    settings: DatasetSettings
+    label_map: LabelMap
+
+    @cached_property
+    def geometry(self) -> "Geometry":
+        """How the stored image was made from its source."""
+        # Imported here: processes that verify shards do without Pillow.
+        from recordmill.imaging.geometry import read_geometry
+
+        if self.image is None:
+            raise ValueError("there is no image on which annotations could be placed")
+        return read_geometry(self.data, self.image, self.settings.images)
+
+
+class AnnotationKind(Protocol):
+    """One kind of annotation.
+
+    Attributes:
+        name: its name in files and settings, e.g. `boxes`.
+        unit: what people call one of them, e.g. `box`.
+        fields: the fields that it fills, which a convention may ask for.
+        follows_pixels: whether annotations move with the pixels, and so need the geometry of the
+            source.
+    """
+
+    name: ClassVar[str]
+    unit: ClassVar[str]
+    fields: ClassVar[Mapping[str, RecordField]]
+    follows_pixels: ClassVar[bool]
+
+    def list_labels(self, packed: bytes) -> ListedLabels:
+        """Returns the classes of an image's annotations."""
+
+    def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
+        """Places annotations on the stored image, and gives them the ids of their classes.
+
+        Raises:
+            Rejected: stage `encode`: they are bad.
+        """
+
+    def lose(
+        self, packed: bytes, rejected: Rejected, label_map: LabelMap
+    ) -> AnnotationOutcome | None:
+        """Counts the annotations of an image that is not written; None if there are none.
+
+        Args:
+            packed: the annotations.
+            rejected: why the image is not written.
+            label_map: class ids.
+        """
+
+
+def name_loss(rejected: Rejected) -> str:
+    """Returns the reason for which the annotations of an image are dropped with it."""
+    if isinstance(rejected, LeftOut):
+        return "with_left_out_images"
+    return "with_rejected_images"

@@ -1,0 +1,395 @@
+"""Boxes around objects, moved from where they were drawn to their place on the stored image."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import orjson
+
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationOutcome,
+    DroppedAnnotation,
+    Label,
+    ListedLabels,
+    PlacedAnnotations,
+    name_loss,
+)
+from recordmill.schemas.dataset.totals import AnnotationCounts
+from recordmill.schemas.features import BOXES as BOX_RECORD_FIELDS
+from recordmill.schemas.features import RecordField
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
+from recordmill.schemas.settings.dataset import BoxSettings
+
+if TYPE_CHECKING:
+    from recordmill.imaging.geometry import Box, Geometry
+
+TOLERANCE = 1e-6
+"""How far a side may stick out and still count as inside, as a fraction of the image: this allows
+for rounding."""
+
+_Orientation = Literal["displayed", "stored"]
+
+_UNUSABLE = ("not_finite", "empty", "outside")
+"""Faults of boxes that clipping cannot repair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """An image's boxes as its source gives them; see `boxes_of`.
+
+    Attributes:
+        boxes: left, top, right and bottom of each, in pixels from the upper left corner or as
+            fractions; None for what was not finite, once they have been packed.
+        labels: the class of each.
+        values: further values of each box, by field.
+        drawn_on_size: width and height of the image as the annotators saw it, if the annotations
+            give them.
+        fractions: whether boxes are in fractions of the image instead of pixels.
+        shapes: numbers of shapes that are not boxes: those that some of these boxes enclose
+            (`enclosed`), and those that were dropped (`other_shape`).
+    """
+
+    kind: ClassVar[str] = "boxes"
+
+    boxes: Sequence[Sequence[float | None]]
+    labels: Sequence[Label]
+    values: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    drawn_on_size: Sequence[int] | None = None
+    fractions: bool = False
+    shapes: Mapping[str, int] = field(default_factory=dict)
+
+    def pack(self) -> bytes:
+        """The bytes that a reference carries: JSON, in which what is not finite becomes null."""
+        return orjson.dumps(
+            [
+                self.boxes,
+                self.labels,
+                self.values,
+                self.drawn_on_size,
+                self.fractions,
+                self.shapes,
+            ],
+            option=orjson.OPT_SORT_KEYS,
+        )
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """The boxes that a reference carries."""
+        return cls(*orjson.loads(packed))
+
+    @property
+    def count(self) -> int:
+        """The number of boxes, and of shapes that the source dropped."""
+        return len(self.boxes) + self.shapes.get("other_shape", 0)
+
+
+def boxes_of(
+    boxes: Iterable[Sequence[float]],
+    labels: Iterable[Label],
+    *,
+    values: Mapping[str, Sequence[Any]] | None = None,
+    drawn_on_size: Sequence[int] | None = None,
+    fractions: bool = False,
+    shapes: Mapping[str, int] | None = None,
+) -> Boxes:
+    """Makes an image's boxes from what a source reads; see `Boxes`."""
+    return Boxes(
+        [list(map(float, box)) for box in boxes],
+        list(labels),
+        {key: list(each) for key, each in (values or {}).items()},
+        list(drawn_on_size) if drawn_on_size else None,
+        fractions,
+        {name: count for name, count in (shapes or {}).items() if count},
+    )
+
+
+class BoxKind:
+    """Boxes around objects."""
+
+    name: ClassVar[str] = Boxes.kind
+    unit: ClassVar[str] = "box"
+    fields: ClassVar[Mapping[str, RecordField]] = BOX_RECORD_FIELDS
+    follows_pixels: ClassVar[bool] = True
+
+    def list_labels(self, packed: bytes) -> ListedLabels:
+        """Returns the classes of an image's boxes."""
+        given = Boxes.unpack(packed)
+        return ListedLabels(given.labels, given.shapes.get("other_shape", 0))
+
+    def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
+        """Places boxes on the stored image; see `place_boxes`. Without one, they are dropped."""
+        given = Boxes.unpack(packed)
+        if on.image is None:
+            return _drop_all(given, on.label_map)
+        return place_boxes(given, on.geometry, on.settings.boxes, on.label_map)
+
+    def lose(
+        self, packed: bytes, rejected: Rejected, label_map: LabelMap
+    ) -> AnnotationOutcome | None:
+        """Counts the boxes of an image that is not written.
+
+        If the image does not exist, its boxes are faulty: they were drawn on it.
+        """
+        given = Boxes.unpack(packed)
+        if not given.count:
+            return None
+        counts, dropped = AnnotationCounts(listed=given.count), list[DroppedAnnotation]()
+        outcome = name_loss(rejected)
+        if rejected.stage == "list" and rejected.reason in WITHOUT_AN_IMAGE:
+            outcome = "without_image"
+            dropped = _list_lost(given, label_map)
+        counts.dropped[outcome] = given.count
+        return AnnotationOutcome(counts, dropped)
+
+
+BOXES = BoxKind()
+
+
+def _drop_all(given: Boxes, label_map: LabelMap) -> PlacedAnnotations:
+    """Drops the boxes of an image that is not stored: there is nothing to place them on."""
+    shown = [label_map.name_for(label) or label_map.shown(label) for label in given.labels]
+    dropped = [
+        DroppedAnnotation("not_decoded", name, place, is_faulty=False)
+        for place, name in enumerate(shown, 1)
+    ]
+    counts = AnnotationCounts(given.count)
+    counts.dropped["not_decoded"] = len(dropped)
+    _count_shapes(counts, given.shapes)
+    return PlacedAnnotations({}, [], AnnotationOutcome(counts, dropped))
+
+
+def _list_lost(given: Boxes, label_map: LabelMap) -> list[DroppedAnnotation]:
+    """Lists the boxes of an image that does not exist."""
+    lost = []
+    for place, label in enumerate(given.labels, 1):
+        name = label_map.name_for(label)
+        is_faulty = not (name is None and label_map.leaves_out(label))
+        shown = name or label_map.shown(label)
+        lost.append(DroppedAnnotation("without_image", shown, place, is_faulty))
+    # The source has dropped these shapes, and does not say their class.
+    for place in range(len(lost) + 1, given.count + 1):
+        lost.append(DroppedAnnotation("without_image", "", place, is_faulty=False))
+    return lost
+
+
+def place_boxes(
+    given: Boxes, geometry: "Geometry", settings: BoxSettings, label_map: LabelMap
+) -> PlacedAnnotations:
+    """Places an image's boxes on the stored image.
+
+    Args:
+        given: the boxes.
+        geometry: how the stored image was made from its source.
+        settings: what to do with invalid boxes.
+        label_map: class ids.
+
+    Returns:
+        The fields of boxes, and further values per box. The outcome lists the boxes that were
+        dropped, except for shapes that the source dropped.
+
+    Raises:
+        Rejected: stage `encode`: `bad_boxes` if `invalid` is `reject` and a box is invalid;
+            `size_mismatch` if the boxes were drawn on an image of another shape.
+    """
+    drawn_on, size, evidence = _find_drawn_size(given, geometry, settings)
+    placed, dropped = list[_PlacedBox](), list[DroppedAnnotation]()
+    for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
+        found = _Candidate(index, label, _as_fractions(box, size), label_map)
+        if found.fault and settings.invalid == "reject":
+            detail = f"box {index + 1} of {len(given.boxes)} is {found.fault}"
+            raise Rejected("encode", "bad_boxes", detail)
+        outcome = _drop(found, settings) or _place(found, geometry, drawn_on)
+        if isinstance(outcome, DroppedAnnotation):
+            dropped.append(outcome)
+        else:
+            placed.append(outcome)
+    counts = AnnotationCounts(given.count, len(placed), Counter(box.reason for box in dropped))
+    counts.noted["clipped"] = sum(math.isfinite(box.most_area) for box in placed)
+    if evidence:
+        counts.noted[evidence] = len(given.boxes)
+    _count_shapes(counts, given.shapes)
+    values = {
+        key: [_as_bytes(each[box.at]) for box in placed] for key, each in given.values.items()
+    }
+    if "area" in values:
+        values["area"] = _place_areas(values["area"], placed, geometry)
+    names = [box.name for box in placed]
+    fields = {
+        **_fields_of([box.sides for box in placed]),
+        "box_labels": [label_map.ids[name] for name in names],
+        "box_label_texts": [name.encode() for name in names],
+        **values,
+    }
+    return PlacedAnnotations(fields, names, AnnotationOutcome(counts, dropped))
+
+
+class _PlacedBox(NamedTuple):
+    """A box on the stored image: its place among those given from 0, its sides, and its class.
+
+    `most_area` is its area in square pixels if it was clipped, otherwise infinite.
+    """
+
+    at: int
+    sides: "Box"
+    name: str
+    most_area: float
+
+
+class _Candidate:
+    """A box that may be stored: its sides are fractions of the image that it was drawn on."""
+
+    def __init__(
+        self, index: int, label: Label, sides: Sequence[float], label_map: LabelMap
+    ) -> None:
+        self.index, self.sides = index, sides
+        self.name = label_map.name_for(label)
+        self.shown = label_map.shown(label)
+        self.is_left_out = self.name is None and label_map.leaves_out(label)
+        self.fault = "unknown_class" if self.name is None else _find_fault(sides)
+
+
+def _drop(box: _Candidate, settings: BoxSettings) -> DroppedAnnotation | None:
+    """Drops a box that is unusable, or that the settings drop."""
+    fault = box.fault
+    if fault is None:
+        return None
+    if box.name is not None and fault not in _UNUSABLE and settings.invalid != "drop":
+        return None
+    is_faulty = fault != "sticking_out" and not box.is_left_out
+    return DroppedAnnotation(fault, box.shown, box.index + 1, is_faulty)
+
+
+def _place(
+    box: _Candidate, geometry: "Geometry", drawn_on: _Orientation
+) -> _PlacedBox | DroppedAnnotation:
+    """Places a box of a known class on the stored image, or drops it if nothing of it is there."""
+    name = str(box.name)
+    inside, is_cut = _clip(geometry.place(_clip(box.sides)[0], drawn_on))
+    if _is_empty(inside):
+        return DroppedAnnotation("cropped_away", name, box.index + 1, is_faulty=False)
+    most_area = math.inf
+    if box.fault or is_cut:
+        most_area = _area_of(inside, geometry)
+    return _PlacedBox(box.index, inside, name, most_area)
+
+
+def _count_shapes(counts: AnnotationCounts, shapes: Mapping[str, int]) -> None:
+    """Adds the shapes that are not boxes, and removes what was counted as zero."""
+    counts.dropped["other_shape"] += shapes.get("other_shape", 0)
+    counts.noted["enclosed"] += shapes.get("enclosed", 0)
+    counts.dropped, counts.noted = +counts.dropped, +counts.noted
+
+
+def _as_bytes(value: Any) -> Any:
+    """A string as UTF-8 for Examples; other values unchanged."""
+    if isinstance(value, str):
+        return value.encode()
+    return value
+
+
+def _place_areas(
+    given: Sequence[float | None], placed: Sequence[_PlacedBox], geometry: "Geometry"
+) -> list[float]:
+    """Scales annotated areas to the stored image; no area exceeds that of its clipped box."""
+    areas = (math.nan if area is None else area * geometry.area_scale for area in given)
+    return [min(area, box.most_area) for area, box in zip(areas, placed, strict=True)]
+
+
+def _fields_of(placed: Sequence["Box"]) -> dict[str, Any]:
+    """Returns the coordinates of boxes by the names of their fields."""
+    fields: dict[str, list[float]] = {key: [] for key in ("xmin", "xmax", "ymin", "ymax", "bbox")}
+    for left, top, right, bottom in placed:
+        fields["xmin"].append(left)
+        fields["xmax"].append(right)
+        fields["ymin"].append(top)
+        fields["ymax"].append(bottom)
+        fields["bbox"] += (top, left, bottom, right)
+    return fields
+
+
+def _is_empty(box: Sequence[float]) -> bool:
+    left, top, right, bottom = box
+    return left >= right or top >= bottom
+
+
+def _area_of(box: "Box", geometry: "Geometry") -> float:
+    """Returns the area of a box on the stored image, in square pixels."""
+    left, top, right, bottom = box
+    width, height = geometry.stored_size
+    return (right - left) * width * (bottom - top) * height
+
+
+def _find_drawn_size(
+    given: Boxes, geometry: "Geometry", settings: BoxSettings
+) -> tuple[_Orientation, Sequence[int], str | None]:
+    """The orientation of the image on which boxes were drawn, and its size in their unit.
+
+    The third value is the count of boxes on such images; None if nothing speaks against that
+    orientation: `size_disagrees` if the size in the annotations does, `fits_only_displayed` or
+    `fits_only_stored` if the boxes decided against that size, or against the default.
+    """
+    declared = given.drawn_on_size
+    sizes = {"displayed": geometry.displayed_size, "stored": geometry.source_size}
+    wanted: _Orientation = "displayed" if settings.drawn_on == "auto" else settings.drawn_on
+    unit = (1, 1) if given.fractions else None
+    has_size = declared is not None and all(declared)
+    if declared is not None and has_size and tuple(declared) not in sizes.values():
+        width, height = geometry.displayed_size
+        detail = (
+            f"boxes were drawn on {declared[0]} x {declared[1]} pixels, and the image has "
+            f"{width} x {height}"
+        )
+        raise Rejected("encode", "size_mismatch", detail)
+    evidence = None
+    if declared is not None and has_size and tuple(declared) != sizes[wanted]:
+        evidence = "size_disagrees"
+    if evidence and settings.drawn_on == "auto":
+        wanted = "stored"
+    if unit is None and settings.drawn_on == "auto":
+        other: _Orientation = "stored" if wanted == "displayed" else "displayed"
+        if not _fit(given.boxes, sizes[wanted]) and _fit(given.boxes, sizes[other]):
+            wanted, evidence = other, f"fits_only_{other}"
+    return wanted, unit or sizes[wanted], evidence
+
+
+def _fit(boxes: Sequence[Sequence[float | None]], size: Sequence[int]) -> bool:
+    """Whether an image of this size holds all boxes; those that are not finite do not count."""
+    return not any(
+        _find_fault(fractions) in ("outside", "sticking_out")
+        for fractions in (_as_fractions(box, size) for box in boxes)
+    )
+
+
+def _as_fractions(box: Sequence[float | None], size: Sequence[int]) -> list[float]:
+    """Divides the sides of a box by its image's width and height; a missing side becomes NaN."""
+    sides = (math.nan if side is None else side for side in box)
+    return [side / length for side, length in zip(sides, (*size, *size), strict=True)]
+
+
+def _find_fault(box: Sequence[float]) -> str | None:
+    if not all(map(math.isfinite, box)):
+        return "not_finite"
+    left, top, right, bottom = box
+    if _is_empty(box):
+        return "empty"
+    if left >= 1 or top >= 1 or right <= 0 or bottom <= 0:
+        return "outside"
+    if min(left, top) < -TOLERANCE or max(right, bottom) > 1 + TOLERANCE:
+        return "sticking_out"
+    return None
+
+
+def _clip(box: Sequence[float]) -> tuple["Box", bool]:
+    """Returns the part of a box that is on the image.
+
+    Also returns whether more than a rounding error was cut off.
+    """
+    left, top, right, bottom = (min(1.0, max(0.0, side)) for side in box)
+    cut = any(
+        abs(new - old) > TOLERANCE for new, old in zip((left, top, right, bottom), box, strict=True)
+    )
+    return (left, top, right, bottom), cut

@@ -1,0 +1,86 @@
+"""Several labels of one image."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import orjson
+
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationOutcome,
+    ListedLabels,
+    PlacedAnnotations,
+    name_loss,
+)
+from recordmill.schemas.dataset.totals import AnnotationCounts
+from recordmill.schemas.features import MANY_LABELS, RecordField
+from recordmill.schemas.label_map import LabelMap, find_class
+from recordmill.schemas.rejection import Rejected
+
+
+@dataclass(frozen=True, slots=True)
+class Labels:
+    """The labels of an image that may have several: the names of its classes."""
+
+    kind: ClassVar[str] = "labels"
+
+    names: Sequence[str]
+
+    def pack(self) -> bytes:
+        """The bytes that a reference carries."""
+        return orjson.dumps(list(self.names))
+
+
+class LabelKind:
+    """Labels of images that may have several."""
+
+    name: ClassVar[str] = Labels.kind
+    unit: ClassVar[str] = "label"
+    fields: ClassVar[Mapping[str, RecordField]] = MANY_LABELS
+    follows_pixels: ClassVar[bool] = False
+
+    def list_labels(self, packed: bytes) -> ListedLabels:
+        """Returns the labels of an image."""
+        return ListedLabels(orjson.loads(packed))
+
+    def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
+        """Gives labels the ids of their classes.
+
+        Raises:
+            Rejected: stage `encode`: a label has no id (`unknown_label`).
+        """
+        found = [find_class(text, on.label_map) for text in orjson.loads(packed)]
+        named = [(name, class_id) for name, class_id in found if name is not None]
+        names = [name for name, _ in named]
+        fields = {
+            "label_texts": [name.encode() for name in names],
+            "labels": [class_id for _, class_id in named],
+        }
+        counts = AnnotationCounts(listed=len(found), written=len(names))
+        return PlacedAnnotations(fields, names, AnnotationOutcome(counts))
+
+    def lose(
+        self, packed: bytes, rejected: Rejected, label_map: LabelMap
+    ) -> AnnotationOutcome | None:
+        """Counts the labels of an image that was rejected or left out.
+
+        If it was rejected because of a label, that label is counted as `unknown_label`.
+        """
+        labels = self.list_labels(packed).labels
+        if not labels:
+            return None
+        unknown = [
+            label
+            for label in labels
+            if rejected.reason == "unknown_label" and label_map.name_for(label) is None
+        ]
+        not_chosen = sum(map(label_map.leaves_out, unknown))
+        counts = AnnotationCounts(listed=len(labels))
+        counts.dropped.update(not_chosen=not_chosen, unknown_label=len(unknown) - not_chosen)
+        counts.dropped[name_loss(rejected)] += len(labels) - len(unknown)
+        counts.dropped = +counts.dropped
+        return AnnotationOutcome(counts)
+
+
+LABELS = LabelKind()

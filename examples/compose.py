@@ -1,18 +1,19 @@
-"""Recordmill's steps in your own pipeline, which writes with Beam's WriteToTFRecord.
+"""Recordmill's steps in a Beam pipeline of your own: class folders become TFRecords.
 
     python examples/compose.py --input photos --output composed
 
-The steps are read, re-encode, convert, split and write. Add a step of your own between them. Pixels
-pass through Beam's shuffle, and shards differ from run to run; `recordmill run` avoids
-both, and with `--writer=beam` runs these very steps on any input.
+Flags that the program does not know go to Beam: `--runner=FlinkRunner`. Shards differ from run to
+run, and pixels pass through Beam's shuffle; `recordmill.Convert` avoids both.
 """
 
 import argparse
+import json
 import os
-from typing import Any
+from dataclasses import asdict
 
 import apache_beam as beam
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from apache_beam.io import fileio
+from apache_beam.options.pipeline_options import PipelineOptions
 
 import recordmill
 
@@ -25,39 +26,27 @@ def main() -> None:
     parser.add_argument("--input", required=True)
     parser.add_argument("--output", required=True)
     parser.add_argument("--shards", type=int, default=2)
-    flags = parser.parse_args()
-
+    flags, others = parser.parse_known_args()
     classes = sorted(entry.name for entry in os.scandir(flags.input) if entry.is_dir())
-    labels = recordmill.LabelMap({name: index for index, name in enumerate(classes)})
-    images, shards = (
-        recordmill.ImageSettings(quality=90),
-        recordmill.ShardSettings(count=flags.shards),
-    )
-    settings = recordmill.DatasetSettings(
-        source=recordmill.ClassFolders(), images=images, shards=shards
-    )
-    # One range of hashes per split: Beam's writer distributes a split's Examples among its files.
-    plan = recordmill.DatasetPlan(
-        label_map=labels, starts={split: [0] for split in settings.splits.names}
-    )
-    with beam.Pipeline(runner=FnApiRunner()) as root:
-        batches = (
-            root
-            | beam.Create([recordmill.Input(flags.input)])
-            | recordmill.ListReferences(settings.source, settings.listing)
+
+    with beam.Pipeline(options=PipelineOptions(others)) as pipeline:
+        files = pipeline | fileio.MatchFiles(f"{flags.input}/*/*") | fileio.ReadMatches()
+        read = files | recordmill.ReadImages(root=flags.input, label="folder")
+        encoded = read | recordmill.ReencodeImages(recordmill.ImageSettings(quality=90))
+        # A DoFn of your own may change or drop images here, or between any two steps.
+        built = encoded | recordmill.BuildExamples(classes)
+        train, test = built | recordmill.SplitExamples({"train": 0.9, "test": 0.1}, seed=0)
+        train | "WriteTrain" >> beam.io.WriteToTFRecord(
+            f"{flags.output}/train", file_name_suffix=".tfrecord", num_shards=flags.shards
         )
-        # A step of your own may change the images before Examples are built: own=beam.Map(...)
-        finished = recordmill.convert_with_beam(batches, settings, flags.output, plan)
-        finished | beam.Map(report, flags.output)
-
-
-def report(finished: Any, output: str) -> None:
-    """Reports the outcome of the images; fails the pipeline if the files lack some."""
-    if problem := finished.find_problem():
-        raise ValueError(problem)
-    rejected = [example.text for _, example in sorted(finished.rejected_examples.items())]
-    such = f"; rejected, such as {', '.join(rejected)}" if rejected else ""
-    print(f"{finished.rows.records} Examples are in {output}{such}")
+        test | "WriteTest" >> beam.io.WriteToTFRecord(
+            f"{flags.output}/test", file_name_suffix=".tfrecord", num_shards=flags.shards
+        )
+        rejected = (read.rejected, encoded.rejected, built.rejected) | beam.Flatten()
+        lines = rejected | "AsJson" >> beam.Map(lambda image: json.dumps(asdict(image)))
+        lines | "WriteRejected" >> beam.io.WriteToText(
+            f"{flags.output}/rejected", file_name_suffix=".jsonl", shard_name_template=""
+        )
 
 
 if __name__ == "__main__":

@@ -26,7 +26,6 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.reading.report.write_report import write_report
     from recordmill.storage.dataset_files import staging_folder
     from recordmill.transforms.claim_output import ClaimOutput
-    from recordmill.transforms.compose import convert_with_beam
     from recordmill.transforms.convert_shards import ConvertShards
     from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
     from recordmill.transforms.group_duplicates import GroupDuplicates
@@ -38,6 +37,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.transforms.publish_dataset import PublishDataset
     from recordmill.transforms.records.earlier_datasets import find_reusable
     from recordmill.transforms.summarize_images import SummarizeImages
+    from recordmill.transforms.write_with_beam import WriteWithBeam
 
     settings, run = job.settings, job.run
     # Several are listed in parallel.
@@ -58,7 +58,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     dataset = AsSingleton(claimed | "TakeDataset" >> beam.Map(dataset_to_convert))
     if run.writer == "beam":  # pixels flow
         staging = staging_folder(run.output, run.run_id)
-        finished = convert_with_beam(refs, settings, staging, dataset)
+        finished = refs | WriteWithBeam(settings, staging, dataset)
     else:
         # ((split, index), batches): the one shuffle.
         shards = refs | ShuffleReferences(settings, dataset)

@@ -25,22 +25,21 @@ from .schemas.rejection import Reject
 from .schemas.settings.dataset import DatasetSettings, ShardSettings
 from .schemas.settings.source import Input, ListingSettings
 from .storage.tfrecord_file import Damage, RecordFile, StoredFile
-from .transforms.compose import (
-    BuildExamples,
-    ReadImages,
-    ReencodeImages,
-    SplitExamples,
-    convert_with_beam,
-)
 from .transforms.inputs.sources.class_folders import ClassFolders
 from .transforms.inputs.sources.filename_labels import FilenameLabels
 from .transforms.list_images import ListReferences
 from .transforms.planning.plan import DatasetPlan
+from .transforms.steps.build_examples import BuildExamples
+from .transforms.steps.elements import BuiltExample, EncodedImage, RawImage, RejectedImage
+from .transforms.steps.read_images import ReadImages
+from .transforms.steps.reencode_images import ReencodeImages
+from .transforms.steps.split_examples import SplitExamples
 
 __version__: str
 
 __all__ = [
     "BuildExamples",
+    "BuiltExample",
     "ClassFolders",
     "Convention",
     "ConversionError",
@@ -48,6 +47,7 @@ __all__ = [
     "Dataset",
     "DatasetPlan",
     "DatasetSettings",
+    "EncodedImage",
     "EpochOrder",
     "Feature",
     "FilenameLabels",
@@ -60,12 +60,14 @@ __all__ = [
     "LoadError",
     "OpenedDataset",
     "PreparedImage",
+    "RawImage",
     "ReadImages",
     "RecordFile",
     "RecordmillError",
     "Records",
     "ReencodeImages",
     "Reject",
+    "RejectedImage",
     "ShardSettings",
     "SplitExamples",
     "SplitInfo",
@@ -75,7 +77,6 @@ __all__ = [
     "__version__",
     "convention_names",
     "convert",
-    "convert_with_beam",
     "describe_features",
     "describe_split",
     "encode_example",

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from documented_inputs import count_records, draw_collections
+from stored_records import sorted_records
 
 from scripts import readme
 
@@ -75,7 +76,7 @@ def test_the_extras_are_there():
 
 def test_it_converts_and_reads_from_python(somewhere, run_command):
     pytest.importorskip("tensorflow")
-    (block,) = blocks("python")
+    block, _ = blocks("python")
     check = "\nassert first.shape == (120, 160, 3), first.shape\n"
     (somewhere / "first.py").write_text(
         block.replace('"dataset"', '"dataset-python"') + check, encoding="utf-8"
@@ -85,6 +86,18 @@ def test_it_converts_and_reads_from_python(somewhere, run_command):
     counts = count_records(somewhere / "dataset-python")
     assert done.stdout.splitlines()[0] == f"{counts} {{'cat': 0, 'dog': 1}}"
     assert sum(counts.values()) == 40
+
+
+def test_its_pipeline_writes_what_a_conversion_writes(somewhere, run_command):
+    _, block = blocks("python")
+    (somewhere / "chain.py").write_text(block, encoding="utf-8")
+    done = run_command("python chain.py", somewhere)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    flags = "--input photos --output quality --set images.quality=90"
+    assert run_command(f"recordmill run {flags}", somewhere).returncode == 0
+    for split in ("train", "test"):
+        steps = sorted_records(somewhere / "steps", f"{split}-*")
+        assert steps == sorted_records(somewhere / "quality", f"{split}-*")
 
 
 def test_the_tables_are_up_to_date():

@@ -24,7 +24,7 @@ PAGE = "docs/beam_writer.md"
 @pytest.mark.runner
 def test_the_commands_do_what_the_page_says(run_page, tmp_path):
     folder = draw_collections(tmp_path)
-    converted, verified, composed = run_page(PAGE, folder)
+    converted, verified = run_page(PAGE, folder)
     line = json.loads(converted.stdout)
     assert line["status"] == "written"
     files = [
@@ -32,7 +32,6 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
     ]
     assert sorted(path.name for path in (folder / "composed").iterdir()) == ["labels.txt", *files]
     assert json.loads(verified.stdout)["exit_code"] == 0
-    assert composed.stdout == f"{line['ledger']['written']} Examples are in own\n"
 
 
 def refused_settings():

@@ -411,12 +411,12 @@ def test_the_main_job_waits_for_it_and_refuses_what_it_wrote(photos, convert):
 
 
 def test_an_interruption_leaves_an_empty_output(photos, convert, monkeypatch):
-    from recordmill.transforms.records import convert_image
+    from recordmill.transforms import write_with_beam
 
     def stop(*_):
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(convert_image, "load_image", stop)
+    monkeypatch.setattr(write_with_beam, "load_image", stop)
     monkeypatch.setattr("os._exit", lambda code: None)
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 143
@@ -425,12 +425,12 @@ def test_an_interruption_leaves_an_empty_output(photos, convert, monkeypatch):
 
 
 def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
-    from recordmill.transforms.records import convert_image
+    from recordmill.transforms import write_with_beam
 
     def fail(*_):
         raise KeyError("x")
 
-    monkeypatch.setattr(convert_image, "load_image", fail)
+    monkeypatch.setattr(write_with_beam, "load_image", fail)
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 1
     assert done.errors[0].startswith("unexpected ")

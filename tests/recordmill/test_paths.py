@@ -6,11 +6,10 @@ from pathlib import Path
 
 import apache_beam as beam
 import pytest
-from apache_beam.runners.portability.fn_api_runner import FnApiRunner
+from eager_beam import assert_that, new_pipeline
 from PIL import Image
 
 import recordmill
-from recordmill.schemas.reference_batch import ReferenceBatch
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -52,17 +51,14 @@ def convert(root, kind):
     return replace(made, folder="", shards=(), marker_or_none=None), made.require_marker().plan.id
 
 
-def convert_with_beam(root, kind):
-    target = root / f"beam-{kind.__name__}"
-    plan = recordmill.DatasetPlan(label_map=recordmill.LabelMap({"cat": 0}), starts={"train": [0]})
-    settings = recordmill.DatasetSettings(
-        source=recordmill.ClassFolders(), shards=recordmill.ShardSettings(count=1)
-    )
-    image = recordmill.ImageRef("cat/0.png", str(root / "photos/cat/0.png"), label="cat")
-    with beam.Pipeline(runner=FnApiRunner()) as pipeline:
-        batches = pipeline | beam.Create([ReferenceBatch.of([image])])
-        recordmill.convert_with_beam(batches, settings, kind(str(target)), plan)
-    return {path.name: path.read_bytes() for path in target.iterdir()}
+def read_images(root, kind):
+    paths = [kind(str(root / "photos/cat/0.png"))]
+    found = []
+    with new_pipeline() as pipeline:
+        step = recordmill.ReadImages(kind(str(root / "photos")), "folder")
+        images = pipeline | beam.Create(paths) | step
+        assert_that(images, found.extend)
+    return [(image.key, image.label, len(image.data)) for image in found]
 
 
 def list_references(root, kind):
@@ -99,9 +95,9 @@ def open_records(root, kind):
 
 CASES = {
     "Input": list_references,
+    "ReadImages": read_images,
     "StoredFile": read_stored,
     "convert": convert,
-    "convert_with_beam": convert_with_beam,
     "describe_split": lambda root, kind: recordmill.describe_split(kind(str(root / "dataset"))),
     "examples_as_numpy": examples_as_numpy,
     "load": load,

@@ -9,18 +9,18 @@ bundles, as it may from a runner.
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, is_dataclass
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import apache_beam as beam
 from apache_beam import coders
 from apache_beam.internal import pickler
 from apache_beam.options.pipeline_options import PipelineOptions
-from apache_beam.pvalue import AsSideInput
+from apache_beam.pvalue import AsSideInput, TaggedOutput
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from apache_beam.runners.runner import PipelineState
 from apache_beam.testing import util
-from apache_beam.transforms.core import Windowing
+from apache_beam.transforms.core import Windowing, _MultiParDo
 from apache_beam.transforms.ptransform import PTransform, _NamedPTransform
 from apache_beam.transforms.window import GlobalWindows
 from apache_beam.utils.windowed_value import WindowedValue
@@ -64,19 +64,25 @@ class EagerPipeline:
         if kind is None:
             self.run()
 
-    def __or__(self, transform: PTransform) -> "EagerCollection":
+    def __or__(self, transform: PTransform) -> "EagerCollection | EagerOutputs":
         return self.add(lambda: [None], transform)
 
-    def add(self, elements: Callable[[], list[Any]], transform: PTransform) -> "EagerCollection":
+    def add(
+        self, elements: Callable[[], list[Any]], transform: PTransform
+    ) -> "EagerCollection | EagerOutputs":
         """The collection that a transform makes of such elements."""
         while isinstance(transform, _NamedPTransform):
             transform = transform.transform
+        if isinstance(transform, _MultiParDo):
+            return EagerOutputs(self, elements, transform)
         evaluate = _PRIMITIVES.get(_kind(transform))
         if evaluate is None:
             return transform.expand(EagerCollection(self, elements))
-        node = EagerCollection(
-            self, lambda: [_through_coder(each) for each in evaluate(transform, elements())]
-        )
+        return self.keep(lambda: [_through_coder(each) for each in evaluate(transform, elements())])
+
+    def keep(self, make: Callable[[], list[Any]]) -> "EagerCollection":
+        """Returns a collection, which is worked out when the pipeline runs."""
+        node = EagerCollection(self, make)
         self._nodes.append(node)
         return node
 
@@ -108,8 +114,36 @@ class EagerCollection:
         """What is in it."""
         return self._make()
 
-    def __or__(self, transform: PTransform) -> "EagerCollection":
+    def __or__(self, transform: PTransform) -> "EagerCollection | EagerOutputs":
         return self.pipeline.add(lambda: self.elements, transform)
+
+
+class EagerOutputs:
+    """In the place of a `DoOutputsTuple`."""
+
+    def __init__(
+        self, pipeline: EagerPipeline, elements: Callable[[], list[Any]], transform: _MultiParDo
+    ) -> None:
+        self._tags = [*filter(None, [transform._main_tag]), *transform._tags]
+        found = cache(lambda: _do(transform._do_transform, elements()))
+        self._outputs = {
+            tag: pipeline.keep(partial(_tagged, found, tag, tag == transform._main_tag))
+            for tag in self._tags
+        }
+
+    def __getitem__(self, tag: str) -> EagerCollection:
+        return self._outputs[tag]
+
+    def __iter__(self) -> Iterator[EagerCollection]:
+        return iter(self._outputs.values())
+
+
+def _tagged(found: Callable[[], list[Any]], tag: str, is_main: bool) -> list[Any]:
+    """The elements of one output."""
+    tagged = [each for each in found() if isinstance(each, TaggedOutput)]
+    if is_main:
+        return [_through_coder(each) for each in found() if not isinstance(each, TaggedOutput)]
+    return [_through_coder(each.value) for each in tagged if each.tag == tag]
 
 
 @dataclass(frozen=True)

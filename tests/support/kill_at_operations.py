@@ -23,8 +23,8 @@ from recordmill.pipeline import runners as _run_job  # noqa: F401
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.reading.report import write_report as _write_report  # noqa: F401
-from recordmill.transforms import compose as _compose  # noqa: F401
 from recordmill.transforms import publish_dataset as _publish_dataset  # noqa: F401
+from recordmill.transforms import write_with_beam as _write_with_beam  # noqa: F401
 
 _PATHS = {"open": 1, "os.rename": 2, "os.link": 2, "os.remove": 1, "os.mkdir": 1, "os.rmdir": 1}
 """Audit events of file operations, and how many paths each has first:

@@ -77,18 +77,18 @@ def reference_record(
         "split_upper": split.upper().encode(),
     }
     if ref.features:
-        fields.update((key, _as_bytes(value)) for key, value in orjson.loads(ref.features).items())
+        fields.update((key, as_bytes(value)) for key, value in orjson.loads(ref.features).items())
     return fields
 
 
-def _as_bytes(value: Any) -> Any:
+def as_bytes(value: Any) -> Any:
     """Strings as UTF-8 for Examples; all other values unchanged."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict):
-        return {key: _as_bytes(each) for key, each in value.items()}
+        return {key: as_bytes(each) for key, each in value.items()}
     if isinstance(value, list):
-        return [_as_bytes(each) for each in value]
+        return [as_bytes(each) for each in value]
     return value
 
 

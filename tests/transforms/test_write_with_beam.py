@@ -1,10 +1,10 @@
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 
 import apache_beam as beam
 import pytest
 from apache_beam.io import tfrecordio
+from apache_beam.pvalue import AsSingleton
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 from make_settings import make_settings
 from stored_records import read_records
@@ -22,16 +22,17 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import ShardSettings, SplitSettings
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.storage.tfrecord_file import DamagedFileError
-from recordmill.transforms.compose import (
-    PendingImage,
-    convert_with_beam,
-    count_outcome,
-    read_written,
-)
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
-from recordmill.transforms.records.convert_image import ConvertedImage, reject_image
+from recordmill.transforms.records.convert_image import ConvertedImage
+from recordmill.transforms.steps.elements import BuiltExample, RejectedReference
+from recordmill.transforms.write_with_beam import (
+    WriteWithBeam,
+    count_example,
+    count_rejected,
+    read_written,
+)
 
 LABELS = LabelMap({"cat": 5})
 
@@ -51,13 +52,14 @@ def refs(tmp_path, draw):
     return [*found, ImageRef("cat/gone.jpg", str(tmp_path / "gone.jpg"), 10, label="cat")]
 
 
-def run_chain(listed, settings, folder, own=None):
+def run_chain(listed, settings, folder):
     """What the steps count."""
     pipeline = beam.Pipeline(runner=FnApiRunner())
     _FOUND.clear()
     batches = pipeline | beam.Create([ReferenceBatch.of(listed[:9]), ReferenceBatch.of(listed[9:])])
     plan = DatasetPlan(label_map=LABELS, starts={split: [0] for split in settings.splits.names})
-    convert_with_beam(batches, settings, str(folder), plan, own=own) | beam.Map(_keep)
+    side = AsSingleton(pipeline | "Plan" >> beam.Create([plan]))
+    batches | WriteWithBeam(settings, str(folder), side) | beam.Map(_keep)
     pipeline.run().wait_until_finish()
     (found,) = _FOUND
     return found
@@ -220,15 +222,27 @@ def file_of(split, records, index=0):
     return ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), records=records)
 
 
+def reject(ref, split, why):
+    error = Rejected(*why)
+    return RejectedReference(ref.key, error.reason, error.detail, ref, split, error)
+
+
 def parts():
     """Of two images of split x that were built, one of y that was rejected, and the files of
     both."""
-    built = [ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)) for ref in REFS[:2]]
-    rejected = reject_image(REFS[2], Rejected("decode", "unknown_format", "it is a text"), LABELS)
-    images = zip("xxy", REFS, [*built, rejected], strict=True)
-    counted = [
-        count_outcome(PendingImage(split, ref, outcome=outcome)) for split, ref, outcome in images
+    built = [
+        BuiltExample(
+            ref.key,
+            "",
+            b"r",
+            "x",
+            ref,
+            ConvertedImage(b"r", SidecarRow(ref.key, 5, "", "cat", 0)),
+        )
+        for ref in REFS[:2]
     ]
+    rejected = reject(REFS[2], "y", ("decode", "unknown_format", "it is a text"))
+    counted = [*map(count_example, built), count_rejected(rejected, LABELS)]
     return [*counted, file_of("x", 1), file_of("x", 1, 1), file_of("y", 0)]
 
 
@@ -242,14 +256,9 @@ def test_outcomes_are_added_in_any_order():
 
 
 def test_the_first_rejected_image_by_key_is_named():
-    outcomes = [reject_image(ref, Rejected("read", "vanished", "gone"), LABELS) for ref in REFS]
-    images = [
-        PendingImage("x", ref, outcome=outcome) for ref, outcome in zip(REFS, outcomes, strict=True)
-    ]
-    assert (
-        gather_reports(map(count_outcome, images[::-1])).rejected_examples["vanished"].text
-        == "a (gone)"
-    )
+    images = [reject(ref, "x", ("read", "vanished", "gone")) for ref in REFS]
+    counted = [count_rejected(image, LABELS) for image in images[::-1]]
+    assert gather_reports(counted).rejected_examples["vanished"].text == "a (gone)"
 
 
 def test_there_is_no_problem_where_each_split_adds_up():
@@ -263,28 +272,3 @@ def test_a_split_that_lacks_a_record_is_named_though_another_has_one_more():
     assert total.find_problem() == (
         "split x has 2 Examples, and its files hold 1: something was lost or written twice"
     )
-
-
-def reject_all(image):
-    if image.loaded is None:
-        return image
-    return replace(
-        image, outcome=reject_image(image.ref, Rejected("encode", "function", "too dark"), LABELS)
-    )
-
-
-def test_a_step_of_ones_own_comes_before_examples_are_built(refs, tmp_path):
-    settings = make_settings(shards=ShardSettings(count=1))
-    finished = run_chain(refs, settings, tmp_path / "out", beam.Map(reject_all))
-    assert sum(rows.rejected["function"] for rows in finished.splits.values()) == 21
-    assert (finished.rows.records, finished.find_problem()) == (0, "")
-
-
-@pytest.mark.parametrize("wrong", [{"metadata": "stripp"}, {"quality": 101}, {"store": "pgn"}])
-def test_settings_of_images_that_are_made_in_python_are_checked(tmp_path, wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        run_chain(
-            [],
-            make_settings(images=ImageSettings(**wrong), shards=ShardSettings(count=1)),
-            tmp_path,
-        )

@@ -1,0 +1,35 @@
+"""docs/beam.md: its programs run and do what the page says."""
+
+import json
+
+import pytest
+from documented_inputs import draw_collections
+from stored_records import sorted_records
+
+from recordmill.schemas.features import Example
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
+
+def test_the_programs_do_what_the_page_says(run_page, run_command, tmp_path):
+    folder = draw_collections(tmp_path)
+    done = run_page("docs/beam.md", folder)
+    assert [each.stderr for each in done] == [""] * len(done)
+    main_job = "recordmill run --input photos --output main --set images.quality=90"
+    assert run_command(main_job, folder).returncode == 0
+    for split in ("train", "test"):
+        expected = sorted_records(folder / "main", f"{split}-*")
+        assert sorted_records(folder / "steps", f"{split}-*") == expected
+        assert sorted_records(folder / "composed", f"{split}-*") == expected
+    features = [
+        Example.FromString(record).features.feature
+        for record in sorted_records(folder / "rows", "all*")
+    ]
+    names = [each["image/filename"].bytes_list.value[0] for each in features]
+    assert sorted(names) == [b"cat-1", b"dog-1"]
+    (line,) = (folder / "rows/rejected.jsonl").read_text().splitlines()
+    assert json.loads(line) == {
+        "key": "cat-2",
+        "reason": "vanished",
+        "detail": "there is no such file",
+    }

@@ -1,0 +1,1 @@
+"""The steps for pipelines of your own: read, re-encode, build and split, one image an element."""

@@ -66,7 +66,8 @@ class Terminal:
     def watch(self, work: resources.Progress) -> Iterator[None]:
         """Shows progress while the block runs.
 
-        It is a live bar on a terminal, and occasional lines otherwise.
+        It is a live bar on a terminal. Otherwise, it is occasional lines, and none while nothing
+        changes.
         """
         done = threading.Event()
         thread = threading.Thread(target=self._show, args=(work, done), daemon=True)
@@ -91,6 +92,7 @@ class Terminal:
             *columns, TimeRemainingColumn(), console=self._console, transient=True, disable=not live
         ) as bar:
             task = bar.add_task(work.stage, total=None, count="")
+            said = None
             while not done.wait(wait):
                 began = work.entered.get("converting" if work.planned else "listing", started)
                 seconds = time.monotonic() - began
@@ -102,8 +104,10 @@ class Terminal:
                     completed=work.done,
                     count=count,
                 )
-                if not live:
+                new = (work.stage, work.listed, work.planned, work.done)
+                if not live and new != said:
                     self.say(_progress_line(work, count, seconds))
+                    said = new
 
     def report_outcome(self, outcome: Outcome, output: str) -> None:
         """Prints how a run ended.

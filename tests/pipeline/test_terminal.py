@@ -20,38 +20,68 @@ from recordmill.transforms.shards.resources import Progress
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 
-class Log(io.StringIO):
-    """Says when it holds two lines."""
+class Ticks:
+    """Stands for the event that a run is over: progress is read once per step."""
 
-    def __init__(self):
-        super().__init__()
-        self.has_two_lines = threading.Event()
+    def __init__(self, *steps):
+        self.steps = list(steps)
 
-    def write(self, text):
-        written = super().write(text)
-        if self.getvalue().count("\n") >= 2:
-            self.has_two_lines.set()
-        return written
+    def wait(self, _):
+        if not self.steps:
+            return True
+        self.steps.pop(0)()
+        return False
 
 
-def lines_of(work, monkeypatch):
-    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.02)
-    log = Log()
-    with Terminal(log).watch(work):
-        assert log.has_two_lines.wait(60)
+def nothing():
+    """Does nothing, as a run that makes no progress."""
+
+
+def lines_of(work, *steps):
+    log = io.StringIO()
+    Terminal(log)._show(work, Ticks(*steps))
     return log.getvalue().splitlines()
 
 
-def test_elsewhere_than_a_terminal_progress_is_plain_lines(monkeypatch):
+def test_elsewhere_than_a_terminal_progress_is_plain_lines():
     work = Progress(planned=2000, stage="converting")
-    work.add_done(500)
-    lines = lines_of(work, monkeypatch)
-    assert all(
-        re.fullmatch(
-            r"converting: 500/2,000 images \(25%\), [\d,]+ images/s, about \d+ s left", line
-        )
-        for line in lines
+    (line,) = lines_of(work, lambda: work.add_done(500))
+    assert re.fullmatch(
+        r"converting: 500/2,000 images \(25%\), [\d,]+ images/s, about \d+ s left", line
     )
+
+
+def test_a_log_says_a_thing_once():
+    work = Progress()
+
+    def list_files():
+        work.listed += 1234
+
+    def plan():
+        work.planned = 2000
+        work.enter("converting")
+
+    lines = lines_of(work, nothing, nothing, list_files, nothing, plan, nothing, nothing)
+    assert lines == [
+        "listing: 0 files found",
+        "listing: 1,234 files found, 2,468 files/s",
+        "converting: 0/2,000 images (0%)",
+    ]
+
+
+def test_watching_prints_progress_while_the_block_runs(monkeypatch):
+    monkeypatch.setattr(terminal, "SECONDS_BETWEEN_LINES", 0.02)
+    said = threading.Event()
+
+    class Log(io.StringIO):
+        def write(self, text):
+            said.set()
+            return super().write(text)
+
+    log = Log()
+    with Terminal(log).watch(Progress(planned=2000, stage="converting")):
+        assert said.wait(60)
+    assert log.getvalue() == "converting: 0/2,000 images (0%)\n"
 
 
 @pytest.mark.parametrize(
@@ -67,18 +97,6 @@ def test_elsewhere_than_a_terminal_progress_is_plain_lines(monkeypatch):
 )
 def test_how_much_and_how_fast(work, seconds, count):
     assert terminal._count(work, seconds) == count
-
-
-def test_nothing_done_says_nothing_of_the_time_left(monkeypatch):
-    assert set(lines_of(Progress(planned=2000, stage="converting"), monkeypatch)) == {
-        "converting: 0/2,000 images (0%)"
-    }
-
-
-def test_while_listing_it_says_how_much_was_found(monkeypatch):
-    assert set(lines_of(Progress(listed=1234), monkeypatch)) == {
-        "listing: 1,234 files found, 2,468 files/s"
-    }
 
 
 def test_a_quick_run_says_nothing_on_the_way(monkeypatch):

@@ -10,7 +10,7 @@ from typing import Any
 from apache_beam import coders
 
 from recordmill.imaging import PreparedImage
-from recordmill.schemas.image_ref import ImageRef, Pixels
+from recordmill.schemas.image_ref import Annotations, ImageRef, Pixels
 from recordmill.transforms.records.convert_image import ConvertedImage
 
 
@@ -26,6 +26,7 @@ class RawImage:
         features: further values by the field of the convention that stores them.
         group: images of one group get into one split; empty for the image alone.
         split: its split if that is decided already; empty: its hash decides.
+        annotations: its boxes and other annotations, as `annotations.pack_annotations` packs them.
         pixels: decoded pixels to store in place of `data`: height, width, 1 or 3 channels, red
             first; None to decode `data`.
         reference: what the main job listed; None in other pipelines.
@@ -37,6 +38,7 @@ class RawImage:
     features: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
     split: str = ""
+    annotations: Annotations = ()
     pixels: Pixels | None = field(default=None, compare=False)
     reference: ImageRef | None = field(default=None, repr=False)
 
@@ -54,6 +56,7 @@ class EncodedImage:
         features: as in `RawImage`, and what functions have computed.
         group: as in `RawImage`.
         split: as in `RawImage`.
+        annotations: as in `RawImage`.
         reference: as in `RawImage`.
     """
 
@@ -64,6 +67,7 @@ class EncodedImage:
     features: Mapping[str, Any] = field(default_factory=dict)
     group: str = ""
     split: str = ""
+    annotations: Annotations = ()
     reference: ImageRef | None = field(default=None, repr=False)
 
 

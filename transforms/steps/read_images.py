@@ -188,7 +188,9 @@ def raw_image(ref: ImageRef, content: Content, label: str | int | None, split: s
         pixels = content.image
     if label == "":
         label = None
-    return RawImage(ref.key, content.data, label, features, ref.group, split, pixels)
+    return RawImage(
+        ref.key, content.data, label, features, ref.group, split, ref.annotations, pixels
+    )
 
 
 def _as_row(element: Any) -> _Row:

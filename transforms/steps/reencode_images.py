@@ -6,11 +6,10 @@ from functools import partial
 from typing import Any
 
 import apache_beam as beam
-import orjson
 from pydantic import TypeAdapter
 
 from recordmill.imaging import ImageSettings
-from recordmill.schemas.image_ref import CARRIED, Content, ImageRef
+from recordmill.schemas.image_ref import Content, ImageRef
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.convert_image import LoadedImage, prepare_loaded
@@ -83,16 +82,13 @@ class _ReencodeImage(ImageWork):
             features,
             image.group,
             image.split,
+            image.annotations,
             image.reference,
         )
 
 
 def reference_of(image: RawImage | EncodedImage) -> ImageRef:
-    """Returns the reference of an image; made from its key and its boxes if it has none."""
+    """Returns the reference of an image; made from its key and its annotations if it has none."""
     if image.reference is not None:
         return image.reference
-    boxes = {name: value for name, value in image.features.items() if name in CARRIED}
-    text = ""
-    if boxes:
-        text = orjson.dumps(boxes).decode()
-    return ImageRef(image.key, image.key, len(image.data), features=text)
+    return ImageRef(image.key, image.key, len(image.data), annotations=image.annotations)

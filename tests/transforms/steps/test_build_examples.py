@@ -7,9 +7,10 @@ from apache_beam.typehints.decorators import TypeCheckError
 from eager_beam import assert_that, new_pipeline
 from make_settings import make_settings
 
+from recordmill.annotations.annotation import pack_annotations
+from recordmill.annotations.boxes import boxes_of
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.features import Example
-from recordmill.schemas.image_ref import boxes_of
 from recordmill.schemas.label_map import LabelMap
 from recordmill.transforms.steps.build_examples import BuildExamples
 from recordmill.transforms.steps.elements import EncodedImage, RejectedImage
@@ -72,10 +73,10 @@ def test_a_class_that_is_not_listed_is_rejected(image, run_step):
     )
 
 
-def test_features_fill_the_fields_of_the_convention(image, run_step):
-    features = {"source_id": "7", **boxes_of([[2, 1.5, 4, 3]], ["cat"])}
+def test_features_and_boxes_fill_the_fields_of_the_convention(image, run_step):
+    boxes = pack_annotations([boxes_of([[2, 1.5, 4, 3]], ["cat"])])
     step = BuildExamples(["cat"], "tf_object_detection")
-    (built,), _ = run_step([image(features=features)], step)
+    (built,), _ = run_step([image(features={"source_id": "7"}, annotations=boxes)], step)
     values = values_of(built.record)
     assert values["image/source_id"] == [b"7"]
     assert values["image/object/bbox/xmin"] == [0.25]

@@ -231,6 +231,7 @@ def _recognition_of(loaded: LoadedSettings, options: LaunchOptions) -> dict[str,
     """Returns what the plan must know about the recognition of the input."""
     return {
         "is_recognized": loaded.is_recognized,
+        "other_classes": loaded.layout.other_classes if loaded.layout else None,
         "command": options.command if options.owns_process else (),
         "left_by_user": loaded.left_by_user,
         "names_convention": loaded.names_convention,

@@ -8,7 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -128,7 +128,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: flo
         "output": shown or None,
         "plan_id": outcome.plan_id,
         **outcome.plain_numbers(),
-        **({"recognized": asdict(job.layout)} if job and job.layout else {}),
+        **({"recognized": job.layout.shown} if job and job.layout else {}),
         "notes": outcome.notes[:MOST_NOTES],
         "seconds": {"total": seconds},
     }

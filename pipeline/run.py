@@ -51,7 +51,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     grouped = listed | GroupDuplicates(settings, run.exclusions, reuse)
     refs = grouped | HashReferences(settings.seed)
     selection = AsSingleton(refs | FindSplitCutoffs(settings))
-    summary = refs | SummarizeImages(settings, selection)  # one small row
+    summary = refs | SummarizeImages(settings, selection, run.other_classes)  # one small row
     planned = summary | PlanShards(settings, job.recipe, run, selection, job.earlier)
     claimed = planned | ClaimOutput(run)
     plan = AsSingleton(claimed)

@@ -39,6 +39,7 @@ from recordmill.storage.tfrecord_file import frame_bytes
 from recordmill.transforms.planning.earlier_dataset import EarlierDataset, ReusableDataset
 from recordmill.transforms.planning.explain_pairs import explain_pairs
 from recordmill.transforms.planning.explain_unclaimed import explain_unclaimed
+from recordmill.transforms.planning.explain_unnamed import explain_unnamed
 from recordmill.transforms.planning.plan import (
     DatasetPlan,
     class_numbers,
@@ -263,7 +264,10 @@ def _refuse_losses(
     if not summary.references:
         left.add("unlabeled")
     unclaimed = [each for each in summary.unclaimed if each.role.role not in left]
-    unread = explain_pairs(summary.second_images, settings, run.command)
+    unread = None
+    if run.other_classes:
+        unread = explain_unnamed(summary, settings, run.other_classes, run.command)
+    unread = unread or explain_pairs(summary.second_images, settings, run.command)
     unread = unread or explain_unclaimed(unclaimed, settings, run.command, summary.references)
     if unread:
         return replace(summary, problems=[unread], problems_found=1), WRONG_USAGE

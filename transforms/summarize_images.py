@@ -23,6 +23,7 @@ from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.transforms.inputs.image_suffixes import is_image_name
+from recordmill.transforms.inputs.other_classes import OtherClasses
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 
@@ -37,7 +38,10 @@ DIGEST_BYTES = 16
 Digests = tuple[str, bytes]
 """Some files of one bucket: why they were ignored, or the empty string if references name them; and
 `DIGEST_BYTES` of each, one after the other. For images that the listing counted as
-`taken_only_by_name`, it is `without_annotation`."""
+`taken_only_by_name`, it is `without_annotation`; after a slash, it has the folder of `OtherClasses`
+that they are in."""
+
+_WITHOUT = "without_annotation"
 
 
 def find_used(bucket: Iterable[Digests]) -> Summary:
@@ -50,14 +54,25 @@ def find_used(bucket: Iterable[Digests]) -> Summary:
     parts = list(bucket)
     named = {*chain.from_iterable(_split_digests(packed) for reason, packed in parts if not reason)}
     changes: Counter[str] = Counter()
+    in_folders: tuple[Counter[str], Counter[str]] = Counter(), Counter()
     for reason, packed in parts:
         digests = list(_split_digests(packed))
         used = sum(map(named.__contains__, digests))
-        if reason == "without_annotation":
+        why, _, folder = reason.partition("/")
+        if why == _WITHOUT:
             changes.update(taken_only_by_name=-len(digests), without_annotation=len(digests) - used)
         elif reason:
             changes[reason] -= used
-    return Summary(listed=changes.total(), ignored=changes)
+        if folder:
+            for counts, count in zip(in_folders, (len(digests) - used, used), strict=True):
+                counts[folder] += count
+    unnamed, named_there = in_folders
+    return Summary(
+        listed=changes.total(),
+        ignored=changes,
+        unnamed_in_folders=unnamed,
+        named_in_folders=named_there,
+    )
 
 
 def _split_digests(digests: bytes) -> Iterator[bytes]:
@@ -71,10 +86,12 @@ class SummarizeImages(beam.PTransform):
     Attributes:
         settings: what the dataset is.
         selection: the `SplitCutoffs`, as a side input.
+        others: the folders that may be classes, if a table of images was recognized.
     """
 
     settings: DatasetSettings
     selection: Any
+    others: OtherClasses | None = None
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[Summary]:
         """PCollection[ReferenceBatch] -> PCollection[Summary] of exactly one element."""
@@ -91,7 +108,9 @@ class SummarizeImages(beam.PTransform):
         used = (
             batches
             | "DigestFiles"
-            >> beam.ParDo(DigestFiles(self.settings.source)).with_output_types(tuple[int, Digests])
+            >> beam.ParDo(DigestFiles(self.settings.source, self.others)).with_output_types(
+                tuple[int, Digests]
+            )
             | "GroupDigests" >> beam.GroupByKey()
             | "FindUsed"
             >> beam.MapTuple(lambda _, bucket: find_used(bucket)).with_output_types(Summary)
@@ -121,8 +140,9 @@ class _SummarizeBundle(beam.DoFn):
 class DigestFiles(beam.DoFn):
     """Computes digests, by bucket, of files that references name and of files that were ignored."""
 
-    def __init__(self, source: SourceSettings) -> None:
+    def __init__(self, source: SourceSettings, others: OtherClasses | None = None) -> None:
         self._source = source
+        self._others = others
 
     def start_bundle(self) -> None:
         """Begins a bundle."""
@@ -134,12 +154,17 @@ class DigestFiles(beam.DoFn):
         for ref in (*batch.refs, *batch.notices):
             if ref.status == "ignored":
                 is_image = ref.reason == "taken_only_by_name" and is_image_name(ref.uri)
-                self._add(ref.uri, "without_annotation" if is_image else ref.reason)
+                self._add(ref.uri, self._name_unnamed(ref.key) if is_image else ref.reason)
             elif ref.status in ("", "rejected", "left_out"):
                 for uri in self._source.uses(ref):
                     self._add(uri, "")
         if self._held >= MOST_HELD:
             yield from self._flush()
+
+    def _name_unnamed(self, key: str) -> str:
+        """The reason for an image that no reference may name, with its folder if that counts."""
+        folder = self._others.folder_of(key) if self._others else None
+        return f"{_WITHOUT}/{folder}" if folder else _WITHOUT
 
     def finish_bundle(self) -> Iterator[WindowedValue]:
         """Emits the rest."""

@@ -32,6 +32,7 @@ from recordmill.schemas.errors import SettingError, UsageError
 from recordmill.schemas.formatting import printable
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.yaml_core import write_yaml_line
+from recordmill.transforms.inputs.other_classes import OtherClasses
 
 AUTO = "auto"
 """The value of `--config`, or of `layout`, with which the files determine the settings."""
@@ -55,11 +56,18 @@ class Layout:
         kind: the source.
         why: the files that show it.
         flags: the flags that replace `--config auto` the next time.
+        other_classes: folders that may be classes, if it is a table of images.
     """
 
     kind: str
     why: str
     flags: str
+    other_classes: OtherClasses | None = None
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What the line on stdout says of it."""
+        return {"kind": self.kind, "why": self.why, "flags": self.flags}
 
 
 Recognizer = Callable[[Mapping[str, Any]], tuple[dict[str, Any], Layout | None]]

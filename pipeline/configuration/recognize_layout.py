@@ -41,6 +41,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
 )
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.other_classes import OtherClasses, find_class_folders
 from recordmill.transforms.inputs.patterns import (
     Ignore,
     compile_globs,
@@ -127,9 +128,25 @@ def fill_in(
     why = first.describe(unused_columns(_columns_of(first), _part(merged, "source")))
     if first.kind == "class_folders" and not gives_classes(merged):
         why = "images without labels" if gives_classes(settings) else why
-    layout = Layout(first.kind, why, flags_of(in_use))
+    layout = Layout(first.kind, why, flags_of(in_use), _find_other_classes(found, in_use))
     say(f"recognized {layout.kind}: {layout.why}; to set it explicitly: {layout.flags}")
     return merged, layout
+
+
+def _find_other_classes(
+    found: Sequence[tuple[Input, Recognized]], in_use: Mapping[str, Any]
+) -> OtherClasses | None:
+    """The folders of all inputs that may be classes, next to tables that name images."""
+    folders = frozenset[str]().union(*(each.class_folders for _, each in found))
+    if not folders:
+        return None
+    tables = dict.fromkeys(path for _, each in found for path in each.tables)
+    return OtherClasses(
+        folders,
+        tuple(tables),
+        tuple(shlex.split(flags_of({**in_use, "layout": AUTO}))),
+        are_inputs_named=any(each.name for each, _ in found),
+    )
 
 
 def _columns_of(found: Recognized) -> list[str]:
@@ -164,6 +181,7 @@ def _look(
         inside = recognize(below, inner, folder, written, inputs)
         if inside and (inside.is_firm or below.split_folders):
             raise _lies_below(place, top.folders[0], inside)
+    found = found and _with_class_folders(found, sketch, written)
     if "source" in written:
         return found
     if found and found.kind == "class_folders":
@@ -176,6 +194,16 @@ def _look(
     if not found and top.files and not top.folders:
         _refuse_files(top, place)
     return found
+
+
+def _with_class_folders(
+    found: Recognized, sketch: FolderSketch, written: Mapping[str, Any]
+) -> Recognized:
+    """Adds the folders that may be classes next to tables, unless the user chose the tables."""
+    is_chosen = bool(sketch.only) or _has_key(written, "source.kind")
+    if not found.tables or is_chosen:
+        return found
+    return replace(found, class_folders=find_class_folders(sketch))
 
 
 def _refuse_folders(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:

@@ -283,6 +283,8 @@ class Recognized:
         left_out: columns of a table that are not stored, unless the user's settings name them.
         only_if: YAML keys without which this is not offered; empty: it always is.
         is_urgent: whether what the user must say comes before a choice between several layouts.
+        tables: the tables that name images and their classes; empty for other layouts.
+        class_folders: folders next to them that may be classes.
         replaces_folders: whether it names the classes of images in folders, which are then none.
     """
 
@@ -295,6 +297,8 @@ class Recognized:
     left_out: tuple[str, ...] = ()
     only_if: tuple[str, ...] = ()
     is_urgent: bool = False
+    tables: tuple[str, ...] = ()
+    class_folders: frozenset[str] = frozenset()
     replaces_folders: bool = False
 
     @property

@@ -29,6 +29,7 @@ from recordmill.storage.dataset_files import (
     work_folders,
 )
 from recordmill.storage.written_files import take_back
+from recordmill.transforms.inputs.other_classes import OtherClasses
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +52,7 @@ class RunSettings:
         preview: whether only to plan.
         is_recognized: whether the input's files decided the settings. A file that may carry labels
             and that no source claims stops such a run, and so do second images such as masks.
+        other_classes: folders that may be classes, if a table of images was recognized.
         command: the arguments of the command that started the run, for advice; empty if it was
             Python code.
         left_by_user: reasons for ignoring files that the user's own settings give, not the
@@ -78,6 +80,7 @@ class RunSettings:
     update: bool = False
     preview: bool = False
     is_recognized: bool = False
+    other_classes: OtherClasses | None = None
     command: tuple[str, ...] = ()
     left_by_user: frozenset[str] = frozenset()
     names_convention: bool = True

@@ -170,6 +170,8 @@ class Summary(Totals):
         noted: images by what is peculiar about them; see `Notice.status`.
         unclaimed: files that no source claims and that may carry labels, by role and extension.
         second_images: images that belong to others, such as masks.
+        unnamed_in_folders: images that no table names, by folder; see `OtherClasses`.
+        named_in_folders: images that tables name, by the same folders.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
         planned_digest: the same for everything that goes to shards: images that are not left out,
             and rejected things.
@@ -201,6 +203,8 @@ class Summary(Totals):
     noted: Counter[str] = field(default_factory=Counter)
     unclaimed: list[Unclaimed] = field(default_factory=list)
     second_images: list[SecondImages] = field(default_factory=list)
+    unnamed_in_folders: Counter[str] = field(default_factory=Counter)
+    named_in_folders: Counter[str] = field(default_factory=Counter)
     digest: int = 0
     planned_digest: int = 0
     versions: int = 0
@@ -410,6 +414,8 @@ _SUMS = (
     "not_stored",
     "respelled",
     "noted",
+    "unnamed_in_folders",
+    "named_in_folders",
 )
 """The attributes that `merge` adds with `+`."""
 

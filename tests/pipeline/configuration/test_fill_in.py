@@ -4,7 +4,6 @@ refusal."""
 import io
 import json
 import tarfile
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
@@ -62,7 +61,7 @@ def test_what_is_written_wins_key_by_key(fill_in):
         "splits": {"from_folders": {"train": "train", "val": "validation"}},
         "seed": 3,
     }
-    assert asdict(layout) == {
+    assert layout.shown == {
         "kind": "class_folders",
         "why": "class folders below train, val",
         "flags": "--set source.kind=class_folders --set source.class_from=last_folder --set "

@@ -187,6 +187,7 @@ def _as_recognized(
         questions=questions[1:],
         left_out=tuple(dict.fromkeys((*first.images, *first.others))),
         is_urgent=bool(first.seconds or first.is_spread),
+        tables=(*read, *unread) if first.has_classes and "uri" in first.columns else (),
         replaces_folders=_names_classes(path, first, sketch),
     )
 

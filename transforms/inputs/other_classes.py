@@ -1,0 +1,54 @@
+"""Folders that may be classes, next to a table that says which class an image has."""
+
+import posixpath
+from dataclasses import dataclass
+
+from recordmill.transforms.inputs.folder_sketch import FolderSketch
+from recordmill.transforms.inputs.unlikely_classes import (
+    NO_CLASS,
+    SELDOM_CLASS,
+    are_unlikely_classes,
+    explain_unlikely,
+    says_nothing,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherClasses:
+    """Folders of images that may be classes, although a table was recognized.
+
+    Attributes:
+        folders: their paths below the input.
+        tables: the tables that are read, by their paths below the input.
+        flags: the flags that choose the tables.
+        are_inputs_named: whether keys of images begin with the name of an input.
+    """
+
+    folders: frozenset[str]
+    tables: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    are_inputs_named: bool = False
+
+    def folder_of(self, key: str) -> str | None:
+        """The folder of an image if it may be a class."""
+        path = key.partition("/")[2] if self.are_inputs_named else key
+        folder = posixpath.dirname(path)
+        return folder if folder in self.folders else None
+
+
+def find_class_folders(sketch: FolderSketch) -> frozenset[str]:
+    """The folders of images whose names may be those of classes; none if they have one name."""
+    folders = {
+        path: posixpath.basename(path)
+        for path, names in (*sketch.names.items(), *sketch.deeper.items())
+        if names.images and _may_be_class(posixpath.basename(path))
+    }
+    names = sorted(set(folders.values()))
+    if len(names) < 2 or are_unlikely_classes(names) or explain_unlikely(names):
+        return frozenset()
+    return frozenset(folders)
+
+
+def _may_be_class(folder: str) -> bool:
+    is_none = NO_CLASS.fullmatch(folder.lower()) or SELDOM_CLASS.fullmatch(folder.lower())
+    return bool(folder) and not is_none and not says_nothing(folder)

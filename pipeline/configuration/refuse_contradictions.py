@@ -84,7 +84,11 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
         ]
         if not split and likely_splits(folders):  # the listing asks for these
             continue
-        what = explain_unlikely(folders) or _explain_sequences(sketch, split, folders)
+        what = (
+            explain_unlikely(folders)
+            or _explain_sequences(sketch, split, folders)
+            or _explain_samples(sketch, split, folders)
+        )
         are_hashes = what is not None and "hashes" in what
         below = _find_same_below(sketch, split, folders)
         if not below and not what and (inner := _find_tree(sketch, split, folders)):
@@ -119,6 +123,25 @@ def _explain_sequences(sketch: FolderSketch, above: str, folders: Sequence[str])
     have_more = all(len(sketch.at(posixpath.join(above, each)).folders) > 1 for each in folders)
     is_counted = are_numbered(folders) and not all(map(str.isdigit, folders))
     return "parts of the collection" if is_generic and (have_more or is_counted) else None
+
+
+def _explain_samples(sketch: FolderSketch, above: str, folders: Sequence[str]) -> str | None:
+    """Says that folders are samples: numbered, and all hold images of the same names.
+
+    Counted images, as those of people in ORL's `s1`, say nothing.
+    """
+    if not are_numbered(folders) or all(map(str.isdigit, folders)):
+        return None
+    names = [_names_in(sketch, posixpath.join(above, each)) for each in folders]
+    images = {
+        tuple(image.replace(folder, "") for image in each.images)
+        for folder, each in zip(folders, names, strict=True)
+    }
+    if len(images) > 1 or any(each.folders for each in names):
+        return None
+    (same,) = images
+    have_words = any(not re.search("[0-9]", image.rpartition(".")[0]) for image in same)
+    return "samples" if have_words else None
 
 
 def _find_tree(sketch: FolderSketch, above: str, folders: Sequence[str]) -> dict[str, list[str]]:

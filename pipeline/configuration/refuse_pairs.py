@@ -2,7 +2,7 @@
 
 import posixpath
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -12,9 +12,10 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, given_splits
+from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.listed_pairs import make_looker
 from recordmill.transforms.inputs.pair_names import split_word_of
-from recordmill.transforms.inputs.pairs import Pairs, find_pairs, patterns_of
+from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
 from recordmill.transforms.inputs.unclaimed_files import role_of
@@ -54,7 +55,8 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     if lists:
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
     escaped = [f"/{escape_glob(path)}" for path in lists]
-    advice = _advise(pairs, place, [*ignored, *escaped])
+    splits = _find_splits(sketch)
+    advice = _advise(pairs, place, [*ignored, *escaped], splits)
     if pairs.may_be_classes:
         classes = {"source": {"kind": "class_folders"}}
         flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
@@ -117,14 +119,35 @@ def _find_layers(sketch: FolderSketch, kept: Sequence[str]) -> list[str]:
     return [path for path in kept if path not in images and below & set(sketch.at(path).folders)]
 
 
-def _advise(pairs: Pairs, place: str, ignored: Sequence[str]) -> str:
+def _find_splits(sketch: FolderSketch) -> dict[str, Any] | None:
+    """The settings for splits, if folders are without classes; None if some folders are not splits."""
+    folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
+    splits = {each: split_word_of(each) for each in folders}
+    are_usual = bool(sketch.split_folders)
+    if are_usual or not any(splits.values()) or sketch.top.images:
+        return {}
+    return {"splits": {"from_folders": splits}} if all(splits.values()) else None
+
+
+def _advise(
+    pairs: Pairs, place: str, ignored: Sequence[str], splits: Mapping[str, Any] | None
+) -> str:
     """Says how to convert the first images alone, or either side."""
+    more: dict[str, Any] = {}
+    if pairs.class_from and splits is not None:  # else the next question is about splits
+        more = {"source": {"class_from": pairs.class_from}, **splits}
+    advice = {f"to convert {kept} alone": patterns for kept, patterns in pairs.choices}
     if pairs.patterns:
-        return f"to leave them out, add {flags_of({'ignore': [*ignored, *pairs.patterns]})}"
+        advice["to leave them out"] = pairs.patterns
+    if advice and all(advice.values()):
+        return "; ".join(
+            f"{what}, add {flags_of({'ignore': [*ignored, *patterns], **more})}"
+            for what, patterns in advice.items()
+        )
     if not pairs.left_out:
         return "move them into a folder of their own"
     command = partial(_command, place, ignored=ignored)
-    if pairs.have_no_classes:
+    if pairs.class_from == "none":
         command = partial(_with_ignore, ignored=ignored, have_classes=False)
     if not pairs.is_even and not pairs.are_sides:
         return f"to convert the images alone, {command(pairs.kept, pairs.left_out)}"

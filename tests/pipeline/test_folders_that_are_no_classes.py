@@ -3,7 +3,8 @@ right on the same files, or stops again with further commands."""
 
 import pytest
 from followed_ways import check_all_ways, digests, each_of, found_in, of_class, together, under
-from paired_inputs import counted, mask, masks, photo, photos
+from packed_inputs import pack
+from paired_inputs import counted, digit, mask, masks, photo, photos
 from peer import read_dataset
 from printed_commands import printed_flags, write_files
 
@@ -250,6 +251,129 @@ SPLITS = {
     ),
 }  # fmt: skip
 
+
+def single_photo(folder, name="image", kind="png"):
+    return photos(folder, [name], kind)
+
+
+def dermoscopic(kind, count):
+    """A photograph and a mask in folders of their own, below a folder of the lesion, as in PH2."""
+    at, name = f"{kind}/IMD{kind[0]}{count}", f"IMD{kind[0]}{count}"
+    return together(
+        photos(f"{at}/{name}_Dermoscopic_Image", [name], "bmp"),
+        masks(f"{at}/{name}_lesion", [name], after="_lesion"),
+    )
+
+
+def not_drawn(take):
+    """Takes the photographs, which are not called by the words of the cases below."""
+    words = ("outline", "contour", "m.", "_lesion", "_parts", "_seg", "nucleus", "right", "/1.png")
+    return lambda path: None if any(word in path for word in words) else take(path)
+
+
+S = [f"s{n:02}" for n in range(6)]
+SAMPLES = {
+    "a word before the number": (
+        each_of(PAIR_OF_CLASSES, lambda at: together(
+            photos(at, [f"img{n}" for n in range(6)]),
+            masks(at, [f"outline-{n}" for n in range(6)]),
+        )),
+        [not_drawn(of_class)],
+    ),
+    "a word before the number, without classes": (
+        together(
+            {f"img{n}.jpg": photo(n) for n in range(6)},
+            {f"outline-{n}.png": mask(n) for n in range(6)},
+        ),
+        [not_drawn(first_or_none)],
+    ),
+    "a letter after the number": (
+        each_of(PAIR_OF_CLASSES, lambda at: together(
+            photos(at, [f"{n}" for n in range(6)]),
+            {f"{at}/{n}m.jpg": mask((at, n), "JPEG") for n in range(6)},
+        )),
+        [not_drawn(of_class)],
+    ),
+    "a letter after a name, without classes": (
+        together(
+            {f"{name}.jpg": photo(name) for name in ("bar", "dome", "hut")},
+            {f"{name}m.png": mask(name) for name in ("bar", "dome", "hut")},
+        ),
+        [not_drawn(first_or_none)],
+    ),
+    "masks and parts, as in ADE20K": (
+        each_of(("street", "office"), lambda at: together(
+            photos(at, [f"ADE_{n}" for n in N]),
+            masks(at, [f"ADE_{n}" for n in N], "RGB", "_seg"),
+            *(masks(at, [f"ADE_{n}" for n in N[:4]], "RGB", f"_parts_{k}") for k in (1, 2)),
+        )),
+        [not_drawn(of_class)],
+    ),
+    "a folder per sample": (
+        each_of(S, lambda at: together(single_photo(at), masks(at, ["contour"]))),
+        [not_drawn(first_or_none)],
+    ),
+    "a folder per patient": (
+        each_of(
+            [f"patient_{n}" for n in N],
+            lambda at: together(single_photo(at), masks(at, ["contour"])),
+        ),
+        [not_drawn(first_or_none)],
+    ),
+    "a folder per sample of numbers": (
+        each_of(S, lambda at: {f"{at}/0.jpg": photo(at), f"{at}/1.png": mask(at)}),
+        [not_drawn(first_or_none)],
+    ),
+    "a folder per sample in classes": (
+        each_of(
+            [f"{kind}/{s}" for kind in "xy" for s in S],
+            lambda at: together(single_photo(at), masks(at, ["contour"])),
+        ),
+        [not_drawn(of_class)],
+    ),
+    "a folder per sample in splits": (
+        each_of(
+            [f"{split}/{split[-1]}{n}" for split in TRAIN_TEST for n in N],
+            lambda at: together(single_photo(at), masks(at, ["contour"])),
+        ),
+        [not_drawn(in_splits(TRAIN_TEST, unlabeled))],
+    ),
+    "a folder per sample in other words for splits": (
+        each_of(
+            [f"set_{split}/{split[-1]}{n}" for split in TRAIN_TEST for n in N],
+            lambda at: together(single_photo(at), masks(at, ["contour"])),
+        ),
+        [not_drawn(in_splits({f"set_{split}": split for split in TRAIN_TEST}, unlabeled))],
+    ),
+    "a folder per sample with several masks": (
+        each_of(S, lambda at: together(
+            single_photo(at, at), masks(at, [f"nucleus_{k}" for k in range(1 + int(at[-1]) % 3)]),
+        )),
+        [not_drawn(first_or_none)],
+    ),
+    "PH2": (
+        together(*(dermoscopic(kind, n) for kind in ("nevus", "melanoma") for n in range(4))),
+        [not_drawn(of_class)],
+    ),
+    "left and right of each sample": (
+        each_of(S, lambda at: photos(at, ["left", "right"])),
+        [not_drawn(first_or_none), lambda path: NOTHING if "right" in path else None],
+    ),
+    "left and right of people": (
+        each_of(("ann", "bob", "eve"), lambda at: photos(at, ["left", "right"])),
+        [not_drawn(first_or_none), lambda path: NOTHING if "right" in path else None, of_class],
+    ),
+    "one image per sample": (
+        each_of([f"case{n}" for n in N], single_photo),
+        [first_or_none],
+    ),
+    "many images of equal names in numbered folders": (
+        each_of(S, lambda at: photos(at, [*"abcdefghi", "happy"])),
+        [first_or_none],
+    ),
+}  # fmt: skip
+"""The same: second images are left out, and folders of single samples are no classes."""
+
 TREES = {
     "kinds of animals and vehicles": (
         each_of(
@@ -287,11 +411,41 @@ TREES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES := {**SIDES, **PAIRS, **SPLITS, **TREES})
+@pytest.mark.parametrize("name", CASES := {**SIDES, **PAIRS, **SAMPLES, **SPLITS, **TREES})
 def test_every_printed_command_ends_right(name, tmp_path, run_in):
     files, ways = CASES[name]
     write_files(tmp_path / "in", files)
     check_all_ways(files, ways, run_in)
+
+
+@pytest.mark.parametrize("archive", ["x.zip", "x.tar"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "a word before the number",
+        "a letter after a name, without classes",
+        "masks and parts, as in ADE20K",
+        "a folder per sample",
+        "a folder per sample in classes",
+        "a folder per sample in splits",
+        "left and right of each sample",
+    ],
+)
+def test_every_printed_command_ends_right_for_archives(name, archive, tmp_path, run_in):
+    files, ways = SAMPLES[name]
+    pack(tmp_path / "in" / archive, files)
+    check_all_ways(files, ways, run_in)
+
+
+def test_a_mask_of_each_sample_stays_out_if_the_user_has_asked_for_no_labels(tmp_path, run_in):
+    files, _ = SAMPLES["a folder per patient"]
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in", "--set", "source.class_from=none"])
+    assert code == 2
+    assert list(printed_flags(err.rpartition(";")[2])) == [
+        ["--input", "in", "--output", "out", "--set", "report=false",
+         "--set", "ignore=[\"contour.png\"]", "--set", "source.class_from=none"]
+    ]  # fmt: skip
 
 
 STAY = {
@@ -334,6 +488,23 @@ STAY = {
         each_of([f"{s}/{s}/{c}" for s in TRAIN_TEST for c in PAIR_OF_CLASSES],
                 lambda at: photos(at, N[:3])),
         in_splits(TRAIN_TEST),
+    ),
+    "augmented images": (
+        each_of(PAIR_OF_CLASSES, lambda at: together(
+            photos(at, [f"{at}{n}" for n in range(4)]),
+            photos(at, [f"{at}{n}_flip" for n in range(4)]),
+            {f"{at}/{at}{n}_gray.png": digit((at, n), 200) for n in range(4)},
+        )),
+        of_class,
+    ),
+    "labels in names": (
+        each_of(PAIR_OF_CLASSES, lambda at: together(
+            *(photos(at, [f"{kind}_{n}" for n in range(4)]) for kind in ("old", "young")),
+        )),
+        of_class,
+    ),
+    "numbered classes of a few images": (
+        each_of(("c1", "c2", "c3"), lambda at: photos(at, ["1", "2"])), of_class,
     ),
     "one sequence": (photos("MOT-02/img1", N), first_or_none),
 }  # fmt: skip

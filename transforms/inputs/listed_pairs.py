@@ -6,7 +6,7 @@ Recognition has seen a part of the folders only, and not what is in archives.
 import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import orjson
@@ -15,20 +15,15 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
+from recordmill.transforms.inputs.found_pairs import Pairs
+from recordmill.transforms.inputs.image_looks import Look, Looker, look_at_image
 from recordmill.transforms.inputs.pair_names import (
     AGREEMENT,
     is_domain,
     sample_names,
     split_word_of,
 )
-from recordmill.transforms.inputs.pairs import (
-    Look,
-    Looker,
-    Pairs,
-    find_pairs,
-    look_at_image,
-    patterns_of,
-)
+from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 
@@ -159,9 +154,14 @@ class ListedImages:
         """
         folders = {folder: sorted(self.names[folder]) for folder in sorted(self.names)}
         if pairs := find_pairs(folders, self._make_looker(whole.uri, inputs)):
-            ways = [_leave_out(pairs, pairs.left_out, pairs.kept, self.archives)]
-            if pairs.is_even or pairs.are_sides:
-                ways.append(_leave_out(pairs, pairs.kept, pairs.left_out, self.archives))
+            sides = [(pairs.left_out, pairs.kept)]
+            if pairs.left_out and (pairs.is_even or pairs.are_sides):
+                sides.append((pairs.kept, pairs.left_out))
+            ways = [_leave_out(pairs, *side, self.archives) for side in sides]
+            for kept, patterns in pairs.choices:
+                chosen = replace(pairs, patterns=patterns)
+                if found := _leave_out(chosen, (), (), self.archives):
+                    ways.append((kept, found[1]))
             yield SecondImages(pairs.why, pairs.count, tuple(filter(None, ways))).as_notice(whole)
 
     def _make_looker(self, root: str, inputs: int) -> Looker:
@@ -223,8 +223,8 @@ def _leave_out(
     else:
         patterns = patterns_of(left_out, kept) if left_out else list(pairs.patterns)
         settings = {"ignore": patterns} if patterns else {}
-        if patterns and pairs.have_no_classes:
-            settings["source"] = {"class_from": "none"}
+        if patterns and pairs.class_from:
+            settings["source"] = {"class_from": pairs.class_from}
     return (shown, orjson.dumps(settings).decode()) if settings else None
 
 
@@ -238,7 +238,12 @@ def _leave_out_members(
     if not left_out:
         begins = [f"/{escape_glob(archive)}/" for archive in archives]
         inner = {_without_begin(pattern, begins) for pattern in pairs.patterns}
-        return _read_members(sorted(inner)) if inner else {}
+        if not inner:
+            return {}
+        read = _read_members(sorted(inner))
+        if pairs.class_from:
+            read["source"] |= {"class_from": pairs.class_from}
+        return read
     left, others = ([_divide(path, archives) for path in paths] for paths in (left_out, kept))
     in_use = {archive for archive, _ in others}
     whole = sorted({archive for archive, _ in left} - in_use)

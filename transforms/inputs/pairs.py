@@ -5,153 +5,43 @@ names alone prove nothing, because `cat/0001.jpg` and `dog/0001.jpg` are two cla
 is needed.
 """
 
-import io
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from heapq import nsmallest
 from math import log
 from statistics import median
-from typing import Any, TypeVar
 from zlib import crc32
 
-from PIL import Image
-
+from recordmill.transforms.inputs.found_pairs import Pairs
+from recordmill.transforms.inputs.image_looks import (
+    LOSSLESS,
+    MOST_GRAY_LEVELS,
+    SAMPLED_FILES,
+    SAMPLED_FOLDERS,
+    Look,
+    Looker,
+    spread,
+)
 from recordmill.transforms.inputs.pair_names import (
     AGREEMENT,
-    DRAWN,
     IMAGE_WORDS,
     TELLING,
     WORD,
     are_counters,
-    core_of,
     cores_of,
     divide_by_sides,
     is_domain,
     is_second_domain,
     is_telling,
     split_word_of,
-    stem_of,
 )
-from recordmill.transforms.inputs.patterns import compile_globs, escape_glob
+from recordmill.transforms.inputs.patterns import escape_glob
+from recordmill.transforms.inputs.sample_folders import find_samples
+from recordmill.transforms.inputs.twins import find_twins
 
-T = TypeVar("T")
-
-MOST_LEVELS = 64
-"""The most values in a mask."""
-
-MOST_GRAY_LEVELS = 8
-"""The same if the photographs are gray, too."""
-
-MOST_OF_ONE_VALUE = 0.6
-"""The largest share of a photograph's pixels that have the same value: drawings have more."""
-
-MOST_PIXELS = 2**25
-"""Larger images are not decoded, which would take long."""
-
-SAMPLED_FILES = 16
-SAMPLED_FOLDERS = 8
-"""How many files are read, in how many folders."""
-
-_JPEGS = (".jpg", ".jpeg")
-_LOSSLESS = (".png", ".gif", ".bmp", ".tif", ".tiff")
-
-
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What an image looks like.
-
-    Attributes:
-        channels: 1 if it has one channel or a palette, or shades of gray only.
-        levels: its values, at most 256; 2 if nearly all are near two values.
-        most: the largest share of pixels that have the same value.
-    """
-
-    channels: int
-    levels: int
-    most: float = 0.0
-
-    @property
-    def is_mask(self) -> bool:
-        """Whether it looks like a mask."""
-        return self.channels == 1 and self.levels <= MOST_LEVELS
-
-    @property
-    def is_photograph(self) -> bool:
-        """Whether it looks like a photograph, not like a mask or a drawing."""
-        return not self.is_mask and self.most <= MOST_OF_ONE_VALUE
-
-
-def look_at_image(data: bytes) -> Look | None:
-    """Looks at a file's pixels; None if it cannot be decoded."""
-    try:
-        with Image.open(io.BytesIO(data)) as image:
-            image.draft(None, (512, 512))
-            if image.width * image.height > MOST_PIXELS:
-                return None
-            one_channel = image.mode in ("1", "L", "P", "I", "I;16", "F")
-            colors: Any = (image if one_channel else image.convert("RGB")).getcolors(65_536) or []
-    except Exception:  # noqa: BLE001  # the conversion says what is wrong with it
-        return None
-    total = sum(count for count, _ in colors)
-    most = max((count for count, _ in colors), default=0) / max(total, 1)
-    if not one_channel and colors and all(max(value) - min(value) <= 6 for _, value in colors):
-        colors = [(count, value[1]) for count, value in colors]
-        one_channel = True
-    if one_channel:
-        return Look(1, _count_levels(colors), most)
-    return Look(3, min(len(colors) or 256, 256), most)
-
-
-def _count_levels(colors: Sequence[tuple[int, float]]) -> int:
-    """Returns the number of values, or 2 if nearly all pixels are near two of them."""
-    if not colors:
-        return 256
-    total = sum(count for count, _ in colors)
-    low, high = min(value for _, value in colors), max(value for _, value in colors)
-    near = (high - low) / 10
-    ends = [
-        sum(count for count, value in colors if abs(value - end) <= near) for end in (low, high)
-    ]
-    between = total - sum(ends)
-    levels = len({value for _, value in colors})
-    if levels > 2 and between <= min((1 - AGREEMENT) * total, min(ends) / 2):
-        return 2
-    return min(levels, 256)
-
-
-Looker = Callable[[str], Look | None]
-"""Looks at the image with that path below the input; None if it cannot be read."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pairs:
-    """What second images are, and where.
-
-    Attributes:
-        why: the end of a sentence: what looks like pairs.
-        kept: the folders of the first images, by path below the input.
-        left_out: the folders of the second images.
-        patterns: patterns of the second images, if they are in the same folders.
-        is_even: whether nothing says which folder is the first one.
-        are_sides: whether the folders are the two sides of splits: `trainA`, `trainB`.
-        may_be_classes: whether the folders may be classes all the same.
-        have_no_classes: whether each folder above holds a single first image, and names no class.
-        count: how many second images there are.
-    """
-
-    why: str
-    kept: tuple[str, ...] = ()
-    left_out: tuple[str, ...] = ()
-    patterns: tuple[str, ...] = ()
-    is_even: bool = False
-    are_sides: bool = False
-    may_be_classes: bool = False
-    have_no_classes: bool = False
-    count: int = 0
+_NUMBERED_LABEL = re.compile(r"labels?[ _-]?[0-9]+", re.IGNORECASE)
 
 
 def find_pairs(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | None:
@@ -164,7 +54,8 @@ def find_pairs(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | No
     cores = {path: cores_of(images) for path, images in folders.items()}
     return (
         _find_sides(folders)
-        or _find_twins(folders, cores, look)
+        or find_samples(folders, look)
+        or find_twins(folders, cores, look)
         or _find_parallel(folders, cores, look)
         or _find_numbered(folders, cores, look)
         or _find_named(folders)
@@ -187,119 +78,6 @@ def _find_sides(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
     why = f"{one} and {other} are two sides of the same splits"
     count = sum(len(folders[path]) for path in seconds)
     return Pairs(why, firsts, seconds, are_sides=True, count=count)
-
-
-def _find_twins(
-    folders: Mapping[str, Sequence[str]], cores: Mapping[str, Sequence[str]], look: Looker
-) -> Pairs | None:
-    """Finds folders whose images have a second image next to them."""
-    found = {
-        folder: pairs
-        for folder, images in folders.items()
-        if _may_hold_twins(images, cores[folder])
-        and (pairs := _find_twins_in(folder, images, look))
-    }
-    if not found:
-        return None
-    (folder, (pair, *_)), *_ = found.items()
-    first, second = pair
-    is_mask = is_telling(stem_of(second)) or _are_masks(folder, [pair], look)
-    what = "a mask" if is_mask else "a second image"
-    why = f"{posixpath.join(folder, second)} looks like {what} of {first}"
-    seconds = {
-        posixpath.join(folder, second) for folder, pairs in found.items() for _, second in pairs
-    }
-    count = len(seconds)
-    all_images = {posixpath.join(at, name) for at, names in folders.items() for name in names}
-    kept = sorted(all_images - seconds)
-    patterns: dict[str, None] = {}
-    keeps = cache(lambda pattern: not any(map(compile_globs((pattern,)).match_file, kept)))
-    for folder, pairs in found.items():
-        for _, second in pairs:
-            patterns[_pattern_for(folder, second, keeps)] = None
-            if len(patterns) > _MOST_PATTERNS:
-                return Pairs(why, count=count)
-    return Pairs(why, patterns=tuple(sorted(patterns)), count=count)
-
-
-_MOST_PATTERNS = 24
-
-_NUMBERED_LABEL = re.compile(r"labels?[ _-]?[0-9]+", re.IGNORECASE)
-
-_LEAST_PAIRS = 4
-
-
-def _pattern_for(folder: str, second: str, keeps: Callable[[str], bool]) -> str:
-    """The widest pattern that leaves out a second image and none of those that are kept."""
-    stem, ending = posixpath.splitext(second)
-    before, _, after = second.partition(core_of(stem, counted=True))
-    after = re.sub("[0-9]+", "*", escape_glob(after.removesuffix(ending))) + escape_glob(ending)
-    wide = f"{escape_glob(before)}*{after}"
-    within = escape_glob(f"{folder}/" if folder else "")
-    choices = (wide, f"/{within}{wide}")
-    return next(filter(keeps, choices), f"/{within}{escape_glob(second)}")
-
-
-def _may_hold_twins(images: Sequence[str], cores: Sequence[str]) -> bool:
-    """Whether some images have the same core, or may have it without numbers after words."""
-    return len(set(cores)) < len(cores) or bool(DRAWN.search("\n".join(images)))
-
-
-def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tuple[str, str]]:
-    """Returns the pairs of images in a folder, if most of them have a second one, or a mask."""
-    cores: dict[str, list[str]] = defaultdict(list)
-    second_names = {}
-    for name, core in zip(images, cores_of(images, counted=True), strict=True):
-        stem = stem_of(name)
-        cores[core].append(name)
-        if core != stem:
-            second_names[name] = is_telling(stem.replace(core, " ", 1))
-    named, beside = [], []
-    for group in cores.values():
-        firsts = [name for name in group if not second_names.get(name)]
-        seconds = [name for name in group if second_names.get(name)]
-        if firsts:
-            first = min(firsts, key=_rank)
-            named += [(first, name) for name in seconds]
-            stem = stem_of(first)
-            beside += [
-                (first, name)
-                for name in firsts
-                if name != first and stem_of(name) == stem and not _are_jpegs(first, name)
-            ]
-    pairs = named + beside
-    paired = {first for first, _ in pairs}
-    if not pairs:
-        return []
-    # A few pictures may be there in several formats.
-    is_usual = named or len(paired) >= _LEAST_PAIRS or any(map(_is_jpeg_and_lossless, pairs))
-    are_half = 2 * len(paired) >= len(images) - len(pairs)
-    if (is_usual and are_half) or _are_masks(folder, pairs, look):
-        return pairs
-    return []
-
-
-def _are_jpegs(*names: str) -> bool:
-    """Whether all are JPEGs: `1.JPG` and `1.jpeg` come from different sources."""
-    return all(name.lower().endswith(_JPEGS) for name in names)
-
-
-def _is_jpeg_and_lossless(pair: tuple[str, str]) -> bool:
-    first, second = (posixpath.splitext(name)[1].lower() for name in pair)
-    return first in _JPEGS and second in _LOSSLESS
-
-
-def _rank(name: str) -> tuple[bool, str]:
-    ending = posixpath.splitext(name)[1].lower()
-    return ending not in _JPEGS, name
-
-
-def _are_masks(folder: str, seconds: Sequence[tuple[str, str]], look: Looker) -> bool:
-    """Whether second images look like masks and first ones do not."""
-    some = _spread(seconds, SAMPLED_FILES)
-    looks = [[look(posixpath.join(folder, name)) for name in pair] for pair in some]
-    telling = [first and second and second.is_mask and not first.is_mask for first, second in looks]
-    return 2 * sum(map(bool, telling)) > len(telling)
 
 
 def _find_parallel(
@@ -387,7 +165,7 @@ def _find_numbered(
         if not others and len(numbers) == len(each) > 1 and "" not in numbers:
             cores[path] = frozenset(numbers)
     for group in _group(cores):
-        if not any(name.lower().endswith(_LOSSLESS) for path in group for name in folders[path]):
+        if not any(name.lower().endswith(LOSSLESS) for path in group for name in folders[path]):
             continue
         firsts, seconds = _by_looks(group, folders, look)
         if seconds:
@@ -419,7 +197,7 @@ def _find_named(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
         why,
         tuple(sorted(others)),
         tuple(sorted(left_out)),
-        have_no_classes=are_single,
+        class_from="none" if are_single else None,
         count=sum(len(folders[path]) for path in left_out),
     )
 
@@ -589,7 +367,7 @@ def _look_alike(group: Sequence[str], folders: Mapping[str, Sequence[str]], look
     looks = [
         look(posixpath.join(path, name))
         for path in _choose_folders(group)
-        for name in _spread(folders[path], 2)
+        for name in spread(folders[path], 2)
     ]
     return all(each is not None and each.is_mask for each in looks)
 
@@ -603,7 +381,7 @@ def _by_looks(
     seen = {}
     for path in _choose_folders(group):
         looks: list[Look] = []
-        for at, name in enumerate(_spread(folders[path], SAMPLED_FILES)):
+        for at, name in enumerate(spread(folders[path], SAMPLED_FILES)):
             if (found := look(posixpath.join(path, name))) is not None:
                 looks.append(found)
             if at == 3 and len({each.is_mask for each in looks}) == 1:  # they are alike
@@ -658,12 +436,6 @@ def _agree_by_themselves(group: Sequence[str], cores: Mapping[str, frozenset[str
         return False
     own = cores[group[0]]
     return len(own) >= 3 and not are_counters(own)
-
-
-def _spread(items: Sequence[T], most: int) -> list[T]:
-    """A sample of the items, from the first to the last."""
-    count = min(most, len(items))
-    return [items[at * len(items) // count] for at in range(count)]
 
 
 def patterns_of(left_out: Sequence[str], kept: Sequence[str]) -> list[str]:

@@ -36,7 +36,9 @@ def _advise(found: SecondImages, settings: DatasetSettings, command: Sequence[st
     for kept, text in found.ways:
         flags = list(command)
         for key, value in _list_settings(orjson.loads(text), settings):
-            flags += ["--set", f"{key}={orjson.dumps(value).decode()}"]
+            is_word = isinstance(value, str) and value.replace("_", "").isalpha()
+            text = value if is_word else orjson.dumps(value).decode()
+            flags += ["--set", f"{key}={text}"]
         what = f"{kept} alone" if len(found.ways) > 1 else "the other images alone"
         ways.append(f"to convert {what}: {as_command(flags, command)}")
     return "; ".join(ways) or "move them into a folder of their own"

@@ -3,6 +3,7 @@
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 import orjson
 
@@ -157,7 +158,19 @@ def _as_exception(pattern: str) -> str:
 
 def as_command(flags: Sequence[str], command: Sequence[str]) -> str:
     """Flags as a command for a shell; alone, if no command is known to add them to."""
-    return f"{'recordmill run' if command else 'add'} {shlex.join(flags)}"
+    return f"{'recordmill run' if command else 'add'} {shlex.join(_drop_replaced(flags))}"
+
+
+def _drop_replaced(flags: Sequence[str]) -> list[str]:
+    """The flags without those `--set` whose settings a later one gives again."""
+    keys = {
+        at: value.partition("=")[0]
+        for at, (flag, value) in enumerate(pairwise(flags))
+        if flag == "--set"
+    }
+    last = {key: at for at, key in keys.items()}
+    replaced = {at for at, key in keys.items() if last[key] != at}
+    return [flag for at, flag in enumerate(flags) if not {at, at - 1} & replaced]
 
 
 def describe_unclaimed(unclaimed: Sequence[Unclaimed]) -> Iterator[str]:

@@ -206,6 +206,16 @@ PLAIN = {
         {f"pets_part{at}.zip": photos("cat", "dog") for at in (1, 2)},
         CLASSES,
     ),
+    "names of classes with commas": (
+        {
+            "0.tar": {
+                f"{n}.{part}": photo(n) if part == "jpg" else label
+                for n, label in zip(N, [b"tench, Tinca tinca", b"hen"] * 3, strict=True)
+                for part in ("jpg", "cls")
+            }
+        },
+        ["hen", "tench, Tinca tinca"],
+    ),
     "archives with a folder of their class": (
         {f"{each}.zip": photos(each) for each in CLASSES},
         CLASSES,
@@ -379,6 +389,19 @@ STOPPED = {
         {"0.tar": samples("a", "jpg", "cls") | samples("b", "jpg", count=3)},
         "3 images such as {}/0.tar/b000.jpg have no .cls with a label next to them, as others",
         [(6, ["0", "1"]), (9, [""])],
+    ),
+    "several classes in a label": (
+        {
+            "0.tar": {
+                f"{n}.{part}": photo(n) if part == "jpg" else label
+                for n, label in zip(N, [b"cat"] * 4 + [b"cat,dog"] * 2, strict=True)
+                for part in ("jpg", "cls")
+            }
+        },
+        "labels in .cls such as 'cat,dog' seem to be several classes of an image, and one is "
+        "stored: write one class into each .cls; if each text is one class: add --set "
+        "source.label_part=cls",
+        [(6, ["cat", "cat,dog"])],
     ),
     "an archive without labels among others": (
         {"0.tar": samples("a", "jpg", "cls"), "1.tar": samples("b", "jpg", count=3)},

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import split_of
@@ -99,13 +99,23 @@ def find_separator(key: str, name: str, head: TableHead) -> str:
     cells = {cell for cell in head.cells(name) if cell}
     if any(map(_LIST.match, cells)):
         return "|"  # lists in JSON need none
-    for separator in ("|", ";", ",", *([" "] if key in ("tags", "labels") else [])):
+    return separator_in(cells, " " if key in ("tags", "labels") else "") or ""
+
+
+def separator_in(cells: Collection[str], more: str = "") -> str | None:
+    """The character that separates several classes in some texts; None if each holds one.
+
+    Args:
+        cells: different texts.
+        more: another separator than the usual ones.
+    """
+    for separator in f"|;,{more}":
         several = [cell.split(separator) for cell in cells if separator in cell]
         parts = Counter(part.strip() for cell in cells for part in {*cell.split(separator)})
         recur = any(parts[part.strip()] > 1 for each in several for part in each if part.strip())
         if several and (recur or separator == "|"):
             return separator
-    return ""
+    return None
 
 
 def find_name_column(key: str, left: Mapping[str, str], head: TableHead) -> str:

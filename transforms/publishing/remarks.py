@@ -66,6 +66,7 @@ def find_remarks(
         *_find_stray(marker, settings),
         *_find_numbers(marker, listed),
         *_find_boxes(marker, settings.boxes.drawn_on),
+        *_find_clipped(marker, settings),
         *_find_positions(marker),
         *find_losses(images.losses, settings.images.bits),
         *_find_lossy(images, settings),
@@ -186,6 +187,19 @@ def _find_boxes(marker: Marker, drawn_on: str) -> Iterator[Remark]:
             yield Remark(f"{what}, and were read as drawn on it: {advice}.", "boxes")
     if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
         yield Remark(f"{said}.", "boxes")
+
+
+def _find_clipped(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
+    """Yields a remark on boxes that are in another form than the source reads, most likely."""
+    counts = marker.boxes or {}
+    clipped, written = counts.get("clipped", 0), counts.get("written", 0)
+    if settings.images.resize is None and 2 * clipped > written:
+        what = f"{clipped:,} of {format_count(written, 'box')} reached beyond their images"
+        yield Remark(
+            f"{what}, and were clipped: check that they are in the form that is read, such as width "
+            "and height, not corners.",
+            "boxes",
+        )
 
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")

@@ -6,7 +6,7 @@ from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.dataset.outcome import DatasetNumbers, Outcome
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
 from recordmill.schemas.settings.dataset import BoxSettings
-from recordmill.schemas.settings.images import ImageSettings
+from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.publishing.remarks import Remark, find_remarks, note_idle
 
 SAME = {"groups": 1, "images": 2, "across_splits": 1, "conflicting": 1}
@@ -33,6 +33,21 @@ def texts(dataset, statistics=None, **images):
 
 def test_a_sound_dataset_has_no_remarks():
     assert texts(marker()) == []
+
+
+def boxed(clipped, written):
+    counts = {"clipped": clipped, "listed": written, "written": written}
+    splits = {"train": {**split(cat=9), "instances": {"cat": written}}}
+    return marker(splits=splits, labels={"cat": 0}, boxes=counts)
+
+
+def test_boxes_that_mostly_leave_their_images_may_be_in_another_form():
+    assert texts(boxed(9, 16)) == [
+        "9 of 16 boxes reached beyond their images, and were clipped: check that they are in the "
+        "form that is read, such as width and height, not corners."
+    ]
+    assert texts(boxed(8, 16)) == []
+    assert texts(boxed(9, 16), resize=Resize(exact=(8, 8))) == []
 
 
 def test_the_worst_comes_first_with_the_place_of_more():

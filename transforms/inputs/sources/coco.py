@@ -242,6 +242,24 @@ class Annotation(BaseModel):
         _, _, width, height = map(_as_number, self.bbox)
         return width * height
 
+    def has_corners(self, width: float, height: float) -> bool:
+        """Whether the box is two corners, since it would leave the image, or contradicts its area.
+
+        Args:
+            width: that of the image; 0 if it is not known.
+            height: the same.
+        """
+        if _is_absent(self.bbox) or self.attributes:
+            return False
+        left, top, right, bottom = map(_as_number, self.bbox)
+        if not (left < right and top < bottom):
+            return False
+        if self.area is not None and not math.isclose(self.area, right * bottom, rel_tol=0.01):
+            area = (right - left) * (bottom - top)
+            return math.isclose(self.area, area, rel_tol=0.01)
+        is_inside = right <= width + 1 and bottom <= height + 1
+        return is_inside and (left + right > width + 1 or top + bottom > height + 1)
+
 
 def _is_absent(bbox: Any) -> bool:
     """Whether an annotation has no box: null, an empty list, or nothing but NaN."""
@@ -347,7 +365,10 @@ class Annotations:
             )
 
     def report_boxes(self, file: ImageRef) -> Iterator[Notice]:
-        """Yields an error if no annotation has a box, or all boxes are fractions of the image."""
+        """Yields an error if no annotation has a box, or if most are in another form.
+
+        They may be fractions of the image, or two corners.
+        """
         boxes = [each.find_box()[0] for objects in self._objects.values() for each in objects]
         found = [box for box in boxes if all(map(math.isfinite, box))]
         if boxes and not any(any(map(math.isfinite, box)) for box in boxes):
@@ -362,6 +383,20 @@ class Annotations:
             detail = (
                 f"the largest coordinate of its boxes is {max(sides):g}, and COCO's boxes are in "
                 "pixels: multiply x and width by the image's width, and y and height by its height"
+            )
+            yield file.notice("fatal", "bad_annotations", detail)
+        corners = [
+            each
+            for image in self.images
+            for each in self._objects[image.id]
+            if each.has_corners(image.width or 0, image.height or 0)
+        ]
+        if len(corners) > 1 and 2 * len(corners) > len(boxes):
+            detail = (
+                f"bbox of annotation {corners[0].id!r:.60} is two corners, by the image's size or "
+                f"by its area, as in {len(corners):,} of {format_count(len(boxes), 'annotation')}, "
+                "and COCO's boxes are x, y, width and height: subtract x from the third number, "
+                "and y from the fourth"
             )
             yield file.notice("fatal", "bad_annotations", detail)
 

@@ -484,6 +484,46 @@ def test_a_file_without_boxes_in_pixels_is_an_error(collection, boxes, start):
     assert error.detail.startswith(start)
 
 
+def boxed(*boxes):
+    """Annotations of an image of 40 x 30 pixels; a box may have its area as a fifth number."""
+    annotations = [
+        {"id": number, "image_id": 7, "category_id": 17, "bbox": box[:4], "area": [*box, None][4]}
+        for number, box in enumerate(boxes)
+    ]
+    return {**ANNOTATIONS, "annotations": annotations}
+
+
+@pytest.mark.parametrize(
+    ("boxes", "corners"),
+    [
+        ([[20, 15, 30, 25]] * 3, "0 is two corners, by the image's size or by its area, as in 3"),
+        ([[5, 5, 9, 9, 81], [5, 5, 9, 9, 16], [8, 4, 20, 10, 72]], "1 is two corners, by the "),
+        ([[1, 2, 3, 4, 4], [10, 10, 12, 20, 20]], "0 is two corners, by the image's size or by"),
+    ],
+)
+def test_boxes_that_are_corners_are_an_error(collection, boxes, corners):
+    found = refer(collection, boxed(*boxes))
+    (error,) = (each for each in found if each.status == "fatal")
+    assert error.detail.startswith(f"bbox of annotation {corners}")
+    assert error.detail.endswith("subtract x from the third number, and y from the fourth")
+
+
+@pytest.mark.parametrize(
+    "boxes",
+    [
+        [[20, 15, 30, 25]],
+        [[20, 15, 30, 25], [1, 2, 3, 4], [5, 5, 9, 9, 81], [5, 5, 9, 9, 40]],
+        [[30, 20, 10.5, 10.5]] * 3,
+        [[30, 20, 60, 70]] * 3,
+        [[0, 0, 40, 30, 1200]] * 3,
+        [[30, 20, 20, 15]] * 3,
+    ],
+)
+def test_a_few_boxes_may_leave_the_image_and_areas_may_be_those_of_masks(collection, boxes):
+    found = refer(collection, boxed(*boxes))
+    assert [each for each in found if each.status == "fatal"] == []
+
+
 @pytest.mark.parametrize("boxes", [[[0, 0, 1, 1]], [[0.5, 0, 0.25, 1], [1, 2, 3, 4]]])
 def test_small_boxes_may_be_in_pixels(collection, boxes):
     annotations = [

@@ -35,7 +35,7 @@ from recordmill.schemas.reference_batch import (
     ShardBatch,
     ShardBatchCoder,
 )
-from recordmill.transforms.shards.resources import PROGRESS
+from recordmill.transforms.planning.progress import Progress
 
 LOOK_EVERY = 0.005  # seconds
 STAGES = ("starting", "listing", "shuffling", "converting", "publishing")
@@ -87,11 +87,12 @@ class Watch(threading.Thread):
         self._ended = threading.Event()
         self._began: dict[str, Cost] = {"starting": Cost()}
         self._peaks = dict.fromkeys(STAGES, 0)
+        self.progress: Progress | None = None
 
     def run(self) -> None:
         """Looks until it is stopped."""
         while not self._ended.wait(LOOK_EVERY):
-            stage = _stage_now()
+            stage = self._stage_now()
             self._peaks[stage] = max(self._peaks[stage], self._process.memory_info().rss)
             if stage not in self._began:
                 self._began[stage] = cost_until_now(self._process)
@@ -112,13 +113,13 @@ class Watch(threading.Thread):
             for (stage, began), end in zip(self._began.items(), ends, strict=True)
         }
 
-
-def _stage_now() -> str:
-    if not PROGRESS.entered:
-        return "starting"
-    if PROGRESS.stage == "converting":
-        return "converting" if PROGRESS.done else "shuffling"
-    return PROGRESS.stage if PROGRESS.stage in STAGES else "publishing"
+    def _stage_now(self) -> str:
+        progress = self.progress
+        if progress is None or not progress.entered:
+            return "starting"
+        if progress.stage == "converting":
+            return "converting" if progress.done else "shuffling"
+        return progress.stage if progress.stage in STAGES else "publishing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +171,10 @@ def steps_by_output(root: beam.Pipeline) -> dict[str, str]:
     return found
 
 
-def _build(found: dict[str, Any], root: beam.Pipeline, job: Job) -> beam.PCollection[Outcome]:
+def _build(
+    found: dict[str, Any], watch: Watch, root: beam.Pipeline, job: Job
+) -> beam.PCollection[Outcome]:
+    watch.progress = job.run.progress
     outcome = build(root, job)
     run = root.run
 
@@ -194,7 +198,7 @@ def main() -> None:
     found: dict[str, Any] = {}
     watch = Watch()
     watch.start()
-    code = launch(sys.argv[1:], partial(_build, found))
+    code = launch(sys.argv[1:], partial(_build, found, watch))
     costs = watch.stop()
     if not code:
         flow = flows(found["result"].monitoring_infos(), found["steps"])

@@ -68,7 +68,6 @@ from recordmill.storage.written_files import take_back
 from recordmill.transforms.planning.earlier_dataset import EarlierDataset
 from recordmill.transforms.planning.runs import RunSettings, find_busy
 from recordmill.transforms.shards.resources import (
-    PROGRESS,
     available_processors,
     default_processes,
     fewest_for_processes,
@@ -127,9 +126,9 @@ def attempt(
     except RecordmillError as error:
         outcome = Outcome("failed", str(error), error.exit_code)
     except KeyboardInterrupt as error:
-        outcome = Outcome("failed", _stopped("interrupted", str(error)), INTERRUPTED)
+        outcome = Outcome("failed", _stopped("interrupted", str(error), job), INTERRUPTED)
     except Terminated as error:
-        outcome = Outcome("failed", _stopped("stopped by a signal", str(error)), TERMINATED)
+        outcome = Outcome("failed", _stopped("stopped by a signal", str(error), job), TERMINATED)
     except Exception as error:  # noqa: BLE001  # whatever a runner or a store raises is reported in one sentence
         if options.traceback:
             traceback.print_exc()
@@ -140,13 +139,13 @@ def attempt(
     return outcome, job
 
 
-def _stopped(how: str, what_was_done: str) -> str:
-    count = format_count(PROGRESS.done, PROGRESS.unit)
-    return (
-        f"{how}: {what_was_done}"
-        if what_was_done
-        else f"{how} after {count}: run the same command again"
-    )
+def _stopped(how: str, what_was_done: str, job: Job | None) -> str:
+    if what_was_done:
+        return f"{how}: {what_was_done}"
+    count = format_count(0, "image")
+    if job is not None:
+        count = format_count(job.run.progress.done, job.run.progress.unit)
+    return f"{how} after {count}: run the same command again"
 
 
 def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:

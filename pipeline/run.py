@@ -45,7 +45,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     # In-process runners have one worker.
     spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
     listing = replace(settings.listing, left_by_user=run.left_by_user, inputs=len(job.inputs))
-    listed = inputs | ListReferences(settings.source, listing, spread)  # in batches
+    listed = inputs | ListReferences(settings.source, listing, spread, run.progress)  # in batches
     reuse, _ = find_reusable(job.earlier, describe_before_listing(settings, job.recipe))
     # Unchanged unless the settings handle duplicates.
     grouped = listed | GroupDuplicates(settings, run.exclusions, reuse)
@@ -58,7 +58,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     dataset = AsSingleton(claimed | "TakeDataset" >> beam.Map(dataset_to_convert))
     if run.writer == "beam":  # pixels flow
         staging = staging_folder(run.output, run.run_id)
-        finished = refs | WriteWithBeam(settings, staging, dataset)
+        finished = refs | WriteWithBeam(settings, staging, dataset, run.progress)
     else:
         # ((split, index), batches): the one shuffle.
         shards = refs | ShuffleReferences(settings, dataset)

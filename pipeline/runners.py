@@ -44,7 +44,6 @@ from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.errors import FAILED, RecordmillError, Terminated, UsageError
 from recordmill.schemas.formatting import last_line
 from recordmill.transforms.planning.runs import release_claims
-from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.worker_processes import workers_allowed
 
 JOB_SERVER_RUNNERS = ("PortableRunner", "FlinkRunner", "SparkRunner")
@@ -70,7 +69,8 @@ def run_job(
             job.
         Exception: whatever the runner raises.
     """
-    PROGRESS.reset(job.settings.unit, options.owns_process)
+    progress = job.run.progress
+    progress.begin(job.settings.unit, options.owns_process)
     pipeline, here = _make_pipeline(options.runner, options.beam_arguments)
     check_job_server(options.runner, pipeline.options)
     named = pipeline.options.view_as(GoogleCloudOptions)  # Beam's attribute for every runner
@@ -85,7 +85,7 @@ def run_job(
     build(pipeline, job)
     result, end_server = None, None
     try:
-        with _workers_for(job, options), terminal.watch(PROGRESS) if here else nullcontext():
+        with _workers_for(job, options), terminal.watch(progress) if here else nullcontext():
             result, end_server = _start(pipeline)
             if is_dataflow(options.runner):
                 if sentence := explain_built(pipeline.options):
@@ -125,7 +125,8 @@ def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[Non
     # The user's modules may have started some.
     has_no_threads = options.owns_process and not job.settings.user_functions
     return workers_allowed(
-        job.run.processes - 1 if has_no_threads and all(map(storage.is_local, places)) else 0
+        job.run.processes - 1 if has_no_threads and all(map(storage.is_local, places)) else 0,
+        job.run.progress,
     )
 
 

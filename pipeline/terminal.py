@@ -27,7 +27,7 @@ from recordmill.schemas.dataset.outcome import (
 )
 from recordmill.schemas.dataset.price import ComparedPrice
 from recordmill.schemas.formatting import escape_controls, format_count, format_size, printable
-from recordmill.transforms.shards import resources
+from recordmill.transforms.planning import progress
 
 if TYPE_CHECKING:
     from recordmill.reading.dataset import Dataset
@@ -63,7 +63,7 @@ class Terminal:
         self._console.print("\n".join(map(printable, text.split("\n"))))
 
     @contextmanager
-    def watch(self, work: resources.Progress) -> Iterator[None]:
+    def watch(self, work: progress.Progress) -> Iterator[None]:
         """Shows progress while the block runs.
 
         It is a live bar on a terminal. Otherwise, it is occasional lines, and none while nothing
@@ -78,7 +78,7 @@ class Terminal:
             done.set()
             thread.join(timeout=2)
 
-    def _show(self, work: resources.Progress, done: threading.Event) -> None:
+    def _show(self, work: progress.Progress, done: threading.Event) -> None:
         live, started = self._console.is_terminal, time.monotonic()
         columns = (
             TextColumn("{task.description:<10}"),
@@ -173,7 +173,7 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
     return table
 
 
-def _count(work: resources.Progress, seconds: float) -> str:
+def _count(work: progress.Progress, seconds: float) -> str:
     """The number of files found, or of images done, and the rate."""
     if work.planned:
         done, thing = work.done, work.unit
@@ -189,7 +189,7 @@ def _count(work: resources.Progress, seconds: float) -> str:
     return f"{text}, {rate:,.{digits}f} {thing}s/s"
 
 
-def _progress_line(work: resources.Progress, count: str, seconds: float) -> str:
+def _progress_line(work: progress.Progress, count: str, seconds: float) -> str:
     """Returns how far the work is, and how long the rest takes at this rate, if that is known."""
     line = f"{work.stage}: {count}"
     if not work.done or work.planned == work.done:

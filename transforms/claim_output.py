@@ -39,7 +39,6 @@ from recordmill.transforms.planning.earlier_dataset import EarlierDataset, open_
 from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.run_plan import Action, OutputDecision, RunPlan
 from recordmill.transforms.publishing.staged_dataset import check_replaced, publish_staged
-from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import UNSURE_NANOSECONDS
 
 
@@ -328,8 +327,8 @@ def settle_action(plan: RunPlan, run: runs.RunSettings) -> RunPlan:
     if place.action == "convert":
         plan = _settle_in_output(plan, run)
     summary = plan.dataset.summary
-    PROGRESS.planned = summary.references + summary.rejected.total()
-    PROGRESS.enter("converting" if plan.decision.action == "convert" else "finishing")
+    run.progress.planned = summary.references + summary.rejected.total()
+    run.progress.enter("converting" if plan.decision.action == "convert" else "finishing")
     return plan
 
 

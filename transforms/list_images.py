@@ -43,7 +43,7 @@ from recordmill.transforms.inputs.patterns import (
 from recordmill.transforms.inputs.shard_sets import DESCRIPTIONS, ShardTally, judge_sets
 from recordmill.transforms.inputs.sources.source import FindsClassesInFolders, list_file
 from recordmill.transforms.inputs.unclaimed_files import MOST_HEADS_ON_STORE, UnclaimedFiles
-from recordmill.transforms.shards.resources import PROGRESS
+from recordmill.transforms.planning.progress import Progress
 
 BATCH_SIZE = 1024
 """The most references in a batch: about 200 KB."""
@@ -616,11 +616,13 @@ class ListReferences(beam.PTransform):
         source: what the files mean.
         settings: which files of the inputs are read.
         spread: whether different workers list parts of an input.
+        progress: counts what is found.
     """
 
     source: SourceSettings
     settings: ListingSettings
     spread: bool = False
+    progress: Progress = field(default_factory=Progress, repr=False)
 
     def expand(self, inputs: beam.PCollection[Input]) -> beam.PCollection[ReferenceBatch]:
         """PCollection[Input] -> PCollection[ReferenceBatch]."""
@@ -643,7 +645,7 @@ class ListReferences(beam.PTransform):
         return (parts.batches, concluded) | beam.Flatten()
 
     def _list(self, source_input: Input) -> Iterator[ReferenceBatch]:
-        return _batch(list_images(source_input, self.source, self.settings))
+        return self._batch(list_images(source_input, self.source, self.settings))
 
     def _list_part(self, part: Part) -> Iterator[Any]:
         """Yields the batches of a part of an input, and its tally.
@@ -651,17 +653,16 @@ class ListReferences(beam.PTransform):
         The tally is on the output `tallies`, by the input's name.
         """
         tally = Tally()
-        yield from _batch(list_part(part, self.source, self.settings, tally))
+        yield from self._batch(list_part(part, self.source, self.settings, tally))
         yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))
 
     def _conclude(
         self, parts: tuple[str, Iterable[tuple[Input, Tally]]]
     ) -> Iterator[ReferenceBatch]:
         inputs, tallies = zip(*parts[1], strict=True)
-        return _batch(conclude(inputs[0], self.source, self.settings, tallies))
+        return self._batch(conclude(inputs[0], self.source, self.settings, tallies))
 
-
-def _batch(listed: Iterator[Listed]) -> Iterator[ReferenceBatch]:
-    while chunk := list(islice(listed, BATCH_SIZE)):
-        PROGRESS.add_listed(len(chunk))
-        yield ReferenceBatch.of(chunk)
+    def _batch(self, listed: Iterator[Listed]) -> Iterator[ReferenceBatch]:
+        while chunk := list(islice(listed, BATCH_SIZE)):
+            self.progress.add_listed(len(chunk))
+            yield ReferenceBatch.of(chunk)

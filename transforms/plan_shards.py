@@ -47,6 +47,7 @@ from recordmill.transforms.planning.plan import (
     describe_before_listing,
     make_plan,
 )
+from recordmill.transforms.planning.progress import Progress, peak_memory
 from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -59,7 +60,7 @@ from recordmill.transforms.records.earlier_datasets import (
 )
 from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards.read_ahead import ReadAhead
-from recordmill.transforms.shards.resources import PROGRESS, available_processors, peak_memory
+from recordmill.transforms.shards.resources import available_processors
 from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
 
 for _type in (DatasetPlan, RunPlan):  # Beam's own coder would make tuples of them
@@ -154,13 +155,19 @@ def convert_sample(
         return list(pool.map(convert, joined, lambda each: each.ref.expected_bytes, lambda _: 0))
 
 
-def price_run(sample: Sample, summary: Summary, settings: DatasetSettings, processes: int) -> Price:
+def price_run(
+    sample: Sample,
+    summary: Summary,
+    settings: DatasetSettings,
+    processes: int,
+    progress: Progress,
+) -> Price:
     """Predicts the cost of a run, including its cost so far; `sample` must not be empty.
 
     Raises:
         OSError: the sample cannot be written to the temporary folder.
     """
-    references, spent = summary.references, PROGRESS.cpu_seconds()
+    references, spent = summary.references, progress.cpu_seconds()
     batch = ShardBatchCoder().encode(ShardBatch.of_pairs((ref, 0) for ref, _ in sample))
     seconds, share = _measure_writing(sample, settings.compression)
     whole = sum(split.bytes for split in summary.splits.values())
@@ -316,7 +323,7 @@ def plan_dataset(
         if summary.references >= run.fewest_for_processes:
             used = processes
         with suppress(OSError):  # of the temporary folder
-            price = price_run(sample, summary, settings, used)
+            price = price_run(sample, summary, settings, used, run.progress)
     if plan.problem is None and processes < run.processes:
         count = format_count(plan.shard_count, "shard")
         notes.append(f"--processes={run.processes} became {processes}: the dataset has {count}")

@@ -49,6 +49,7 @@ from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning import runs
 from recordmill.transforms.planning.earlier_dataset import EarlierDataset, open_earlier
 from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.publishing import staged_dataset, verdicts
 from recordmill.transforms.publishing.companions.describe_dataset import (
@@ -63,7 +64,6 @@ from recordmill.transforms.publishing.duplicates import (
 )
 from recordmill.transforms.publishing.lost_containers import count_containers
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
-from recordmill.transforms.shards.resources import PROGRESS
 
 WriteReport = Callable[[str, Marker | None], str]
 """Writes the report of the dataset in a folder, whose marker may have been read already."""
@@ -92,7 +92,7 @@ def publish(
         copies: the images whose bytes occur several times, by shard.
         against: the dataset with which `expect` compares, unless that is the one that is replaced.
     """
-    PROGRESS.enter("publishing")
+    run.progress.enter("publishing")
     plan = replace(plan, notes=(*plan.notes, *_note_damaged(finished)))
     end = _Publication(finished, copies, plan, settings, run, against).carry_out()
     outcome = end.outcome
@@ -153,7 +153,7 @@ def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
     return replace(outcome, numbers=replace(outcome.dataset, version=version))
 
 
-def _add_price(outcome: Outcome, predicted: Price | None) -> Outcome:
+def _add_price(outcome: Outcome, predicted: Price | None, progress: Progress) -> Outcome:
     """Adds what the run was predicted to cost, and if it published a dataset, what it cost."""
     numbers = outcome.numbers
     if predicted is None:
@@ -161,7 +161,7 @@ def _add_price(outcome: Outcome, predicted: Price | None) -> Outcome:
     if isinstance(numbers, PlannedNumbers):
         return replace(outcome, numbers=replace(numbers, price=ComparedPrice(predicted)))
     if outcome.status == "published" and isinstance(numbers, DatasetNumbers):
-        measured = PROGRESS.price(numbers.input_bytes, numbers.output_bytes)
+        measured = progress.price(numbers.input_bytes, numbers.output_bytes)
         price = ComparedPrice(predicted, measured)
         return replace(outcome, numbers=replace(numbers, price=price))
     return outcome
@@ -201,7 +201,7 @@ class _Publication:
         if end.outcome.exit_code == FAILED and decision.action in ("convert", "finish"):
             # If files were missing, another run may have moved them into place.
             end = self._join_others() or end
-        outcome = _add_price(note_idle(end.outcome, self.settings), plan.price)
+        outcome = _add_price(note_idle(end.outcome, self.settings), plan.price, run.progress)
         if decision.action == "convert" and outcome.status == "failed":
             with suppress(OSError):  # the disk may be full
                 runs.release_claim(decision.output, decision.staged_as, run.run_id)

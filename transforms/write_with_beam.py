@@ -33,9 +33,9 @@ from recordmill.storage.tfrecord_file import read_back
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.plan_shards import ShuffleReferences
 from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage, load_image, reject_image
-from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.steps.build_examples import BuildExamples
 from recordmill.transforms.steps.elements import (
     BuiltExample,
@@ -103,25 +103,29 @@ def read_written(path: str, compression: str = "none") -> ShardReport:
     return ShardReport(split, index, read.records, *none, read.records, read.bytes, read.sha256)
 
 
-def count_example(example: BuiltExample) -> FinishedShards:
+def count_example(example: BuiltExample, progress: Progress) -> FinishedShards:
     """The totals of one Example, to be added up."""
     assert example.reference is not None
     assert example.converted is not None
-    return _count(example.reference, example.split, example.converted)
+    return _count(example.reference, example.split, example.converted, progress)
 
 
-def count_rejected(rejected: RejectedImage, label_map: LabelMap) -> FinishedShards:
+def count_rejected(
+    rejected: RejectedImage, label_map: LabelMap, progress: Progress
+) -> FinishedShards:
     """The totals of one image without an Example, to be added up."""
     assert isinstance(rejected, RejectedReference)
     error = rejected.error
     if not isinstance(error, Rejected):
         return FinishedShards(rejected_examples={"": BoxExample(rejected.key, 0, str(error))})
     outcome = reject_image(rejected.reference, error, label_map)
-    return _count(rejected.reference, rejected.split, outcome)
+    return _count(rejected.reference, rejected.split, outcome, progress)
 
 
-def _count(ref: ImageRef, split: str, outcome: ConvertedImage) -> FinishedShards:
-    PROGRESS.add_done(1)
+def _count(
+    ref: ImageRef, split: str, outcome: ConvertedImage, progress: Progress
+) -> FinishedShards:
+    progress.add_done(1)
     row, annotations = outcome.row, outcome.annotations
     totals = FinishedShards(
         splits={split: RowTotals.of([row], split)}, digest=f"{digest_of(ref):x}"
@@ -149,16 +153,20 @@ class WriteWithBeam(beam.PTransform):
     whether the files may be used.
     """
 
-    def __init__(self, settings: DatasetSettings, folder: str, plan: AsSingleton) -> None:
+    def __init__(
+        self, settings: DatasetSettings, folder: str, plan: AsSingleton, progress: Progress
+    ) -> None:
         """Sets what is written where.
 
         Args:
             settings: what the dataset is.
             folder: where the files are written.
             plan: the `DatasetPlan`, as a side input.
+            progress: counts what is done.
         """
         super().__init__()
         self._settings, self._folder, self._plan = settings, folder, plan
+        self._progress = progress
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[FinishedShards]:
         """Adds the chain to a pipeline."""
@@ -175,9 +183,10 @@ class WriteWithBeam(beam.PTransform):
         names = settings.splits.names
         splits = built | SplitExamples(dict.fromkeys(names, 1 / len(names)))
         rejected = (read.rejected, encoded.rejected, built.rejected) | "Rejected" >> beam.Flatten()
-        count = beam.Map(count_rejected, labels).with_output_types(Any)
+        count = beam.Map(count_rejected, labels, self._progress).with_output_types(Any)
         counts = [
-            built | "CountExamples" >> beam.Map(count_example).with_output_types(Any),
+            built
+            | "CountExamples" >> beam.Map(count_example, self._progress).with_output_types(Any),
             rejected | "CountRejected" >> count,
             *(self._write(name, splits[name]) for name in names),
         ]

@@ -8,9 +8,9 @@ from PIL import Image
 
 from benchmarks import slow_reads
 from benchmarks.slow_reads import SlowFileSystem
+from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.shards import read_ahead
 from recordmill.transforms.shards.read_ahead import REMOTE_READERS
-from recordmill.transforms.shards.resources import PROGRESS
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -38,15 +38,20 @@ def hold_reads(monkeypatch):
     takes."""
 
     def hold(least: int) -> None:
-        reached = threading.Event()
+        reached, entered, enter = threading.Event(), [], Progress.enter
+
+        def note(progress: Progress, stage: str) -> None:
+            entered.append(stage)
+            enter(progress, stage)
 
         def wait(_: float) -> None:
-            if PROGRESS.stage != "converting":  # planning reads a sample, of fewer images
+            if entered[-1:] != ["converting"]:  # planning reads a sample, of fewer images
                 return
             if SlowFileSystem.most_under_way >= least:
                 reached.set()
             reached.wait(60)  # where they never come, the test fails by their number
 
+        monkeypatch.setattr(Progress, "enter", note)
         monkeypatch.setattr(SlowFileSystem, "most_under_way", 0)
         monkeypatch.setattr(slow_reads.time, "sleep", wait)
 

@@ -14,7 +14,6 @@ from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.errors import LoadError, RecordmillError, Terminated, UsageError
 from recordmill.schemas.settings.source import Input
 from recordmill.storage.stores.find_store import file_system_options
-from recordmill.transforms.shards.resources import Progress
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -178,9 +177,9 @@ def test_options_stay_as_they_were(photos, monkeypatch):
         (LoadError("the dataset"), 1, "the dataset"),
         (UsageError("seed is x\nlimit is y"), 2, "seed is x\nlimit is y"),
         (RecordmillError("the input"), 1, "the input"),
-        (KeyboardInterrupt(), 130, f"interrupted after 7 images: {AGAIN}"),
+        (KeyboardInterrupt(), 130, f"interrupted after 0 images: {AGAIN}"),
         (KeyboardInterrupt("the job was canceled"), 130, "interrupted: the job was canceled"),
-        (Terminated(), 143, f"stopped by a signal after 7 images: {AGAIN}"),
+        (Terminated(), 143, f"stopped by a signal after 0 images: {AGAIN}"),
         (
             ZeroDivisionError("first line\nlast line"),
             1,
@@ -194,8 +193,6 @@ def test_whatever_goes_wrong_is_an_outcome(monkeypatch, error, code, sentence):
         raise error
 
     monkeypatch.setattr(module, "prepare_job", fail)
-    monkeypatch.setattr(module, "PROGRESS", work := Progress())
-    work.add_done(7)
     outcome, job = attempt(LaunchOptions(), None, Terminal(io.StringIO()))
     assert (outcome.status, outcome.exit_code, outcome.message, job) == (
         "failed",
@@ -203,6 +200,18 @@ def test_whatever_goes_wrong_is_an_outcome(monkeypatch, error, code, sentence):
         sentence,
         None,
     )
+
+
+def test_an_interrupted_run_says_what_is_done(prepare, photos, monkeypatch):
+    def stop(job, *_):
+        job.run.progress.begin("row")
+        job.run.progress.add_done(7)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(module, "prepare_job", lambda *_: prepare())
+    monkeypatch.setattr("recordmill.pipeline.runners.run_job", stop)
+    outcome, _ = attempt(LaunchOptions(), None, Terminal(io.StringIO()))
+    assert outcome.message == "interrupted after 7 rows: run the same command again"
 
 
 @pytest.mark.parametrize("flag", ["--reuse", "--against"])

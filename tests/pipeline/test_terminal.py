@@ -15,7 +15,7 @@ from recordmill.pipeline.terminal import Terminal, record_progress
 from recordmill.reading.dataset import Dataset, Shard
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.dataset.outcome import FailedNumbers, Outcome
-from recordmill.transforms.shards.resources import Progress
+from recordmill.transforms.planning.progress import Progress
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 

@@ -170,7 +170,7 @@ def test_processes_that_a_user_gives_are_at_most_the_shards(run, settings, given
 def test_a_price_counts_the_processes_that_work(pictures, run, monkeypatch):
     priced = []
     monkeypatch.setattr(
-        plan_shards, "price_run", lambda *arguments: priced.append(arguments[-1]) or None
+        plan_shards, "price_run", lambda *arguments: priced.append(arguments[3]) or None
     )
     refs = pictures(4)
     run = replace(run, preview=True, processes=6)

@@ -39,7 +39,6 @@ from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publish_dataset import PublishDataset
 from recordmill.transforms.records.convert_image import convert_image
-from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report, fingerprint
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
@@ -99,12 +98,6 @@ def write_all(plan, refs, run, settings=SETTINGS):
         )
         for shard, own in sorted(shards.items())
     ]
-
-
-@pytest.fixture(autouse=True)
-def no_earlier_run(monkeypatch):
-    """Whatever this process ran before, its seconds are in no report here."""
-    monkeypatch.setattr(PROGRESS, "entered", {})
 
 
 @pytest.fixture

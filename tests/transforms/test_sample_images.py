@@ -13,9 +13,9 @@ from recordmill.transforms.plan_shards import (
     predict_seconds,
     price_run,
 )
+from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.shards.resources import PROGRESS
 
 SETTINGS = make_settings(
     shards=ShardSettings(count=1), splits=SplitSettings(fractions={"train": 1.0})
@@ -53,7 +53,7 @@ def test_of_a_sample_of_all_images_the_bytes_are_exact(pictures):
     refs = pictures(6)
     summary = summary_of(refs)
     sample = convert_sample(summary, SETTINGS)
-    price = price_run(sample, summary, SETTINGS, 1)
+    price = price_run(sample, summary, SETTINGS, 1, Progress())
     assert (len(sample), price.bytes_read) == (6, sum(ref.size for ref in refs))
     assert price.bytes_written == sum(image.size() + 16 for _, image in sample)
     assert price.bytes_written == round(growth_of(sample) * price.bytes_read)
@@ -61,10 +61,12 @@ def test_of_a_sample_of_all_images_the_bytes_are_exact(pictures):
 
 
 def test_the_price_holds_what_was_spent_and_more_processes_are_faster(pictures, monkeypatch):
-    monkeypatch.setattr(type(PROGRESS), "cpu_seconds", lambda _: 1_000.0)
+    monkeypatch.setattr(Progress, "cpu_seconds", lambda _: 1_000.0)
     summary = summary_of(pictures(6))
     sample = convert_sample(summary, SETTINGS)
-    one, four = (price_run(sample, summary, SETTINGS, processes) for processes in (1, 4))
+    one, four = (
+        price_run(sample, summary, SETTINGS, processes, Progress()) for processes in (1, 4)
+    )
     assert 1_000 < one.cpu_seconds < four.cpu_seconds < 1_010
     assert one.minutes == pytest.approx(one.cpu_seconds / 60, abs=0.01)
 
@@ -73,7 +75,7 @@ def test_gzip_is_part_of_the_price(pictures):
     summary = summary_of(pictures(6))
     packed = make_settings(shards=SETTINGS.shards, splits=SETTINGS.splits, compression="gzip")
     plain, gzip = (
-        price_run(convert_sample(summary, each), summary, each, 1).bytes_written
+        price_run(convert_sample(summary, each), summary, each, 1, Progress()).bytes_written
         for each in (SETTINGS, packed)
     )
     assert gzip < plain

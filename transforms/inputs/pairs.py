@@ -154,7 +154,7 @@ def _find_numbered(
 ) -> Pairs | None:
     """Finds masks whose names have the same numbers, after another word than those of images."""
     endings = {name[-5:].lower() for images in folders.values() for name in images}
-    if not any(ending.endswith(_LOSSLESS) for ending in endings):
+    if not any(ending.endswith(LOSSLESS) for ending in endings):
         return None
     cores = {}
     for path, each in names.items():

@@ -30,6 +30,7 @@ from recordmill.storage.dataset_files import (
 )
 from recordmill.storage.written_files import take_back
 from recordmill.transforms.inputs.other_classes import OtherClasses
+from recordmill.transforms.planning.progress import Progress
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +67,7 @@ class RunSettings:
         gives_processes: whether `processes` is the user's number.
         notes: messages for the user from before the job.
         facts: other values for the marker's `run` part: runner, versions, start.
+        progress: how far the run is, if this process does the work.
     """
 
     run_id: str
@@ -91,6 +93,7 @@ class RunSettings:
     gives_processes: bool = False
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    progress: Progress = field(default_factory=Progress, compare=False, repr=False)
 
     def processes_for(self, shards: int) -> int:
         """The number of processes that convert the images of a number of shards.

@@ -196,8 +196,8 @@ def _find_clipped(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]
     if settings.images.resize is None and 2 * clipped > written:
         what = f"{clipped:,} of {format_count(written, 'box')} reached beyond their images"
         yield Remark(
-            f"{what}, and were clipped: check that they are in the form that is read, such as width "
-            "and height, not corners.",
+            f"{what}, and were clipped: check that they are in the form that is read, such as "
+            "width and height, not corners.",
             "boxes",
         )
 

@@ -65,7 +65,6 @@ from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.planning.runs import RunSettings, remove_staging
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.verdicts import balance_boxes, describe_annotations
-from recordmill.transforms.shards.resources import PROGRESS
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,10 +374,10 @@ def _describe_run(
     notes: tuple[str, ...],
     digests: Mapping[str, str],
 ) -> RunEntry:
-    cost = PROGRESS.price(dataset.marker.input_bytes, dataset.marker.output_bytes)
+    cost = run.progress.price(dataset.marker.input_bytes, dataset.marker.output_bytes)
     return RunEntry(
         **run.facts,
-        seconds=PROGRESS.seconds() or None,
+        seconds=run.progress.seconds() or None,
         price=ComparedPrice(plan.price, cost) if plan.price else None,
         id=run.run_id,
         inputs=run.inputs,

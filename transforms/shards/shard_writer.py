@@ -35,7 +35,6 @@ from recordmill.transforms.records.earlier_datasets import (
 from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards import shard_files
 from recordmill.transforms.shards.read_ahead import decoding_limit, pool_for
-from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import WrittenShard, failed_report
 
 
@@ -97,14 +96,16 @@ class ShardWriter:
             processes use the processors.
     """
 
-    count_done = staticmethod(PROGRESS.add_done)
-    """Called with the number of references that are done; worker processes replace it."""
-
     settings: DatasetSettings
     plan: RunPlan
     run: RunSettings
     threads: int
     in_line: bool
+
+    @cached_property
+    def count_done(self) -> Callable[[int], None]:
+        """Called with the number of references that are done; worker processes replace it."""
+        return self.run.progress.add_done
 
     @cached_property
     def _layout(self) -> ExampleLayout:

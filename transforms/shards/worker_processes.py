@@ -28,9 +28,9 @@ from recordmill.schemas.pillow_warnings import ignore_pillow_warnings
 from recordmill.schemas.python_process import python_command, python_environment
 from recordmill.schemas.reference_batch import ShardBatch, ShardBatchCoder
 from recordmill.storage.stores.find_store import file_system_options
+from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.read_ahead import ReadAhead, take_first
-from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_files import failed_report
 from recordmill.transforms.shards.shard_writer import ShardWriter, WorkerDiedError
 
@@ -73,12 +73,13 @@ _unused: list[Connection] = []
 
 
 @contextmanager
-def workers_allowed(forks: int) -> Iterator[None]:
+def workers_allowed(forks: int, progress: Progress) -> Iterator[None]:
     """Allows this process to have workers within the block; ends them afterwards.
 
     Args:
         forks: how many to fork at once; 0 if this process is not our own, or has threads or
             clients.
+        progress: of the run, which then has the workers' processor time from the system.
     """
     for _ in range(forks if threading.active_count() == 1 else 0):
         _unused.append(_start_worker(fork=True))
@@ -90,7 +91,7 @@ def workers_allowed(forks: int) -> Iterator[None]:
             os.waitpid(process, 0)  # so that its processor time is counted
         _processes.clear()
         _unused.clear()
-        PROGRESS.cpu_of_workers = 0.0  # the system counts their time now
+        progress.cpu_of_workers = 0.0  # the system counts their time now
 
 
 def _start_worker(fork: bool) -> Connection:
@@ -304,7 +305,7 @@ class WorkerProcesses:
         try:
             worker.send(task)
             while isinstance(answer := worker.recv(), Advance):
-                PROGRESS.add_done(answer.images, answer.cpu_seconds)
+                self._here.run.progress.add_done(answer.images, answer.cpu_seconds)
         except (EOFError, OSError):  # the worker has ended, perhaps within an answer
             worker.close()
             raise WorkerDiedError(

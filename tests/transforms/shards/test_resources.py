@@ -1,10 +1,7 @@
-from concurrent.futures import ThreadPoolExecutor
-
 import pytest
 
-from recordmill.schemas.dataset.price import Price
 from recordmill.transforms.shards import resources
-from recordmill.transforms.shards.resources import Progress, available_processors, default_processes
+from recordmill.transforms.shards.resources import available_processors, default_processes
 
 GB = 10**9
 
@@ -72,57 +69,3 @@ def test_each_further_process_needs_memory(machine, group, path):
     assert default_processes() == 16
     machine(16, group, {path: "max"}, memory=GB // 5)
     assert default_processes() == 1
-
-
-def test_counts_from_many_threads_add_up():
-    progress = Progress()
-    with ThreadPoolExecutor(8) as pool:
-        for _ in range(200):
-            pool.submit(progress.add_done, 2)
-            pool.submit(progress.add_listed, 3)
-    assert (progress.done, progress.listed) == (400, 600)
-
-
-def test_reset_goes_back_to_the_start():
-    progress = Progress(listed=1, planned=2, stage="publishing")
-    progress.add_done(3, cpu_seconds=1.5)
-    progress.reset()
-    assert (progress.listed, progress.planned, progress.done, progress.stage) == (
-        0,
-        0,
-        0,
-        "listing",
-    )
-    assert progress.cpu_of_workers == 0
-
-
-def test_a_run_costs_what_its_workers_report_too(monkeypatch):
-    now = iter([0.0, 10.0, 40.0])
-    monkeypatch.setattr("recordmill.transforms.shards.resources.time.monotonic", lambda: next(now))
-    monkeypatch.setattr("recordmill.transforms.shards.resources._cpu_seconds", lambda: 20.0)
-    monkeypatch.setattr("recordmill.transforms.shards.resources.peak_memory", lambda: 300)
-    progress = Progress()
-    assert progress.price(7, 8) is None  # this process did not do all of the run
-    progress.reset()
-    progress.add_done(1, cpu_seconds=1.5)
-    progress.add_done(1, cpu_seconds=2)
-    assert progress.price(7, 8) == Price(
-        cpu_seconds=3.5, memory=300, bytes_read=7, bytes_shuffled=None, bytes_written=8, minutes=0.5
-    )
-
-
-def test_stages_take_the_time_from_one_to_the_next(monkeypatch):
-    now = iter([10.0, 12.5, 20.0, 21.0])
-    monkeypatch.setattr("recordmill.transforms.shards.resources.time.monotonic", lambda: next(now))
-    progress = Progress()
-    progress.reset()
-    progress.enter("converting")
-    progress.enter("publishing")
-    assert progress.stage == "publishing"
-    assert progress.seconds() == {"listing": 2.5, "converting": 7.5, "publishing": 1.0}
-
-
-def test_a_process_that_came_in_later_knows_no_times():
-    progress = Progress()
-    progress.enter("publishing")
-    assert (progress.stage, progress.seconds()) == ("publishing", {})

@@ -19,7 +19,6 @@ from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.shards import shard_writer
-from recordmill.transforms.shards.resources import PROGRESS
 from recordmill.transforms.shards.shard_writer import ShardWriter
 from recordmill.transforms.shards.worker_processes import WorkerProcesses, workers_allowed
 
@@ -47,7 +46,7 @@ def begin(writer, count=1, references=1000, fork=True):
     """
     with (
         patch.object(threading, "active_count", return_value=1),
-        workers_allowed(count if fork else 0),
+        workers_allowed(count if fork else 0, writer.run.progress),
     ):
         workers = WorkerProcesses(writer, writer, count, references)
         try:
@@ -155,12 +154,12 @@ def test_workers_help_from_the_time_when_one_is_without_a_shard(
 
 
 def test_what_workers_have_done_is_part_of_the_progress(writer, pictures):
-    PROGRESS.reset()
+    progress = writer.run.progress
     with begin(writer) as workers:
         workers.submit("train", 0, batch_of(pictures(70))).result(timeout=60)
-        assert PROGRESS.cpu_of_workers > 0
+        assert progress.cpu_of_workers > 0
     # The system counts workers that have ended.
-    assert (PROGRESS.done, PROGRESS.cpu_of_workers) == (
+    assert (progress.done, progress.cpu_of_workers) == (
         70,
         0,
     )
@@ -243,6 +242,7 @@ def test_an_interrupt_is_the_launchers_to_handle(writer, pictures, monkeypatch):
 SLEEPER = """
 import os, pathlib, signal, sys, time
 from recordmill.schemas.reference_batch import ShardBatch
+from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.shards import shard_writer, worker_processes
 
 def sleep(*_):
@@ -253,7 +253,7 @@ def sleep(*_):
 
 shard_writer.ShardWriter.write = sleep
 writer = shard_writer.ShardWriter(None, None, None, 1, True)
-with worker_processes.workers_allowed(1):
+with worker_processes.workers_allowed(1, Progress()):
     worker_processes.WorkerProcesses(writer, writer, 1, 1000).submit("train", 0, ShardBatch())
     while not os.path.exists(sys.argv[1]):
         time.sleep(0.01)

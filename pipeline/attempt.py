@@ -17,7 +17,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -44,7 +44,6 @@ from recordmill.schemas.errors import (
     FAILED,
     INTERRUPTED,
     TERMINATED,
-    LoadError,
     RecordmillError,
     Terminated,
     UsageError,
@@ -56,16 +55,18 @@ from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import (
-    StrayNameError,
     analysis_fits,
     current_folder,
-    find_named,
     read_analysis,
     read_marker,
     work_folders,
 )
 from recordmill.storage.written_files import take_back
-from recordmill.transforms.planning.earlier_dataset import EarlierDataset
+from recordmill.transforms.planning.earlier_dataset import (
+    EarlierDatasets,
+    EarlierNames,
+    open_earlier_datasets,
+)
 from recordmill.transforms.planning.runs import RunSettings, find_busy
 from recordmill.transforms.shards.resources import (
     available_processors,
@@ -89,8 +90,7 @@ class Job:
         recipe: the settings that decide the plan's id.
         run: where and how to run.
         layout: the recognized layout of the inputs, if any.
-        earlier: the datasets from which records may be taken, in the order of `run.reuse`.
-        against: the dataset with which `expect` compares, unless that is the one that is replaced.
+        earlier: the earlier datasets.
     """
 
     settings: DatasetSettings
@@ -98,8 +98,7 @@ class Job:
     recipe: Recipe
     run: RunSettings
     layout: Layout | None = None
-    earlier: tuple[EarlierDataset, ...] = ()
-    against: EarlierDataset | None = None
+    earlier: EarlierDatasets = field(default_factory=EarlierDatasets)
 
 
 def attempt(
@@ -180,8 +179,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if options.discard and not options.plan:
         _discard_leftovers(output, terminal)
     notes += _prepare_writer(options, output)
-    against, updated = _find_against(options, settings), _find_updated(options, output)
-    earlier = _find_reuse(options, settings, updated)
+    named = _name_earlier(options, settings, output)
+    earlier = open_earlier_datasets(named, settings.unit, settings.seed)
     run_id = uuid.uuid4().hex[:12]
     outcome_file = options.outcome_file or _outcome_file(output, run_id, options)
     run = RunSettings(
@@ -190,8 +189,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         outcome_file=_path_for_workers(outcome_file, options),
         inputs=folders,
         exclusions=exclusions,
-        reuse=tuple(each.folder for each in earlier),
-        updated=updated.folder if updated else "",
+        reuses=bool(earlier.reuse),
         versions=options.versions,
         overwrite=options.overwrite or options.update,
         update=options.update,
@@ -207,7 +205,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     )
     if settings.analyze and (options.wait or options.is_here) and not options.plan:
         check_tensorflow()
-    return Job(settings, inputs, recipe, run, loaded.layout, earlier, against)
+    return Job(settings, inputs, recipe, run, loaded.layout, earlier)
 
 
 def _prepare_writer(options: LaunchOptions, output: str) -> list[str]:
@@ -252,56 +250,26 @@ def _facts_of(options: LaunchOptions) -> dict[str, str]:
     }
 
 
-def _find_against(options: LaunchOptions, settings: DatasetSettings) -> EarlierDataset | None:
-    """The dataset of `--against`; None without that flag."""
-    if not options.against:
-        return None
-    if not settings.expect.compares:
+def _name_earlier(options: LaunchOptions, settings: DatasetSettings, output: str) -> EarlierNames:
+    """Names the earlier datasets, and makes sure that their stores can be reached."""
+    if options.against and not settings.expect.compares:
         raise UsageError(
             "--against has no effect, since nothing in expect is compared with a previous dataset"
         )
-    return _open_named("--against", options.against, options)
+    reuse = tuple(_earlier_folder(each, options) for each in options.reuse)
+    against = updated = ""
+    if options.against:
+        against = _earlier_folder(options.against, options)
+    if options.update:
+        updated = output
+    return EarlierNames(reuse, updated, against)
 
 
-def _find_updated(options: LaunchOptions, output: str) -> EarlierDataset | None:
-    """The dataset that `--update` updates: the one in the output, or its current version."""
-    if options.update and storage.exists(storage.join(output, MARKER)):
-        return _open_named("--update", output, options)
-    return None
-
-
-def _find_reuse(
-    options: LaunchOptions, settings: DatasetSettings, updated: EarlierDataset | None
-) -> tuple[EarlierDataset, ...]:
-    """The datasets of `--reuse`, and the one that `--update` updates."""
-    named = [("--reuse", _open_named("--reuse", path, options)) for path in options.reuse]
-    if updated is not None:
-        named.append(("--update", updated))
-    for flag, each in named:
-        marker = each.marker
-        theirs, ours = (marker.unit, marker.plan.for_readers.seed), (settings.unit, settings.seed)
-        if theirs != ours:
-            raise UsageError(
-                f"{flag}: unit and seed of {each.folder} are {theirs}, not {ours}: set seed, or "
-                f"remove {flag}"
-            )
-    return tuple({each.folder: each for _, each in named}.values())
-
-
-def _open_named(flag: str, path: str, options: LaunchOptions) -> EarlierDataset:
-    """Opens the dataset that a flag names, or its current version."""
-    path = _path_for_workers(preflight.normal_path(path), options)
-    preflight.probe_dataset_store("dataset", path, options.is_here)
-    named = find_named(path)
-    try:
-        return EarlierDataset(named.folder, named.read_marker())
-    except StrayNameError as error:
-        raise LoadError(f"{flag}: {error}: name another dataset, or remove the flag") from None
-    except (FileNotFoundError, NotADirectoryError, LoadError) as error:
-        why = f": {error}" if isinstance(error, LoadError) else ""
-        raise UsageError(
-            f"{flag}: {named.folder} holds no finished dataset{why}: name one, or remove the flag"
-        ) from None
+def _earlier_folder(path: str, options: LaunchOptions) -> str:
+    """Returns the folder of an earlier dataset, whose store answers."""
+    folder = _path_for_workers(preflight.normal_path(path), options)
+    preflight.probe_dataset_store("dataset", folder, options.is_here)
+    return folder
 
 
 def _set_up_beam(options: LaunchOptions, inputs: Sequence[Input], output: str) -> None:

@@ -27,15 +27,14 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     from recordmill.storage.dataset_files import staging_folder
     from recordmill.transforms.claim_output import ClaimOutput
     from recordmill.transforms.convert_shards import ConvertShards
+    from recordmill.transforms.find_earlier import find_fitting
     from recordmill.transforms.find_split_cutoffs import FindSplitCutoffs
     from recordmill.transforms.group_duplicates import GroupDuplicates
     from recordmill.transforms.hash_references import HashReferences
     from recordmill.transforms.list_images import ListReferences
     from recordmill.transforms.plan_shards import PlanShards, ShuffleReferences
-    from recordmill.transforms.planning.plan import describe_before_listing
     from recordmill.transforms.planning.run_plan import dataset_to_convert
     from recordmill.transforms.publish_dataset import PublishDataset
-    from recordmill.transforms.records.earlier_datasets import find_reusable
     from recordmill.transforms.summarize_images import SummarizeImages
     from recordmill.transforms.write_with_beam import WriteWithBeam
 
@@ -46,13 +45,13 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
     spread = run.facts.get("runner", "DirectRunner") not in IN_PROCESS_RUNNERS
     listing = replace(settings.listing, left_by_user=run.left_by_user, inputs=len(job.inputs))
     listed = inputs | ListReferences(settings.source, listing, spread, run.progress)  # in batches
-    reuse, _ = find_reusable(job.earlier, describe_before_listing(settings, job.recipe))
+    earlier = find_fitting(job.earlier, settings, job.recipe)
     # Unchanged unless the settings handle duplicates.
-    grouped = listed | GroupDuplicates(settings, run.exclusions, reuse)
+    grouped = listed | GroupDuplicates(settings, run.exclusions, earlier)
     refs = grouped | HashReferences(settings.seed)
     selection = AsSingleton(refs | FindSplitCutoffs(settings))
     summary = refs | SummarizeImages(settings, selection, run.other_classes)  # one small row
-    planned = summary | PlanShards(settings, job.recipe, run, selection, job.earlier)
+    planned = summary | PlanShards(settings, job.recipe, run, selection, earlier)
     claimed = planned | ClaimOutput(run)
     plan = AsSingleton(claimed)
     dataset = AsSingleton(claimed | "TakeDataset" >> beam.Map(dataset_to_convert))
@@ -64,7 +63,7 @@ def build(root: "beam.Pipeline", job: "Job") -> "beam.PCollection[Outcome]":
         shards = refs | ShuffleReferences(settings, dataset)
         finished = shards | ConvertShards(settings, run, plan)  # one report per finished shard
     # One outcome.
-    return finished | PublishDataset(settings, run, plan, write_report, job.against)
+    return finished | PublishDataset(settings, run, plan, write_report)
 
 
 def main(prog: str = "recordmill") -> None:

@@ -348,7 +348,7 @@ def _settle_in_output(plan: RunPlan, run: runs.RunSettings) -> RunPlan:
     replaced = place.replaced if run.versions else found
     notes = [*plan.notes, *tidied, *done]
     if action == "convert" and replaced is not None:
-        notes += _note_replaced(replaced, plan.dataset, run)
+        notes += _note_replaced(replaced, plan)
     if action == "keep" and found is not None and is_outdated(found.marker, plan.dataset):
         notes.append(_OUTDATED)
     if run.preview and action in ("convert", "finish"):
@@ -381,14 +381,14 @@ def _give_up(error: OSError | LoadError, output: str) -> tuple[Action, str]:
     return "refuse", str(error)
 
 
-def _note_replaced(
-    replaced: EarlierDataset, dataset: DatasetPlan, run: runs.RunSettings
-) -> Iterator[str]:
+def _note_replaced(replaced: EarlierDataset, plan: RunPlan) -> Iterator[str]:
     """Yields notes on what differs from the dataset that is replaced."""
+    dataset = plan.dataset
     yield from _note_renumbered(replaced.marker.labels, dataset.label_map.ids)
     # For `--update` and `--reuse` there is a note already.
     old = replaced.marker.plan
-    if replaced.folder not in run.reuse and is_superseded(old, dataset.entry):
+    reused = {each.folder for each in plan.earlier.reuse}
+    if replaced.folder not in reused and is_superseded(old, dataset.entry):
         why = explain_version(old, dataset.entry)
         yield f"all records of {replaced.folder} are made again: {why}"
 
@@ -401,9 +401,12 @@ def _choose_version(plan: RunPlan, run: runs.RunSettings) -> tuple[OutputDecisio
     finished or deleted; the notes say which.
     """
     plan_id, notes = plan.decision.staged_as, list[str]()
-    current = find_current(run.output, run.updated)
+    updated = ""
+    if plan.earlier.updated is not None:
+        updated = plan.earlier.updated.folder
+    current = find_current(run.output, updated)
     # A complete version is never changed, so those that were opened are still the same.
-    opened = {each.folder: each for each in plan.earlier}
+    opened = {each.folder: each for each in plan.earlier.reuse}
     complete = [(0, "")]
     for name in dataset_files.version_names(run.output):
         of_plan, number = dataset_files.split_version(name) or ("", 0)
@@ -532,7 +535,7 @@ def _decide(dataset: DatasetPlan, place: OutputDecision, run: runs.RunSettings) 
     action, sentence = decide_action(state, entry, run.overwrite)
     if action == "keep" and (marker := state.marker):
         outdated = run.overwrite and is_outdated(marker, dataset)
-        if outdated or (run.reuse and _may_be_stale(marker, dataset)):
+        if outdated or (run.reuses and _may_be_stale(marker, dataset)):
             action, sentence = decide_to_convert(state)
     if action == "convert" and state.marker is not None:
         check_replaced(state.output, state.marker)

@@ -30,7 +30,7 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Exclusions, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.transforms.planning.earlier_dataset import ReusableDataset
+from recordmill.transforms.planning.earlier_dataset import EarlierDatasets, ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
 from recordmill.transforms.records.earlier_datasets import find_known_digest
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks
@@ -168,24 +168,27 @@ class GroupDuplicates(beam.PTransform):
         settings: what the dataset is; `duplicates` says what to do with images with the same bytes,
             and `images.near_duplicates` with images that look alike.
         exclusions: what will be left out.
-        reuse: earlier datasets, whose digests of unchanged images are used.
+        earlier: the `EarlierDatasets`, or a side input with them, whose digests of unchanged images
+            are used.
     """
 
     settings: DatasetSettings
     exclusions: Exclusions = field(default_factory=Exclusions)
-    reuse: tuple[ReusableDataset, ...] = ()
+    earlier: Any = field(default_factory=EarlierDatasets)
 
     def expand(self, batches: beam.PCollection[ReferenceBatch]) -> beam.PCollection[ReferenceBatch]:
         """Puts duplicates into groups; references that are dropped become notices."""
         together = self.settings.kept_together
         if self.settings.duplicates == "drop":
-            digested = batches | "DigestImages" >> beam.ParDo(_NameContents(self.name_content))
+            digested = batches | "DigestImages" >> beam.ParDo(
+                _NameContents(self.name_content), self.earlier
+            )
             keep_one = beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
             batches = digested | "GroupByDigest" >> beam.GroupByKey() | "KeepOne" >> keep_one
         if not together:
             return batches
         names = _NameContents(self.name_content, by_look="images.near_duplicates" in together)
-        named = batches | "NameContents" >> beam.ParDo(names)
+        named = batches | "NameContents" >> beam.ParDo(names, self.earlier)
         by_content = named | "GroupByContent" >> beam.GroupByKey()
         near = (
             by_content
@@ -211,13 +214,17 @@ class GroupDuplicates(beam.PTransform):
         return named | "SetGroups" >> set_group
 
     def name_content(
-        self, ref: ImageRef, decoding: AbstractContextManager[Any] | None = None
+        self,
+        ref: ImageRef,
+        decoding: AbstractContextManager[Any] | None = None,
+        reuse: tuple[ReusableDataset, ...] = (),
     ) -> str | None:
         """Identifies an image's content.
 
         Args:
             ref: the image.
             decoding: entered while pixels are in memory; None if they do not matter.
+            reuse: earlier datasets.
 
         Returns:
             The SHA-256 of its bytes; if pixels matter and show anything, the hash that its sidecar
@@ -225,8 +232,8 @@ class GroupDuplicates(beam.PTransform):
         """
         settings, exclusions = self.settings, self.exclusions
         digest = ref.sha256.lower()
-        if not digest and self.reuse and decoding is None:
-            digest = find_known_digest(ref, self.reuse, settings.seed)
+        if not digest and reuse and decoding is None:
+            digest = find_known_digest(ref, reuse, settings.seed)
         if exclusions.find(ref.key, digest):
             return None
         if digest and decoding is None:
@@ -355,12 +362,16 @@ class _NameContents(beam.DoFn):
     def teardown(self) -> None:
         self._readers.shutdown()
 
-    def process(self, batch: ReferenceBatch) -> Iterator[tuple[str, ReferenceBatch]]:
+    def process(
+        self, batch: ReferenceBatch, earlier: EarlierDatasets
+    ) -> Iterator[tuple[str, ReferenceBatch]]:
         if batch.notices or batch.classes:
             yield "", ReferenceBatch([], batch.notices, batch.classes)
         for start in range(0, len(batch.refs), CHUNK):
             refs = batch.refs[start : start + CHUNK]
-            names = self._readers.map(partial(self._name, decoding=self._decoding), refs)
+            name = partial(self._name, decoding=self._decoding, reuse=earlier.reusable)
+            names = self._readers.map(name, refs)
             yield from (
-                (name or "", ReferenceBatch([ref])) for name, ref in zip(names, refs, strict=True)
+                (content or "", ReferenceBatch([ref]))
+                for content, ref in zip(names, refs, strict=True)
             )

@@ -36,7 +36,7 @@ from recordmill.schemas.settings.dataset import (
 )
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.tfrecord_file import frame_bytes
-from recordmill.transforms.planning.earlier_dataset import EarlierDataset, ReusableDataset
+from recordmill.transforms.planning.earlier_dataset import EarlierDatasets, ReusableDataset
 from recordmill.transforms.planning.explain_pairs import explain_pairs
 from recordmill.transforms.planning.explain_several_classes import explain_several_classes
 from recordmill.transforms.planning.explain_unclaimed import explain_unclaimed
@@ -44,7 +44,6 @@ from recordmill.transforms.planning.explain_unnamed import explain_unnamed
 from recordmill.transforms.planning.plan import (
     DatasetPlan,
     class_numbers,
-    describe_before_listing,
     make_plan,
 )
 from recordmill.transforms.planning.progress import Progress, peak_memory
@@ -55,7 +54,6 @@ from recordmill.transforms.planning.summary import SAMPLE_SIZE, Summary, range_o
 from recordmill.transforms.records.convert_image import ConvertedImage, convert_image
 from recordmill.transforms.records.earlier_datasets import (
     JoinedReference,
-    find_reusable,
     join_earlier,
 )
 from recordmill.transforms.records.image_functions import FunctionError
@@ -67,6 +65,8 @@ for _type in (DatasetPlan, RunPlan):  # Beam's own coder would make tuples of th
     coders.registry.register_coder(_type, coders.PickleCoder)
 
 ShardId = tuple[str, int]
+
+NO_EARLIER = EarlierDatasets()
 
 PRICED_FROM = 1_000
 """The fewest references for which a run predicts its price; `--plan` always does."""
@@ -290,7 +290,7 @@ def plan_dataset(
     settings: DatasetSettings,
     recipe: Recipe,
     run: RunSettings,
-    earlier: tuple[EarlierDataset, ...] = (),
+    earlier: EarlierDatasets = NO_EARLIER,
 ) -> RunPlan:
     """Plans the dataset as if the output were empty.
 
@@ -300,12 +300,14 @@ def plan_dataset(
         settings: what the dataset is.
         recipe: everything that the plan's id stands for.
         run: where and how this run works.
-        earlier: the datasets in `run.reuse`.
+        earlier: the earlier datasets.
     """
     growth, sample, price = 1.0, None, None
     summary, exit_code = _refuse_losses(summary, settings, run)
-    reuse, unusable = find_reusable(earlier, describe_before_listing(settings, recipe))
-    notes = [*unusable]
+    if earlier.problem is not None:
+        exit_code = WRONG_USAGE
+        summary = replace(summary, problems=[earlier.problem], problems_found=1)
+    reuse, notes = earlier.reusable, [*earlier.notes]
     if not summary.problems:
         try:
             growth, sample = estimate_growth(summary, settings, run.preview, reuse)
@@ -356,14 +358,14 @@ class PlanShards(beam.PTransform):
         recipe: everything that the plan's id stands for.
         run: where and how this run works.
         selection: the `SplitCutoffs`, as a side input.
-        earlier: the datasets in `run.reuse`.
+        earlier: the `EarlierDatasets`, or a side input with them.
     """
 
     settings: DatasetSettings
     recipe: Recipe
     run: RunSettings
     selection: Any
-    earlier: tuple[EarlierDataset, ...] = ()
+    earlier: Any = NO_EARLIER
 
     def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[RunPlan]:
         """PCollection[Summary] -> PCollection[RunPlan] of exactly one element."""

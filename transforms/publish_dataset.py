@@ -76,7 +76,6 @@ def publish(
     run: runs.RunSettings,
     write_report: WriteReport,
     copies: Iterable[Copies],
-    against: EarlierDataset | None = None,
 ) -> Outcome:
     """Carries out the plan with the finished shards, and writes the outcome file.
 
@@ -90,11 +89,10 @@ def publish(
         run: where and how this run works.
         write_report: writes the report of the dataset in a folder.
         copies: the images whose bytes occur several times, by shard.
-        against: the dataset with which `expect` compares, unless that is the one that is replaced.
     """
     run.progress.enter("publishing")
     plan = replace(plan, notes=(*plan.notes, *_note_damaged(finished)))
-    end = _Publication(finished, copies, plan, settings, run, against).carry_out()
+    end = _Publication(finished, copies, plan, settings, run).carry_out()
     outcome = end.outcome
     if (numbers := outcome.dataset) and not run.preview:
         version = numbers.version or plan.decision.version
@@ -189,7 +187,6 @@ class _Publication:
     plan: RunPlan
     settings: DatasetSettings
     run: runs.RunSettings
-    against: EarlierDataset | None = None
 
     def carry_out(self) -> _End:
         """Carries out the plan, and cleans up.
@@ -351,7 +348,7 @@ class _Publication:
         marker = staged_dataset.build_marker(
             dataset, shards, ledger, settings, finished, duplicates
         )
-        before = self.against or replaced
+        before = self.plan.earlier.against or replaced
         if failure := self._compare_with_contract(marker, before):
             return failure
         totals = ImageTotals.sum_of(report.images for report in reports)
@@ -497,7 +494,7 @@ class _Publication:
         version may be chosen again.
         """
         plan, decision, run = self.plan.dataset, self.plan.decision, self.run
-        before = self.against or decision.replaced
+        before = self.plan.earlier.against or decision.replaced
         failure = self._compare_with_contract(marker, before)
         containers, examples = (
             count_containers(plan.summary.rejected),
@@ -615,14 +612,12 @@ class PublishDataset(beam.PTransform):
         run: where and how this run works.
         plan: the `RunPlan`, as a side input.
         write_report: writes the report of the dataset in a folder.
-        against: the dataset with which `expect` compares, unless that is the one that is replaced.
     """
 
     settings: DatasetSettings
     run: runs.RunSettings
     plan: Any
     write_report: WriteReport
-    against: EarlierDataset | None = None
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """Turns ShardReports or FinishedShards into exactly one Outcome, in any case."""
@@ -635,5 +630,4 @@ class PublishDataset(beam.PTransform):
             self.run,
             self.write_report,
             copies,
-            self.against,
         )

@@ -238,4 +238,6 @@ def test_the_store_of_an_earlier_dataset_must_answer(prepare, monkeypatch, flag)
 def test_a_dataset_that_is_named_twice_is_reused_once(prepare, convert, photos):
     dataset = convert(photos).output
     flags = (f"--reuse={dataset}", f"--reuse={dataset}/", "--update")
-    assert prepare(*flags).run.reuse == (str(dataset),)
+    job = prepare(*flags)
+    assert [each.folder for each in job.earlier.reuse] == [str(dataset)]
+    assert job.run.reuses

@@ -10,7 +10,11 @@ from recordmill import storage
 from recordmill.schemas.dataset.price import Price
 from recordmill.schemas.errors import FAILED
 from recordmill.storage.dataset_files import staging_folder
-from recordmill.transforms.planning.earlier_dataset import EarlierDataset, ReusableDataset
+from recordmill.transforms.planning.earlier_dataset import (
+    EarlierDataset,
+    EarlierDatasets,
+    ReusableDataset,
+)
 from recordmill.transforms.planning.plan import DatasetPlan
 
 Action = Literal["convert", "preview", "finish", "keep", "refuse", "fail"]
@@ -65,7 +69,7 @@ class RunPlan:
     Attributes:
         dataset: the dataset to be made.
         decision: what to do in the output.
-        earlier: the datasets that the run may take records from; all were opened when it began.
+        earlier: the earlier datasets of the run.
         reuse: those of them whose images may be stored again.
         notes: messages about this run alone, not about the dataset.
         price: the expected cost of the run; None if predicting it was not worth it.
@@ -73,7 +77,7 @@ class RunPlan:
 
     dataset: DatasetPlan
     decision: OutputDecision = field(default_factory=OutputDecision)
-    earlier: tuple[EarlierDataset, ...] = ()
+    earlier: EarlierDatasets = field(default_factory=EarlierDatasets)
     reuse: tuple[ReusableDataset, ...] = ()
     notes: tuple[str, ...] = ()
     price: Price | None = field(default=None, compare=False)

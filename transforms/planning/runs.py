@@ -42,9 +42,7 @@ class RunSettings:
         output: the output folder; with versions, datasets have folders of their own below it.
         outcome_file: where the job writes how it ended.
         inputs: folders by input name (empty for the only input, without a name).
-        reuse: folders of earlier datasets whose images may be stored again.
-        updated: the folder of the dataset that `--update` found in the output, or of its current
-            version; empty without one.
+        reuses: whether images of earlier datasets may be stored again.
         exclusions: the contents of the file in `exclude`; the plan id includes its digest.
         versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
@@ -74,8 +72,7 @@ class RunSettings:
     output: str
     outcome_file: str
     inputs: Mapping[str, str] = field(default_factory=dict)
-    reuse: tuple[str, ...] = ()
-    updated: str = ""
+    reuses: bool = False
     exclusions: Exclusions = field(default_factory=Exclusions)
     versions: bool = False
     overwrite: bool = False

@@ -318,6 +318,48 @@ def test_a_lone_split_of_boxes_stays_that_split(write, run, stored, folder, tabl
     assert found == ({split} if split else {"train", "test"})
 
 
+@pytest.mark.parametrize(
+    "tables", [["test"], ["test", "validation"], ["train", "test", "validation"]], ids=",".join
+)
+def test_open_images_in_folders_as_downloaded(write, run, stored, tables):
+    write(
+        {f"images/{split}": [f"{split}{each}.jpg" for each in "ab"] for split in tables}
+        | {
+            f"annotations/{split}-annotations-bbox.csv": boxes(f"{split}a", f"{split}b")
+            for split in tables
+        }
+    )
+    code, err = run()
+    assert code == 0, err
+    assert stored("image/object/class/text") == {
+        (split, f"{split}{each}.jpg"): [b"/m/01g317"] for split in tables for each in "ab"
+    }
+
+
+def test_a_table_in_a_folder_of_its_own_names_images_by_a_column_and_an_id(write, run, stored):
+    rows = [("a", "x", "cat"), ("b", "y", "dog")]
+    write({
+        "images/x": ["a.jpg"], "images/y": ["b.jpg"],
+        "annotations/list.csv": table(("id", "site", "label"), *rows),
+    })  # fmt: skip
+    code, err = run()
+    assert code == 0, err
+    labels = [value for (value,) in stored("image/class/text").values()]
+    assert sorted(labels) == [b"cat", b"dog"]
+
+
+def test_paths_that_leave_the_folder_of_their_table_are_explained(write, run):
+    write({
+        "images": ["a.jpg", "b.jpg"],
+        "tables/list.csv": table(("path", "label"), ("../images/a.jpg", "c"), ("../b.jpg", "d")),
+    })  # fmt: skip
+    code, err = run()
+    assert code == 2
+    assert (
+        "(paths that leave its folder are not read: write the names alone, not ../images/a.jpg)"
+    ) in err
+
+
 def test_open_images_of_two_splits(write, run, stored):
     write({
         "train": ["aa.jpg"], "validation": ["bb.jpg"], **NAMES_OF_CLASSES,

@@ -377,6 +377,8 @@ def why_no_columns(path: str, sketch: FolderSketch) -> str:
     if not has_header(path, sketch):
         return "it does not begin with a header of different names and a row, in UTF-8"
     row = head_of(path, sketch).rows[1]
+    if up := next((cell for cell in row if cell.strip().startswith("../")), None):
+        return f"paths that leave its folder are not read: write the names alone, not {up:.100}"
     return f"its first row names no image that is there: {show_first(row):.100}"
 
 
@@ -395,14 +397,24 @@ def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColum
         if places := _likely_places(name, head, path, sketch):
             root, ending = next(iter(places.items()))
             if root and (folder := _find_folder_column(name, head, path, sketch)):
-                template = posixpath.join(folder[1], f"{{{folder[0]}}}", f"{{{name}}}{ending}")
-                return _ImageColumn(name, {"uri": template})
+                template = posixpath.join(f"{{{folder[0]}}}", f"{{{name}}}{ending}")
+                return _in_folder(name, folder[1], template)
             if ending and len(places) == 1:
-                return _ImageColumn(name, {"uri": posixpath.join(root, f"{{{name}}}{ending}")})
+                return _in_folder(name, root, f"{{{name}}}{ending}")
             columns = {"uri": f"{{{name}}}{ending}" if ending else name}
             return _ImageColumn(name, columns, root, tuple(places) if len(places) > 1 else ())
     held = [name for name, value in row.items() if value == HELD]
     return _ImageColumn(held[0], {"bytes": held[0]}) if len(held) == 1 else None
+
+
+def _in_folder(name: str, folder: str, template: str) -> _ImageColumn:
+    """A column whose images are in a folder relative to the table's own.
+
+    Images outside the table's folder need another root.
+    """
+    if folder.startswith(".."):
+        return _ImageColumn(name, {"uri": template}, folder)
+    return _ImageColumn(name, {"uri": posixpath.join(folder, template)})
 
 
 _OF_IMAGES = re.compile("image|img|path|file|photo|picture|mask|left|right|before|after")

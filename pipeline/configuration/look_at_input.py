@@ -37,6 +37,7 @@ from recordmill.transforms.inputs.pair_names import sample_names
 from recordmill.transforms.inputs.patterns import Ignore, normal_path
 from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
+from recordmill.transforms.inputs.tables.recognize_tables import BOXES_OF_OPEN_IMAGES
 from recordmill.transforms.inputs.tables.table_heads import (
     HELD,
     NUMBERS,
@@ -263,15 +264,20 @@ def _rank(folder: str) -> tuple[bool, str]:
 def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) -> Iterator[str]:
     """Yields the first files with these extensions in each folder.
 
-    Those named after an image or a split come first.
+    Those named after an image or a split come first, and before them Open Images' tables of boxes.
     """
     for folder, names in sketch.names.items():
         found = names.ending(*endings)
         beside = set(names.beside_images(endings[0]))
         for name in sorted(
-            found, key=lambda name: (name not in beside, not begins_with_split(name), name)
+            found, key=lambda name: (name not in beside, *_rank_by_name(name), name)
         )[:most]:
             yield f"{folder}/{name}" if folder else name
+
+
+def _rank_by_name(name: str) -> tuple[bool, bool]:
+    """A sort key that puts files first whose names reveal the layout."""
+    return not name.lower().endswith(BOXES_OF_OPEN_IMAGES), not begins_with_split(name)
 
 
 def _read_head(uri: str) -> bytes:

@@ -285,17 +285,19 @@ def test_open_images_next_to_the_folder_of_its_images(write, run, values):
     )
     code, err = run()
     assert code == 0
-    assert "with ids of classes such as /m/01g317, not class-descriptions-boxable.csv" in err
-    assert "(left out: Source, Confidence, IsOccluded)" in err
-    assert "names of classes (1)" in err
+    assert (
+        "with ids of classes such as /m/01g317, named by class-descriptions-boxable.csv (left out: "
+        "Source, Confidence, IsOccluded)"
+    ) in err
+    assert "names of classes" not in err
     found = values(*BOX, "image/object/class/text")
     one = [0.1, 0.5, 0.25, 0.75]
     assert {
         name: [pytest.approx(each) if isinstance(each, float) else each for each in found[name]]
         for name in found
     } == {
-        "aa.jpg": [0.1, 0.1, 0.5, 0.5, 0.25, 0.25, 0.75, 0.75, b"/m/01g317", b"/m/01g317"],
-        "bb.jpg": [*one, b"/m/01g317"],
+        "aa.jpg": [0.1, 0.1, 0.5, 0.5, 0.25, 0.25, 0.75, 0.75, b"Person", b"Person"],
+        "bb.jpg": [*one, b"Person"],
     }
 
 
@@ -367,8 +369,67 @@ def test_open_images_of_two_splits(write, run, stored):
     })  # fmt: skip
     assert run()[0] == 0
     assert stored("image/object/class/text") == {
-        ("train", "aa.jpg"): [b"/m/01g317"], ("validation", "bb.jpg"): [b"/m/01g317"],
+        ("train", "aa.jpg"): [b"Person"], ("validation", "bb.jpg"): [b"Person"],
     }  # fmt: skip
+
+
+NAMES_OF_IDS = (
+    "LabelName,DisplayName\n/m/01g317,Person\n/m/0bt9lr,Dog\n/m/04szw,Mouse\n/m/020lf,Mouse\n"
+)
+LABELS = table(("ImageID", "Source", "LabelName", "Confidence"), ("traina", "x", "/m/0bt9lr", 1))
+
+
+def test_files_next_to_open_images_boxes_are_known_and_named(write, run, stored):
+    write(
+        {
+            "images/train": ["traina.jpg", "trainb.jpg"], "images/test": ["testa.jpg"],
+            "masks/train": ["traina_m01g317_0.png"],
+            "annotations/oidv6-class-descriptions.csv": NAMES_OF_IDS,
+            "annotations/oidv6-train-annotations-bbox.csv": boxes("traina", "trainb"),
+            "annotations/test-annotations-bbox.csv": boxes("testa"),
+            "annotations/oidv6-train-annotations-human-imagelabels.csv": LABELS,
+            "annotations/test-annotations-human-imagelabels.csv": LABELS,
+            "annotations/train-annotations-object-segmentation.csv": "MaskPath,ImageID\na,traina\n",
+            "annotations/image_ids_and_rotation.csv": "ImageID,Subset,Rotation\ntraina,train,0\n",
+        }
+    )  # fmt: skip
+    code, err = run()
+    assert code == 0, err
+    assert "facts about images (1), labels of whole images (2), masks (1)" in err
+    assert "1 image has no usable annotation" in err
+    assert stored("image/object/class/text") == {
+        ("train", "traina.jpg"): [b"Person"],
+        ("train", "trainb.jpg"): [b"Person"],
+        ("test", "testa.jpg"): [b"Person"],
+    }
+
+
+@pytest.mark.parametrize("names", ["class-descriptions.csv", "oidv7-class-descriptions.csv"])
+def test_names_of_ids_are_those_of_the_table(write, run, stored, names):
+    rows = [("a", "/m/0bt9lr"), ("b", "/m/04szw"), ("c", "/m/020lf"), ("d", "/m/0zzz")]
+    write({
+        "images": [f"{name}.jpg" for name in "abcd"], f"meta/{names}": NAMES_OF_IDS,
+        "list.csv": table(("ImageID", "LabelName"), *rows),
+    })  # fmt: skip
+    code, err = run()
+    assert code == 0, err
+    assert f"note: list.csv: classes without a name in meta/{names} keep their ids: /m/0zzz" in err
+    assert {name: value for (_, name), value in stored("image/class/text").items()} == {
+        "a.jpg": [b"Dog"], "b.jpg": [b"Mouse (/m/04szw)"], "c.jpg": [b"Mouse (/m/020lf)"],
+        "d.jpg": [b"/m/0zzz"],
+    }  # fmt: skip
+
+
+def test_a_table_without_names_of_ids_stops(write, run):
+    write({
+        "images": ["a.jpg", "b.jpg"], "class-descriptions.csv": "/m/0bt9lr\n",
+        "list.csv": table(("ImageID", "LabelName"), ("a", "/m/0bt9lr"), ("b", "/m/0bt9lr")),
+    })  # fmt: skip
+    code, err = run()
+    assert code == 1
+    assert (
+        "class-descriptions.csv (source.class_names_file): write a class and its name into each row"
+    ) in err
 
 
 @pytest.mark.parametrize("folders", [("train", "test"), ("images",), ("train", "valid", "test")])

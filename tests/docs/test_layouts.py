@@ -159,7 +159,7 @@ MADE = {
             "1,/m/01yrx,0.25,0.75,0.25,0.75\n2,/m/01yrx,0.25,0.75,0.25,0.75\n",
         },
         {"train": 2},
-        {"/m/01yrx": 1},
+        {"Cat": 1},
     ),
     "Kaggle: a CSV of file names and classes": (
         {

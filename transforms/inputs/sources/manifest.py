@@ -26,7 +26,7 @@ from recordmill.schemas.image_ref import (
 )
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
-from recordmill.transforms.inputs.named_files import key_of, locate
+from recordmill.transforms.inputs.named_files import DataFile, key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
@@ -40,6 +40,7 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
     FeatureColumn,
     Unlabeled,
 )
+from recordmill.transforms.inputs.tables.names_of_ids import NamesOfIds, read_names_of_ids
 from recordmill.transforms.inputs.tables.parquet import (
     bytes_type_fault,
     class_names,
@@ -53,7 +54,11 @@ from recordmill.transforms.inputs.tables.read_table import (
     TableFormat,
     read_table,
 )
-from recordmill.transforms.inputs.tables.recognize_tables import WITHOUT_LABELS, recognize_tables
+from recordmill.transforms.inputs.tables.recognize_tables import (
+    NEXT_TO_BOXES,
+    WITHOUT_LABELS,
+    recognize_tables,
+)
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -252,6 +257,9 @@ class Manifest(TableFormat, Source):
             height.
         class_names: class names for integer labels, which count from 0; empty: those that Hugging
             Face stores in Parquet, or else the integers themselves.
+        class_names_file: a table with a class as the manifests have it and its name in each row,
+            such as Open Images' `class-descriptions-boxable.csv`; its path is relative to the
+            manifest's folder. Empty: classes are named as they are.
         unlabeled: what to do with rows without a class: `reject`, or `keep` as images without a
             label. `auto` rejects rows whose class is empty, and keeps those whose class is -1 where
             classes are numbered, as in Hugging Face's `ClassLabel`.
@@ -268,6 +276,7 @@ class Manifest(TableFormat, Source):
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
+    class_names_file: str = ""
     unlabeled: Unlabeled = "auto"
     split: str = ""
 
@@ -364,6 +373,7 @@ class Manifest(TableFormat, Source):
                 self.columns.label or self.columns.labels,
                 "no column of classes is named",
             ),
+            ("class_names_file", self.columns.of_classes, "no column of classes is named"),
             ("root", self.columns.uri, "no column names images"),
             ("separator", any(lists), "no column has several values"),
         )
@@ -372,10 +382,13 @@ class Manifest(TableFormat, Source):
     @property
     def siblings(self) -> Mapping[str, str]:
         """Tables without labels, and lists of classes that `class_names` has."""
+        named = posixpath.basename(self.class_names_file)
         return {
             **(dict.fromkeys((*NAME_LISTS, *NAME_TABLES), "") if self.class_names else {}),
+            **({named: ""} if named else {}),
             "test.csv": "tables of test images",
             **WITHOUT_LABELS,
+            **(NEXT_TO_BOXES if self.columns.row_boxes else {}),
         }
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
@@ -406,9 +419,14 @@ class Manifest(TableFormat, Source):
                 row_reader = RowReader(
                     self, file, path, word=(match["split"] or "") if match else ""
                 )
-                for ref in row_reader.list_references(table.rows, self._reader(names)):
+                reader, named = self._reader(names), self._names_of_ids(path, file)
+                if named:
+                    reader = named.around(reader)
+                for ref in row_reader.list_references(table.rows, reader):
                     count += isinstance(ref, ImageRef)
                     yield ref
+                if named and (unnamed := named.explain_unknown(self.class_names_file)):
+                    yield file.notice("warning", "class_names", unnamed)
                 yield from table.report(file)
                 if not self.preset:
                     yield from table.report_unread(file, wanted)
@@ -458,6 +476,11 @@ class Manifest(TableFormat, Source):
         return CellReader(
             self.columns, self.features_from, self.separator, class_names, self.unlabeled
         ).read
+
+    def _names_of_ids(self, path: str, file: ImageRef) -> NamesOfIds | None:
+        if not self.class_names_file:
+            return None
+        return read_names_of_ids(DataFile(path, file), self.class_names_file)
 
     def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:
         """The names of each column's numbered classes, from settings or from Parquet."""

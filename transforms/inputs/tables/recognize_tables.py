@@ -19,6 +19,14 @@ from recordmill.transforms.inputs.folder_sketch import (
     given_splits,
     split_pattern,
 )
+from recordmill.transforms.inputs.tables.ask_about_columns import (
+    MOST_WAYS,
+    WITH_SEVERAL_LABELS,
+    ask_for_meanings,
+    ask_for_second,
+    to_ignore,
+    to_set,
+)
 from recordmill.transforms.inputs.tables.class_name_files import NamedClasses, find_class_names
 from recordmill.transforms.inputs.tables.known_tables import (
     FoundColumns,
@@ -27,36 +35,39 @@ from recordmill.transforms.inputs.tables.known_tables import (
     split_words,
     why_no_columns,
 )
+from recordmill.transforms.inputs.tables.names_of_ids import NAMES_OF_IDS, find_names_of_ids
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
-from recordmill.transforms.inputs.tables.table_boxes import SIDES
-from recordmill.transforms.inputs.tables.table_heads import SEVERAL, head_of
+from recordmill.transforms.inputs.tables.table_heads import head_of
 from recordmill.transforms.inputs.unclaimed_files import find_sibling
 from recordmill.transforms.inputs.unlikely_classes import are_numbered, are_unlikely_classes
 
 WITHOUT_LABELS = {
     "*submission*.csv": "sample submissions",
-    "class-descriptions*.csv": "names of classes",
+    NAMES_OF_IDS: "names of classes",
 }
 """Tables that hold no labels, as `siblings`: Kaggle's form for answers, Open Images' names."""
 
-_WITH_LABELS = (
-    "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
-    "type: int64, shape: [null]}, image/class/text: {field: label_texts, type: bytes, "
-    "shape: [null]}}}"
-)
-"""A convention with several labels, as YAML."""
+NEXT_TO_BOXES = {
+    "*-annotations-human-imagelabels*.csv": "labels of whole images",
+    "*-annotations-machine-imagelabels.csv": "labels of whole images",
+    "*-annotations-object-segmentation.csv": "masks",
+    "*-annotations-vrd.csv": "relations of boxes",
+    "*-annotations-point-labels.csv": "points",
+    "*-images-with-rotation.csv": "facts about images",
+    "*-images-with-labels-with-rotation.csv": "facts about images",
+    "image_ids_and_rotation.csv": "facts about images",
+    "bbox_labels_600_hierarchy.json": "",
+}
+"""Files of Open Images that are not read where its tables of boxes are, as `siblings`."""
 
-_MOST_WAYS = 4
-"""Commands that a message offers for one question."""
-
-_MOST_NAMED = 8
-"""Columns that a command names one by one, rather than by a pattern."""
+BOXES_OF_OPEN_IMAGES = "-annotations-bbox.csv"
+"""How the names of Open Images' tables of boxes end."""
 
 
 def recognize_tables(sketch: FolderSketch) -> Iterator[Recognized]:
     """Recognizes tables with a column that names images or contains them."""
     tables = [path for path in sketch.heads if path.lower().endswith((*TABLE_ENDINGS, ".txt"))]
-    tables = [path for path in tables if not _is_of_others(path)]
+    tables = [path for path in tables if not _is_of_others(path, sketch)]
     seen = {path: columns for path in tables if (columns := find_columns(path, sketch))}
     named = _find_named_classes(seen, sketch)
     if named:
@@ -130,10 +141,13 @@ def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[st
     ]
 
 
-def _is_of_others(path: str) -> bool:
-    """Whether a table is that of another source, or one that holds no labels."""
+def _is_of_others(path: str, sketch: FolderSketch) -> bool:
+    """Whether a table is that of another source, or one that holds no labels of boxes."""
     name = posixpath.basename(path).lower()
-    return name.startswith("metadata.") or find_sibling(name, WITHOUT_LABELS) is not None
+    if name.startswith("metadata.") or find_sibling(name, WITHOUT_LABELS) is not None:
+        return True
+    is_next_to_boxes = find_sibling(name, NEXT_TO_BOXES) is not None
+    return is_next_to_boxes and bool(sketch.all_ending(BOXES_OF_OPEN_IMAGES))
 
 
 def _with_roots(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]:
@@ -166,6 +180,9 @@ def _as_recognized(
         source["root"] = {each: columns.root for each, columns in read.items()}
     if named and named.is_claimed:
         source["class_names"] = named.in_order
+    of_ids = find_names_of_ids((*read, *unread), sketch) if first.class_id else None
+    if of_ids:
+        source["class_names_file"] = of_ids
     settings |= _find_splits(read, unread, source, sketch)
     others = [each for each in sketch.all_ending(*TABLE_ENDINGS) if each not in {*read, *unread}]
     if not source.get("split") and not unread and others:
@@ -177,8 +194,10 @@ def _as_recognized(
     why = f"a table of images, {path}"
     if first.class_id:
         why += f", with ids of classes such as {first.class_id}"
+        why += f", named by {of_ids}" if of_ids else ""
     if others and not needs:
-        why += f", not {show_first(others)}"
+        left = [each for each in others if each != _below_input(path, of_ids)]
+        why += f", not {show_first(left)}" if left else ""
     return Recognized(
         settings,
         why,
@@ -190,6 +209,11 @@ def _as_recognized(
         tables=(*read, *unread) if first.has_classes and "uri" in first.columns else (),
         replaces_folders=_names_classes(path, first, sketch),
     )
+
+
+def _below_input(path: str, relative: str | None) -> str | None:
+    """The path below the input of a file that is named relative to a table's folder."""
+    return relative and posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))
 
 
 def _names_classes(path: str, found: FoundColumns, sketch: FolderSketch) -> bool:
@@ -266,13 +290,13 @@ def _find_questions(
     path, first = next(iter(read.items()))
     if fault := next((each.fault for each in found.values() if each.fault), ""):
         table = next(each for each in found if found[each].fault)
-        yield f"{table} cannot be used: {fault}, or add {_leave_out([table], sketch)}", ()
+        yield f"{table} cannot be used: {fault}, or add {to_ignore([table], sketch)}", ()
     if named and not (named.is_claimed or named.are_labels):
         yield _ask_for_names(named, sketch)
     if unused := _find_unused(read, found, named, sketch):
         yield unused, ()
     if first.seconds:
-        yield _ask_for_second(first, _column_of(first.columns["uri"]))
+        yield ask_for_second(first, _column_of(first.columns["uri"]))
     if first.images:
         choices = _choices("source.columns.bytes", first.images)
         yield (
@@ -282,7 +306,7 @@ def _find_questions(
         )
     yield from _ask_for_places(path, first, sketch, is_alone=len(read) == 1)
     if path.endswith(".txt") and not _find_pattern((*read, *_find_unread_tables(read, sketch)))[0]:
-        leave_out = _leave_out([path], sketch)
+        leave_out = to_ignore([path], sketch)
         yield (
             "a list is read where its name has the word for a split: call it train.txt, or leave "
             f"it out with {leave_out}",
@@ -291,26 +315,26 @@ def _find_questions(
     if column := first.columns.get("labels"):
         flags = [f"source.columns.label={column}", "source.columns.labels="]
         flags += ["source.separator=|"] if first.separator else []
-        as_one = _set(*flags)
+        as_one = to_set(*flags)
         is_one = f", or {as_one} if each cell is one class" if first.is_text_list else ""
         yield (
             f"its column {column} holds several classes of an image, and the usual convention "
-            f"stores one: add --set 'convention={_WITH_LABELS}'{is_one}",
+            f"stores one: add --set 'convention={WITH_SEVERAL_LABELS}'{is_one}",
             ("convention", "source.columns.label"),
         )
-    yield from _ask_for_meanings(path, first, sketch)
+    yield from ask_for_meanings(path, first, sketch)
 
 
 def _ask_for_names(named: NamedClasses, sketch: FolderSketch) -> Question:
     """What to do about a file that names the classes, and cannot be used without a question."""
-    leave_out = _leave_out([named.path], sketch)
+    leave_out = to_ignore([named.path], sketch)
     names = orjson.dumps(named.in_order).decode()
-    use = f"add {_set(f'source.class_names={names}')} {leave_out} to use them"
+    use = f"add {to_set(f'source.class_names={names}')} {leave_out} to use them"
     if not named.in_order:
         use = "write the names into the table, since its numbers do not count from 0"
     return (
         f"{named.path} names its classes: {use}, or add {leave_out} "
-        f"{_set('source.class_names=[]')} to keep the numbers",
+        f"{to_set('source.class_names=[]')} to keep the numbers",
         ("source.class_names",),
     )
 
@@ -322,11 +346,11 @@ def _ask_for_places(
     if first.is_spread:
         folders = [posixpath.basename(root) for root in first.roots]
         may_be_classes = not (are_unlikely_classes(folders) or are_numbered(folders))
-        as_classes = f", or add {_leave_out([path], sketch)} to take the folders for classes"
+        as_classes = f", or add {to_ignore([path], sketch)} to take the folders for classes"
         yield (
             f"its images are in several folders ({', '.join(first.roots)}), and no column names "
             "them: move the images into one folder, or write the folders into the table, or add "
-            f"{_leave_out([path], sketch)} {_set('source.class_from=none')} to convert the images "
+            f"{to_ignore([path], sketch)} {to_set('source.class_from=none')} to convert the images "
             f"without labels{as_classes if may_be_classes else ''}",
             (),
         )
@@ -367,9 +391,9 @@ def _find_unused(
         of_splits = [each for each in alike if any(map(_has_split_word, each))]
         choices = of_splits if len(of_splits) < len(alike) and of_splits else alike
         ways = []
-        for tables in choices[:_MOST_WAYS]:
+        for tables in choices[:MOST_WAYS]:
             others = [each for each in read if each not in tables]
-            ways.append(f"to read {tables[0]}, add {_leave_out(others, sketch)}")
+            ways.append(f"to read {tables[0]}, add {to_ignore(others, sketch)}")
         names = [tables[0] for tables in alike]
         shown = show_first(names) if len(names) > 2 else " and ".join(names)
         return f"{shown} have different columns: {'; '.join(ways)}"
@@ -377,25 +401,25 @@ def _find_unused(
     if {True, False} <= kinds.keys():
         return (
             f"the classes are text in {kinds[False]} and numbers in {kinds[True]}: write the same "
-            f"into both, or add {_leave_out([kinds[True]], sketch)} to leave that out"
+            f"into both, or add {to_ignore([kinds[True]], sketch)} to leave that out"
         )
     for each in read:
         if read[each].roots and len(read) > 1:
             return (
                 f"several folders hold the images of {each} ({', '.join(read[each].roots)}): write "
-                f"them into the table, or add {_leave_out([each], sketch)}"
+                f"them into the table, or add {to_ignore([each], sketch)}"
             )
     for each, columns in found.items():
         is_sibling = columns.is_list or _is_test(each, columns, first)
         if each not in read and not is_sibling:
-            leave_out = _leave_out([each], sketch)
+            leave_out = to_ignore([each], sketch)
             return f"{each} is not read, since {path} has the classes: add {leave_out}"
     for each in sketch.heads:
         is_table = each.lower().endswith(TABLE_ENDINGS)
-        is_known = each in found or _is_of_others(each) or (named and each == named.path)
+        is_known = each in found or _is_of_others(each, sketch) or (named and each == named.path)
         if is_table and not is_known:
             why = why_no_columns(each, sketch)
-            leave_out = _leave_out([each], sketch)
+            leave_out = to_ignore([each], sketch)
             return f"{each} is not understood as a table of images ({why}): add {leave_out}"
     return ""
 
@@ -416,186 +440,6 @@ def _group_alike(read: Mapping[str, FoundColumns]) -> list[list[str]]:
         else:
             groups.append((bare, [path]))
     return [paths for _, paths in groups]
-
-
-def _ask_for_second(first: FoundColumns, kept: str) -> Question:
-    """What to do about a table whose rows name several images."""
-    uri, label = first.columns["uri"], first.columns.get("label", "")
-    others = _unknown_columns(first)
-    are_masks = any(map(_OF_MASKS.search, first.seconds))
-    ways = []
-    if label and are_masks:
-        way = _set(f"source.columns.uri={uri}")
-        ways.append(f"those of {kept} with the classes in {label}, add {way}")
-    for name in (kept,) if are_masks else (kept, *first.seconds):
-        template = name if uri == kept else uri.replace(f"{{{kept}}}", f"{{{name}}}")
-        flags = [f"source.columns.uri={template}"]
-        flags += ["source.columns.label="] if label or others else []
-        ways.append(f"those of {name} without labels, add {_set(*flags)}")
-    return (
-        f"its columns {' and '.join((kept, *first.seconds))} name images, and one of a row is "
-        f"stored: to store {'; or '.join(ways)}",
-        ("source.columns.uri",),
-    )
-
-
-def _unknown_columns(first: FoundColumns) -> list[str]:
-    """The columns without a meaning that may have one for the user."""
-    known = {*first.index, *first.packed, *first.seconds}
-    return [name for name in first.others if name not in known]
-
-
-_OF_MASKS = re.compile("mask|seg|label|annot|gt|truth|depth", re.IGNORECASE)
-"""Words in the names of columns of masks: next to them, a class is that of the image."""
-
-
-def _set(*flags: str) -> str:
-    return " ".join(f"--set {shlex.quote(flag)}" for flag in flags)
-
-
-def _ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> Iterator[Question]:
-    """What to do about columns that may hold boxes, the split or the class."""
-    key = "source.columns.label"
-    label = first.columns.get("label", "")
-    if first.several:
-        image, one, other = first.several
-        yield (
-            f"{image} has two rows, with the classes {one} and {other}: write one row for each "
-            f"image, with all its classes in one cell, such as {one}|{other}, or add "
-            f"{_leave_out([path], sketch)} {_set('source.class_from=none')} to convert the images "
-            "without labels",
-            ("source.columns.key",),
-        )
-    if first.corners and label:
-        yield _ask_for_unnamed_boxes(first)
-    elif first.boxes and label:
-        word = "columns" if len(first.boxes) > 1 else "column"
-        yield (
-            f"its {word} {show_first(first.boxes)} may hold boxes, which are read from columns "
-            f"called xmin, ymin, xmax, ymax: write those into the table, or add "
-            f"{_set(f'{key}={label}')} to store the images' classes alone",
-            (key,),
-        )
-    others = _unknown_columns(first)
-    if others and not first.has_classes:
-        yield _ask_for_class(first, others)
-    if first.other_split:
-        yield _ask_for_split(first)
-
-
-def _ask_for_unnamed_boxes(first: FoundColumns) -> Question:
-    """What to do about four columns without a name that may be the sides of boxes."""
-    key, label = "source.columns.label", first.columns.get("label", "")
-    sides = [
-        f"source.columns.{side}={name}" for side, name in zip(SIDES, first.corners, strict=True)
-    ]
-    as_boxes = _set(
-        f"{key}=", f"source.columns.box_label={label}", *sides, "convention=tf_object_detection"
-    )
-    return (
-        f"its columns {show_first(first.corners)} may be the left, upper, right and lower side of "
-        f"boxes: add {as_boxes} if they are, or {_set(f'{key}={label}')} to store the images' "
-        "classes alone",
-        (key,),
-    )
-
-
-def _ask_for_split(first: FoundColumns) -> Question:
-    """What to do about a column that may say which split an image is in."""
-    column, key = first.other_split, "source.columns.split"
-    given = orjson.dumps(first.guessed_splits).decode()
-    use = f"add {_set(f'{key}={column}', f'splits.from_source={given}')} to keep these splits"
-    if not first.guessed_splits:
-        use = f"name it in {key} and its words in splits.from_source"
-    return (
-        f"its column {column} may say which split an image is in: {use}, or add {_set(f'{key}=')} "
-        "to split the images otherwise",
-        (key, "splits"),
-    )
-
-
-def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
-    """What to do if a table has columns, and none is known to be the class."""
-    label, features = "source.columns.label", "source.features_from"
-    keys = (label, "source.columns.labels", features)
-    if len(others) == 1 and others[0] not in first.numbers:
-        return _ask_for_only_column(others[0], first)
-    numbers = [name for name in others if name in first.numbers]
-    are_flags = len(others) > 1 and set(others) <= set(first.flags)
-    what = f"it is not clear which column is the class ({show_first(others)})"
-    if are_flags:
-        what = f"its columns ({show_first(others)}) are 0 or 1, as for several labels"
-    candidates = [name for name in first.candidates if name in others]
-    ways = _ways_of_classes([name for name in candidates if name not in numbers], first)
-    if numbers:
-        kind, name = ("int64", "many_hot") if are_flags else ("float", "targets")
-        columns = _columns_yaml(numbers, first.others)
-        value = f"{features}={{{name}: {{columns: {columns}, type: {kind}}}}}"
-        ways.append(f"--set {label}= --set {shlex.quote(value)} to store numbers as one feature")
-    numbered = [name for name in candidates if name in numbers]
-    if len(numbered) <= _MOST_WAYS and not are_flags:  # else these are values of one kind
-        ways += _ways_of_classes(numbered, first)
-    ways.append(f"--set {label}= to store none of them")
-    return f"{what}: add {', or '.join(ways)}", keys
-
-
-def _ways_of_classes(names: Sequence[str], first: FoundColumns) -> list[str]:
-    """What to add to take a column for the class, for each of the first columns."""
-    return [
-        f"{_set(*_flags_of_class(name, first))} for classes {_show_class(name, first)}"
-        for name in names[:_MOST_WAYS]
-    ]
-
-
-def _flags_of_class(column: str, first: FoundColumns) -> list[str]:
-    """The settings that take a column for the class, or for lists of classes."""
-    if column in first.lists:
-        return [f"source.columns.labels={column}", f"convention={_WITH_LABELS}"]
-    return [f"source.columns.label={column}"]
-
-
-def _show_class(column: str, first: FoundColumns) -> str:
-    """The first class that a column holds; the column if that is a list."""
-    value = first.candidates[column]
-    return f"in {column}" if value in ("", SEVERAL) else f"such as {value:.40}"
-
-
-def _ask_for_only_column(column: str, first: FoundColumns) -> Question:
-    """What to do if the only column that may be the class does not look like one."""
-    label, labels, features = (
-        "source.columns.label",
-        "source.columns.labels",
-        "source.features_from",
-    )
-    name = re.sub(r"\W+", "_", column).strip("_") or "text"
-    name = f"column/{name}" if name in ("id", "image", "filename", "label") else name
-    many = ", many: true" if column in first.lists else ""
-    value = f"{features}={{{name}: {{column: {orjson.dumps(column).decode()}{many}}}}}"
-    flags = _flags_of_class(column, first)
-    return (
-        f"its column {column} does not look like a class: add {_set(f'{label}=', value)} to store "
-        f"its text, {_set(f'{label}=')} to leave it out, or {_set(*flags)} if it is the class",
-        (label, labels, features),
-    )
-
-
-def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
-    """The columns of a feature in YAML: names if they are few, else patterns."""
-    if len(numbers) > _MOST_NAMED:
-        starts = [re.split("[0-9]", each, maxsplit=1)[0] for each in numbers]
-        patterns = list(dict.fromkeys(f"{start or '[0-9]'}*" for start in starts))
-        matched = [name for name in others if any(fnmatchcase(name, each) for each in patterns)]
-        if matched == list(numbers) and len(patterns) == 1:
-            return orjson.dumps(patterns[0]).decode()
-        if matched == list(numbers) and len(patterns) <= _MOST_NAMED:
-            return orjson.dumps(patterns).decode()
-    return orjson.dumps(list(numbers)).decode()
-
-
-def _leave_out(paths: Sequence[str], sketch: FolderSketch) -> str:
-    """The flag that leaves files out, too."""
-    patterns = [*sketch.ignored, *(f"/{path}" for path in paths)]
-    return f"--set {shlex.quote(f'ignore={orjson.dumps(patterns).decode()}')}"
 
 
 def _endings_of(path: str, found: FoundColumns, sketch: FolderSketch) -> list[str]:
@@ -623,7 +467,7 @@ def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]
     tables = (
         path
         for path in sketch.all_ending(*TABLE_ENDINGS, ".txt")
-        if path not in sketch.heads and not _is_of_others(path)
+        if path not in sketch.heads and not _is_of_others(path, sketch)
     )
     alike = (
         path

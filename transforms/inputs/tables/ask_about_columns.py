@@ -1,0 +1,207 @@
+"""What the user must say about the columns of a table of images, with a command for each answer."""
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
+
+import orjson
+
+from recordmill.schemas.formatting import show_first
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Question
+from recordmill.transforms.inputs.tables.known_tables import FoundColumns
+from recordmill.transforms.inputs.tables.table_boxes import SIDES
+from recordmill.transforms.inputs.tables.table_heads import SEVERAL
+
+WITH_SEVERAL_LABELS = (
+    "{features: {image/encoded: {field: encoded, type: bytes}, image/class/label: {field: labels, "
+    "type: int64, shape: [null]}, image/class/text: {field: label_texts, type: bytes, "
+    "shape: [null]}}}"
+)
+"""A convention with several labels, as YAML."""
+
+MOST_WAYS = 4
+"""Commands that a message offers for one question."""
+
+_MOST_NAMED = 8
+"""Columns that a command names one by one, rather than by a pattern."""
+
+_OF_MASKS = re.compile("mask|seg|label|annot|gt|truth|depth", re.IGNORECASE)
+"""Words in the names of columns of masks: next to them, a class is that of the image."""
+
+
+def ask_for_second(first: FoundColumns, kept: str) -> Question:
+    """What to do about a table whose rows name several images."""
+    uri, label = first.columns["uri"], first.columns.get("label", "")
+    others = _unknown_columns(first)
+    are_masks = any(map(_OF_MASKS.search, first.seconds))
+    ways = []
+    if label and are_masks:
+        way = to_set(f"source.columns.uri={uri}")
+        ways.append(f"those of {kept} with the classes in {label}, add {way}")
+    for name in (kept,) if are_masks else (kept, *first.seconds):
+        template = name if uri == kept else uri.replace(f"{{{kept}}}", f"{{{name}}}")
+        flags = [f"source.columns.uri={template}"]
+        flags += ["source.columns.label="] if label or others else []
+        ways.append(f"those of {name} without labels, add {to_set(*flags)}")
+    return (
+        f"its columns {' and '.join((kept, *first.seconds))} name images, and one of a row is "
+        f"stored: to store {'; or '.join(ways)}",
+        ("source.columns.uri",),
+    )
+
+
+def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> Iterator[Question]:
+    """What to do about columns that may hold boxes, the split or the class."""
+    key = "source.columns.label"
+    label = first.columns.get("label", "")
+    if first.several:
+        image, one, other = first.several
+        yield (
+            f"{image} has two rows, with the classes {one} and {other}: write one row for each "
+            f"image, with all its classes in one cell, such as {one}|{other}, or add "
+            f"{to_ignore([path], sketch)} {to_set('source.class_from=none')} to convert the images "
+            "without labels",
+            ("source.columns.key",),
+        )
+    if first.corners and label:
+        yield _ask_for_unnamed_boxes(first)
+    elif first.boxes and label:
+        word = "columns" if len(first.boxes) > 1 else "column"
+        yield (
+            f"its {word} {show_first(first.boxes)} may hold boxes, which are read from columns "
+            f"called xmin, ymin, xmax, ymax: write those into the table, or add "
+            f"{to_set(f'{key}={label}')} to store the images' classes alone",
+            (key,),
+        )
+    others = _unknown_columns(first)
+    if others and not first.has_classes:
+        yield _ask_for_class(first, others)
+    if first.other_split:
+        yield _ask_for_split(first)
+
+
+def _ask_for_unnamed_boxes(first: FoundColumns) -> Question:
+    """What to do about four columns without a name that may be the sides of boxes."""
+    key, label = "source.columns.label", first.columns.get("label", "")
+    sides = [
+        f"source.columns.{side}={name}" for side, name in zip(SIDES, first.corners, strict=True)
+    ]
+    as_boxes = to_set(
+        f"{key}=", f"source.columns.box_label={label}", *sides, "convention=tf_object_detection"
+    )
+    return (
+        f"its columns {show_first(first.corners)} may be the left, upper, right and lower side of "
+        f"boxes: add {as_boxes} if they are, or {to_set(f'{key}={label}')} to store the images' "
+        "classes alone",
+        (key,),
+    )
+
+
+def _ask_for_split(first: FoundColumns) -> Question:
+    """What to do about a column that may say which split an image is in."""
+    column, key = first.other_split, "source.columns.split"
+    given = orjson.dumps(first.guessed_splits).decode()
+    use = f"add {to_set(f'{key}={column}', f'splits.from_source={given}')} to keep these splits"
+    if not first.guessed_splits:
+        use = f"name it in {key} and its words in splits.from_source"
+    return (
+        f"its column {column} may say which split an image is in: {use}, or add "
+        f"{to_set(f'{key}=')} to split the images otherwise",
+        (key, "splits"),
+    )
+
+
+def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
+    """What to do if a table has columns, and none is known to be the class."""
+    label, features = "source.columns.label", "source.features_from"
+    keys = (label, "source.columns.labels", features)
+    if len(others) == 1 and others[0] not in first.numbers:
+        return _ask_for_only_column(others[0], first)
+    numbers = [name for name in others if name in first.numbers]
+    are_flags = len(others) > 1 and set(others) <= set(first.flags)
+    what = f"it is not clear which column is the class ({show_first(others)})"
+    if are_flags:
+        what = f"its columns ({show_first(others)}) are 0 or 1, as for several labels"
+    candidates = [name for name in first.candidates if name in others]
+    ways = _ways_of_classes([name for name in candidates if name not in numbers], first)
+    if numbers:
+        kind, name = ("int64", "many_hot") if are_flags else ("float", "targets")
+        columns = _columns_yaml(numbers, first.others)
+        value = f"{features}={{{name}: {{columns: {columns}, type: {kind}}}}}"
+        ways.append(f"--set {label}= --set {shlex.quote(value)} to store numbers as one feature")
+    numbered = [name for name in candidates if name in numbers]
+    if len(numbered) <= MOST_WAYS and not are_flags:  # else these are values of one kind
+        ways += _ways_of_classes(numbered, first)
+    ways.append(f"--set {label}= to store none of them")
+    return f"{what}: add {', or '.join(ways)}", keys
+
+
+def _ways_of_classes(names: Sequence[str], first: FoundColumns) -> list[str]:
+    """What to add to take a column for the class, for each of the first columns."""
+    return [
+        f"{to_set(*_flags_of_class(name, first))} for classes {_show_class(name, first)}"
+        for name in names[:MOST_WAYS]
+    ]
+
+
+def _flags_of_class(column: str, first: FoundColumns) -> list[str]:
+    """The settings that take a column for the class, or for lists of classes."""
+    if column in first.lists:
+        return [f"source.columns.labels={column}", f"convention={WITH_SEVERAL_LABELS}"]
+    return [f"source.columns.label={column}"]
+
+
+def _show_class(column: str, first: FoundColumns) -> str:
+    """The first class that a column holds; the column if that is a list."""
+    value = first.candidates[column]
+    return f"in {column}" if value in ("", SEVERAL) else f"such as {value:.40}"
+
+
+def _ask_for_only_column(column: str, first: FoundColumns) -> Question:
+    """What to do if the only column that may be the class does not look like one."""
+    label, labels, features = (
+        "source.columns.label",
+        "source.columns.labels",
+        "source.features_from",
+    )
+    name = re.sub(r"\W+", "_", column).strip("_") or "text"
+    name = f"column/{name}" if name in ("id", "image", "filename", "label") else name
+    many = ", many: true" if column in first.lists else ""
+    value = f"{features}={{{name}: {{column: {orjson.dumps(column).decode()}{many}}}}}"
+    flags = _flags_of_class(column, first)
+    return (
+        f"its column {column} does not look like a class: add {to_set(f'{label}=', value)} to "
+        f"store its text, {to_set(f'{label}=')} to leave it out, or {to_set(*flags)} if it is the class",
+        (label, labels, features),
+    )
+
+
+def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
+    """The columns of a feature in YAML: names if they are few, else patterns."""
+    if len(numbers) > _MOST_NAMED:
+        starts = [re.split("[0-9]", each, maxsplit=1)[0] for each in numbers]
+        patterns = list(dict.fromkeys(f"{start or '[0-9]'}*" for start in starts))
+        matched = [name for name in others if any(fnmatchcase(name, each) for each in patterns)]
+        if matched == list(numbers) and len(patterns) == 1:
+            return orjson.dumps(patterns[0]).decode()
+        if matched == list(numbers) and len(patterns) <= _MOST_NAMED:
+            return orjson.dumps(patterns).decode()
+    return orjson.dumps(list(numbers)).decode()
+
+
+def _unknown_columns(first: FoundColumns) -> list[str]:
+    """The columns without a meaning that may have one for the user."""
+    known = {*first.index, *first.packed, *first.seconds}
+    return [name for name in first.others if name not in known]
+
+
+def to_set(*flags: str) -> str:
+    """Settings as flags for a shell."""
+    return " ".join(f"--set {shlex.quote(flag)}" for flag in flags)
+
+
+def to_ignore(paths: Sequence[str], sketch: FolderSketch) -> str:
+    """The flag that leaves files out, too."""
+    patterns = [*sketch.ignored, *(f"/{path}" for path in paths)]
+    return f"--set {shlex.quote(f'ignore={orjson.dumps(patterns).decode()}')}"

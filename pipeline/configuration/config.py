@@ -203,7 +203,7 @@ def _find_two_ways_to_split(values: Mapping[str, Any], flag: str) -> Iterator[Se
         return
     given = [key for key in ("from_folders", "from_source") if splits.get(key)]
     for key in given[:1]:
-        whole = f"splits={{{key}: {{...}}}}"
+        whole = f"splits={write_yaml_line({key: splits[key]})}"
         if flag:
             whole = f"{flag}{shlex.quote(whole)}"
         yield SettingError(

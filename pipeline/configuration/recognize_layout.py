@@ -21,6 +21,7 @@ from recordmill.pipeline.configuration.refuse_archives import (
     refuse_same_folders,
 )
 from recordmill.pipeline.configuration.refuse_contradictions import (
+    has_files_around,
     refuse_contradictions,
     refuse_wrapper,
 )
@@ -175,12 +176,8 @@ def _look(
     found = _recognize_or_refuse(sketch, kinds, place, written, inputs)
     classes_or_none = not found or found.kind == "class_folders"
     if classes_or_none and len(top.folders) == 1 and not top.images:
-        folder = f"{place}/{top.folders[0]}"
-        below = look_at_input(folder, _ignore_below(top.folders[0], ignore))
-        inner = kinds if below.split_folders else others
-        inside = recognize(below, inner, folder, written, inputs)
-        if inside and (inside.is_firm or below.split_folders):
-            raise _lies_below(place, top.folders[0], inside)
+        inner = partial(recognize, written=written, inputs=inputs)
+        _refuse_folder_around(sketch, place, written, kinds, inner)
     found = found and _with_class_folders(found, sketch, written)
     if "source" in written:
         return found
@@ -190,7 +187,7 @@ def _look(
         if gives_classes(found.settings):
             _refuse_folders(sketch, place, written)
     if classes_or_none:
-        _refuse_tables(sketch, place, _listing(written).ignore)
+        _refuse_tables(sketch, place, written)
     if not found and top.files and not top.folders:
         _refuse_files(top, place)
     return found
@@ -204,6 +201,28 @@ def _with_class_folders(
     if not found.tables or is_chosen:
         return found
     return replace(found, class_folders=find_class_folders(sketch))
+
+
+def _refuse_folder_around(
+    sketch: FolderSketch,
+    place: str,
+    written: Mapping[str, Any],
+    kinds: Sequence[str],
+    recognize_inner: Callable[[FolderSketch, Sequence[str], str], Recognized | None],
+) -> None:
+    """Refuses an input whose only folder is an input of its own."""
+    (only,) = sketch.top.folders
+    folder = f"{place}/{only}"
+    below = look_at_input(folder, _ignore_below(only, partial(why_ignored, _listing(written))))
+    others = [kind for kind in kinds if kind != "class_folders"]
+    inside = recognize_inner(below, kinds if below.split_folders else others, folder)
+    if not inside or not (inside.is_firm or below.split_folders):
+        return
+    # The plan names files around folders of images, and advises the same.
+    are_named = "source" not in written and has_files_around(sketch, only)
+    are_given = "class_from" in _part(written, "source")
+    if inside.kind != "class_folders" or not (are_named or are_given):
+        raise _lies_below(place, only, inside)
 
 
 def _refuse_folders(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:
@@ -232,19 +251,18 @@ def _recognize_or_refuse(
     Raises:
         UsageError: as for `recognize`, or a table is not understood.
     """
-    ignore = _listing(written).ignore
     if "source" not in written and not sketch.has_images:
         _refuse_pickles(sketch.top, place)
     try:
         if "source" not in written and _may_be_classes_only(sketch, kinds):
-            _refuse_tables(sketch, place, ignore)
+            _refuse_tables(sketch, place, written)
         if "source" not in written and "archives" in kinds:
             refuse_contents(sketch, place)
             refuse_same_folders(sketch, place)
         return recognize(sketch, kinds, place, written, inputs)
     except UsageError:
         if "source" not in written and not _has_tables(sketch):
-            _refuse_tables(sketch, place, ignore)
+            _refuse_tables(sketch, place, written)
         raise
 
 
@@ -329,7 +347,7 @@ def _has_tables(sketch: FolderSketch) -> bool:
     return any(find_columns(path, sketch) for path in sketch.heads if path.endswith(TABLE_ENDINGS))
 
 
-def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> None:
+def _refuse_tables(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:
     """Refuses a table that is not understood, since its labels would be lost.
 
     It is accepted if folders are several classes.
@@ -347,13 +365,17 @@ def _refuse_tables(sketch: FolderSketch, place: str, ignored: Sequence[str]) -> 
     if sketch.only:
         raise UsageError(f"{place} {what}: {_AS_A_TABLE}, or add {_ROWS} if there are no images")
     others = [path for path in tables if path != table and not find_columns(path, sketch)]
+    ignored = _listing(written).ignore
     left_out = [*ignored, *(f"/{escape_glob(path)}" for path in (table, *others))]
     which = f"it and {show_first(others)}" if others else "it"
     leave_out = f"leave {which} out with {flags_of({'ignore': left_out})}"
     ways = [_AS_A_TABLE, leave_out]
     if has_header(table, sketch):
         where = f"--input {shlex.quote(f'{place}/{table}')}"
-        ways.insert(1, f"use {where} {_ROWS} to convert its rows alone")
+        splits = _part(written, "splits")
+        given = [key for key in ("from_folders", "from_source") if splits.get(key)]
+        without = "".join(f" --set splits.{key}={{}}" for key in given)
+        ways.insert(1, f"use {where} {_ROWS}{without} to convert its rows alone")
     how = ", or ".join(ways)
     raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}")
 

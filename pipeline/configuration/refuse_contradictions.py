@@ -9,12 +9,14 @@ from collections.abc import Mapping, Sequence
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names, likely_splits, split_of
+from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import (
     NO_CLASS,
     are_numbered,
     are_unlikely_classes,
     explain_unlikely,
+    is_of_images,
     says_nothing,
 )
 
@@ -41,7 +43,7 @@ def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
     what = f"{place}: {whole} is around all folders of images, such as {below[0]}"
     where = f"use --input {shlex.quote(f'{place}/{whole}')}"
     if says_nothing(whole) or are_unlikely_classes([whole]):
-        if _has_files_around(sketch, whole):
+        if has_files_around(sketch, whole):
             return  # the plan names all of them, and advises the same
         raise UsageError(f"{what}: {where}")
     flags = flags_of({"source": {"class_from": "first_folder"}})
@@ -51,7 +53,7 @@ def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
     )
 
 
-def _has_files_around(sketch: FolderSketch, folder: str) -> bool:
+def has_files_around(sketch: FolderSketch, folder: str) -> bool:
     """Whether files outside a folder may carry labels or boxes, so that a recognized run stops.
 
     Tables do not count, since they may be read, or be known to hold no labels.
@@ -84,6 +86,10 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
         ]
         if not split and likely_splits(folders):  # the listing asks for these
             continue
+        refuse_layers(sketch, where, split, folders, bool(archive))
+        if not split and not archive:
+            _refuse_collections(sketch, where, folders)
+            _refuse_some_splits(sketch, where, folders)
         what = (
             explain_unlikely(folders)
             or _explain_sequences(sketch, split, folders)
@@ -109,6 +115,43 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
             raise UsageError(
                 f"{where}: {show_folders(paths)} are {what}, not classes: {'; '.join(ways)}"
             )
+
+
+def refuse_layers(
+    sketch: FolderSketch,
+    where: str,
+    split: str,
+    folders: Sequence[str],
+    is_archive: bool = False,
+) -> None:
+    """Refuses folders such as `aug` next to `image`, which hold the same things, as classes.
+
+    Args:
+        sketch: the input.
+        where: the input's path, or that of an archive in it.
+        split: the folder of a split; empty if the folders are in none.
+        folders: the folders of images in it.
+        is_archive: whether they are in an archive.
+
+    Raises:
+        UsageError: there are such folders; the text has the commands that may be meant.
+    """
+    images = [each for each in folders if is_of_images(each)]
+    others = [each for each in folders if each not in images]
+    if not images or not others:
+        return
+    paths = [posixpath.join(split, each) for each in others]
+    none = {"source": {"class_from": "none"}}
+    ways = [f"to convert all of them without labels, add {flags_of(none)}"]
+    if not is_archive:
+        patterns = [*sketch.ignored, *(f"/{escape_glob(path)}/" for path in paths)]
+        ways.append(
+            f"to convert {show_folders(images)} alone, add {flags_of({'ignore': patterns, **none})}"
+        )
+    raise UsageError(
+        f"{where}: {posixpath.join(split, images[0])} is not a class, and {show_folders(paths)} "
+        f"next to it may hold the same: {'; '.join(ways)}"
+    )
 
 
 def _explain_sequences(sketch: FolderSketch, above: str, folders: Sequence[str]) -> str | None:
@@ -232,6 +275,81 @@ def _explain_inner_splits(
             ways.append(f"if the classes are {show_folders(names)}, add {flags}")
     flags = flags_of({"source": {"class_from": "none", "split": pattern}, "splits": splits})
     return [*ways, f"to convert the images without labels, add {flags}"]
+
+
+def _refuse_collections(sketch: FolderSketch, where: str, folders: Sequence[str]) -> None:
+    """Refuses collections as classes: folders that each hold `images` and annotations.
+
+    Raises:
+        UsageError: all folders are such; the text has the commands that convert each alone.
+    """
+    own = [
+        each
+        for each in folders
+        if _step_into(sketch, each) != each
+        and any(
+            role_of(path, sketch.heads.get(path)).role == "annotations"
+            for path in (f"{each}/{name}" for name in _names_in(sketch, each).files)
+        )
+    ]
+    if len(own) < 2 or own != list(folders):
+        return
+    ways = [
+        f"to convert {each} alone, use --input {shlex.quote(f'{where}/{each}')}"
+        for each in own[:MOST_SHOWN]
+    ]
+    raise UsageError(
+        f"{where}: {show_folders(own)} hold images and annotations of their own, and are not "
+        f"classes: {'; '.join(ways)}"
+    )
+
+
+def _refuse_some_splits(sketch: FolderSketch, where: str, folders: Sequence[str]) -> None:
+    """Refuses folders as classes if some hold splits, and others only images.
+
+    Raises:
+        UsageError: there are such folders; the text has the commands that may be meant.
+    """
+    inner = {each: _find_splits_in(sketch, each) for each in folders}
+    some = [each for each in folders if inner[each]]
+    others = [each for each in folders if each not in some]
+    if not some or not others:
+        return
+    below = sorted({each for splits in inner.values() for each in splits})
+    what = f"{where}: {show_folders(some)} {_hold(some)} the splits {show_folders(below)}"
+    are_plain = all(_names_in(sketch, f"{at}/{each}").images for at in some for each in inner[at])
+    source = {"class_from": "first_folder"}
+    if are_plain:
+        pattern = f"/(?P<split>{'|'.join(map(re.escape, below))})/"
+        settings = {
+            "ignore": [*sketch.ignored, *(f"/{escape_glob(each)}/" for each in others)],
+            "source": {**source, "split": pattern},
+            "splits": {"from_source": {each: split_of(each) for each in below}},
+        }
+        ways = [f"to convert {show_folders(some)} alone, add {flags_of(settings)}"]
+    else:
+        ways = [
+            f"to convert {each} alone, use --input {shlex.quote(f'{where}/{each}')}"
+            for each in folders[:MOST_SHOWN]
+        ]
+    if are_plain and not are_unlikely_classes(folders):
+        ways.append(
+            f"to convert all classes, and split them again, add {flags_of({'source': source})}"
+        )
+    raise UsageError(f"{what}, and {show_folders(others)} {_hold(others)} none: {'; '.join(ways)}")
+
+
+def _find_splits_in(sketch: FolderSketch, folder: str) -> list[str]:
+    """The folders of splits in a folder, or in `images` in it; empty unless there are several."""
+    path = _step_into(sketch, folder)
+    names = _names_in(sketch, path)
+    below = [each for each in names.folders if sketch.holds_images(f"{path}/{each}")]
+    splits = {split_of(each) for each in below}
+    return below if len(splits) > 1 and all(splits) and not names.images else []
+
+
+def _hold(names: Sequence[str]) -> str:
+    return "holds" if len(names) == 1 else "hold"
 
 
 def _names_in(sketch: FolderSketch, folder: str) -> Names:

@@ -120,10 +120,7 @@ def _find_layers(sketch: FolderSketch, kept: Sequence[str]) -> list[str]:
 
 
 def _find_splits(sketch: FolderSketch) -> dict[str, Any] | None:
-    """Returns the settings for splits, if folders are without classes.
-
-    The result is None if some folders are not splits.
-    """
+    """The settings for splits of images without classes; None if some folders are not splits."""
     folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
     splits = {each: split_word_of(each) for each in folders}
     are_usual = bool(sketch.split_folders)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 from recordmill.pipeline.configuration.config import flags_of
-from recordmill.pipeline.configuration.refuse_contradictions import show_folders
+from recordmill.pipeline.configuration.refuse_contradictions import refuse_layers, show_folders
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import (
@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.folder_sketch import (
 )
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_wrappers
-from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
+from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, is_of_images
 
 Content = Literal["classes", "wrapped classes", "images"]
 
@@ -68,6 +68,8 @@ def refuse_given_splits(sketch: FolderSketch, place: str, splits: Collection[str
     Raises:
         UsageError: there is one; the text has the flag that may be meant.
     """
+    for split in splits:
+        refuse_layers(sketch, place, split, _folders_in(sketch, split))
     contents = _contents_of(sketch, [*filter(sketch.holds_images, splits)])
     folders = {each for split in contents for each in sketch.at(split).folders}
     are_generic = folders and all(NO_CLASS.fullmatch(each.lower()) for each in folders)
@@ -142,13 +144,16 @@ def _contents_of(sketch: FolderSketch, folders: Collection[str]) -> dict[str, Co
 def _content_of(sketch: FolderSketch, folder: str) -> Content:
     if find_wrappers(sketch, [folder]):
         return "wrapped classes"
-    below = [
-        each
-        for each in sketch.at(folder).folders
-        if sketch.holds_images(posixpath.join(folder, each))
-        and not NO_CLASS.fullmatch(each.lower())
-    ]
-    return "classes" if below else "images"
+    folders = _folders_in(sketch, folder)
+    are_layers = any(map(is_of_images, folders))
+    have_classes = any(not NO_CLASS.fullmatch(each.lower()) for each in folders)
+    return "classes" if have_classes and not are_layers else "images"
+
+
+def _folders_in(sketch: FolderSketch, split: str) -> list[str]:
+    """The folders of images in the folder of a split."""
+    folders = sketch.at(split).folders
+    return [each for each in folders if sketch.holds_images(posixpath.join(split, each))]
 
 
 def _are(names: Sequence[str]) -> str:

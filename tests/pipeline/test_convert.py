@@ -254,7 +254,7 @@ def test_several_inputs_and_a_configuration(converted, class_folders, tmp_path):
             {"splits": {"fractions": {"train": 1}, "from_folders": {"a": "b"}}},
             2,
             "argument splits.from_folders and splits.fractions contradict each other: remove one "
-            "of them (splits={from_folders: {...}} replaces both)",
+            "of them (splits={from_folders: {a: b}} replaces both)",
         ),
         ({"runner_options": {"zzz": 1}}, 2, "there is no flag --zzz=1: see --help"),
     ],

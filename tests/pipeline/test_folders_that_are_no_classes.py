@@ -374,6 +374,78 @@ SAMPLES = {
 }  # fmt: skip
 """The same: second images are left out, and folders of single samples are no classes."""
 
+XML = b'<annotations><version>1.1</version><image id="0" name="000.jpg"/></annotations>'
+
+LAYERS = {
+    "images, augmented ones with masks, and a flat split": (
+        together(
+            photos("train/image", N, "png"),
+            masks("train/label", N),
+            photos("train/aug", [f"image_{n}_7{n}" for n in N], "png"),
+            masks("train/aug", [f"mask_{n}_9{n}" for n in N]),
+            photos("test", counted(6, 40), "png"),
+        ),
+        [
+            lambda path: None if "label" in path or "mask" in path else (path.split("/")[0], ""),
+            lambda path: None if "label" in path or "aug" in path else (path.split("/")[0], ""),
+        ],
+    ),
+    "images next to others": (
+        together(photos("images", N), photos("rotated", counted(6, 40))),
+        [first_or_none, under("images")],
+    ),
+    "annotations around images in splits": (
+        {
+            "annotations.xml": XML,
+            **each_of([f"images/{s}" for s in TRAIN_TEST], lambda at: photos(at, N)),
+        },
+        [lambda path: (path.split("/")[1], "") if path.endswith("jpg") else None],
+    ),
+    "annotations around splits of classes": (
+        {
+            "labels.xml": XML,
+            **each_of(
+                [f"pets/{s}/{c}" for s in TRAIN_TEST for c in PAIR_OF_CLASSES],
+                lambda at: photos(at, N[:3]),
+            ),
+        },
+        [lambda path: tuple(path.split("/")[1:3]) if path.endswith("jpg") else None],
+    ),
+    "a list of labels around images in splits": (
+        {
+            "labels.txt": b"000.jpg 1\n001.jpg 0\n",
+            **each_of([f"images/{s}" for s in TRAIN_TEST], lambda at: photos(at, N)),
+        },
+        [lambda path: (path.split("/")[1], "") if path.endswith("jpg") else None],
+    ),
+    "two exports": (
+        together(*(
+            {f"{at}/annotations.xml": XML, **photos(f"{at}/images", N)}
+            for at in ("export_a", "export_b")
+        )),
+        [
+            lambda path: NOTHING if path.startswith("export_a/images") else None,
+            lambda path: NOTHING if path.startswith("export_b/images") else None,
+        ],
+    ),
+    "two exports, one with splits": (
+        together(
+            {"project/annotations.xml": XML, "task/train.xml": XML},
+            *(photos(f"project/images/{s}", N) for s in ("Train", "Test")),
+            photos("task/images", N),
+        ),
+        [
+            lambda path: (path.split("/")[2].lower(), "") if "project/images" in path else None,
+            lambda path: NOTHING if path.startswith("task/images") else None,
+        ],
+    ),
+    "splits in some classes": (
+        together(*(photos(f"cat/{s}", N) for s in TRAIN_TEST), photos("dog", N)),
+        [lambda path: (path.split("/")[1], "cat") if path.startswith("cat") else None, of_class],
+    ),
+}  # fmt: skip
+"""The same: folders are layers or collections, or hold splits, and annotations are named."""
+
 TREES = {
     "kinds of animals and vehicles": (
         each_of(
@@ -411,7 +483,9 @@ TREES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", CASES := {**SIDES, **PAIRS, **SAMPLES, **SPLITS, **TREES})
+@pytest.mark.parametrize(
+    "name", CASES := {**SIDES, **PAIRS, **SAMPLES, **LAYERS, **SPLITS, **TREES}
+)
 def test_every_printed_command_ends_right(name, tmp_path, run_in):
     files, ways = CASES[name]
     write_files(tmp_path / "in", files)

@@ -10,7 +10,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import chain, permutations, takewhile, zip_longest
+from itertools import chain, cycle, permutations, takewhile, zip_longest
 from typing import TypeVar
 
 from recordmill.transforms.inputs.image_looks import (
@@ -21,7 +21,7 @@ from recordmill.transforms.inputs.image_looks import (
     Looker,
     spread,
 )
-from recordmill.transforms.inputs.pair_names import AGREEMENT, stem_of
+from recordmill.transforms.inputs.pair_names import AGREEMENT, is_telling, stem_of
 from recordmill.transforms.inputs.patterns import escape_glob
 
 T = TypeVar("T")
@@ -97,18 +97,23 @@ def find_drawn_twins(
             continue
         seconds = {each.second for each in known.get(folder, ())}
         by_core = dict(zip(cores[folder], images, strict=True))
-        for kind, twin in (*_by_stems(folder, images, by_core), *_by_numbers(folder, forms)):
+        found = (
+            *_by_stems(folder, images, by_core),
+            *_by_numbers(folder, forms),
+            *_by_words(folder, forms),
+        )
+        for kind, twin in found:
             if not {twin.first, twin.second} & seconds:
                 kinds[kind].setdefault((folder, twin.second), twin)
     look = cache(look)
-    found: defaultdict[str, dict[str, Twin]] = defaultdict(dict)
+    drawn: defaultdict[str, dict[str, Twin]] = defaultdict(dict)
     largest = sorted(kinds, key=lambda kind: (-len(kinds[kind]), kind))
     for kind in largest[:MOST_KINDS]:
         twins = [*kinds[kind].values()]
-        if len(twins) > 1 and (_are_next_to(twins, known) or _are_drawn(kind, twins, look)):
+        if _are_next_to(twins, known) or (len(twins) > 1 and _are_drawn(kind, twins, look)):
             for each in twins:
-                found[each.folder].setdefault(each.second, each)
-    return {folder: [*twins.values()] for folder, twins in found.items()}
+                drawn[each.folder].setdefault(each.second, each)
+    return {folder: [*twins.values()] for folder, twins in drawn.items()}
 
 
 def _group_by_form(images: Sequence[str]) -> dict[str, list[str]]:
@@ -195,6 +200,19 @@ def _by_numbers(folder: str, by_form: Mapping[str, Sequence[str]]) -> Iterator[t
         kind, forms = _compare_forms(one, other)
         for first, second in pairs:
             yield kind, Twin(folder, first, second, forms)
+
+
+def _by_words(folder: str, by_form: Mapping[str, Sequence[str]]) -> Iterator[tuple[Kind, Twin]]:
+    """Yields images whose names have a telling word, each with some image whose name has none."""
+    telling = [form for form in by_form if is_telling(stem_of(form))]
+    others = [name for form, names in by_form.items() if form not in telling for name in names]
+    if len(by_form) > MOST_FORMS or not others:
+        return
+    for form in telling:
+        stem, ending = posixpath.splitext(form)
+        forms = _globs(stem.partition("0")[0], "", ending, stem)
+        for name, first in zip(by_form[form], cycle(others), strict=False):
+            yield Kind("", form), Twin(folder, first, name, forms)
 
 
 def _write_numbers(parts: Sequence[str], ending: str, name: str) -> str | None:

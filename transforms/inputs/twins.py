@@ -120,10 +120,21 @@ def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tup
         return []
     # A few pictures may be there in several formats.
     is_usual = named or len(paired) >= _LEAST_PAIRS or any(map(_is_jpeg_and_lossless, pairs))
-    are_half = 2 * len(paired) >= len(images) - len(pairs)
+    are_half = 2 * len(paired) >= len(images) - len(pairs) - _count_others(images, pairs)
     if (is_usual and are_half) or _are_masks(folder, pairs, look):
         return pairs
     return []
+
+
+def _count_others(images: Sequence[str], pairs: Sequence[tuple[str, str]]) -> int:
+    """How many images have more after the name of a paired one: `1_parts_1.png` next to `1.jpg`."""
+    known = {name for pair in pairs for name in pair}
+    stems = {stem_of(first) for first, _ in pairs}
+    others = [stem_of(name) for name in images if name not in known]
+    return sum(
+        any(stem[:at] in stems and not stem[at].isdigit() for at in range(1, len(stem)))
+        for stem in others
+    )
 
 
 def _are_jpegs(*names: str) -> bool:

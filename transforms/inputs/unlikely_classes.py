@@ -19,6 +19,8 @@ NO_CLASS = re.compile(
 )
 """Names of folders, in lower case, that are unlikely to be classes."""
 
+_FOLDER_OF_IMAGES = re.compile("|".join(_IMAGES))
+
 _GENERIC = re.compile(
     rf"({'|'.join(_IMAGES)}|jpe?gs?|pngs?|jpegs?|pics?|pictures?|photos?|photographs|data|dataset"
     r"|files|frames|all|raw|originals?|inputs?|samples|imgs?_?all|all_?images)(_?[0-9]+)?"
@@ -46,6 +48,11 @@ _PART = re.compile(
 _HASH = re.compile(r"[0-9a-f]{6,}|[0-9a-f]{8}-[0-9a-f-]{9,}")
 _HEX = re.compile(r"[0-9a-f]{1,2}")
 _NUMBER = re.compile(r"[0-9]{3,}")
+
+
+def is_of_images(folder: str) -> bool:
+    """Whether a folder is named after the images in it, as no class is."""
+    return bool(_FOLDER_OF_IMAGES.fullmatch(folder.lower()))
 
 
 def says_nothing(folder: str) -> bool:

@@ -413,7 +413,7 @@ def test_given_splits_and_fractions_contradict_each_other(tmp_path):
     (line,) = errors_of([GIVEN], str(tmp_path / "own.yaml"))
     assert line.endswith(
         "splits.from_folders and splits.fractions contradict each other: remove one of them "
-        "(--set 'splits={from_folders: {...}}' replaces both)"
+        "(--set 'splits={from_folders: {train: train, val: validation}}' replaces both)"
     )
     advised = load_settings(
         str(tmp_path / "own.yaml"), ["splits={from_folders: {train: train}}"]

@@ -172,7 +172,8 @@ def _ask_for_only_column(column: str, first: FoundColumns) -> Question:
     flags = _flags_of_class(column, first)
     return (
         f"its column {column} does not look like a class: add {to_set(f'{label}=', value)} to "
-        f"store its text, {to_set(f'{label}=')} to leave it out, or {to_set(*flags)} if it is the class",
+        f"store its text, {to_set(f'{label}=')} to leave it out, or {to_set(*flags)} if it is the "
+        "class",
         (label, labels, features),
     )
 

@@ -30,6 +30,7 @@ from recordmill.pipeline.configuration.refuse_splits import (
     refuse_given_splits,
     refuse_unclear_splits,
 )
+from recordmill.pipeline.configuration.refuse_versions import refuse_versions
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.source import Input, ListingSettings
@@ -186,6 +187,7 @@ def _look(
             _refuse_annotations_below(sketch, place, others, ignore)
         if gives_classes(found.settings):
             _refuse_folders(sketch, place, written)
+    refuse_versions(sketch, place, found)
     if classes_or_none:
         _refuse_tables(sketch, place, written)
     if not found and top.files and not top.folders:

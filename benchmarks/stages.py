@@ -25,7 +25,7 @@ import psutil
 from apache_beam import coders
 from apache_beam.metrics import monitoring_infos
 
-from recordmill.pipeline.attempt import Job
+from recordmill.pipeline.job import Job
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.dataset.outcome import Outcome

@@ -17,7 +17,7 @@ import traceback
 import uuid
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
@@ -25,11 +25,12 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
-from recordmill.pipeline.configuration.config import Layout, LoadedSettings, load_settings
+from recordmill.pipeline.configuration.config import LoadedSettings, load_settings
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.configuration.recognize_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
 from recordmill.pipeline.explain_failure import check_address_space, explain_failure
+from recordmill.pipeline.job import Job
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import check_tensorflow
@@ -51,7 +52,6 @@ from recordmill.schemas.errors import (
 from recordmill.schemas.formatting import format_count, last_line
 from recordmill.schemas.python_process import python_environment
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.settings.source import Input
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import (
@@ -63,7 +63,6 @@ from recordmill.storage.dataset_files import (
 )
 from recordmill.storage.written_files import take_back
 from recordmill.transforms.planning.earlier_dataset import (
-    EarlierDatasets,
     EarlierNames,
     open_earlier_datasets,
 )
@@ -78,27 +77,6 @@ _NOTE_ON_BEAMS_WRITER = (
     "--writer=beam writes no recordmill.json, sidecars or report; another run starts over, in "
     "another order"
 )
-
-
-@dataclass(frozen=True)
-class Job:
-    """One conversion.
-
-    Attributes:
-        settings: what the dataset is.
-        inputs: the folders and files to read.
-        recipe: the settings that decide the plan's id.
-        run: where and how to run.
-        layout: the recognized layout of the inputs, if any.
-        earlier: the earlier datasets.
-    """
-
-    settings: DatasetSettings
-    inputs: tuple[Input, ...]
-    recipe: Recipe
-    run: RunSettings
-    layout: Layout | None = None
-    earlier: EarlierDatasets = field(default_factory=EarlierDatasets)
 
 
 def attempt(

@@ -39,7 +39,7 @@ from recordmill.schemas.errors import (
 from recordmill.schemas.formatting import last_line
 
 if TYPE_CHECKING:
-    from recordmill.pipeline.attempt import Job
+    from recordmill.pipeline.job import Job
 
 MOST_NOTES = 20
 """The most notes in the line of JSON; `recordmill.json` has all of them."""

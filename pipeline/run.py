@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import apache_beam as beam
 
-    from recordmill.pipeline.attempt import Job
+    from recordmill.pipeline.job import Job
     from recordmill.schemas.dataset.outcome import Outcome
 
 

@@ -32,13 +32,13 @@ from apache_beam.options.pipeline_options import (
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
 from recordmill import storage
-from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.configuration.options import (
     IN_PROCESS_RUNNERS,
     LOCAL_RUNNERS,
     LaunchOptions,
 )
 from recordmill.pipeline.configuration.preflight import call_with_timeout
+from recordmill.pipeline.job import Job
 from recordmill.pipeline.terminal import Terminal
 from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.errors import FAILED, RecordmillError, Terminated, UsageError

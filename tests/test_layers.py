@@ -120,6 +120,60 @@ def folder_of(name: tuple[str, ...]) -> Path | None:
     return None
 
 
+def for_type_checkers(nodes: Iterable[ast.AST]) -> set[ast.AST]:
+    """Everything within `if TYPE_CHECKING:`."""
+    found: set[ast.AST] = set()
+    for node in nodes:
+        if isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            found.update(child for part in node.body for child in ast.walk(part))
+    return found
+
+
+def module_at(name: str) -> Path | None:
+    """The file of one of our own modules or packages."""
+    first, *rest = name.split(".")
+    if first != PACKAGE or not rest:
+        return None
+    place = (Path() if rest[0] in LINKED else Path(PACKAGE)).joinpath(*rest)
+    files = (place.with_suffix(".py"), place / "__init__.py")
+    return next((each for each in files if each in MODULES), None)
+
+
+def modules_imported_by(path: Path) -> set[Path]:
+    """Our own modules that one imports when it runs, sooner or later."""
+    nodes = nodes_of(path)
+    skipped = for_type_checkers(nodes)
+    found: set[Path | None] = set()
+    for node in nodes:
+        if node in skipped:
+            continue
+        if isinstance(node, ast.Import):
+            found.update(module_at(each.name) for each in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [f"{node.module}.{each.name}" for each in node.names]
+            found.update(module_at(name) or module_at(node.module) for name in names)
+    return {each for each in found if each} - {path}
+
+
+def find_circle(arrows: dict[Path, set[Path]]) -> list[Path]:
+    """The modules that are in circles, or lead only to them; empty if there are none."""
+    left = dict(arrows)
+    while ends := [path for path, targets in left.items() if targets.isdisjoint(left)]:
+        for path in ends:
+            del left[path]
+    return sorted(left)
+
+
+def test_no_module_imports_itself_by_way_of_others():
+    assert find_circle({path: modules_imported_by(path) for path in MODULES}) == []
+
+
+def test_circles_are_found():
+    one, two, three = map(Path, ("one", "two", "three"))
+    assert find_circle({one: {two}, two: {three}, three: set()}) == []
+    assert find_circle({one: {two}, two: {one}, three: set()}) == [one, two]
+
+
 def test_imports_follow_the_layers():
     wrong = {}
     for path, layer in MODULES.items():

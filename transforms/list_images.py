@@ -26,8 +26,8 @@ from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
-from recordmill.storage.stores.find_store import version_of
 from recordmill.storage.stores.store import in_parallel
+from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.claims import Claims
 from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.image_suffixes import is_image_name

@@ -132,7 +132,7 @@ def stamp_marker(folder: str) -> str | None:
         return f"{status.st_size} {status.st_ino} {status.st_mtime_ns}"
     if (file := storage.describe(path)) is None:
         return None
-    from recordmill.storage.stores.find_store import version_of  # imports Beam
+    from recordmill.storage.stores.versioned_object import version_of  # imports Beam
 
     return f"{file.size_in_bytes} {version_of(file)}"
 

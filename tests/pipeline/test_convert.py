@@ -20,6 +20,7 @@ from PIL import Image
 import recordmill
 from recordmill import ConversionError
 from recordmill.pipeline import convert as module
+from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.errors import UsageError
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
@@ -128,7 +129,7 @@ def test_a_callers_process_is_never_forked(converted, tmp_path, monkeypatch):
 
     def attempt(flags, *_):
         seen.append(flags.owns_process)
-        return recordmill.pipeline.attempt.Outcome("failed", "seen", 1), None
+        return Outcome("failed", "seen", 1), None
 
     monkeypatch.setattr(module, "attempt", attempt)
     with pytest.raises(ConversionError, match="seen"):
@@ -303,7 +304,5 @@ def test_an_interruption_is_one(converted, tmp_path, monkeypatch):
 
 
 def test_the_error_can_be_pickled():
-    from recordmill.schemas.dataset.outcome import Outcome
-
     error = pickle.loads(pickle.dumps(ConversionError(Outcome("failed", "why", 1))))
     assert (str(error), error.outcome.exit_code) == ("why", 1)

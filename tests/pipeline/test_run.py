@@ -10,10 +10,10 @@ import pytest
 import yaml
 from apache_beam.runners.portability.fn_api_runner import FnApiRunner
 
-from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.pipeline.inspect import main as inspect
+from recordmill.pipeline.job import Job
 from recordmill.pipeline.run import build
 from recordmill.schemas.features import Example
 from recordmill.schemas.settings.source import Input

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
-from recordmill.storage.stores.find_store import VersionedObject
 from recordmill.storage.stores.store import Store
+from recordmill.storage.stores.versioned_object import VersionedObject
 
 PAGE = 1000
 """Names in an answer to a request for names."""

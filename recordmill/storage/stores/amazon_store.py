@@ -22,7 +22,6 @@ from botocore.exceptions import (
     PartialCredentialsError,
 )
 
-from recordmill.storage.stores.find_store import VersionedObject
 from recordmill.storage.stores.store import (
     BLOCK_BYTES,
     CONNECTIONS,
@@ -35,6 +34,7 @@ from recordmill.storage.stores.store import (
     split_uri,
     system_error,
 )
+from recordmill.storage.stores.versioned_object import VersionedObject
 
 _BROKEN = (HTTPClientError, IncompleteReadError, FlexibleChecksumError, OSError)
 """What the body of an answer raises if it is cut, stalls or is damaged."""

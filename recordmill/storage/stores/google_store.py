@@ -14,7 +14,6 @@ from google.cloud.storage.retry import DEFAULT_RETRY
 from requests.adapters import HTTPAdapter
 from requests.exceptions import RequestException
 
-from recordmill.storage.stores.find_store import VersionedObject
 from recordmill.storage.stores.store import (
     BLOCK_BYTES,
     CONNECTIONS,
@@ -26,6 +25,7 @@ from recordmill.storage.stores.store import (
     split_uri,
     system_error,
 )
+from recordmill.storage.stores.versioned_object import VersionedObject
 
 _TYPE = "application/octet-stream"
 

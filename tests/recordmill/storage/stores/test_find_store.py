@@ -14,12 +14,10 @@ from recordmill import storage
 from recordmill.storage.stores import find_store as stores
 from recordmill.storage.stores.find_store import (
     BeamStore,
-    VersionedObject,
     _make_store,
     file_system_options,
     find_store,
     record_sink,
-    version_of,
 )
 
 
@@ -124,9 +122,3 @@ def test_what_beam_does_not_find_is_absent(monkeypatch, read):
     with pytest.raises(FileNotFoundError) as caught:
         read("other://bucket/a")
     assert caught.value.filename == "other://bucket/a"
-
-
-def test_the_version_of_an_object_is_what_its_store_gives_or_the_time():
-    assert version_of(VersionedObject("gs://b/a", 1, 2.5, "generation:7")) == "generation:7"
-    assert version_of(VersionedObject("gs://b/a", 1, 2.5, "")) == "2.5"
-    assert version_of(FileMetadata("hdfs://a", 1, 2.5)) == "2.5"

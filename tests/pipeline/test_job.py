@@ -1,8 +1,8 @@
 import pickle
 
-from recordmill.pipeline.attempt import Job
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
+from recordmill.pipeline.job import Job
 from recordmill.schemas.settings.source import Input
 from recordmill.transforms.planning.runs import RunSettings
 

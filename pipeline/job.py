@@ -1,0 +1,31 @@
+"""One conversion: what the launcher prepares, and a runner carries out."""
+
+from dataclasses import dataclass, field
+
+from recordmill.pipeline.configuration.config import Layout
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.recipe import Recipe
+from recordmill.schemas.settings.source import Input
+from recordmill.transforms.planning.earlier_dataset import EarlierDatasets
+from recordmill.transforms.planning.runs import RunSettings
+
+
+@dataclass(frozen=True)
+class Job:
+    """One conversion.
+
+    Attributes:
+        settings: what the dataset is.
+        inputs: the folders and files to read.
+        recipe: the settings that decide the plan's id.
+        run: where and how to run.
+        layout: the recognized layout of the inputs, if any.
+        earlier: the earlier datasets.
+    """
+
+    settings: DatasetSettings
+    inputs: tuple[Input, ...]
+    recipe: Recipe
+    run: RunSettings
+    layout: Layout | None = None
+    earlier: EarlierDatasets = field(default_factory=EarlierDatasets)

@@ -19,7 +19,21 @@ def format_count(number: int, thing: str) -> str:
     return f"{number:,} {thing if number == 1 else plural}"
 
 
-_PLURALS = {"is": "are", "was": "were", "has": "have"}
+_PLURALS = {
+    "is": "are",
+    "was": "were",
+    "has": "have",
+    "uses": "use",
+    "it": "them",
+    "class": "classes",
+}
+
+
+def agree(number: int, word: str) -> str:
+    """Returns a word as it goes with a number: `is` or `are`; it is given in the singular."""
+    if number == 1:
+        return word
+    return _PLURALS[word]
 
 
 def say_count(number: int, thing: str, verb: str) -> str:
@@ -27,7 +41,7 @@ def say_count(number: int, thing: str, verb: str) -> str:
 
     `verb` is in the singular.
     """
-    return f"{format_count(number, thing)} {verb if number == 1 else _PLURALS[verb]}"
+    return f"{format_count(number, thing)} {agree(number, verb)}"
 
 
 def format_size(count: float) -> str:

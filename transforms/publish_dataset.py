@@ -41,7 +41,7 @@ from recordmill.schemas.errors import (
     NOT_AS_EXPECTED,
     TOO_MANY_REJECTED,
 )
-from recordmill.schemas.formatting import format_count, say_count, show_names
+from recordmill.schemas.formatting import agree, format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
 from recordmill.storage.written_files import WrittenFile, publish_written
@@ -546,10 +546,7 @@ def _note_damaged(finished: FinishedShards) -> Iterator[str]:
     """Yields a note if workers found files of earlier datasets missing or damaged."""
     files = {path for report in finished.reports for path in report.damaged}
     if files:
-        what = (
-            f"{show_names(sorted(files), 3)} {'is' if len(files) == 1 else 'are'} missing or "
-            "damaged"
-        )
+        what = f"{show_names(sorted(files), 3)} {agree(len(files), 'is')} missing or damaged"
         yield f"{what}: images that would be copied from there are read again"
 
 
@@ -594,7 +591,7 @@ def note_losses(
     if count := verdicts.lost_labels(finished, plan.summary, layout.fields):
         what = (
             f"{format_count(count, 'label')} of images with several "
-            f"{'is' if count == 1 else 'are'} in no Example"
+            f"{agree(count, 'is')} in no Example"
         )
         where = f"the convention ({layout.convention.title}) stores one"
         yield f"{what}: {where}, a mapping with the field label_texts all of them"

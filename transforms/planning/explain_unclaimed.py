@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import orjson
 
-from recordmill.schemas.formatting import format_count, show_names
+from recordmill.schemas.formatting import agree, format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.file_roles import CARRIERS
 from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside
@@ -37,21 +37,24 @@ def explain_unclaimed(
     unlabeled = [each for each in unclaimed if each.role.role == "unlabeled"]
     unclaimed = [each for each in unclaimed if each not in unlabeled]
     if not unclaimed:
-        return _explain_unlabeled(unlabeled, settings, command) if unlabeled else None
+        if unlabeled:
+            return _explain_unlabeled(unlabeled, settings, command)
+        return None
     shown = [_show(each) for each in unclaimed[:_SHOWN]]
-    rest = sum(each.count for each in unclaimed[_SHOWN:])
-    more = [f"{format_count(rest, 'other file')}"] if rest else []
+    if rest := sum(each.count for each in unclaimed[_SHOWN:]):
+        shown.append(format_count(rest, "other file"))
     count = sum(each.count for each in unclaimed)
-    is_one = count == 1
-    what = "a file that may carry" if is_one else "files that may carry"
+    what = "files that may carry"
+    if count == 1:
+        what = "a file that may carry"
     advice = [_advise_to_export(unclaimed), _advise_to_unpack(unclaimed, settings)]
     are_archives = all(each.role.role == "archive" for each in unclaimed)
     if listed is None or listed > count or not are_archives:  # else nothing would be left
         advice.append(_advise(unclaimed, settings, command))
     return (
         f"{unclaimed[0].place} holds {what} labels, boxes, masks or splits, and the recognized "
-        f"layout, {settings.source.kind}, does not read {'it' if is_one else 'them'}: "
-        f"{', '.join((*shown, *more))}; {'; '.join(filter(None, advice))}"
+        f"layout, {settings.source.kind}, does not read {agree(count, 'it')}: "
+        f"{', '.join(shown)}; {'; '.join(filter(None, advice))}"
     )
 
 
@@ -99,9 +102,10 @@ def _show(each: Unclaimed) -> str:
     title = each.role.title or CARRIERS[each.role.role]
     if each.count == 1:
         return f"{each.paths[0]} ({title})"
-    return f"{each.count:,} {CARRIERS[each.role.role]} such as {each.paths[0]}" + (
-        f" ({each.role.title})" if each.role.title else ""
-    )
+    shown = f"{each.count:,} {CARRIERS[each.role.role]} such as {each.paths[0]}"
+    if each.role.title:
+        return f"{shown} ({each.role.title})"
+    return shown
 
 
 def _advise(
@@ -127,21 +131,18 @@ def _advise(
 
 def _leave_out(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> list[str]:
     """Flags that leave out files, and members of archives."""
-    ignored, members = (
-        dict.fromkeys(
-            pattern
-            for each in unclaimed
-            if each.are_members == are_members
-            for pattern in each.patterns
-        )
-        for are_members in (False, True)
-    )
+    ignored: dict[str, None] = {}
+    members: dict[str, None] = {}
+    for each in unclaimed:
+        patterns = members if each.are_members else ignored
+        patterns.update(dict.fromkeys(each.patterns))
     flags = []
     if ignored:
         # Exceptions must not take back what the user ignores.
-        firsts = [*ignored] if any(each.startswith("!") for each in ignored) else []
-        lasts = [each for each in ignored if each not in firsts]
-        value = orjson.dumps([*firsts, *settings.ignore, *lasts]).decode()
+        all_patterns = [*settings.ignore, *ignored]
+        if any(name.startswith("!") for name in ignored):
+            all_patterns = [*ignored, *settings.ignore]
+        value = orjson.dumps(all_patterns).decode()
         flags += ["--set", f"ignore={value}"]
     if members:
         value = orjson.dumps(["*", *map(_as_exception, members)]).decode()

@@ -17,7 +17,7 @@ from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
 from recordmill.schemas.features import feature_schema
-from recordmill.schemas.formatting import format_count, say_count, show_names
+from recordmill.schemas.formatting import agree, format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe
@@ -349,7 +349,7 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     if count := summary.ignored["without_annotation"]:
         yield (
             f"{say_count(count, 'image', 'has')} no usable annotation, and "
-            f"{'is' if count == 1 else 'are'} ignored"
+            f"{agree(count, 'is')} ignored"
         )
     if unsplit := summary.left_out["fraction"]:
         total, of = (
@@ -358,7 +358,7 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         )
         yield (
             f"splits.fractions sum to {total:.6g}: {unsplit:,} of {of} "
-            f"{'is' if unsplit == 1 else 'are'} in no split"
+            f"{agree(unsplit, 'is')} in no split"
         )
 
 

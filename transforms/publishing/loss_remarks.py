@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.totals import LossTotals
-from recordmill.schemas.formatting import format_count, say_count
+from recordmill.schemas.formatting import agree, format_count, say_count
 
 _HALF = 128
 """The least stored value of an image that uses all of 16 bits."""
@@ -48,11 +48,11 @@ def _find_depths(losses: LossTotals, bits: int | None) -> Iterator[Remark]:
     most = max(dark)
     used = 8 + most.bit_length()
     what = f"{format_count(count, 'image')} of 16 bits per channel"
-    how = f"{'uses' if count == 1 else 'use'} at most {used} of them"
+    how = f"{agree(count, 'uses')} at most {used} of them"
     seen = f"{'it is' if count == 1 else 'they are'} stored {'dark' if most else 'black'}"
     remedy = f"set images.bits={max(9, used)}"
     if len(dark) < len(brightest):
-        remedy = f"convert {'it' if count == 1 else 'them'} alone, with images.bits={max(9, used)}"
+        remedy = f"convert {agree(count, 'it')} alone, with images.bits={max(9, used)}"
     yield Remark(
         f"{what} {how}, so {seen}, with values of at most {most} of 255: {remedy} to store the "
         "bits in use.",

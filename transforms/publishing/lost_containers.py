@@ -6,7 +6,7 @@ Such a container does not count as an image, because the number of its lost imag
 from collections import Counter
 from collections.abc import Mapping
 
-from recordmill.schemas.formatting import most_frequent, say_count
+from recordmill.schemas.formatting import agree, most_frequent, say_count
 from recordmill.schemas.rejection import OF_CONTAINERS
 from recordmill.schemas.settings.dataset import RejectionLimits
 
@@ -40,10 +40,13 @@ def check_containers(
         return None
     ordered = most_frequent(lost)
     shown = [examples[reason] for reason in ordered if reason in examples][:_MOST_SHOWN]
-    is_all = len(shown) == count
-    such_as = f", {'' if is_all else 'such as '}{' and '.join(shown)}" if shown else ""
+    such_as = ""
+    if len(shown) == count:
+        such_as = f", {' and '.join(shown)}"
+    elif shown:
+        such_as = f", such as {' and '.join(shown)}"
     reasons = ", ".join(f"{lost[reason]} {reason}" for reason in ordered)
-    them = "it" if count == 1 else "them"
+    them = agree(count, "it")
     return (
         f"{say_count(count, 'container', 'is')} missing or damaged ({reasons}){such_as}, and "
         f"{SETTING} is {limits.containers}: accept the loss with --set {SETTING}={count}, or "

@@ -21,7 +21,7 @@ from recordmill.schemas.dataset.totals import (
     count_dropped,
     show_dropped,
 )
-from recordmill.schemas.formatting import format_count, say_count, show_names
+from recordmill.schemas.formatting import agree, format_count, say_count, show_names
 from recordmill.schemas.label_map import is_integer_label
 from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
@@ -120,14 +120,12 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
     if unused := sorted(name for name, count in counts.items() if not count):
         what = (
             f"{len(unused):,} of {format_count(classes, 'class')} "
-            f"{'has' if len(unused) == 1 else 'have'} no {of}"
+            f"{agree(len(unused), 'has')} no {of}"
         )
         yield Remark(f"{what} at all: {show_names(unused)}.", "classes")
     if unlabeled:
         whole = format_count(sum(split.records for split in marker.splits.values()), marker.unit)
-        yield Remark(
-            f"{unlabeled:,} of {whole} {'has' if unlabeled == 1 else 'have'} no label.", "classes"
-        )
+        yield Remark(f"{unlabeled:,} of {whole} {agree(unlabeled, 'has')} no label.", "classes")
     least, most = min(filled.values()), max(filled.values())
     if len(filled) > 1 and most >= LARGE_IMBALANCE * least:
         what = f"The largest class has {format_count(most, of)}, the smallest {least:,}"
@@ -174,8 +172,7 @@ def _find_boxes(marker: Marker, drawn_on: str) -> Iterator[Remark]:
     if dropped := sum(count_dropped(boxes).values()):
         reasons = show_dropped(marker.dropped_boxes or {})
         what = (
-            f"{dropped:,} of {format_count(boxes['listed'], 'box')} "
-            f"{'was' if dropped == 1 else 'were'} dropped"
+            f"{dropped:,} of {format_count(boxes['listed'], 'box')} {agree(dropped, 'was')} dropped"
         )
         yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
     if count := boxes.get("size_disagrees", 0):
@@ -224,7 +221,7 @@ def _find_similar(labels: Collection[str]) -> Iterator[Remark]:
         what = f"The classes {show_names(pairs)} are the same number"
         yield Remark(f"{what}: they may be meant as one.", "classes")
     if unknown := [name for name in sorted(labels) if name in _NO_VALUE]:
-        word = "class" if len(unknown) == 1 else "classes"
+        word = agree(len(unknown), "class")
         what = f"The {word} {show_names(map(repr, unknown))} may stand for no value"
         yield Remark(f"{what}: leave such cells empty if so.", "classes")
 

@@ -20,7 +20,7 @@ from recordmill.schemas.dataset.totals import (
     show_dropped,
 )
 from recordmill.schemas.features import BOX_FIELDS, MANY_LABELS_FIELDS
-from recordmill.schemas.formatting import format_count, most_frequent, show_names
+from recordmill.schemas.formatting import agree, format_count, most_frequent, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
 from recordmill.schemas.settings.dataset import (
@@ -185,7 +185,9 @@ def check_limits(
         return _explain_nothing_left(ledger.rejected, kept_out, settings, examples)
     if problem := check_containers(containers, limits, examples):
         return problem
-    ignore = "" if source.files else "name such files in ignore"  # otherwise each file is one image
+    ignore = "name such files in ignore"
+    if source.files:  # each holds more than one image
+        ignore = ""
     images = Counter(ledger.rejected) - Counter(containers)
     unit, example, remedy = _describe_rejected(images, settings, examples)
     reasons = ", ".join(f"{images[reason]} {reason}" for reason in most_frequent(images))
@@ -216,13 +218,17 @@ def _describe_rejected(
     ordered, unit = most_frequent(rejected), str(settings.unit)
     if ordered and OF_WHOLE_FILES.issuperset(ordered):
         unit = "file"
-    first = ordered[0] if ordered else ""
+    if not ordered:
+        return unit, "", ""
+    first = ordered[0]
     remedies = {**_REMEDIES, **settings.source.remedies}
     if settings.labels.ids != "names":
         remedies["unknown_label"] = "write such labels as integers, or set labels.ids=names"
-    remedy = remedies.get(first, "")
-    such_as = "such as " if sum(rejected.values()) > 1 else ""
-    return unit, f", {such_as}{examples[first]}" if examples.get(first) else "", remedy
+    example = ""
+    if examples.get(first):
+        such_as = "such as " if sum(rejected.values()) > 1 else ""
+        example = f", {such_as}{examples[first]}"
+    return unit, example, remedies.get(first, "")
 
 
 def _explain_nothing_left(
@@ -236,9 +242,13 @@ def _explain_nothing_left(
     gone = {**rejected, **left_out}
     count, fate = sum(gone.values()), "rejected or left out" if left_out else "rejected"
     reasons = ", ".join(f"{gone[reason]} {reason}" for reason in most_frequent(gone))
-    all_of_them = f"all {count:,} {unit}s were" if count != 1 else f"the only {unit} was"
-    advice = f": {remedy}" if remedy else ""
-    return f"nothing is left: {all_of_them} {fate} ({reasons}){example}{advice}"
+    all_of_them = f"all {count:,} {unit}s were"
+    if count == 1:
+        all_of_them = f"the only {unit} was"
+    problem = f"nothing is left: {all_of_them} {fate} ({reasons}){example}"
+    if remedy:
+        problem += f": {remedy}"
+    return problem
 
 
 def _check_loss(
@@ -250,7 +260,7 @@ def _check_loss(
     over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
     advice = _join_advice(*remedies, "raise one of the limits")
     return (
-        f"{lost:,} of {lost + kept:,} {what} {'was' if lost == 1 else 'were'} {why}, which is "
+        f"{lost:,} of {lost + kept:,} {what} {agree(lost, 'was')} {why}, which is "
         f"over {over}; {advice}"
     )
 
@@ -323,13 +333,10 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str | No
     lost = sorted(
         name for name in faulty if not written.get(name) and faulty[name] == dropped[name]
     )
+    remedy = _CORRECT_BOXES.get(first, "correct such boxes")
     if lost:
-        unnamed = any(name.isdecimal() for name in totals.faulty.get("unknown_class", ()))
-        remedy = (
-            f"name such classes in {settings.source.classes_from}"
-            if unnamed
-            else _CORRECT_BOXES.get(first, "correct such boxes")
-        )
+        if any(name.isdecimal() for name in totals.faulty.get("unknown_class", ())):
+            remedy = f"name such classes in {settings.source.classes_from}"
         of = f"all boxes of {format_count(len(lost), 'class')} ({show_names(lost)})"
         by_name = "" if settings.labels.ids == "names" else " with labels.ids=names"
         advice = _join_advice(remedy, f"list the classes to keep in labels.classes{by_name}")
@@ -342,7 +349,7 @@ def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str | No
         faulty.total(),
         written.total(),
         why,
-        _CORRECT_BOXES.get(first, "correct such boxes"),
+        remedy,
     )
 
 
@@ -362,11 +369,12 @@ def check_labels(
     if not _stores(MANY_LABELS_FIELDS, settings):
         return None
     lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
-    why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
-    integers = settings.labels.ids != "names"
-    remedy = (
-        "set labels.ids=names" if integers else "add such labels to the source's names of classes"
-    )
+    why = "without an id (unknown_label)"
+    if example:
+        why += f", such as {example}"
+    remedy = "set labels.ids=names"
+    if settings.labels.ids == "names":
+        remedy = "add such labels to the source's names of classes"
     return _check_loss(
         "labels", "max_rejected.labels", settings.max_rejected.labels, lost, kept, why, remedy
     )
@@ -394,41 +402,33 @@ def find_breaches(
         contract: what the dataset must be like.
         containers: the rejected files of many images, by reason, which are not images.
     """
-    found = [
-        *_check_classes(marker, before, contract),
-        *(
-            each
-            for name, limits in contract.images.items()
-            for each in _check_images(name, limits, marker, before)
-        ),
-        *_check_shares(marker, contract, sum(containers.values())),
-        *_check_drift(marker, before, contract),
-    ]
-    more = (
-        [f"{format_count(len(found) - MOST_BREACHES, 'further breach')} of expect"]
-        if found[MOST_BREACHES:]
-        else []
-    )
-    return found[:MOST_BREACHES] + more
+    found = [*_check_classes(marker, before, contract)]
+    for name, limits in contract.images.items():
+        found += _check_images(name, limits, marker, before)
+    found += _check_shares(marker, contract, sum(containers.values()))
+    found += _check_drift(marker, before, contract)
+    further = len(found) - MOST_BREACHES
+    if further <= 0:
+        return found
+    return [*found[:MOST_BREACHES], f"{format_count(further, 'further breach')} of expect"]
 
 
 def _check_classes(marker: Marker, before: Marker | None, contract: Contract) -> Iterator[str]:
-    as_before = contract.classes == "as_before"
-    if not contract.classes or (as_before and before is None):
+    setting, expected, found = "expect.classes", {*contract.classes}, _filled_classes(marker)
+    if contract.classes == "as_before":
+        if before is None:
+            return
+        setting, expected = "expect.classes (as_before)", _filled_classes(before)
+    if not contract.classes:
         return
-    expected, found = (
-        _filled_classes(before) if before and as_before else {*contract.classes},
-        _filled_classes(marker),
-    )
-    setting = "expect.classes (as_before)" if as_before else "expect.classes"
     if missing := sorted(expected - found):
         yield f"no {marker.counted_unit} is of the {_show(missing)}, which {setting} requires"
     if new := sorted(found - expected):
-        yield f"the {_show(new)} {'is' if len(new) == 1 else 'are'} not in {setting}"
+        yield f"the {_show(new)} {agree(len(new), 'is')} not in {setting}"
 
 
 def _show(classes: list[str]) -> str:
-    return f"{'class' if len(classes) == 1 else 'classes'} {show_names(classes)}"
+    return f"{agree(len(classes), 'class')} {show_names(classes)}"
 
 
 def _filled_classes(marker: Marker) -> set[str]:
@@ -452,7 +452,9 @@ def _check_images(
     }
     for split, name in sorted(places):
         count, old = counts[split, name], old_counts[split, name]
-        has = f"{f'class {name} of ' if slash else ''}split {split} has {format_count(count, unit)}"
+        has = f"split {split} has {format_count(count, unit)}"
+        if slash:
+            has = f"class {name} of {has}"
         if limits.at_least is not None and count < limits.at_least:
             yield f"{has}, and expect.images.{key}.at_least is {limits.at_least:,}"
         if limits.at_most is not None and count > limits.at_most:
@@ -467,9 +469,14 @@ def _check_images(
 def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
     """Counts by split, and by class or the empty string."""
     counts: Counter[tuple[str, str]] = Counter()
-    for split, entry in marker.splits.items() if marker else ():
-        own: Mapping[str, int] = entry.class_counts if by_class else {"": entry.records}
-        counts.update({(split, name): count for name, count in own.items() if name or not by_class})
+    if marker is None:
+        return counts
+    for split, entry in marker.splits.items():
+        if by_class:
+            own = {(split, name): count for name, count in entry.class_counts.items() if name}
+            counts.update(own)
+        else:
+            counts[split, ""] += entry.records
     return counts
 
 
@@ -491,14 +498,14 @@ def _check_shares(marker: Marker, contract: Contract, containers: int) -> Iterat
         ("lost_labels", contract.lost_labels, lost_labels, labels["listed"], "label", "lost"),
     ):
         if limit is not None and lost > limit * listed:
-            were = f"{'was' if lost == 1 else 'were'} {why} ({lost / listed:.2%})"
+            were = f"{agree(lost, 'was')} {why} ({lost / listed:.2%})"
             yield (
                 f"{lost:,} of {format_count(listed, what)} {were}, and expect.{key} is {limit:.2%}"
             )
     crossing, most = marker.duplicates.same_bytes.across_splits, contract.duplicates_across_splits
     if most is not None and crossing > most:
         groups = f"{format_count(crossing, 'group')} of identical {marker.unit}s"
-        what = f"{groups} {'is' if crossing == 1 else 'are'} in several splits"
+        what = f"{groups} {agree(crossing, 'is')} in several splits"
         yield f"{what}, and expect.duplicates_across_splits is {most:,}"
 
 

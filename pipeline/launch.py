@@ -19,6 +19,7 @@ from recordmill.pipeline.configuration.options import (
     MODULE,
     LaunchOptions,
     check_options,
+    find_result_files,
     parse_options,
     write_json,
 )
@@ -58,7 +59,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     """
     started = time.monotonic()
     terminal = Terminal(sys.stderr)
-    options, job = LaunchOptions(), None  # the defaults if the flags are wrong
+    options, job = find_result_files(argv), None  # the rest has defaults if the flags are wrong
     with ExitStack() as quiet:
         try:
             options = parse_options(argv, prog)

@@ -268,12 +268,16 @@ def _add_flags_for_the_run(parser: Parser) -> None:
 
 def _add_flags_for_reports(parser: Parser) -> None:
     reports = parser.add_argument_group("what to report")
-    summary = "also write the JSON of the last line to this file"
-    _add_path(parser, reports, "--summary-json", summary)
-    outcome = "the file to which the job itself writes its outcome; it is not deleted"
-    _add_path(parser, reports, "--outcome-file", outcome)
+    _add_result_files(parser, reports)
     _add_switch(parser, reports, "json", JSON_HELP, NO_JSON_HELP)
     _add_switch(parser, reports, "traceback", "show where an unexpected error comes from")
+
+
+def _add_result_files(parser: Parser, section: _Section) -> None:
+    summary = "also write the JSON of the last line to this file"
+    _add_path(parser, section, "--summary-json", summary)
+    outcome = "the file to which the job itself writes its outcome; it is not deleted"
+    _add_path(parser, section, "--outcome-file", outcome)
 
 
 def write_json(line: str, asked: bool | None) -> None:
@@ -377,6 +381,17 @@ def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
         for name, value in vars(flags).items()
     }
     return LaunchOptions(**given, beam_arguments=tuple(rest))
+
+
+def find_result_files(argv: Sequence[str]) -> LaunchOptions:
+    """Returns options with only the files for the result, even if other flags are wrong."""
+    parser = Parser(add_help=False, argument_default=argparse.SUPPRESS)
+    _add_result_files(parser, parser)
+    try:
+        flags, _ = parser.parse_known_args(argv)
+    except UsageError:  # such a flag lacks its value
+        return LaunchOptions()
+    return LaunchOptions(**vars(flags))
 
 
 def _find_dry_run(argv: Sequence[str]) -> Iterator[str]:

@@ -86,6 +86,8 @@ def test_stdout_is_one_short_json_line_and_the_rest_is_on_stderr(
         (["--plan"], 0, "planned"),
         (["--set=images.quality=0"], 2, "failed"),
         (["--zzz"], 2, "failed"),
+        (["--threads=many"], 2, "failed"),
+        (["--json=maybe"], 2, "failed"),
     ],
 )
 def test_summary_json_repeats_the_line(convert, photos, tmp_path, flags, code, status):

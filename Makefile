@@ -10,7 +10,7 @@ TESTS := -m pytest -n 2 --dist worksteal -m "not slow and not prism"
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-python test-interop test-prism test-flink test-dataflow test-airflow test-stores test-exports lint format docs messages bench bench-others lock clean
+.PHONY: help setup run test test-all test-python test-interop test-prism test-flink test-spark test-dataflow test-airflow test-stores test-exports lint format docs messages bench bench-others lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -46,6 +46,9 @@ test-prism: setup ## Build Prism with Go (once) and test the main job on it
 
 test-flink: setup ## Start a Flink cluster, test the main job on it, and stop it; takes half an hour
 	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py
+
+test-spark: setup ## Start a Spark cluster, test the main job on it, and stop it; takes a quarter of an hour
+	RECORDMILL_SPARK=1 $(BIN)/python -m pytest tests/pipeline/spark tests/docs/test_spark.py
 
 test-dataflow: setup ## Test what Dataflow would run, in a separate environment
 	test -x .venv-dataflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-dataflow

@@ -6,57 +6,21 @@ import os
 import re
 import shlex
 import subprocess
-import sys
-from pathlib import Path
 
 import pytest
-from PIL import Image
+from cluster_pages import ROOT, commands_of, files, fill, run
 
 from recordmill.pipeline.configuration.options import build_parser, find_unknown_flag
 
-ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "docs/flink.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
-COMMANDS = [line for block in BLOCKS for line in re.sub(r"\\\n\s*", "", block).strip().splitlines()]
+COMMANDS = commands_of(TEXT)
 CONVERSIONS = [command for command in COMMANDS if "recordmill run" in command]
 
 
 @pytest.fixture(scope="module")
 def somewhere(tmp_path_factory):
     """A folder with photographs, and with the scripts that the page names."""
-    folder = tmp_path_factory.mktemp("flink")
-    for number in range(40):
-        path = folder / "photos" / ("cat" if number % 2 else "dog") / f"{number}.jpg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        Image.new("RGB", (160, 120), (6 * number, 90, 7)).save(path, quality=90)
-    (folder / "scripts").symlink_to(ROOT / "scripts")
-    return folder
-
-
-def run(command, folder):
-    """As a user would, in a shell; the environment of this interpreter is active."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    environment = {**os.environ, "PATH": path, "PYTHON": sys.executable, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        ["bash", "-c", command],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=600,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done
-
-
-def files(dataset):
-    return {
-        str(path.relative_to(dataset)): path.read_bytes()
-        for path in dataset.rglob("*")
-        if path.is_file()
-        and path.name not in ("recordmill.json", "report.html")  # which tell of the run
-    }
+    return fill(tmp_path_factory.mktemp("flink"))
 
 
 @pytest.mark.parametrize("command", CONVERSIONS)

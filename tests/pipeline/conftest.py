@@ -11,6 +11,7 @@ import signal
 import struct
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cluster_runs import SETTINGS, flags_for
 from forked_python import ForkServer, can_fork
 from PIL import Image, ImageEnhance
 
@@ -338,6 +340,55 @@ def convert_in_child(spawn, tmp_path: Path) -> Callable[..., Conversion]:
         return Conversion(process.returncode, stdout, stderr, output)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def collection(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Enough for a cluster to be busy for seconds; re-encoded, rejected and ignored things."""
+    root = write_class_folders(
+        tmp_path_factory.mktemp("collection") / "photos", {"cat": 150, "dog": 150}, size=(900, 700)
+    )
+    (root / "cat/alpha.png").write_bytes(encode_picture("alpha", kind="PNG", mode="RGBA"))
+    (root / "dog/text.jpg").write_bytes(b"no picture")
+    (root / ".DS_Store").write_bytes(b"x")
+    for file in root.rglob("*.*"):  # of files younger than two seconds, no version is kept
+        os.utime(file, (1_700_000_000, 1_700_000_000))
+    return root
+
+
+@pytest.fixture
+def reference(convert, collection: Path, tmp_path: Path) -> Conversion:
+    """DirectRunner's conversion of `collection`."""
+    done = convert(collection, settings=SETTINGS, output=tmp_path / "direct")
+    assert (done.code, len(done.shards())) == (0, 12)
+    assert done.marker["ledger"]["rejected"] == {"unknown_format": 1}
+    return done
+
+
+@pytest.fixture
+def run_to_its_end(spawn) -> Callable[..., tuple[int, dict[str, Any], str]]:
+    """Runs a conversion on a cluster; gives its exit code, the line of stdout, and stderr."""
+
+    def run(source: Path, output: Path, *flags: str) -> tuple[int, dict[str, Any], str]:
+        process = spawn(*flags_for(source, output, *flags))
+        stdout, stderr = process.communicate(timeout=600)
+        assert "Traceback" not in stderr
+        return process.returncode, json.loads(stdout), stderr
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def wait_until() -> Callable[..., None]:
+    """Waits until a condition holds."""
+
+    def wait(condition: Callable[[], Any], seconds: float = 240.0) -> None:
+        deadline = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < deadline, "it never came so far"
+            time.sleep(0.02)
+
+    return wait
 
 
 @pytest.fixture

@@ -4,14 +4,13 @@ processes."""
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
-from typing import Any
 
 import pytest
 
 from scripts import flink_packages
 from scripts.flink_cluster import PORTS
+from scripts.worker_pool import ROOT
 
 ENVIRONMENT = {**os.environ, "PYTHON": sys.executable}
 JOB_SERVER = ("--runner=PortableRunner", f"--job_endpoint=localhost:{PORTS['job']}")
@@ -23,9 +22,7 @@ WORKER_POOL = (
 
 
 def scripts_flink(*words: str) -> None:
-    done = subprocess.run(
-        [flink_packages.ROOT / "scripts/flink", *words], env=ENVIRONMENT, check=False
-    )
+    done = subprocess.run([ROOT / "scripts/flink", *words], env=ENVIRONMENT, check=False)
     assert done.returncode == 0
 
 
@@ -66,15 +63,10 @@ def bring_up(cluster: None) -> Callable[[], None]:
 def through() -> Callable[[str], tuple[str, ...]]:
     """The flags that send a job to the cluster: through its job server, or one that the launcher
     starts."""
-    jar = (
-        flink_packages.CACHE
-        / f"beam-flink-job-server-{flink_packages.BEAM_JOB_SERVER}"
-        / "job-server-1.jar"
-    )
     own = (
         "--runner=FlinkRunner",
         f"--flink_master=localhost:{PORTS['rest']}",
-        f"--flink_job_server_jar={jar}",
+        f"--flink_job_server_jar={flink_packages.JOB_SERVER_FOLDER / 'job-server-1.jar'}",
     )
     return {"PortableRunner": JOB_SERVER, "FlinkRunner": own}.__getitem__
 
@@ -82,14 +74,3 @@ def through() -> Callable[[str], tuple[str, ...]]:
 @pytest.fixture(scope="session")
 def in_workers() -> dict[str, tuple[str, ...]]:
     return {"LOOPBACK": ("--environment_type=LOOPBACK",), "EXTERNAL": WORKER_POOL}
-
-
-@pytest.fixture(scope="session")
-def wait_until() -> Callable[..., None]:
-    def wait(condition: Callable[[], Any], seconds: float = 240.0) -> None:
-        deadline = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < deadline, "it never came so far"
-            time.sleep(0.02)
-
-    return wait

@@ -6,73 +6,14 @@ import os
 import shutil
 import signal
 import subprocess
-from dataclasses import replace
 
 import pytest
+from cluster_runs import SETTINGS, assert_same, finished_shards, flags_for
 from stored_records import read_records
 
 from scripts import flink_cluster
 from scripts.flink_job import newest_job, shuffled_bytes
 from tests.pipeline.conftest import OWN_CODE
-
-SETTINGS = {
-    "shards.count": 6,
-    "splits.fractions": {"train": 0.6, "test": 0.4},
-    "images.reencode": "always",
-}
-
-
-@pytest.fixture(scope="module")
-def collection(class_folders, picture, tmp_path_factory):
-    """Enough to be busy for some seconds; re-encoded, rejected and ignored things."""
-    root = class_folders(
-        tmp_path_factory.mktemp("collection") / "photos", {"cat": 150, "dog": 150}, size=(900, 700)
-    )
-    (root / "cat/alpha.png").write_bytes(picture("alpha", kind="PNG", mode="RGBA"))
-    (root / "dog/text.jpg").write_bytes(b"no picture")
-    (root / ".DS_Store").write_bytes(b"x")
-    for file in root.rglob("*.*"):  # of files younger than two seconds, no version is kept
-        os.utime(file, (1_700_000_000, 1_700_000_000))
-    return root
-
-
-@pytest.fixture
-def reference(convert, collection, tmp_path):
-    done = convert(collection, settings=SETTINGS, output=tmp_path / "direct")
-    assert (done.code, len(done.shards())) == (0, 12)
-    assert done.marker["ledger"]["rejected"] == {"unknown_format": 1}
-    return done
-
-
-def flags_for(source, output, *flags):
-    sets = [f"--set={key}={json.dumps(value)}" for key, value in SETTINGS.items()]
-    return [f"--input={source}", f"--output={output}", "--threads=1", *sets, *flags]
-
-
-@pytest.fixture
-def on_flink(spawn, convert, tmp_path):
-    """Runs a conversion to its end: `on_flink(collection, *flags)`; gives its exit code, last line
-    and errors."""
-
-    def run(source, output, *flags):
-        process = spawn(*flags_for(source, output, *flags))
-        stdout, stderr = process.communicate(timeout=600)
-        assert "Traceback" not in stderr
-        return process.returncode, json.loads(stdout), stderr
-
-    return run
-
-
-def assert_same(output, reference):
-    """Every file that lasts is the same, the marker and the report but for what they say of the
-    run."""
-    other = replace(reference, output=output)
-    assert other.files == reference.files
-    for name in other.files - {"recordmill.json", "report.html"}:
-        assert (output / name).read_bytes() == (reference.output / name).read_bytes(), name
-    assert other.lasting_report == reference.lasting_report
-    assert other.lasting_marker == reference.lasting_marker
-    return other.marker
 
 
 @pytest.mark.parametrize("runner", ["PortableRunner", "FlinkRunner"])
@@ -84,10 +25,6 @@ def test_look_alikes_and_functions(
     other = convert_in_child(look_alikes, *flags, settings=OWN_CODE, output=tmp_path / "flink")
     assert (one.code, other.code, other.errors) == (0, 0, [])
     assert_same(tmp_path / "flink", one)
-
-
-def finished_shards(output):
-    return len(list(output.glob(".staging-*/*.done.json")))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +45,7 @@ def finished_shards(output):
 )
 def test_the_bytes_of_direct_runner(
     flink,
-    on_flink,
+    run_to_its_end,
     reference,
     collection,
     through,
@@ -119,7 +56,7 @@ def test_the_bytes_of_direct_runner(
     parallelism,
 ):
     flags = [*through(runner), *in_workers[workers], f"--parallelism={parallelism}"]
-    code, line, stderr = on_flink(collection, tmp_path / "flink", *flags)
+    code, line, stderr = run_to_its_end(collection, tmp_path / "flink", *flags)
     assert (code, line["status"]) == (0, "published"), stderr
     marker = assert_same(tmp_path / "flink", reference)
     assert marker["run"]["runner"] == runner
@@ -129,7 +66,7 @@ def test_the_bytes_of_direct_runner(
 
 
 def test_an_update(
-    flink, on_flink, convert, reference, collection, picture, through, in_workers, tmp_path
+    flink, run_to_its_end, convert, reference, collection, picture, through, in_workers, tmp_path
 ):
     root, output = (
         shutil.copytree(collection, tmp_path / "photos"),
@@ -139,7 +76,7 @@ def test_an_update(
     os.utime(root / "cat" / "new.jpg", (1_700_000_000, 1_700_000_000))
     rebuilt = convert(root, settings=SETTINGS, output=tmp_path / "rebuilt")
     flags = [*through("PortableRunner"), *in_workers["LOOPBACK"], "--parallelism=2", "--update"]
-    code, line, stderr = on_flink(root, output, *flags)
+    code, line, stderr = run_to_its_end(root, output, *flags)
     assert (code, line["status"]) == (0, "published"), stderr
     marker = assert_same(output, rebuilt)
     assert marker["run"]["images_reused"] == marker["ledger"]["written"] - 1
@@ -174,7 +111,7 @@ def test_a_task_manager_that_is_killed(
     process = spawn(*flags_for(collection, output, *flags))
     wait_until(lambda: finished_shards(output) >= 2)
     job = newest_job()
-    flink_cluster.kill("task-manager-1", signal.SIGKILL)
+    flink_cluster.PROCESSES.kill("task-manager-1", signal.SIGKILL)
     bring_up()  # as a supervisor would
     stdout, stderr = process.communicate(timeout=600)
     assert process.returncode == 0, stderr
@@ -200,7 +137,7 @@ def test_each_shard_has_one_note_and_one_report_though_an_image_is_huge_and_a_wo
     flags = [*through("FlinkRunner"), *in_workers["EXTERNAL"], "--parallelism=4", *strict]
     process = spawn(*flags_for(source, output, *flags))
     wait_until(lambda: finished_shards(output) >= 2)
-    flink_cluster.kill("task-manager-1", signal.SIGKILL)
+    flink_cluster.PROCESSES.kill("task-manager-1", signal.SIGKILL)
     four_slots()  # as a supervisor would
     stdout, stderr = process.communicate(timeout=600)
     # The ledger balances only if each shard is reported once; then the limit fails the run.
@@ -222,7 +159,7 @@ def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(
     flink,
     bring_up,
     spawn,
-    on_flink,
+    run_to_its_end,
     reference,
     collection,
     through,
@@ -234,7 +171,7 @@ def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(
     flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1"]
     process = spawn(*flags_for(collection, output, *flags))
     wait_until(lambda: finished_shards(output) >= 2)
-    flink_cluster.kill("workers", signal.SIGKILL)
+    flink_cluster.PROCESSES.kill("workers", signal.SIGKILL)
     stdout, stderr = process.communicate(timeout=600)
     assert (process.returncode, json.loads(stdout)["status"]) == (1, "failed")
     assert "Traceback" not in stderr
@@ -242,7 +179,7 @@ def test_a_job_whose_workers_are_killed_fails_in_a_sentence_and_a_rerun_goes_on(
     assert not (output / "recordmill.json").exists()
     survived = finished_shards(output)
     bring_up()
-    code, _, stderr = on_flink(collection, output, *flags)
+    code, _, stderr = run_to_its_end(collection, output, *flags)
     assert code == 0, stderr
     assert assert_same(output, reference)["run"]["shards_reused"] >= survived >= 2
 
@@ -270,11 +207,13 @@ def test_ctrl_c_cancels_the_job(
 
 
 def test_no_one_waits(
-    flink, on_flink, reference, collection, through, in_workers, wait_until, tmp_path
+    flink, run_to_its_end, reference, collection, through, in_workers, wait_until, tmp_path
 ):
     summary = tmp_path / "outcome.json"
     flags = [*through("PortableRunner"), *in_workers["EXTERNAL"], "--parallelism=1", "--no_wait"]
-    code, line, _ = on_flink(collection, tmp_path / "flink", *flags, f"--outcome_file={summary}")
+    code, line, _ = run_to_its_end(
+        collection, tmp_path / "flink", *flags, f"--outcome_file={summary}"
+    )
     assert (code, line["status"]) == (0, "submitted")
     wait_until(summary.exists)
     assert json.loads(summary.read_bytes())["status"] == "published"

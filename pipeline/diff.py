@@ -77,10 +77,11 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
                 "dataset"
             )
         what = (
-            f"the images in {flags.other} were not decoded, nor filtered or limited, and boxes "
-            "are not compared"
+            f"the images in {flags.other} were not decoded, nor filtered or limited, and "
+            "annotations are not compared"
         )
-        if marker.boxes or not found.is_same:
+        listed = any(entry.listed for entry in marker.annotations.values())
+        if listed or not found.is_same:
             notes.append(f"{what}: for an exact answer, convert it and compare the datasets")
     _report(found, marker.unit, notes)
     status, exit_code = "different", FAILED

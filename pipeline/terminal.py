@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.marker import Ledger, LookAlikes, SameBytes
+from recordmill.schemas.dataset.marker import AnnotationEntry, Ledger, LookAlikes, SameBytes
 from recordmill.schemas.dataset.outcome import (
     DatasetNumbers,
     FailedNumbers,
@@ -245,7 +245,7 @@ def _facts(status: Status, numbers: Numbers, output: str) -> Iterator[tuple[str,
     """Titles and texts; the text is None or empty if there is nothing to say."""
     if isinstance(numbers, FailedNumbers):
         yield from _describe_ledger(numbers.ledger, f"{numbers.ledger.written:,} written")
-        yield "boxes", _counted(numbers.boxes)
+        yield from _describe_annotations(numbers.annotations)
         return
     if isinstance(numbers, PlannedNumbers):
         planned = sum(split.images for split in numbers.splits.values())
@@ -268,7 +268,7 @@ def _facts(status: Status, numbers: Numbers, output: str) -> Iterator[tuple[str,
 
 
 def _describe_records(numbers: DatasetNumbers) -> Iterator[tuple[str, str | None]]:
-    yield "boxes", _counted(numbers.boxes)
+    yield from _describe_annotations(numbers.annotations)
     yield "changed", _counted(numbers.changes)
     yield "duplicates", _describe_duplicates(numbers)
     before, after = numbers.input_bytes, numbers.output_bytes
@@ -278,6 +278,15 @@ def _describe_records(numbers: DatasetNumbers) -> Iterator[tuple[str, str | None
             f"{format_size(after)} of TFRecords from {format_size(before)} of {numbers.unit}s "
             f"({100 * after / max(before, 1):,.0f}%)",
         )
+
+
+def _describe_annotations(
+    annotations: Mapping[str, AnnotationEntry],
+) -> Iterator[tuple[str, str | None]]:
+    for kind, entry in annotations.items():
+        counts = {"listed": entry.listed, "written": entry.written, **entry.dropped}
+        counts.update(entry.noted or {})
+        yield kind, _counted({name: each for name, each in sorted(counts.items()) if each})
 
 
 def _name_files(numbers: DatasetNumbers, output: str) -> Iterator[tuple[str, str]]:

@@ -1,6 +1,10 @@
-"""Names of earlier versions, in British spelling: still read, or written next to new ones."""
+"""Names of earlier versions: still read, or written next to new ones.
 
-from collections.abc import Mapping
+Some are in British spelling. In format 2 of a dataset's files, boxes and labels had keys of their
+own.
+"""
+
+from collections.abc import Iterable, Mapping
 from copy import deepcopy
 from typing import Any
 
@@ -52,3 +56,87 @@ def drop_former_meanings(settings: dict[str, Any]) -> None:
     boxes = settings.get("boxes")
     if "licence" in settings and isinstance(boxes, dict) and boxes.get("drawn_on") == "displayed":
         settings["boxes"] = {key: value for key, value in boxes.items() if key != "drawn_on"}
+
+
+FORMER_DEFAULTS: Mapping[str, Any] = {
+    "boxes.drawn_on": "displayed",
+    "source.unlabeled": "reject",
+}
+"""The defaults in plan version 2 of settings whose default has changed since.
+
+The keys are paths such as `boxes.drawn_on`. Without an entry here, a changed default would look
+like a changed setting in datasets of that version.
+"""
+
+_EARLIER_ROW_KEY = "boxes"
+"""The key of a sidecar's row in format 2 that is now in `annotations`."""
+
+_NOTED = frozenset(
+    {"clipped", "enclosed", "size_disagrees", "fits_only_displayed", "fits_only_stored"}
+)
+"""Counts of format 2 that are not reasons for which boxes were dropped."""
+
+
+def with_present_keys(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The row of a sidecar; one of format 2 with the key `annotations`."""
+    if _EARLIER_ROW_KEY not in row:
+        return row
+    row = dict(row)
+    counts = row.pop(_EARLIER_ROW_KEY)
+    if isinstance(counts, dict):
+        row["annotations"] = {"boxes": _divide(counts)}
+    return row
+
+
+def _divide(flat: Mapping[str, int]) -> dict[str, Any]:
+    """The counts of format 2, which are in one object, by what they count."""
+    counts = dict(flat)
+    listed, written = counts.pop("listed", 0), counts.pop("written", 0)
+    noted = {name: counts.pop(name) for name in _NOTED & counts.keys()}
+    return {"listed": listed, "written": written, "dropped": counts, "noted": noted}
+
+
+def with_annotation_entries(marker: Mapping[str, Any]) -> dict[str, Any]:
+    """The JSON of a marker of format 2 with the key `annotations`."""
+    marker = dict(marker)
+    boxes, dropped = marker.pop("boxes", None), marker.pop("dropped_boxes", None)
+    bare, labels = marker.pop("images_without_boxes", None), marker.pop("labels_of_images", None)
+    entries: dict[str, Any] = {}
+    if boxes or bare is not None:
+        entries["boxes"] = {"unit": "box", **_divide(boxes or {})}
+        details = {"dropped_classes": dropped, "images_without": bare}
+        entries["boxes"] |= {key: each for key, each in details.items() if each is not None}
+    if labels:
+        entries["labels"] = {"unit": "label", **_divide(labels)}
+    counted = next(iter(entries), None)
+    if any("instances" in split for split in _splits_of(marker)):
+        marker["counted"] = counted
+    return {**marker, "annotations": entries}
+
+
+def _splits_of(marker: Mapping[str, Any]) -> Iterable[Any]:
+    splits = marker.get("splits")
+    if isinstance(splits, dict):
+        return [split for split in splits.values() if isinstance(split, dict)]
+    return []
+
+
+def with_earlier_counts(numbers: Mapping[str, Any]) -> dict[str, Any]:
+    """An outcome's numbers, and again by the keys that earlier scripts read."""
+    earlier: dict[str, Any] = {}
+    entries = numbers.get("annotations", {})
+    if boxes := entries.get("boxes"):
+        if boxes["listed"]:
+            earlier["boxes"] = _flatten(boxes)
+        earlier["dropped_boxes"] = boxes.get("dropped_classes", {})
+        earlier["images_without_boxes"] = boxes.get("images_without")
+    if (labels := entries.get("labels")) and labels["listed"]:
+        earlier["labels_of_images"] = _flatten(labels)
+    return {**numbers, **{key: each for key, each in earlier.items() if each is not None}}
+
+
+def _flatten(entry: Mapping[str, Any]) -> dict[str, int]:
+    """The counts of an entry in one object, without what is 0, sorted."""
+    counts = {"listed": entry["listed"], "written": entry["written"]}
+    counts |= {**entry["dropped"], **entry.get("noted", {})}
+    return {name: count for name, count in sorted(counts.items()) if count}

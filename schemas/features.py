@@ -3,7 +3,7 @@
 A `Feature` has a key, a kind, the field of a record that fills it, and a meaning. This one
 definition is used to encode (`ExampleEncoder`), parse (`parse_example`, `tensorflow_features`),
 document (`describe_features`) and describe (`feature_schema`, and back: `FeatureEntry.feature`).
-`RECORD_FIELDS` has the fields, whatever the source.
+`recordmill.annotations.kinds.RECORD_FIELDS` has the fields, whatever the source.
 
 Values are coerced by the rules of TensorFlow's tutorial "TFRecord and tf.train.Example", made
 strict: a value of another kind raises. Nothing is rounded, parsed or encoded.
@@ -453,24 +453,6 @@ _DIGESTS = {
         "bytes", "SHA-256 of the source's bytes in hex, whatever was made of them"
     ),
 }
-MANY_LABELS = {
-    "labels": RecordField("int64", "class ids of an image with several", many=True),
-    "label_texts": RecordField("bytes", "their class names, UTF-8", many=True),
-}
-BOXES = {
-    "xmin": RecordField("float", "left sides of boxes, 0 to 1", many=True),
-    "xmax": RecordField("float", "right sides", many=True),
-    "ymin": RecordField("float", "upper sides", many=True),
-    "ymax": RecordField("float", "lower sides", many=True),
-    "bbox": RecordField("float", "the same as ymin, xmin, ymax, xmax of each box", many=True),
-    "box_labels": RecordField("int64", "class ids of the boxes", many=True),
-    "box_label_texts": RecordField("bytes", "class names of the boxes, UTF-8", many=True),
-    "is_crowd": RecordField(
-        "int64", "1 for a group of objects, where the source says so", many=True
-    ),
-    "area": RecordField("float", "area in pixels, where the source says it", many=True),
-}
-
 STORED_IMAGE = ("encoded", "pixels_base64")
 """The fields that hold an image as it is stored."""
 
@@ -480,14 +462,9 @@ REFERENCE_FIELDS = frozenset(_REFERENCE)
 PIXEL_FIELDS = frozenset(_PIXELS)
 """The fields that only images have."""
 
-MANY_LABELS_FIELDS = frozenset(MANY_LABELS)
-"""The fields of images with several labels."""
-
-BOX_FIELDS = frozenset(BOXES)
-"""The fields of images whose sources give boxes: lists of one value per box, four in `bbox`."""
-
 IMAGE_FIELDS = frozenset((*_REFERENCE, *_PIXELS, *_DIGESTS))
 """The fields of every image; a source's own features cannot have these names."""
 
-RECORD_FIELDS: Mapping[str, RecordField] = _PIXELS | _DIGESTS | _REFERENCE | MANY_LABELS | BOXES
-"""All fields, in the order in which they are documented."""
+OWN_FIELDS: Mapping[str, RecordField] = _PIXELS | _DIGESTS | _REFERENCE
+"""The fields of every image, in the order in which they are documented; `recordmill.annotations`
+has those of annotations."""

@@ -10,13 +10,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 
-def format_count(number: int, thing: str) -> str:
-    """`1 image`, `2,000 images`; for nouns whose plural ends in s, or in es after s, x and ch."""
+def plural_of(thing: str) -> str:
+    """The plural of a noun whose plural ends in s, or in es after s, x and ch: `classes`."""
     if thing.endswith(("s", "x", "ch")):
-        plural = f"{thing}es"
-    else:
-        plural = f"{thing}s"
-    return f"{number:,} {thing if number == 1 else plural}"
+        return f"{thing}es"
+    return f"{thing}s"
+
+
+def format_count(number: int, thing: str) -> str:
+    """`1 image`, `2,000 images`; for nouns as in `plural_of`."""
+    return f"{number:,} {thing if number == 1 else plural_of(thing)}"
 
 
 _PLURALS = {

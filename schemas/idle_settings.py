@@ -18,9 +18,8 @@ class Situation:
         holds_rows: whether the source has neither images nor files.
         gives_pixels: whether the source gives pixels, so that there is nothing to decode.
         may_give_pixels: whether it does so for some images.
-        gives_labels: whether any image may have a class, or a box of one.
-        gives_boxes: whether images may have boxes.
-        gives_several_labels: whether images may have several classes.
+        gives_labels: whether any image may have a class, or an annotation of one.
+        annotations: the kinds of annotations that images may have.
         needs_pixels: whether a function or a filter takes images as they are stored.
         unit: what an Example is made from.
         convention: the title of the convention.
@@ -35,8 +34,7 @@ class Situation:
     gives_pixels: bool
     may_give_pixels: bool
     gives_labels: bool
-    gives_boxes: bool
-    gives_several_labels: bool
+    annotations: frozenset[str]
     needs_pixels: bool
     unit: Literal["image", "file", "row"]
     convention: str
@@ -79,11 +77,16 @@ def without_labels(_: Any, now: Situation) -> str | None:
     return None if now.gives_labels else "the source gives no labels"
 
 
-def without_boxes(_: Any, now: Situation) -> str | None:
-    """Returns a reason if no image has boxes."""
-    if now.holds_images and now.gives_boxes:
-        return None
-    return "the source gives no boxes"
+@cache
+def without_annotations(kind: str) -> Callable[[Any, Situation], str | None]:
+    """Returns the rule that gives a reason if no image has annotations of a kind."""
+
+    def rule(_: Any, now: Situation) -> str | None:
+        if now.holds_images and kind in now.annotations:
+            return None
+        return f"the source gives no {kind}"
+
+    return rule
 
 
 def without_marker(_: Any, now: Situation) -> str | None:

@@ -130,7 +130,7 @@ class Notice(ImageRef):
             `noted` counts images with one peculiarity, its reason, a sentence in which
             `{images}` and `{images have}` stand for their number;
             `unclaimed` counts files of one role, its reason, that no source claims and that
-            may carry labels; `second_images` counts images that belong to others, such as masks;
+            may carry labels; `second_images` counts images that belong to others;
             `unread_member` is a member of an archive that is not an image: its reason is its path
             there, and `features` are the ends of the names of members that are read. The listing
             keeps these for itself.

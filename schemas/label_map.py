@@ -168,7 +168,7 @@ def build_label_map(
         settings: how classes get their ids.
         offset: the id of the first class.
         numbers: the source's own numbers of its classes, if it has any.
-        used: the labels that images or boxes have, by name or by the source's number.
+        used: the labels that images or their annotations have, by name or by the source's number.
     """
     numbers = numbers or {}
     if settings.ids != "names":

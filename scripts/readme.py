@@ -10,6 +10,7 @@ from typing import Any
 
 import yaml
 
+from recordmill.annotations.kinds import RECORD_FIELDS
 from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.conventions import (
     Convention,
@@ -18,7 +19,7 @@ from recordmill.schemas.conventions import (
     load_convention,
 )
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
-from recordmill.schemas.features import RECORD_FIELDS, describe_features
+from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.schemas.settings.dataset import (

@@ -335,7 +335,7 @@ def _see_members(
 ) -> Iterator[Listed]:
     """Yields what a source lists in an archive, but keeps notices of members that are not read.
 
-    Images outside the class folders may be those to which others belong, such as masks.
+    Images outside the class folders may be those to which others belong.
     """
     for each in listed:
         if isinstance(each, Notice) and each.status == "unread_member":

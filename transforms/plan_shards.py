@@ -32,7 +32,6 @@ from recordmill.schemas.reference_batch import ReferenceBatch, ShardBatch, Shard
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,
     ExampleLayout,
-    explain_unstored_boxes,
 )
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.storage.tfrecord_file import frame_bytes
@@ -257,15 +256,16 @@ def _explain_sizes(sample: Sample) -> str | None:
 def _refuse_losses(
     summary: Summary, settings: DatasetSettings, run: RunSettings
 ) -> tuple[Summary, int]:
-    """Adds a problem if boxes, second images or files that nothing reads would be lost.
+    """Adds a problem if annotations, second images or files that nothing reads would be lost.
 
     Also returns the exit code of a run with problems.
     """
-    if summary.boxes and not run.names_convention and not ExampleLayout(settings).stores_boxes:
-        boxes = f"the input has {format_count(summary.boxes, 'box')}"
-        flag = "--set " if run.command else ""  # a call in Python has no command
-        problem = str(explain_unstored_boxes(boxes, flag))
-        return replace(summary, problems=[problem], problems_found=1), FAILED
+    flag = "--set " if run.command else ""  # a call in Python has no command
+    for kind, listed in summary.list_unstored(ExampleLayout(settings)):
+        what = f"the input has {format_count(listed, kind.unit)}"
+        error = None if run.names_convention else kind.refuse_unstored(what, flag)
+        if error is not None:
+            return replace(summary, problems=[str(error)], problems_found=1), FAILED
     if not run.is_recognized or summary.problems:
         return summary, FAILED
     left = {*run.left_by_user}

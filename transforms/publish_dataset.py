@@ -297,13 +297,13 @@ class _Publication:
         containers = count_containers(plan.summary.rejected)
         lost = verdicts.predict_lost_classes(plan.summary, plan.label_map)
         problem = verdicts.check_limits(ledger, lost, settings, examples, containers=containers)
-        if not problem and settings.boxes.invalid != "reject":
-            problem = verdicts.check_boxes(
-                verdicts.predict_boxes(plan.summary, plan.label_map), settings
-            )
-        if problem:
+        losses = verdicts.predict_losses(plan.summary, settings, plan.label_map)
+        if problem or losses:
             return self._end(
-                "planned", f"as it stands the run would fail: {problem}", TOO_MANY_REJECTED, numbers
+                "planned",
+                f"as it stands the run would fail: {problem or losses}",
+                TOO_MANY_REJECTED,
+                numbers,
             )
         notes = []
         if unknown := ledger.rejected.get("unknown_label"):
@@ -390,23 +390,20 @@ class _Publication:
         examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
         examples |= staged_dataset.list_rejected(finished.reports, staging, self.run.inputs)
         lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
-        problem = (
-            verdicts.check_limits(
-                ledger,
-                lost,
-                settings,
-                examples,
-                verdicts.lost_splits(plan.summary, finished),
-                count_containers(plan.summary.rejected),
-            )
-            or verdicts.check_boxes(finished, settings)
-            or verdicts.check_labels(finished.annotations, settings, examples.get("unknown_label"))
+        problem = verdicts.check_limits(
+            ledger,
+            lost,
+            settings,
+            examples,
+            verdicts.lost_splits(plan.summary, finished),
+            count_containers(plan.summary.rejected),
         )
+        problem = problem or verdicts.check_annotations(finished, settings, examples)
         if not problem:
             return None
-        boxes = verdicts.balance_boxes(plan.summary, finished)
+        annotations = verdicts.describe_annotations(plan.summary, finished)
         # The line on stdout stays short.
-        numbers = FailedNumbers(ledger, tuple(lost[:5]), boxes or None)
+        numbers = FailedNumbers(ledger, tuple(lost[:5]), annotations)
         if ledger.rejected and self.run.writer != "beam":
             problem = f"{problem}: {storage.join(staging, REJECTED)} lists what was rejected"
         return self._end("failed", problem, TOO_MANY_REJECTED, numbers)

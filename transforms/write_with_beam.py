@@ -17,9 +17,8 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import SHARD, parse_beam_name
 from recordmill.schemas.dataset.side_files import RejectedRow
 from recordmill.schemas.dataset.totals import (
-    AnnotationTotals,
-    BoxExample,
     FinishedShards,
+    LostExample,
     RowTotals,
     ShardReport,
 )
@@ -99,8 +98,8 @@ def read_written(path: str, compression: str = "none") -> ShardReport:
     """Reads back a file that Beam wrote, and reports its contents."""
     split, index = parse_beam_name(path.rpartition("/")[2])
     read = read_back(path, compression)
-    none = (RowTotals(), AnnotationTotals(), "")  # its images are counted separately
-    return ShardReport(split, index, read.records, *none, read.records, read.bytes, read.sha256)
+    report = ShardReport(split, index, read.records, RowTotals())  # images are counted separately
+    return replace(report, records=read.records, bytes=read.bytes, sha256=read.sha256)
 
 
 def count_example(example: BuiltExample, progress: Progress) -> FinishedShards:
@@ -117,7 +116,7 @@ def count_rejected(
     assert isinstance(rejected, RejectedReference)
     error = rejected.error
     if not isinstance(error, Rejected):
-        return FinishedShards(rejected_examples={"": BoxExample(rejected.key, 0, str(error))})
+        return FinishedShards(rejected_examples={"": LostExample(rejected.key, 0, str(error))})
     outcome = reject_image(rejected.reference, error, label_map)
     return _count(rejected.reference, rejected.split, outcome, progress)
 
@@ -133,7 +132,7 @@ def _count(
     if annotations:
         add_image(totals.annotations, row.key, annotations)
     if isinstance(row, RejectedRow) and row.reason is not None:
-        totals.rejected_examples[row.reason] = BoxExample(row.key, 0, f"{row.key} ({row.detail})")
+        totals.rejected_examples[row.reason] = LostExample(row.key, 0, f"{row.key} ({row.detail})")
     return totals
 
 

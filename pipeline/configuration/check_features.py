@@ -1,22 +1,13 @@
 """Checks that what the source gives has a place in an Example, and that each feature is filled."""
 
+from recordmill.annotations.boxes import BOXES
+from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS, RECORD_FIELDS, list_stored
+from recordmill.annotations.labels import LABELS
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import (
-    BOX_FIELDS,
-    IMAGE_FIELDS,
-    MANY_LABELS_FIELDS,
-    PIXEL_FIELDS,
-    RECORD_FIELDS,
-)
-from recordmill.schemas.settings.dataset import (
-    DatasetSettings,
-    ExampleLayout,
-    explain_unstored_boxes,
-)
+from recordmill.schemas.features import IMAGE_FIELDS, PIXEL_FIELDS
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.records.image_functions import find_function
-
-_ANNOTATION_FIELDS = {"boxes": BOX_FIELDS, "labels": MANY_LABELS_FIELDS}
 
 
 def check_features(layout: ExampleLayout) -> None:
@@ -60,13 +51,14 @@ def check_fields(layout: ExampleLayout) -> None:
     if isinstance(custom, Convention):
         added = {feature.field for feature in source.features()} | set(layout.settings.features)
         known = {*RECORD_FIELDS, *added}
-        for kind, names in _ANNOTATION_FIELDS.items():
-            known -= frozenset() if kind in given else names
+        for kind in KINDS.values():
+            if kind.name not in given:
+                known -= kind.fields.keys()
         for key, feature in custom.features.items():
             if feature.field and feature.field not in added:
                 _check_field(f"convention.features.{key}", feature, known)
     asked_by = given.get("labels")
-    if asked_by and MANY_LABELS_FIELDS.isdisjoint(convention.fields):
+    if asked_by and LABELS not in list_stored(convention.fields):
         raise SettingError(
             asked_by,
             f"gives several labels, and the convention ({convention.title}) stores one: name a "
@@ -90,16 +82,17 @@ def check_what_is_stored(
             boxes, and the convention is for boxes.
     """
     source, layout = settings.source, ExampleLayout(settings)
+    stored = list_stored(layout.fields)
     asked_by = source.annotations().get("boxes", "")
     if source.is_about_boxes:
         asked_by = asked_by or "source.kind"
     if not names_convention:
-        if asked_by and not layout.stores_boxes:
-            raise explain_unstored_boxes(f"{asked_by} gives boxes", flag)
+        if asked_by and BOXES not in stored:
+            raise BOXES.refuse_unstored(f"{asked_by} gives boxes", flag)
         return
-    if isinstance(settings.convention, Convention) or not layout.stores_boxes:
+    if isinstance(settings.convention, Convention) or BOXES not in stored:
         return
-    stores_class = not ({"label", "label_text"} | MANY_LABELS_FIELDS).isdisjoint(layout.fields)
+    stores_class = LABELS in stored or not {"label", "label_text"}.isdisjoint(layout.fields)
     if not stores_class and source.gives_labels and "boxes" not in source.annotations():
         raise SettingError(
             "convention",
@@ -156,7 +149,7 @@ def _check_functions(layout: ExampleLayout) -> None:
 
 def _check_source_features(layout: ExampleLayout) -> None:
     source, convention = layout.settings.source, layout.convention
-    reserved = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
+    reserved = IMAGE_FIELDS | ANNOTATION_FIELDS
     if source.contents != "images":
         reserved = IMAGE_FIELDS - PIXEL_FIELDS
     taken = {*reserved, *(feature.key for feature in convention.example_features)}

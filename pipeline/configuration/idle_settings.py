@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
+from recordmill.annotations.kinds import ID_FIELDS
 from recordmill.schemas.idle_settings import Situation, rules_of, why_no_group
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import default_of
@@ -59,12 +60,11 @@ def describe_situation(settings: DatasetSettings, beam_writes: bool = False) -> 
         gives_pixels=source.gives_pixels,
         may_give_pixels=source.may_give_pixels,
         gives_labels=source.gives_labels,
-        gives_boxes="boxes" in annotations,
-        gives_several_labels="labels" in annotations,
+        annotations=frozenset(annotations),
         needs_pixels=layout.needs_pixels,
         unit=settings.unit,
         convention=layout.convention.title,
-        stores_ids=not layout.fields.isdisjoint(("label", "labels", "box_labels")),
+        stores_ids=not layout.fields.isdisjoint(ID_FIELDS),
         split=split,
         analyzes=settings.analyze,
         beam_writes=beam_writes,

@@ -4,19 +4,25 @@ A reference carries the annotations of its image as packed bytes by kind. All ot
 the kinds and asks them.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
-from recordmill.schemas.dataset.totals import AnnotationCounts
+from recordmill.schemas.dataset.marker import AnnotationEntry
+from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, Totals
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.image_ref import Annotations
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
-from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recordmill.imaging import PreparedImage
     from recordmill.imaging.geometry import Geometry
 
@@ -128,13 +134,52 @@ class AnnotatedImage:
         return read_geometry(self.data, self.image, self.settings.images)
 
 
+@dataclass(slots=True)
+class ListedAnnotations(Totals):
+    """What a listing has of annotations of one kind.
+
+    Attributes:
+        total: those of the images to convert, and of images that were rejected when listed.
+        labels: those of the images to convert, by their class.
+        lost: those whose image is missing, by their class.
+    """
+
+    total: int = 0
+    labels: Counter[Label] = field(default_factory=Counter)
+    lost: Counter[Label] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class LostAnnotations:
+    """What a run loses of annotations of one kind.
+
+    Attributes:
+        counts: all of them by outcome.
+        totals: the dropped ones by class.
+        written: the written ones by class.
+        examples: an image that was rejected for each reason, in words.
+    """
+
+    counts: AnnotationCounts
+    totals: AnnotationTotals
+    written: Mapping[str, int]
+    examples: Mapping[str, str] = field(default_factory=dict)
+
+
+Values = Mapping[str, Sequence[Any]]
+"""The values in an Example by field; without the fields that the Example has no feature for."""
+
+
 class AnnotationKind(Protocol):
-    """One kind of annotation.
+    """One kind of annotation. A kind is a subclass, and overrides what differs for it.
 
     Attributes:
         name: its name in files and settings, e.g. `boxes`.
         unit: what people call one of them, e.g. `box`.
         fields: the fields that it fills, which a convention may ask for.
+        named: the fields with names of classes, each with the field that has their ids.
+        tfds_types: the types of single values in TensorFlow Datasets by field, if they differ from
+            those of other features.
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
     """
@@ -142,7 +187,9 @@ class AnnotationKind(Protocol):
     name: ClassVar[str]
     unit: ClassVar[str]
     fields: ClassVar[Mapping[str, RecordField]]
-    follows_pixels: ClassVar[bool]
+    named: ClassVar[Mapping[str, str]] = {}
+    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    follows_pixels: ClassVar[bool] = False
 
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns the classes of an image's annotations."""
@@ -164,6 +211,52 @@ class AnnotationKind(Protocol):
             rejected: why the image is not written.
             label_map: class ids.
         """
+
+    def predict(
+        self, listed: ListedAnnotations, settings: DatasetSettings, label_map: LabelMap
+    ) -> LostAnnotations | None:
+        """Predicts what a run will lose; None if nothing is known before images are read."""
+        return None
+
+    def check_limits(self, lost: LostAnnotations, settings: DatasetSettings) -> str | None:
+        """Returns why too many are lost, in a sentence; None if they are not."""
+
+    def most_lost(self, contract: Contract) -> float | None:
+        """The largest share that `expect` allows to be lost, if it has one."""
+
+    def note_unstored(self, listed: int, convention: str) -> str | None:
+        """Returns a note if the convention with this title stores none of them.
+
+        None if nothing is lost, or if it is noted elsewhere.
+        """
+        return None
+
+    def refuse_unstored(self, what: str, flag: str = "--set ") -> SettingError | None:
+        """Returns the error of a run that would lose them because no convention was named.
+
+        Args:
+            what: which annotations there are, as a clause.
+            flag: what the user writes before a setting.
+        """
+        return None
+
+    def find_remarks(
+        self, entry: AnnotationEntry, record: str, settings: DatasetSettings
+    ) -> Iterator[str]:
+        """Yields sentences that are worth a look; `record` is what a record is called."""
+        yield from ()
+
+    def check(self, values: Values) -> str | None:
+        """Returns the problem with the annotations in an Example, if there is one."""
+        return None
+
+    def measure(self, values: Values) -> "NDArray[np.float64] | None":
+        """The share of its image that each annotation in an Example covers; None if it has none."""
+        return None
+
+    def draw(self, image: bytes, values: Values) -> bytes:
+        """Draws the annotations in an Example on a JPEG of its image."""
+        return image
 
 
 def name_loss(rejected: Rejected) -> str:

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
@@ -10,26 +10,53 @@ import orjson
 
 from recordmill.annotations.annotation import (
     AnnotatedImage,
+    AnnotationKind,
     AnnotationOutcome,
     DroppedAnnotation,
     Label,
+    ListedAnnotations,
     ListedLabels,
+    LostAnnotations,
     PlacedAnnotations,
+    Values,
     name_loss,
 )
-from recordmill.schemas.dataset.totals import AnnotationCounts
-from recordmill.schemas.features import BOXES as BOX_RECORD_FIELDS
+from recordmill.annotations.explain_losses import explain_excess, join_advice
+from recordmill.schemas.dataset.marker import AnnotationEntry
+from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, show_dropped
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import RecordField
+from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
-from recordmill.schemas.settings.dataset import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings, Contract, DatasetSettings
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from recordmill.imaging.geometry import Box, Geometry
 
 TOLERANCE = 1e-6
 """How far a side may stick out and still count as inside, as a fraction of the image: this allows
 for rounding."""
+
+_FIELDS = {
+    "xmin": RecordField("float", "left sides of boxes, 0 to 1", many=True),
+    "xmax": RecordField("float", "right sides", many=True),
+    "ymin": RecordField("float", "upper sides", many=True),
+    "ymax": RecordField("float", "lower sides", many=True),
+    "bbox": RecordField("float", "the same as ymin, xmin, ymax, xmax of each box", many=True),
+    "box_labels": RecordField("int64", "class ids of the boxes", many=True),
+    "box_label_texts": RecordField("bytes", "class names of the boxes, UTF-8", many=True),
+    "is_crowd": RecordField(
+        "int64", "1 for a group of objects, where the source says so", many=True
+    ),
+    "area": RecordField("float", "area in pixels, where the source says it", many=True),
+}
+
+_SIDES = ("xmin", "ymin", "xmax", "ymax")
+_PER_BOX = (*_SIDES, "box_labels", "box_label_texts")
 
 _Orientation = Literal["displayed", "stored"]
 
@@ -107,12 +134,23 @@ def boxes_of(
     )
 
 
-class BoxKind:
+class BoxKind(AnnotationKind):
     """Boxes around objects."""
 
     name: ClassVar[str] = Boxes.kind
     unit: ClassVar[str] = "box"
-    fields: ClassVar[Mapping[str, RecordField]] = BOX_RECORD_FIELDS
+    fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
+    named: ClassVar[Mapping[str, str]] = {"box_label_texts": "box_labels"}
+    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "bbox": {
+            "pythonClassName": "tensorflow_datasets.core.features.bounding_boxes.BBoxFeature",
+            "boundingBox": {
+                "shape": {"dimensions": ["4"]},
+                "dtype": "float32",
+                "bboxFormat": "REL_YXYX",
+            },
+        }
+    }
     follows_pixels: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -145,8 +183,186 @@ class BoxKind:
         counts.dropped[outcome] = given.count
         return AnnotationOutcome(counts, dropped)
 
+    def predict(
+        self, listed: ListedAnnotations, settings: DatasetSettings, label_map: LabelMap
+    ) -> LostAnnotations | None:
+        """Predicts the losses of boxes of unknown classes and of missing images."""
+        if settings.boxes.invalid == "reject":  # then images are rejected, not boxes
+            return None
+        written, faulty, lost = Counter[str](), Counter[str](), dict[str, Counter[str]]()
+        for label, count in listed.lost.items():
+            name = label_map.name_for(label)
+            if name is not None or not label_map.leaves_out(label):
+                shown = name or label_map.shown(label)
+                lost.setdefault("without_image", Counter())[shown] += count
+        for label, count in listed.labels.items():
+            name = label_map.name_for(label)
+            if name is not None:
+                written[name] += count
+            elif not label_map.leaves_out(label):
+                faulty[label_map.shown(label)] += count
+        if faulty:
+            lost["unknown_class"] = faulty
+        totals = AnnotationTotals(dropped=lost, faulty=lost)
+        return LostAnnotations(AnnotationCounts(listed.total), totals, written)
+
+    def check_limits(self, lost: LostAnnotations, settings: DatasetSettings) -> str | None:
+        """Returns why too many boxes are lost; None if they are not.
+
+        Losing all boxes of a class fails whatever the limits.
+        """
+        totals = lost.totals
+        faulty, dropped = _sum_by_class(totals.faulty), _sum_by_class(totals.dropped)
+        if not faulty:
+            return None
+        sums = {reason: sum(counts.values()) for reason, counts in totals.faulty.items()}
+        first = max(sums, key=lambda reason: (sums[reason], reason))
+        why = f"dropped ({show_dropped(totals.faulty, counted=True)})"
+        if first in totals.examples:
+            why = f"{why}, such as {totals.examples[first].text}"
+        remedy = "correct such boxes"
+        if first == "without_image":
+            remedy = "add the missing images or correct their names"
+        gone = sorted(
+            name for name in faulty if not lost.written.get(name) and faulty[name] == dropped[name]
+        )
+        if gone:
+            if any(name.isdecimal() for name in totals.faulty.get("unknown_class", ())):
+                remedy = f"name such classes in {settings.source.classes_from}"
+            of = f"all boxes of {format_count(len(gone), 'class')} ({show_names(gone)})"
+            by_name = " with labels.ids=names"
+            if settings.labels.ids == "names":
+                by_name = ""
+            advice = join_advice(remedy, f"list the classes to keep in labels.classes{by_name}")
+            return f"{of} were {why}, which no limit allows: {advice}"
+        kept = sum(lost.written.values())
+        limits = settings.max_rejected.boxes
+        return explain_excess(
+            "boxes", "max_rejected.boxes", limits, faulty.total(), kept, why, remedy
+        )
+
+    def most_lost(self, contract: Contract) -> float | None:
+        """The largest share of boxes that may end up in no record."""
+        return contract.lost_boxes
+
+    def note_unstored(self, listed: int, convention: str) -> str | None:
+        """Returns a note on boxes that are in no Example."""
+        return (
+            f"{say_count(listed, 'box', 'is')} in no Example: the convention ({convention}) stores "
+            "no boxes, tf_object_detection and tfds do"
+        )
+
+    def refuse_unstored(self, what: str, flag: str = "--set ") -> SettingError:
+        """Returns the error of a run that would lose boxes because no convention was named."""
+        return SettingError(
+            "convention",
+            f"is not set: {what}, and the default convention stores none: "
+            f"add {flag}convention=tf_object_detection or {flag}convention=tfds; "
+            f"{flag}convention=default leaves the boxes out",
+        )
+
+    def find_remarks(
+        self, entry: AnnotationEntry, record: str, settings: DatasetSettings
+    ) -> Iterator[str]:
+        """Yields remarks on dropped boxes, on doubtful orientations, and on images without any."""
+        drawn_on = settings.boxes.drawn_on
+        dropped = {
+            why: count for why, count in entry.dropped.items() if why != "with_left_out_images"
+        }
+        if count := sum(dropped.values()):
+            reasons = show_dropped(entry.dropped_classes or {})
+            of = f"{count:,} of {format_count(entry.listed, 'box')}"
+            what = f"{of} {'was' if count == 1 else 'were'} dropped"
+            yield f"{what}{f' ({reasons})' if reasons else ''}."
+        noted = entry.noted or {}
+        if count := noted.get("size_disagrees", 0):
+            yield _explain_sizes(count, drawn_on)
+        for fitting, image in (("displayed", "upright image"), ("stored", "image as stored")):
+            if count := noted.get(f"fits_only_{fitting}", 0):
+                what = f"{say_count(count, 'box', 'is')} on images whose boxes fit only the {image}"
+                advice = f"if all boxes were drawn so, set boxes.drawn_on={fitting}"
+                yield f"{what}, and were read as drawn on it: {advice}."
+        clipped = noted.get("clipped", 0)
+        if settings.images.resize is None and 2 * clipped > entry.written:
+            of = f"{clipped:,} of {format_count(entry.written, 'box')}"
+            form = "they are in the form that is read, such as width and height, not corners"
+            yield f"{of} reached beyond their images, and were clipped: check that {form}."
+        if entry.images_without and (said := entry.images_without.explain(self.unit, record)):
+            yield f"{said}."
+
+    def check(self, values: Values) -> str | None:
+        """Returns the problem with the boxes in an Example: they must be on the image."""
+        counts = {name: float(len(values[name])) for name in _PER_BOX if name in values}
+        if "bbox" in values:
+            counts["bbox"] = len(values["bbox"]) / 4
+        if len(set(counts.values())) > 1:
+            said = ", ".join(f"{count:g} in {name}" for name, count in counts.items())
+            return f"its lists of boxes differ in length: {said}"
+        for number, (left, top, right, bottom) in enumerate(read_sides(values).tolist(), 1):
+            if not (0 <= left <= right <= 1 and 0 <= top <= bottom <= 1):
+                sides = f"{left:g}, {top:g}, {right:g}, {bottom:g}"
+                return f"box {number} is not on the image: its sides are {sides}"
+        return None
+
+    def measure(self, values: Values) -> "NDArray[np.float64] | None":
+        """The share of the image that each box covers."""
+        import numpy as np
+
+        left, top, right, bottom = read_sides(values).T
+        with np.errstate(invalid="ignore", over="ignore"):
+            areas: NDArray[np.float64] = (bottom - top) * (right - left)
+        return areas
+
+    def draw(self, image: bytes, values: Values) -> bytes:
+        """Draws the boxes in an Example on a JPEG of its image."""
+        from recordmill.imaging.before_and_after import draw_boxes
+
+        sides = read_sides(values).tolist()
+        if sides:
+            return draw_boxes(image, sides)
+        return image
+
 
 BOXES = BoxKind()
+
+
+def read_sides(values: Values) -> "NDArray[np.float64]":
+    """Returns the boxes in an Example as an array of shape (boxes, 4).
+
+    The columns are left, top, right and bottom, as fractions of the image.
+    """
+    import numpy as np
+
+    if "bbox" in values:
+        found = np.array(values["bbox"] or (), np.float64).reshape(-1, 4)
+        return found[:, [1, 0, 3, 2]]
+    sides = [values.get(side) or () for side in _SIDES]
+    if all(sides):
+        return np.array(sides, np.float64).T
+    return np.empty((0, 4), np.float64)
+
+
+def _sum_by_class(by_reason: Mapping[str, Mapping[str, int]]) -> Counter[str]:
+    """The counts of all reasons together, by class."""
+    total = Counter[str]()
+    for counts in by_reason.values():
+        total.update(counts)
+    return total
+
+
+def _explain_sizes(count: int, drawn_on: str) -> str:
+    """Says what was done with boxes whose image is annotated with the size of its other side."""
+    boxes = say_count(count, "box", "is")
+    if drawn_on != "auto":
+        return (
+            f"{boxes} on images whose annotated size is not that of the {drawn_on} image: "
+            f"boxes.drawn_on={drawn_on} was followed."
+        )
+    return (
+        f"{boxes} on images that are annotated with the size of their bytes, and displayed turned "
+        "by their EXIF orientation: they were read as drawn on the image as stored; if the tool "
+        "displayed it upright, set boxes.drawn_on=displayed."
+    )
 
 
 def _drop_all(given: Boxes, label_map: LabelMap) -> PlacedAnnotations:

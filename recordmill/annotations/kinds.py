@@ -1,10 +1,12 @@
 """The kinds of annotations."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from typing import Any
 
 from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.boxes import BOXES
 from recordmill.annotations.labels import LABELS
+from recordmill.schemas.features import OWN_FIELDS, RecordField
 
 KINDS: Mapping[str, AnnotationKind] = {
     each.name: each
@@ -14,3 +16,32 @@ KINDS: Mapping[str, AnnotationKind] = {
     )
 }
 """All kinds by their names. If records have several, the classes of the first are counted."""
+
+RECORD_FIELDS: Mapping[str, RecordField] = {
+    **OWN_FIELDS,
+    **{name: each for kind in KINDS.values() for name, each in kind.fields.items()},
+}
+"""All fields that a convention may ask for, in the order in which they are documented."""
+
+ANNOTATION_FIELDS = RECORD_FIELDS.keys() - OWN_FIELDS.keys()
+"""The fields of annotations; a source's own features cannot have these names."""
+
+
+def list_stored(fields: Collection[str]) -> list[AnnotationKind]:
+    """Returns the kinds that fill any of these fields, in the order of `KINDS`."""
+    return [kind for kind in KINDS.values() if not kind.fields.keys().isdisjoint(fields)]
+
+
+NAMED_FIELDS: Mapping[str, str] = {
+    "label_text": "label",
+    **{names: ids for kind in KINDS.values() for names, ids in kind.named.items()},
+}
+"""The fields with names of classes, each with the field that has their ids."""
+
+ID_FIELDS = frozenset(NAMED_FIELDS.values())
+"""The fields with ids of classes."""
+
+TFDS_TYPES: Mapping[str, Mapping[str, Any]] = {
+    field: kind for each in KINDS.values() for field, kind in each.tfds_types.items()
+}
+"""The types of fields in TensorFlow Datasets that differ from those of other features."""

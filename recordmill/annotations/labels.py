@@ -8,15 +8,24 @@ import orjson
 
 from recordmill.annotations.annotation import (
     AnnotatedImage,
+    AnnotationKind,
     AnnotationOutcome,
     ListedLabels,
+    LostAnnotations,
     PlacedAnnotations,
     name_loss,
 )
+from recordmill.annotations.explain_losses import explain_excess
 from recordmill.schemas.dataset.totals import AnnotationCounts
-from recordmill.schemas.features import MANY_LABELS, RecordField
+from recordmill.schemas.features import RecordField
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.dataset import Contract, DatasetSettings
+
+_FIELDS = {
+    "labels": RecordField("int64", "class ids of an image with several", many=True),
+    "label_texts": RecordField("bytes", "their class names, UTF-8", many=True),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,13 +41,13 @@ class Labels:
         return orjson.dumps(list(self.names))
 
 
-class LabelKind:
+class LabelKind(AnnotationKind):
     """Labels of images that may have several."""
 
     name: ClassVar[str] = Labels.kind
     unit: ClassVar[str] = "label"
-    fields: ClassVar[Mapping[str, RecordField]] = MANY_LABELS
-    follows_pixels: ClassVar[bool] = False
+    fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
+    named: ClassVar[Mapping[str, str]] = {"label_texts": "labels"}
 
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns the labels of an image."""
@@ -81,6 +90,27 @@ class LabelKind:
         counts.dropped[name_loss(rejected)] += len(labels) - len(unknown)
         counts.dropped = +counts.dropped
         return AnnotationOutcome(counts)
+
+    def check_limits(self, lost: LostAnnotations, settings: DatasetSettings) -> str | None:
+        """Returns why too many labels have no id; None if they are not too many."""
+        example = lost.examples.get("unknown_label", "")
+        why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
+        remedy = "add such labels to the source's names of classes"
+        if settings.labels.ids != "names":
+            remedy = "set labels.ids=names"
+        return explain_excess(
+            "labels",
+            "max_rejected.labels",
+            settings.max_rejected.labels,
+            lost.counts.dropped["unknown_label"],
+            lost.counts.written,
+            why,
+            remedy,
+        )
+
+    def most_lost(self, contract: Contract) -> float | None:
+        """The largest share of labels that may end up in no record."""
+        return contract.lost_labels
 
 
 LABELS = LabelKind()

@@ -19,6 +19,7 @@ from recordmill.schemas.dataset.compare_plans import DERIVED, list_differences
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.digests import order_of
+from recordmill.schemas.earlier_names import with_present_keys
 from recordmill.schemas.errors import LoadError
 from recordmill.storage.temporary_files import SortedRows
 
@@ -78,7 +79,7 @@ class RowJudge:
         comparable = self.compares_rest and same_source and same_class and not renamed
         comparable = comparable and not (moved and self.stores_split)
         if "label" in other and (
-            _annotations(one) != _annotations(other) or (comparable and _differ(one, other))
+            _annotations_differ(one, other) or (comparable and _differ(one, other))
         ):
             yield "annotations"
         if not same_class:
@@ -87,9 +88,21 @@ class RowJudge:
             yield "moved"
 
 
-def _annotations(row: Row) -> tuple[Any, Any]:
-    """The annotations that rows have in every dataset: the classes, and the number of boxes."""
-    return row.get("classes"), (row.get("boxes") or {}).get("listed")
+def _annotations_differ(one: Row, other: Row) -> bool:
+    """Returns whether rows differ in their classes, or in the number of annotations of a kind.
+
+    Only kinds that both rows have are compared: those of format 2 do not have all.
+    """
+    if one.get("classes") != other.get("classes"):
+        return True
+    numbers = [_count_annotations(row) for row in (one, other)]
+    return any(numbers[0][kind] != numbers[1][kind] for kind in numbers[0].keys() & numbers[1])
+
+
+def _count_annotations(row: Row) -> dict[str, Any]:
+    """The number of annotations that were listed, by kind."""
+    counts = with_present_keys(row).get("annotations") or {}
+    return {kind: each.get("listed") for kind, each in counts.items()}
 
 
 def _differ(one: Row, other: Row) -> bool:

@@ -553,8 +553,8 @@ class SplitInfo:
         split: the split's name; several joined by `+`.
         features: the features of an Example, sorted by key.
         labels: class ids by name, as they are stored.
-        class_counts: records by class name, for the classes in the split; if records have boxes or
-            several labels, the number of these.
+        class_counts: records by class name, for the classes in the split; if records may
+            have several annotations, the number of these.
         shards: the files, in the marker's order.
         compression: `gzip` or `none`.
         raw: whether images are stored as uint8 pixels, height by width by channels, instead of

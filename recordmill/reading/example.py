@@ -9,6 +9,8 @@ import numpy as np
 from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
+from recordmill.annotations.annotation import Values
+from recordmill.annotations.kinds import ID_FIELDS, KINDS, NAMED_FIELDS, list_stored
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.dataset.side_files import SidecarRow
@@ -87,13 +89,6 @@ def parse_intact(data: bytes | memoryview | Damage) -> ParsedExample | None:
 
 
 _OPTIONAL = frozenset({"label", "label_text"})  # missing if an image has no label
-_LABEL_FIELDS = frozenset({"label", "labels", "box_labels"})
-# Names: their ids.
-_NAMED = {
-    "label_text": "label",
-    "label_texts": "labels",
-    "box_label_texts": "box_labels",
-}
 _LABELS = ("image/class/label", "label", "train/label")
 _IMAGES = ("image/encoded", "image", "image_raw", "train/image")
 
@@ -109,8 +104,9 @@ class Expectations:
         name_keys: the features with class names, each with the feature that has their ids, or the
             empty string.
         label_keys: the features with labels; the first that a record has counts.
-        list_keys: the features with the ids of several labels or of boxes, whose names are in no
-            feature.
+        list_keys: the features with the ids of several classes, whose names are in no feature.
+        annotation_keys: by kind, the features of annotations by their fields, from Recordmill's
+            marker; empty for other datasets.
         image_keys: the features with encoded images; the first that a record has counts. Empty if
             images are stored as raw pixels.
         images_are_declared: whether the convention declares the image feature; otherwise, its name
@@ -124,6 +120,7 @@ class Expectations:
     name_keys: tuple[tuple[str, str], ...]
     label_keys: tuple[str, ...]
     list_keys: tuple[str, ...]
+    annotation_keys: Mapping[str, Mapping[str, str]]
     image_keys: tuple[str, ...]
     images_are_declared: bool
     max_pixels: int
@@ -193,6 +190,13 @@ class Expectations:
                     return f"in the sidecar {problem}"
         return None
 
+    def judge_annotations(self, example: ParsedExample) -> str | None:
+        """Returns the problem with a record's annotations, if there is one."""
+        for kind, keys in self.annotation_keys.items():
+            if problem := KINDS[kind].check(values_of(example, keys)):
+                return problem
+        return None
+
     def judge_row(self, row: SidecarRow) -> str | None:
         """Returns the problem with the classes in a sidecar's row, if there is one.
 
@@ -215,10 +219,25 @@ class Expectations:
         return None
 
 
+def values_of(example: ParsedExample, keys: Mapping[str, str]) -> Values:
+    """The values in an Example by field; `keys` are the keys of its features by their fields."""
+    values = {field: example.values(key) for field, key in keys.items()}
+    return {field: each for field, each in values.items() if each is not None}
+
+
+def annotation_keys_of(features: Iterable[Feature]) -> dict[str, dict[str, str]]:
+    """By kind of annotations, the keys of the features that have them by their fields."""
+    keys = {feature.field: feature.key for feature in features}
+    return {
+        kind.name: {field: key for field, key in keys.items() if field in kind.fields}
+        for kind in list_stored(keys)
+    }
+
+
 def expect(dataset: Dataset) -> Expectations:
     """Derives the expectations for a dataset."""
     features = {feature.key: feature for feature in dataset.features}
-    labels = [key for key, feature in features.items() if feature.field in _LABEL_FIELDS]
+    labels = [key for key, feature in features.items() if feature.field in ID_FIELDS]
     images = [key for key, feature in features.items() if feature.field == "encoded"]
     keys = {feature.field: key for key, feature in features.items()}
     usual = tuple(key for key in _LABELS if not features or key in features)
@@ -231,14 +250,15 @@ def expect(dataset: Dataset) -> Expectations:
         label_ids=frozenset(dataset.labels.values()),
         class_ids=dict(dataset.labels) if dataset.kind == "recordmill" else {},
         name_keys=tuple(
-            (keys[names], keys.get(ids, "")) for names, ids in _NAMED.items() if names in keys
+            (keys[names], keys.get(ids, "")) for names, ids in NAMED_FIELDS.items() if names in keys
         ),
         label_keys=tuple(labels) or usual,
         list_keys=tuple(
             keys[ids]
-            for names, ids in _NAMED.items()
+            for names, ids in NAMED_FIELDS.items()
             if ids in keys and ids != "label" and names not in keys
         ),
+        annotation_keys=annotation_keys_of(dataset.features) if dataset.marker_or_none else {},
         image_keys=() if settings.store == "raw" else tuple(images) or _IMAGES,
         images_are_declared=bool(images),
         max_pixels=max(ImageSettings().max_pixels, settings.max_pixels),

@@ -11,7 +11,7 @@ dataset's companion files must be unchanged, and name the same classes.
 """
 
 import os
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -22,6 +22,7 @@ from typing import Any
 import yaml
 
 from recordmill import storage
+from recordmill.annotations.kinds import KINDS
 from recordmill.reading.dataset import FORGED, Dataset, find_shards, open_dataset
 from recordmill.reading.example import expect
 from recordmill.reading.verify_companions import (
@@ -44,6 +45,7 @@ from recordmill.schemas.dataset.file_names import (
 )
 from recordmill.schemas.dataset.json_values import differences, hash_json, to_json
 from recordmill.schemas.dataset.marker import (
+    AnnotationEntry,
     DuplicateCounts,
     Fingerprint,
     LookAlikes,
@@ -52,7 +54,7 @@ from recordmill.schemas.dataset.marker import (
     SplitEntry,
     plan_id_of,
 )
-from recordmill.schemas.dataset.totals import RowTotals, count_dropped
+from recordmill.schemas.dataset.totals import BareImages, RowAnnotations, RowTotals
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
 from recordmill.schemas.str_path import StrPath
@@ -133,15 +135,23 @@ def _contradictions(marker: Marker) -> Iterator[str]:
         ledger.accounted - sum(ledger.ignored.values()),
     ):
         yield "the ledger's numbers do not match the listing"
-    labels = Counter(marker.labels_of_images)
-    if labels["listed"] * 2 != labels.total():
-        yield "labels_of_images does not add up to the number listed"
+    yield from _annotation_contradictions(marker)
     digests = marker.run.digests
     needed = (*SIDE_FILES, marker.index, marker.run.file_versions)
     for name in sorted({*needed, *digests} - {*marker.files}):
         yield f"files lacks {name}"
     for name in sorted({*marker.files} - {*digests}):
         yield f"run.digests lacks {name}"
+
+
+def _annotation_contradictions(marker: Marker) -> Iterator[str]:
+    """Contradictions in what the marker says of sources and annotations."""
+    kinds = [each.kind for each in marker.made_from]
+    if kinds and marker.plan.settings_in_use.get("source", {}).get("kind") not in kinds:
+        yield "made_from does not match its settings"
+    for name, entry in marker.annotations.items():
+        if entry.listed != entry.written + sum(entry.dropped.values()):
+            yield f"annotations.{name} does not add up to the number listed"
 
 
 def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> RowTotals | None:
@@ -186,11 +196,44 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
         ledger=replace(
             marker.ledger, written=totals.records, rejected=dict(totals.rejected), left_out=left_out
         ),
-        boxes=dict(totals.boxes) or None,
+        annotations=_recount_annotations(marker, totals),
+        counted=_find_counted(marker, totals),
         changes=dict(totals.changes),
         input_bytes=totals.input_bytes,
         output_bytes=sum(split.bytes for split in splits.values()),
     )
+
+
+def _recount_annotations(marker: Marker, totals: RowTotals) -> dict[str, AnnotationEntry]:
+    """The marker's ledgers of annotations with counts from the sidecars.
+
+    Kinds that this version does not know stay as they are.
+    """
+    counted = dict(marker.annotations)
+    for name in KINDS:
+        if _lacks_rows(marker, totals, name):
+            continue
+        counts, unit = totals.annotations.get(name, RowAnnotations()).counts, KINDS[name].unit
+        if name in counted:
+            counted[name] = replace(counted[name].recount(counts), unit=unit)
+        elif counts.listed:
+            counted[name] = AnnotationEntry.of(unit, counts)
+    return counted
+
+
+def _find_counted(marker: Marker, totals: RowTotals) -> str | None:
+    """The kind of annotations whose classes the splits should count."""
+    if marker.counted not in (None, *KINDS):
+        return marker.counted
+    listed = [name for name in KINDS if name in marker.annotations]
+    if not totals.instances:
+        return None
+    return next((name for name in listed if marker.annotations[name].listed), None)
+
+
+def _lacks_rows(marker: Marker, totals: RowTotals, kind: str) -> bool:
+    """Whether rows do not have annotations of a kind, because those of format 2 lack some kinds."""
+    return kind not in totals.annotations and marker.plan.version <= LISTED_ALL_SETTINGS
 
 
 def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals:
@@ -198,21 +241,23 @@ def _totals_of(checks: Sequence[ShardCheck]) -> RowTotals:
 
 
 def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
-    """Compares sums of dropped boxes and of images without boxes with the marker's.
+    """Compares sums of dropped annotations and of images without any with the marker's.
 
     Only sums are compared, since the rows do not have all details.
     """
-    without = marker.images_without_boxes
-    if without is None:
-        return
-    if without.total != totals.bare:
-        yield f"images_without_boxes: {without.total} -> {totals.bare}"
-    for key, listed, boxes in (
-        ("dropped_boxes", marker.dropped_boxes or {}, totals.boxes_of_records),
-        ("images_without_boxes.dropped", without.dropped, totals.boxes_of_bare),
-    ):
-        sums = {reason: sum(counts.values()) for reason, counts in listed.items()}
-        yield from differences(sums, count_dropped(boxes), key)
+    for name, entry in marker.annotations.items():
+        if name not in KINDS or _lacks_rows(marker, totals, name):
+            continue
+        rows, place = totals.annotations.get(name, RowAnnotations()), f"annotations.{name}"
+        bare = entry.images_without or BareImages()
+        if bare.total != rows.bare:
+            yield f"{place}.images_without: {bare.total} -> {rows.bare}"
+        for key, listed, dropped in (
+            ("dropped_classes", entry.dropped_classes or {}, rows.dropped_of_records),
+            ("images_without.dropped", bare.dropped, rows.dropped_of_bare),
+        ):
+            sums = {reason: sum(counts.values()) for reason, counts in listed.items()}
+            yield from differences(sums, dict(+dropped), f"{place}.{key}")
 
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:

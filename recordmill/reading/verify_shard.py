@@ -205,7 +205,7 @@ class _Reader:
         return not any(map(self._expected.judge_row, rows)) and self._has_right_ids(rows)
 
     def _has_right_ids(self, rows: Sequence[SidecarRow]) -> bool:
-        """Returns whether the classes of boxes, or of several labels, have the marker's ids.
+        """Returns whether the classes of annotations have the marker's ids.
 
         Rows have only their names. One record of each class is read, since the label map is the
         same for all.
@@ -276,7 +276,7 @@ class _Reader:
             if profile not in judged:
                 judged[profile] = expected.judge(profile)
                 self._note_kinds(profile, number, offset)
-            self._report("feature", judged[profile], number, offset)
+            self._report_values(example, judged[profile], number, offset)
             self._report("label", classes.judge_labels(example), number, offset)
             if reads_images:
                 self._check_images(example, no_metadata, number, offset)
@@ -299,6 +299,15 @@ class _Reader:
         place = self._by_offset.get(offset) if rows else None
         if place is not None:
             self._report_name(self._expected.judge_lists(example, rows[place]), number, offset)
+
+    def _report_values(
+        self, example: ParsedExample, problem: str | None, number: int, offset: int
+    ) -> None:
+        """Reports the problem with a record's features; if there is none, with its annotations."""
+        self._report("feature", problem, number, offset)
+        if not problem:
+            wrong = self._expected.judge_annotations(example)
+            self._report("annotations", wrong, number, offset)
 
     def _report(self, kind: str, problem: str | None, number: int, offset: int) -> None:
         """Adds a finding on a record, if there is a problem."""

@@ -35,7 +35,7 @@ from recordmill.schemas.dataset.json_values import (
     hash_json,
     to_json,
 )
-from recordmill.schemas.dataset.marker import MARKER_FORMAT, Marker, Pointer
+from recordmill.schemas.dataset.marker import POINTER_FORMAT, Marker, Pointer
 from recordmill.schemas.dataset.side_files import Row, row_from_json
 from recordmill.schemas.errors import LoadError, RecordmillError
 from recordmill.storage.stored_names import find_stray_name, refuse_links
@@ -330,7 +330,7 @@ def _read_pointer(output: str, most: int = _MOST_POINTER_BYTES) -> bytes | None:
 def _parse_pointer(content: bytes) -> Pointer | None:
     with suppress(ValueError):
         pointer = from_json(Pointer, orjson.loads(content))
-        if pointer.format == MARKER_FORMAT and split_version(pointer.current):
+        if pointer.format == POINTER_FORMAT and split_version(pointer.current):
             return pointer
     return None
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import PlanEntry
-from recordmill.schemas.earlier_names import with_present_settings
+from recordmill.schemas.earlier_names import FORMER_DEFAULTS, with_present_settings
 
 DERIVED = frozenset(
     (
@@ -27,17 +27,6 @@ _OF_RECORDMILL = frozenset(("plan_version", "versions"))
 
 LISTED_ALL_SETTINGS = 2
 """The last plan version whose recipes list all settings, also those at their defaults."""
-
-FORMER_DEFAULTS: Mapping[str, Any] = {
-    "boxes.drawn_on": "displayed",
-    "source.unlabeled": "reject",
-}
-"""The defaults in plan version `LISTED_ALL_SETTINGS` of settings whose default has changed since.
-
-The keys are paths such as `boxes.drawn_on`. Without an entry here, a changed default would look
-like a changed setting in datasets of that version.
-"""
-
 
 _WITH_DEFAULT_KEYS = frozenset(("splits.fractions",))
 """The mappings whose default has keys of its own: a recipe lists all of their keys or none."""

@@ -5,21 +5,27 @@ Only complete datasets have a marker.
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.file_names import SIDECARS, VERSIONS
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, hash_json
 from recordmill.schemas.dataset.price import ComparedPrice
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes, RowTotals, add_hex
+from recordmill.schemas.dataset.totals import AnnotationCounts, BareImages, RowTotals, add_hex
 from recordmill.schemas.digests import find_images
-from recordmill.schemas.earlier_names import with_license
+from recordmill.schemas.earlier_names import with_annotation_entries, with_license
 from recordmill.schemas.features import Feature, FeatureEntry
 from recordmill.schemas.rejection import Fate
 
-MARKER_FORMAT = 2
-"""Increased when readers of the previous format would misunderstand the file."""
+MARKER_FORMAT = 3
+"""Increased when readers of the previous format would misunderstand the files of a dataset."""
+
+EARLIER_FORMAT = 2
+"""The earlier format that is still read: `schemas/earlier_names.py` has its keys."""
+
+POINTER_FORMAT = 2
+"""The format of pointers, which is the same in both."""
 
 PLAN_VERSION = 3
 """Increased when the same settings and images would give other bytes than before."""
@@ -155,8 +161,8 @@ class SplitEntry:
         records: number of records.
         bytes: the size of its files.
         classes: records by class name; the empty name for records without one label.
-        instances: boxes by class name if records have boxes, labels if they have several; otherwise
-            absent.
+        instances: annotations of the kind that the marker's `counted` names, by class name; absent
+            if there are none.
         shards: its files, in the order of their names.
     """
 
@@ -170,7 +176,7 @@ class SplitEntry:
     def of(cls, rows: RowTotals, shards: tuple[ShardEntry, ...], has_instances: bool) -> Self:
         """Returns a split with the totals of its rows.
 
-        `has_instances` says whether any split has boxes or several labels.
+        `has_instances` says whether records of any split may have several classes.
         """
         return cls(
             records=rows.records,
@@ -182,7 +188,7 @@ class SplitEntry:
 
     @property
     def class_counts(self) -> Mapping[str, int]:
-        """The number of boxes, labels (if records may have several) or records by class."""
+        """The number of annotations (if records may have several) or records by class."""
         if self.instances is None:
             return self.classes
         return self.instances
@@ -214,6 +220,74 @@ class Ledger:
     def accounted(self) -> int:
         """The sum of everything whose fate is known."""
         return self.written + sum(sum(counts.values()) for counts in self.by_fate().values())
+
+
+NOT_LOST = frozenset({"not_chosen", "with_left_out_images"})
+"""Reasons for which annotations are dropped because the user's settings ask for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnotationEntry:
+    """The ledger of one kind of annotations: `listed` is `written` and all of `dropped`.
+
+    Attributes:
+        unit: what one of them is called, such as `label`.
+        listed: all that were listed.
+        written: those that are in a record.
+        dropped: those that are in none, by reason.
+        noted: some of those listed, by what is worth a note; absent if there is nothing.
+        dropped_classes: dropped ones by reason and class; absent if none is known.
+        images_without: images that have none; absent if there is no such image.
+    """
+
+    unit: str = "annotation"
+    listed: int
+    written: int
+    dropped: Mapping[str, int]
+    noted: Mapping[str, int] | None = None
+    dropped_classes: Mapping[str, Mapping[str, int]] | None = None
+    images_without: BareImages | None = None
+
+    @classmethod
+    def of(cls, unit: str, counts: AnnotationCounts, **details: Any) -> Self:
+        """Makes an entry with these counts; `details` are the optional attributes."""
+        dropped, noted = _by_name(+counts.dropped), _by_name(+counts.noted)
+        given = {name: each for name, each in details.items() if each}
+        return cls(
+            unit=unit,
+            listed=counts.listed,
+            written=counts.written,
+            dropped=dropped,
+            noted=noted or None,
+            **given,
+        )
+
+    def recount(self, counts: AnnotationCounts) -> Self:
+        """The entry with other counts."""
+        other = AnnotationEntry.of(self.unit, counts)
+        return replace(
+            self,
+            listed=other.listed,
+            written=other.written,
+            dropped=other.dropped,
+            noted=other.noted,
+        )
+
+    @property
+    def lost(self) -> int:
+        """The number of those that were dropped although no setting asks for it."""
+        return sum(count for reason, count in self.dropped.items() if reason not in NOT_LOST)
+
+
+@dataclass(frozen=True, slots=True)
+class SourceEntry:
+    """One of the sources from which the dataset was made.
+
+    Attributes:
+        kind: the kind of source, such as `coco`.
+    """
+
+    kind: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -367,7 +441,7 @@ class Pointer:
             none.
     """
 
-    format: int = field(default=MARKER_FORMAT, metadata={"key": "recordmill"})
+    format: int = field(default=POINTER_FORMAT, metadata={"key": "recordmill"})
     current: str
     previous: str | None = None
 
@@ -405,10 +479,10 @@ class Marker:
         fingerprint: identifies the records.
         ledger: what happened to everything that was listed.
         named: absent if no file names images.
-        boxes: boxes by outcome; absent if there are none.
-        dropped_boxes: boxes that are in no record, by reason and class; absent if there are none.
-        images_without_boxes: absent if records have no boxes.
-        labels_of_images: labels of images that may have several, by outcome; otherwise absent.
+        annotations: the ledgers of annotations, by kind. Kinds that this version does not know may
+            be among them.
+        counted: the kind whose classes `SplitEntry.instances` counts; absent if there is none.
+        made_from: the sources of the records.
         gps_positions: stored images with a GPS position in their metadata; absent if there are
             none.
         changes: records by change.
@@ -434,10 +508,9 @@ class Marker:
     fingerprint: Fingerprint
     ledger: Ledger
     named: NamedImages | None = None
-    boxes: Mapping[str, int] | None = None
-    dropped_boxes: Mapping[str, Mapping[str, int]] | None = None
-    images_without_boxes: ImagesWithoutBoxes | None = None
-    labels_of_images: Mapping[str, int] | None = None
+    annotations: Mapping[str, AnnotationEntry] = field(default_factory=dict)
+    counted: str | None = None
+    made_from: tuple[SourceEntry, ...] = ()
     gps_positions: int | None = None
     changes: Mapping[str, int]
     duplicates: DuplicateCounts
@@ -452,7 +525,7 @@ class Marker:
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """The marker that a file's JSON describes.
+        """The marker that a file's JSON describes; one of an earlier format in the present one.
 
         Raises:
             MisfitError: it is not a marker, or one of another format; the message says why.
@@ -461,9 +534,12 @@ class Marker:
             form = value.get("recordmill")
         else:
             form = None
-        if type(form) is int and form != MARKER_FORMAT:
+        if type(form) is int and form not in (EARLIER_FORMAT, MARKER_FORMAT):
             raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
-        marker = from_json(cls, with_license(value))
+        present = with_license(value)
+        if form == EARLIER_FORMAT:
+            present = {**with_annotation_entries(present), "recordmill": MARKER_FORMAT}
+        marker = from_json(cls, present)
         for key in ("recordmill", "run"):
             if key not in value:
                 raise MisfitError(key, "is missing")
@@ -504,12 +580,10 @@ class Marker:
 
     @property
     def counted_unit(self) -> str:
-        """What `SplitEntry.class_counts` counts: `box` or `label` if records may have several."""
-        if all(split.instances is None for split in self.splits.values()):
-            return self.unit
-        if self.boxes:
-            return "box"
-        return "label"
+        """What `SplitEntry.class_counts` counts: annotations if records may have several."""
+        if self.counted is not None and self.counted in self.annotations:
+            return self.annotations[self.counted].unit
+        return self.unit
 
     @property
     def class_counts(self) -> Counter[str]:

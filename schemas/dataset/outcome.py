@@ -1,13 +1,19 @@
 """How a run ends: its outcome, with the numbers of a dataset, of a plan, or of a failure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
-from recordmill.schemas.dataset.marker import DuplicateCounts, Ledger, Marker, NamedImages
+from recordmill.schemas.dataset.marker import (
+    AnnotationEntry,
+    DuplicateCounts,
+    Ledger,
+    Marker,
+    NamedImages,
+)
 from recordmill.schemas.dataset.price import ComparedPrice
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
+from recordmill.schemas.earlier_names import with_earlier_counts
 from recordmill.schemas.errors import RecordmillError, as_message
 
 Status = Literal[
@@ -48,10 +54,7 @@ class DatasetNumbers:
     classes: int
     ledger: Ledger
     named: NamedImages | None = None
-    boxes: Mapping[str, int] | None = None
-    dropped_boxes: Mapping[str, Mapping[str, int]] | None = None
-    images_without_boxes: ImagesWithoutBoxes | None = None
-    labels_of_images: Mapping[str, int] | None = None
+    annotations: Mapping[str, AnnotationEntry] = field(default_factory=dict)
     gps_positions: int | None = None
     changes: Mapping[str, int]
     duplicates: DuplicateCounts | None = None
@@ -75,10 +78,7 @@ class DatasetNumbers:
             classes=len(marker.labels),
             ledger=marker.ledger,
             named=marker.named,
-            boxes=marker.boxes,
-            dropped_boxes=marker.dropped_boxes,
-            images_without_boxes=marker.images_without_boxes,
-            labels_of_images=marker.labels_of_images,
+            annotations=marker.annotations,
             gps_positions=marker.gps_positions,
             changes=marker.changes,
             duplicates=marker.duplicates,
@@ -118,12 +118,12 @@ class FailedNumbers:
     Attributes:
         ledger: of the dataset that was not published.
         lost_classes: some classes that lost all images; absent if the contract was broken.
-        boxes: as in the marker.
+        annotations: as in the marker.
     """
 
     ledger: Ledger
     lost_classes: tuple[str, ...] | None = None
-    boxes: Mapping[str, int] | None = None
+    annotations: Mapping[str, AnnotationEntry] = field(default_factory=dict)
 
 
 Numbers = DatasetNumbers | PlannedNumbers | FailedNumbers
@@ -183,10 +183,16 @@ class Outcome:
         return {**to_json(self), "numbers": self.plain_numbers(), **as_message(self.message)}
 
     def plain_numbers(self) -> dict[str, Any]:
-        """Returns the numbers as plain JSON values, by key; an empty object if there are none."""
+        """Returns the numbers as plain JSON values, by key; an empty object if there are none.
+
+        Annotations are there again by the keys of earlier versions.
+        """
         if self.numbers is None:
             return {}
-        return dict(to_json(self.numbers))
+        numbers = dict(to_json(self.numbers))
+        if not numbers.get("annotations"):
+            numbers.pop("annotations", None)
+        return with_earlier_counts(numbers)
 
 
 def _read_numbers(status: Status, numbers: Mapping[str, Any]) -> Numbers | None:

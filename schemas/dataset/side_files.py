@@ -11,6 +11,7 @@ from operator import attrgetter
 from types import NoneType
 from typing import Any, Literal, cast
 
+from recordmill.schemas.earlier_names import with_present_keys
 from recordmill.schemas.rejection import Stage
 
 
@@ -32,8 +33,11 @@ class SidecarRow:
             were not computed.
         changes: what was changed on the way, by name.
         difference_hash: of 64 bits, in hex; absent if `images.near_duplicates` is off.
-        boxes: its number of boxes by outcome; absent if it cannot have any.
-        classes: the classes of its boxes, or all its labels; absent if it can have only one.
+        annotations: by kind, how many it has: `listed`, `written`, `dropped` by reason, and `noted`
+            by what is worth a note; the last two are absent if there are none. Absent if it cannot
+            have any.
+        classes: the class of each of its annotations of one kind; absent if it can have only one
+            class.
         offset: the first byte of its frame in the unpacked file.
         length: bytes of the record, without the 16 bytes of framing.
         record: digest of the record, in hex, see `digest_parts`; empty until it is made.
@@ -55,7 +59,7 @@ class SidecarRow:
     moments: Sequence[Sequence[int]] | None = None
     changes: Sequence[str] = ()
     difference_hash: str | None = None
-    boxes: Mapping[str, int] | None = None
+    annotations: Mapping[str, Mapping[str, Any]] | None = None
     classes: Sequence[str] | None = None
     offset: int = 0
     length: int = 0
@@ -79,7 +83,7 @@ class RejectedRow:
         reason: why it was rejected, in a word; null if it was left out. The key is `rejected`.
         detail: what is wrong, for people.
         left_out: the reason for leaving it out, in a word; absent if it was rejected.
-        boxes: its number of boxes by outcome; absent if it cannot have any.
+        annotations: as in `SidecarRow`; absent if there are none.
     """
 
     key: str
@@ -91,7 +95,7 @@ class RejectedRow:
     reason: str | None = field(metadata={"key": "rejected"})
     detail: str
     left_out: str | None = None
-    boxes: Mapping[str, int] | None = None
+    annotations: Mapping[str, Mapping[str, Any]] | None = None
 
 
 Row = SidecarRow | RejectedRow
@@ -106,6 +110,7 @@ def row_from_json(row: Mapping[str, Any]) -> Row:
         AttributeError, TypeError: it is not an object.
         ValueError: its key or digest is not text.
     """
+    row = with_present_keys(row)
     kind: Any = RejectedRow if "rejected" in row else SidecarRow
     made = cast("Row", kind(*map(row.get, _KEYS[kind])))
     if type(made.key) is not str or type(made.sha256) not in (str, NoneType):
@@ -133,9 +138,9 @@ _OPTIONAL = {
 }
 
 
-Section = Literal["", "ledger", "classes", "boxes", "sizes", "changes", "rejected", "duplicates"]
-"""The sections of the report that a remark can point to: their anchors; empty if it is not
-known."""
+Section = str
+"""A section of the report that a remark can point to, by its anchor, such as `classes`, `changes`
+or a kind of annotations; empty if it is not known."""
 
 
 Kind = Literal["same_bytes", "look_alike", "closest_apart"]

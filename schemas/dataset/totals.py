@@ -14,7 +14,13 @@ import orjson
 
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import add_digests, record_digest_of
-from recordmill.schemas.formatting import format_count, most_frequent, say_count, show_names
+from recordmill.schemas.formatting import (
+    format_count,
+    most_frequent,
+    plural_of,
+    say_count,
+    show_names,
+)
 
 
 class Totals:
@@ -41,7 +47,7 @@ class Totals:
 
 
 def _merge(mine: Any, others: Any) -> Any:
-    if isinstance(mine, BoxExample):
+    if isinstance(mine, LostExample):
         return min(mine, others)
     if isinstance(mine, int | list):
         return mine + others
@@ -89,6 +95,75 @@ def sum_rejected(rows: Iterable[Row]) -> str:
 
 
 @dataclass(slots=True)
+class AnnotationCounts(Totals):
+    """Annotations of one kind by outcome: listed = written + dropped.
+
+    Attributes:
+        listed: all of them.
+        written: those that are in an Example.
+        dropped: those that are in none, by reason.
+        noted: some of those listed, by what is worth a note, such as `clipped`.
+    """
+
+    listed: int = 0
+    written: int = 0
+    dropped: Counter[str] = field(default_factory=Counter)
+    noted: Counter[str] = field(default_factory=Counter)
+
+    def add_row(self, counts: Mapping[str, Any]) -> None:
+        """Adds the counts of one image, as its row in the sidecar has them."""
+        self.listed += counts["listed"]
+        self.written += counts["written"]
+        if dropped := counts.get("dropped"):
+            self.dropped.update(dropped)
+        if noted := counts.get("noted"):
+            self.noted.update(noted)
+
+    def as_row(self) -> dict[str, Any]:
+        """The counts of one image for its row in the sidecar, without what is 0."""
+        row: dict[str, Any] = {"listed": self.listed, "written": self.written}
+        for name, counts in (("dropped", +self.dropped), ("noted", +self.noted)):
+            if counts:
+                row[name] = dict(counts)
+        return row
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether listed = written + dropped."""
+        return self.listed == self.written + self.dropped.total()
+
+
+@dataclass(slots=True)
+class RowAnnotations(Totals):
+    """Annotations of one kind in a sidecar's rows.
+
+    Attributes:
+        counts: those of all references.
+        dropped_of_records: the dropped ones of records, and those without an image, by reason.
+        dropped_of_bare: the dropped ones of records that have none left, by reason.
+        bare: records that may have annotations of the kind and have none.
+    """
+
+    counts: AnnotationCounts = field(default_factory=AnnotationCounts)
+    dropped_of_records: Counter[str] = field(default_factory=Counter)
+    dropped_of_bare: Counter[str] = field(default_factory=Counter)
+    bare: int = 0
+
+    def add(self, counts: Mapping[str, Any], is_record: bool) -> None:
+        """Adds the counts in one row."""
+        self.counts.add_row(counts)
+        dropped = counts.get("dropped", {})
+        if not is_record:
+            if "without_image" in dropped:
+                self.dropped_of_records["without_image"] += dropped["without_image"]
+            return
+        self.dropped_of_records.update(dropped)
+        if not counts["written"]:
+            self.bare += 1
+            self.dropped_of_bare.update(dropped)
+
+
+@dataclass(slots=True)
 class RowTotals(Totals):
     """Totals of a sidecar's rows, one per reference.
 
@@ -100,14 +175,11 @@ class RowTotals(Totals):
         rejected_when_listed: those of them that were never read as images.
         left_out: references that were left out while they were converted, by reason code.
         changes: records by change (`rotated`, `reencoded`, ...).
-        boxes: boxes of all references by outcome, see `transforms.records.annotations.place_boxes`;
-            empty if there are none.
-        instances: boxes, or else labels of records with several, by class name; empty if there are
-            none.
-        boxes_of_records: `boxes` of records, and those without an image.
-        boxes_of_bare: the same, only of records without any box left.
+        annotations: annotations of all references, by kind; without the kinds that no reference
+            has.
+        instances: annotations of one kind by class name, if records may have several; empty if
+            there are none.
         fingerprints: the sum of the records' digests by class name, in hex, see `record_digest_of`.
-        bare: records that may have boxes and have none.
     """
 
     records: int = 0
@@ -116,12 +188,9 @@ class RowTotals(Totals):
     rejected: Counter[str] = field(default_factory=Counter)
     rejected_when_listed: int = 0
     changes: Counter[str] = field(default_factory=Counter)
-    boxes: Counter[str] = field(default_factory=Counter)
+    annotations: dict[str, RowAnnotations] = field(default_factory=dict)
     instances: Counter[str] = field(default_factory=Counter)
-    boxes_of_records: Counter[str] = field(default_factory=Counter)
-    boxes_of_bare: Counter[str] = field(default_factory=Counter)
     fingerprints: dict[str, str] = field(default_factory=dict)
-    bare: int = 0
     left_out: Counter[str] = field(default_factory=Counter)
 
     @classmethod
@@ -147,17 +216,15 @@ class RowTotals(Totals):
             self.fingerprints[name] = add_hex(self.fingerprints.get(name, "0"), f"{digest:x}")
 
     def _add(self, row: Row) -> None:
-        boxes = row.boxes
-        if boxes is not None:
-            self.boxes.update(boxes)
+        is_record = isinstance(row, SidecarRow)
+        for kind, counts in (row.annotations or {}).items():
+            self.annotations.setdefault(kind, RowAnnotations()).add(counts, is_record)
         if isinstance(row, RejectedRow):
             if row.reason is None:
                 self.left_out[str(row.left_out)] += 1
             else:
                 self.rejected[row.reason] += 1
             self.rejected_when_listed += row.stage == "list"
-            if boxes and "without_image" in boxes:
-                self.boxes_of_records["without_image"] += boxes["without_image"]
             return
         self.records += 1
         self.input_bytes += row.bytes
@@ -166,11 +233,6 @@ class RowTotals(Totals):
             self.changes[change] += 1
         if row.classes:
             self.instances.update(row.classes)
-        if boxes is not None:
-            self.boxes_of_records.update(boxes)
-            if not boxes.get("written"):
-                self.bare += 1
-                self.boxes_of_bare.update(boxes)
 
     @property
     def references(self) -> int:
@@ -179,39 +241,15 @@ class RowTotals(Totals):
 
     @property
     def class_counts(self) -> Counter[str]:
-        """By class name: boxes or labels if records may have several, otherwise records."""
+        """By class name: annotations if records may have several, otherwise records."""
         return self.instances or self.classes
 
 
-@dataclass(slots=True)
-class AnnotationCounts(Totals):
-    """Annotations of one kind by outcome: listed = written + dropped.
-
-    Attributes:
-        listed: all of them.
-        written: those that are in an Example.
-        dropped: those that are in none, by reason.
-        noted: some of those listed, by what is worth a note, such as `clipped`.
-    """
-
-    listed: int = 0
-    written: int = 0
-    dropped: Counter[str] = field(default_factory=Counter)
-    noted: Counter[str] = field(default_factory=Counter)
-
-    def flatten(self) -> Counter[str]:
-        """All of it in one counter, without what is 0."""
-        counts = Counter(self.dropped)
-        counts.update(self.noted)
-        counts.update(listed=self.listed, written=self.written)
-        return +counts
-
-
 @dataclass(frozen=True, slots=True, order=True)
-class BoxExample:
-    """A box for messages: its image's key, its place in the image, and a description.
+class LostExample:
+    """Something that is lost, for messages: its image's key, its place there, and a description.
 
-    Boxes are ordered by key and place.
+    Examples are ordered by key and place.
     """
 
     key: str
@@ -221,29 +259,25 @@ class BoxExample:
 
 @dataclass(slots=True)
 class AnnotationTotals(Totals):
-    """Boxes and labels that are in no Example, and images without a box.
+    """Annotations of one kind that are in no Example, and images without any.
 
-    Boxes are those of images that were written. A class without a name goes by its number; the
-    empty name stands for any class.
+    They are those of images that were written. A class without a name goes by its number; the empty
+    name stands for any class.
 
     Attributes:
-        dropped: boxes that are in no Example, by reason and class.
-        faulty: those of them that `max_rejected.boxes` limits, since no setting asks to drop them.
-        emptied: those of them whose images lost all their boxes.
-        without_boxes: images without a box, by cause: `no_file` describes the image, its annotation
-            has `no_objects`, or `all_dropped`.
-        labels: labels of images that may have several, by outcome: `listed`, `written`,
-            `unknown_label`, `not_chosen` (`labels.classes` leaves it out); of images not written,
-            all others are `with_rejected_images` or `with_left_out_images`.
-        examples: the first box of `faulty` for each reason.
+        dropped: those that are in no Example, by reason and class.
+        faulty: those of them that `max_rejected` limits, since no setting asks to drop them.
+        emptied: those of them whose images lost all their annotations of this kind.
+        bare: images without any, by cause: `no_file` describes the image, its annotation has
+            `no_objects`, or `all_dropped`.
+        examples: the first one of `faulty` for each reason.
     """
 
     dropped: dict[str, Counter[str]] = field(default_factory=dict)
     faulty: dict[str, Counter[str]] = field(default_factory=dict)
     emptied: dict[str, Counter[str]] = field(default_factory=dict)
-    without_boxes: Counter[str] = field(default_factory=Counter)
-    labels: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, BoxExample] = field(default_factory=dict)
+    bare: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, LostExample] = field(default_factory=dict)
 
 
 LOSSLESS = (".bmp", ".gif", ".pbm", ".pgm", ".png", ".ppm", ".tif", ".tiff")
@@ -342,7 +376,7 @@ class ShardReport:
         index: the shard's place in the plan, from 0 within its split.
         references: number of references; always `records` plus those that were rejected.
         rows: totals of its sidecar.
-        annotations: boxes and labels that are in no Example, and images without a box.
+        annotations: annotations that are in no Example, and images without any, by kind.
         digest: of the references, order-free and in hex; see `schemas.digests.digest_of`.
         records: Examples in the file, read back from it.
         bytes: size of the file.
@@ -366,7 +400,7 @@ class ShardReport:
     index: int
     references: int
     rows: RowTotals
-    annotations: AnnotationTotals
+    annotations: dict[str, AnnotationTotals] = field(default_factory=dict)
     digest: str = ""
     records: int = 0
     bytes: int = 0
@@ -400,7 +434,7 @@ class FinishedShards(Totals):
     Attributes:
         reports: in no order; their own `rows`, `annotations` and `contents` are empty.
         splits: totals of rows, by split.
-        annotations: totals of annotations over all splits.
+        annotations: totals of annotations over all splits, by kind.
         digest: of all references, order-free and in hex.
         rejected_examples: by reason, the first rejected reference by key, in words; under the empty
             string, the first for which a function failed. Only with `--writer=beam`, which writes
@@ -409,9 +443,9 @@ class FinishedShards(Totals):
 
     reports: list[ShardReport] = field(default_factory=list)
     splits: dict[str, RowTotals] = field(default_factory=dict)
-    annotations: AnnotationTotals = field(default_factory=AnnotationTotals)
+    annotations: dict[str, AnnotationTotals] = field(default_factory=dict)
     digest: str = "0"
-    rejected_examples: dict[str, BoxExample] = field(default_factory=dict)
+    rejected_examples: dict[str, LostExample] = field(default_factory=dict)
 
     @property
     def rows(self) -> RowTotals:
@@ -440,37 +474,20 @@ class FinishedShards(Totals):
     def add(self, report: ShardReport) -> None:
         """Adds one report."""
         self.splits.setdefault(report.split, RowTotals()).merge(report.rows)
-        self.annotations.merge(report.annotations)
+        self.annotations = _merge(self.annotations, report.annotations)
         self.digest = add_hex(self.digest, report.digest or "0")
-        self.reports.append(
-            replace(report, rows=RowTotals(), annotations=AnnotationTotals(), contents=b"")
-        )
-
-
-NOT_DROPPED = frozenset(
-    {
-        *("listed", "written", "clipped", "enclosed"),
-        *("size_disagrees", "fits_only_displayed", "fits_only_stored"),
-    }
-)
-"""Counts of boxes that are not reasons for dropping them: `clipped` are some of those written, the
-others some of those listed."""
-
-
-def count_dropped(boxes: Mapping[str, int]) -> dict[str, int]:
-    """The dropped boxes by reason, from boxes by outcome."""
-    return {what: count for what, count in boxes.items() if what not in NOT_DROPPED and count}
+        self.reports.append(replace(report, rows=RowTotals(), annotations={}, contents=b""))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImagesWithoutBoxes:
-    """Images that were written and have no box, by cause.
+class BareImages:
+    """Images that were written and have no annotation of one kind, by cause.
 
     Attributes:
         no_file: no file describes the image; for YOLO, it is an image without objects.
         no_objects: its annotation has no objects.
-        all_dropped: all its boxes were dropped.
-        dropped: the boxes of the images in `all_dropped`, by reason and class.
+        all_dropped: all its annotations of this kind were dropped.
+        dropped: those of the images in `all_dropped`, by reason and class.
     """
 
     no_file: int = 0
@@ -483,8 +500,13 @@ class ImagesWithoutBoxes:
         """All of them."""
         return self.no_file + self.no_objects + self.all_dropped
 
-    def explain(self, unit: str = "image") -> str | None:
-        """Returns all causes in a sentence for people, or None if every image has a box."""
+    def explain(self, what: str, unit: str = "image") -> str | None:
+        """Returns all causes in a sentence for people, or None if every image has annotations.
+
+        Args:
+            what: what one annotation is called, such as `label`.
+            unit: what a record is.
+        """
         causes = [
             (self.no_file, "has no annotation file", "have no annotation file"),
             (
@@ -492,20 +514,23 @@ class ImagesWithoutBoxes:
                 "has an annotation without objects",
                 "have annotations without objects",
             ),
-            (self.all_dropped, *2 * (f"lost all boxes ({show_dropped(self.dropped)})",)),
+            (
+                self.all_dropped,
+                *2 * (f"lost all {plural_of(what)} ({show_dropped(self.dropped)})",),
+            ),
         ]
         said = ", ".join(
             f"{count:,} {one if count == 1 else many}" for count, one, many in causes if count
         )
         if not said:
             return None
-        return f"{say_count(self.total, unit, 'has')} no box: {said}"
+        return f"{say_count(self.total, unit, 'has')} no {what}: {said}"
 
 
 def show_dropped(dropped: Mapping[str, Mapping[str, int]], counted: bool = False) -> str:
-    """Returns reasons with the classes of their boxes, most frequent first.
+    """Returns reasons with the classes of what was dropped, most frequent first.
 
-    An example is `unknown_class: 7, 12; empty: cat`. If `counted`, the number of boxes is before
+    An example is `unknown_class: 7, 12; empty: cat`. If `counted`, the number of them is before
     each reason: `3 unknown_class: 7, 12; 1 empty: cat`.
     """
     sums = {reason: sum(counts.values()) for reason, counts in dropped.items()}

@@ -16,13 +16,13 @@ from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import BOX_FIELDS, ExampleEncoder, Feature
+from recordmill.schemas.features import ExampleEncoder, Feature
 from recordmill.schemas.idle_settings import (
     IdleIf,
     Situation,
     not_decoded,
     why_no_group,
-    without_boxes,
+    without_annotations,
     without_labels,
     without_marker,
 )
@@ -275,7 +275,7 @@ class SplitSettings:
 def _drawn_on_nothing(boxes: "BoxSettings", now: Situation) -> str | None:
     if boxes.drawn_on == "displayed":
         return None  # configurations of earlier datasets name what was the default
-    return without_boxes(boxes, now)
+    return without_annotations("boxes")(boxes, now)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -293,7 +293,9 @@ class BoxSettings:
     """
 
     drawn_on: Annotated[Literal["auto", "displayed", "stored"], IdleIf(_drawn_on_nothing)] = "auto"
-    invalid: Annotated[Literal["clip", "drop", "reject"], IdleIf(without_boxes)] = "clip"
+    invalid: Annotated[Literal["clip", "drop", "reject"], IdleIf(without_annotations("boxes"))] = (
+        "clip"
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,7 +314,7 @@ class LossLimits:
 
 
 def _one_label(_: "RejectionLimits", now: Situation) -> str | None:
-    return None if now.gives_several_labels else f"no {now.unit} has several labels"
+    return None if "labels" in now.annotations else f"no {now.unit} has several labels"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +335,9 @@ class RejectionLimits(LossLimits):
     """
 
     lost_classes: Annotated[Count, IdleIf(without_labels)] = 0
-    boxes: Annotated[LossLimits, IdleIf(without_boxes)] = field(default_factory=LossLimits)
+    boxes: Annotated[LossLimits, IdleIf(without_annotations("boxes"))] = field(
+        default_factory=LossLimits
+    )
     labels: Annotated[LossLimits, IdleIf(_one_label)] = field(default_factory=LossLimits)
     containers: Count = 0
 
@@ -668,11 +672,6 @@ class ExampleLayout:
         """The fields of a record that its features are filled from."""
         return frozenset(feature.field for feature in self.features)
 
-    @property
-    def stores_boxes(self) -> bool:
-        """Whether Examples have a place for boxes."""
-        return not BOX_FIELDS.isdisjoint(self.fields)
-
     @cached_property
     def optional_fields(self) -> tuple[tuple[str, str], ...]:
         """Returns the key and field of each single-valued feature that an Example may lack.
@@ -719,18 +718,3 @@ class ExampleLayout:
         if self.settings.compression == "gzip" and not name.endswith(".gz"):
             return f"{name}.gz"
         return name
-
-
-def explain_unstored_boxes(what: str, flag: str = "--set ") -> SettingError:
-    """Returns the error of a run that would lose boxes because no convention was named.
-
-    Args:
-        what: which boxes there are.
-        flag: what the user writes before a setting.
-    """
-    return SettingError(
-        "convention",
-        f"is not set: {what}, and the default convention stores none: "
-        f"add {flag}convention=tf_object_detection or {flag}convention=tfds; "
-        f"{flag}convention=default leaves the boxes out",
-    )

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from marker_counts import counts_of
 
 import recordmill
 from recordmill.pipeline.launch import launch
@@ -164,7 +165,7 @@ def test_every_form_gives_the_same_boxes(
     if splits:
         assert {split: len(found) for split, found in examples.items()} == splits
     assert marker["labels"] == {"cat": 1, "dog": 2}
-    assert marker["boxes"] == {"listed": 4, "written": 4}
+    assert counts_of(marker, "boxes") == {"listed": 4, "written": 4}
     counted = [split.get("instances", split["classes"]) for split in marker["splits"].values()]
     assert {
         name: sum(counts.get(name, 0) for counts in counted) for name in ("cat", "dog", "")
@@ -264,8 +265,8 @@ def test_yolo_text_files_without_an_image_are_counted_separately(tmp_path, pictu
     marker, _ = convert("yolo.yaml", folder)
     assert marker["ledger"]["ignored"] == {"class_names": 1, "read_only_with_images": 1}
     assert marker["ledger"]["rejected"] == {"no_image": 1}
-    assert marker["boxes"]["without_image"] == 1
-    assert marker["dropped_boxes"] == {"without_image": {"cat": 1}}
+    assert marker["annotations"]["boxes"]["dropped"]["without_image"] == 1
+    assert marker["annotations"]["boxes"]["dropped_classes"] == {"without_image": {"cat": 1}}
 
 
 def test_the_number_of_classes_is_the_same_everywhere(tmp_path, picture, convert):
@@ -315,7 +316,9 @@ def test_boxes_of_tfrecords_need_a_configured_convention(tmp_path, picture, conv
     assert launch([*flags, "--set=convention=default"], build) == 0
     assert "4 boxes are in no Example" in capsys.readouterr().err
     assert launch([*flags, "--set=convention=tfds", "--overwrite"], build) == 0
-    assert json.loads((again / "recordmill.json").read_bytes())["boxes"]["written"] == 4
+    assert (
+        json.loads((again / "recordmill.json").read_bytes())["annotations"]["boxes"]["written"] == 4
+    )
 
 
 def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, convert):
@@ -330,7 +333,7 @@ def test_boxes_that_stick_out_or_are_of_no_class_are_counted(tmp_path, picture, 
         "labels.classes=[cat, dog]",
     ]
     marker, examples = convert("yolo.yaml", folder, *(f"--set={each}" for each in settings))
-    assert marker["boxes"] == {
+    assert counts_of(marker, "boxes") == {
         "clipped": 1,
         "empty": 1,
         "enclosed": 1,
@@ -350,9 +353,17 @@ def test_images_without_a_box_are_counted_by_cause(tmp_path, picture, convert):
     (folder / "labels/train/a.txt").unlink()
     write(folder, "labels/train/b.txt", "7 0.5 0.5 0.1 0.1\n0 2 0.5 0.1 0.1\n7 0.5 0.5 0.1 0.1\n")
     marker, _ = convert("yolo.yaml", folder, "--set=labels.classes=[cat, dog]")
-    assert marker["boxes"] == {"listed": 4, "outside": 1, "unknown_class": 2, "written": 1}
-    assert marker["dropped_boxes"] == {"outside": {"cat": 1}, "unknown_class": {"7": 2}}
-    assert marker["images_without_boxes"] == {
+    assert counts_of(marker, "boxes") == {
+        "listed": 4,
+        "outside": 1,
+        "unknown_class": 2,
+        "written": 1,
+    }
+    assert marker["annotations"]["boxes"]["dropped_classes"] == {
+        "outside": {"cat": 1},
+        "unknown_class": {"7": 2},
+    }
+    assert marker["annotations"]["boxes"]["images_without"] == {
         "no_file": 1,  # a
         "no_objects": 1,  # d
         "all_dropped": 1,  # b
@@ -388,7 +399,13 @@ def test_labelme_shapes_move_with_resized_pixels_and_are_counted(tmp_path, pictu
         "splits.fractions={train: 1.0}",
     ]
     marker, examples = convert("labelme.yaml", folder, *(f"--set={each}" for each in settings))
-    assert marker["boxes"] == {"clipped": 1, "empty": 1, "listed": 6, "outside": 1, "written": 4}
+    assert counts_of(marker, "boxes") == {
+        "clipped": 1,
+        "empty": 1,
+        "listed": 6,
+        "outside": 1,
+        "written": 4,
+    }
     assert marker["ledger"]["rejected"] == {"bad_annotations": 1, "size_mismatch": 1, "vanished": 1}
     assert marker["ledger"]["ignored"] == {"without_annotation": 1}
     assert "1 image has no usable annotation, and is ignored" in marker["notes"]
@@ -415,7 +432,7 @@ def test_each_row_with_a_box_is_checked_against_its_image_and_a_bad_row_rejects_
     settings = ["splits.fractions={train: 1.0}", "max_rejected.count=9"]
     marker, examples = convert("boxes_csv.yaml", folder, *(f"--set={each}" for each in settings))
     assert marker["ledger"]["rejected"] == {"bad_row": 1, "size_mismatch": 1}
-    assert marker["boxes"] == {"listed": 3, "with_rejected_images": 1, "written": 2}
+    assert counts_of(marker, "boxes") == {"listed": 3, "with_rejected_images": 1, "written": 2}
     assert {each["image/filename"][0] for each in examples["train"]} == {b"a.jpg", b"d.jpg"}
 
 

@@ -48,10 +48,14 @@ def test_the_page_does_what_it_says(pets, run_page):
     def marker(name):
         return json.loads((pets / name / "recordmill.json").read_text(encoding="utf-8"))
 
-    assert marker("pets-dataset")["boxes"] == {"listed": 20, "written": 20}
+    def boxes(name):
+        return marker(name)["annotations"]["boxes"]
+
+    whole = {"unit": "box", "listed": 20, "written": 20, "dropped": {}}
+    assert boxes("pets-dataset") == whole
     assert marker("pets-dataset")["ledger"]["ignored"] == {"class_names": 1}
-    assert marker("street-dataset")["boxes"] == {"listed": 8, "written": 8}
+    assert boxes("street-dataset") == {**whole, "listed": 8, "written": 8}
     assert marker("street-dataset")["ledger"]["ignored"] == {}
-    assert marker("cats-dataset")["boxes"] == {"listed": 20, "unknown_class": 10, "written": 10}
-    assert marker("cats-dataset")["dropped_boxes"] == {"unknown_class": {"dog": 10}}
-    assert marker("pets-square")["boxes"] == {"cropped_away": 10, "listed": 20, "written": 10}
+    assert boxes("cats-dataset")["dropped"] == {"unknown_class": 10}
+    assert boxes("cats-dataset")["dropped_classes"] == {"unknown_class": {"dog": 10}}
+    assert boxes("pets-square")["dropped"] == {"cropped_away": 10}

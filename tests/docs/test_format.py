@@ -10,7 +10,7 @@ import pytest
 from recordmill.schemas.dataset import marker, side_files
 from recordmill.schemas.dataset.json_values import json_keys
 from recordmill.schemas.dataset.marker import About
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
+from recordmill.schemas.dataset.totals import BareImages
 from recordmill.schemas.features import FeatureEntry
 
 PAGE = (Path(__file__).parents[2] / "docs" / "format.md").read_text(encoding="utf-8")
@@ -24,7 +24,9 @@ SECTIONS = {
     "fingerprint": marker.Fingerprint,
     "ledger": marker.Ledger,
     "named": marker.NamedImages,
-    "images_without_boxes": ImagesWithoutBoxes,
+    "annotations": marker.AnnotationEntry,
+    "annotations.images_without": BareImages,
+    "made_from": marker.SourceEntry,
     "duplicates": marker.DuplicateCounts,
     "duplicates.same_bytes": marker.SameBytes,
     "duplicates.look_alike": marker.LookAlikes,

@@ -5,6 +5,7 @@ import json
 import shutil
 
 import pytest
+from marker_counts import counts_of
 from PIL import Image
 
 from recordmill.pipeline.verify import main as verify
@@ -125,7 +126,11 @@ def test_boxes_of_images_that_are_left_out_are_counted(exclude, tmp_path):
     done = exclude(
         root, ["key:images/0.jpg", f"sha256:{sha256_of(root / 'images/2.jpg')}"], settings
     )
-    assert done.marker["boxes"] == {"listed": 10, "with_left_out_images": 4, "written": 6}
+    assert counts_of(done.marker, "boxes") == {
+        "listed": 10,
+        "with_left_out_images": 4,
+        "written": 6,
+    }
     assert done.marker["ledger"]["left_out"] == {"excluded": 2}
     assert_sound(done.output)
 
@@ -176,7 +181,11 @@ def test_labels_of_images_that_are_left_out_are_counted(exclude, tmp_path):
         [f"sha256:{sha256_of(root / 'b.jpg')}"],
         {**ALL, "source": source, "convention": convention},
     )
-    assert done.marker["labels_of_images"] == {"listed": 6, "with_left_out_images": 3, "written": 3}
+    assert counts_of(done.marker, "labels") == {
+        "listed": 6,
+        "with_left_out_images": 3,
+        "written": 3,
+    }
     assert_sound(done.output)
 
 

@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from marker_counts import counts_of
 
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.verify_dataset import verify_dataset
@@ -69,7 +70,7 @@ def test_boxes_of_images_without_a_split_are_in_the_ledger(convert, ships):
     settings = {name: value for name, value in SETTINGS.items() if name != "splits.fractions"}
     done = convert(root, settings={**settings, "splits.from_source": {"train": "train"}})
     assert (done.code, done.marker["ledger"]["rejected"]) == (0, {"no_split": 1})
-    assert done.marker["boxes"] == {"listed": 3, "with_rejected_images": 2, "written": 1}
+    assert counts_of(done.marker, "boxes") == {"listed": 3, "with_rejected_images": 2, "written": 1}
 
 
 def test_a_number_without_a_name_is_a_class_of_its_own_and_never_lost(convert, ships):
@@ -80,7 +81,7 @@ def test_a_number_without_a_name_is_a_class_of_its_own_and_never_lost(convert, s
         "all boxes of 1 class (7) were dropped (1 unknown_class: 7), such as box 6 of 6"
     )
     chosen = convert(root, settings={**SETTINGS, "labels.classes": ["ship"]})
-    assert (chosen.code, chosen.marker["boxes"]) == (
+    assert (chosen.code, counts_of(chosen.marker, "boxes")) == (
         0,
         {"listed": 7, "unknown_class": 1, "written": 6},
     )
@@ -105,7 +106,7 @@ def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, 
     )
     allowed = convert(root, settings={**SETTINGS, "max_rejected.boxes.count": 2})
     assert (allowed.code, allowed.marker["run"]["shards_reused"]) == (0, 1)
-    assert allowed.marker["boxes"] == {"listed": 8, "outside": 2, "written": 6}
+    assert counts_of(allowed.marker, "boxes") == {"listed": 8, "outside": 2, "written": 6}
     assert allowed.marker["plan"]["id"] == done.line["plan_id"]
 
 
@@ -178,7 +179,7 @@ def test_boxes_of_categories_that_a_coco_file_does_not_list_are_lost_boxes(conve
         "all boxes of 1 class (77) were dropped (2 unknown_class: 77), such as box 2 of 2"
     )
     chosen = convert(root, settings={**OF_COCO, "labels.classes": ["dog"]})
-    assert (chosen.code, chosen.marker["boxes"]) == (
+    assert (chosen.code, counts_of(chosen.marker, "boxes")) == (
         0,
         {"listed": 4, "unknown_class": 2, "written": 2},
     )
@@ -216,7 +217,7 @@ def test_labels_without_an_id_fail_a_run_by_a_limit_of_their_own(convert, tmp_pa
     )
     allowed = convert(root, settings={**TAGS, "max_rejected.labels.count": 3})
     assert allowed.code == 0
-    assert allowed.marker["labels_of_images"] == {
+    assert counts_of(allowed.marker, "labels") == {
         "listed": 7, "unknown_label": 3, "with_rejected_images": 1, "written": 3
     }  # fmt: skip
 
@@ -237,7 +238,7 @@ def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path)
     )
     settings = {**SETTINGS, "labels.classes": ["ship"]}
     chosen = convert(root, settings=settings)
-    assert (chosen.code, chosen.marker["dropped_boxes"]) == (
+    assert (chosen.code, chosen.marker["annotations"]["boxes"]["dropped_classes"]) == (
         0,
         {"without_image": {"boat": 1, "ship": 1}},
     )
@@ -254,7 +255,7 @@ def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path)
         "--overwrite",
         settings={**SETTINGS, "ignore": ["/labels/gone.txt"], "max_rejected.boxes.count": 0},
     )
-    assert (left_out.code, left_out.marker["boxes"]) == (0, {"listed": 6, "written": 6})
+    assert (left_out.code, counts_of(left_out.marker, "boxes")) == (0, {"listed": 6, "written": 6})
 
 
 @pytest.mark.parametrize(
@@ -277,7 +278,7 @@ def test_a_text_file_is_matched_to_its_image_in_spite_of_its_spelling(
     (root / "images" / image).write_bytes(encode_picture("x"))
     (texts / text).write_text(GOOD * 3)
     done = convert(root, settings={**SETTINGS, "source.text_files": place})
-    assert (done.code, done.marker["boxes"]) == (0, {"listed": 4, "written": 4})
+    assert (done.code, counts_of(done.marker, "boxes")) == (0, {"listed": 4, "written": 4})
     assert done.marker["ledger"]["rejected"] == {}
     (note,) = (each for each in done.marker["notes"] if "named otherwise" in each)
     assert note.startswith("1 image is named otherwise in the annotations, such as ")
@@ -289,12 +290,12 @@ def test_a_text_file_that_two_images_may_mean_is_matched_to_none(convert, ships)
         (root / "images" / name).write_bytes(encode_picture(name))
     (root / "labels/img.txt").write_text(GOOD)
     done = convert(root, settings=SETTINGS)
-    assert (done.code, done.marker["boxes"]) == (
+    assert (done.code, counts_of(done.marker, "boxes")) == (
         0,
         {"listed": 100, "without_image": 1, "written": 99},
     )
     assert done.marker["ledger"]["rejected"] == {"no_image": 1}
-    assert done.marker["images_without_boxes"]["no_file"] == 2
+    assert done.marker["annotations"]["boxes"]["images_without"]["no_file"] == 2
 
 
 VOC = (
@@ -317,7 +318,7 @@ def test_boxes_of_xml_files_without_an_image_are_lost(convert, tmp_path):
         "splits.fractions": {"train": 1.0},
     }
     done = convert(root, settings=settings)
-    assert (done.code, done.marker["boxes"]) == (
+    assert (done.code, counts_of(done.marker, "boxes")) == (
         0,
         {"listed": 3, "without_image": 1, "written": 2},
     )

@@ -180,7 +180,7 @@ def test_each_file_of_coco_that_a_question_offers_is_read_alone(tmp_path, run_in
     found = set()
     for end in follow(["--input", "in"], run_in):
         assert end.code == 0, end
-        found.add((end.marker["ledger"]["written"], end.marker["boxes"]["written"]))
+        found.add((end.marker["ledger"]["written"], end.marker["annotations"]["boxes"]["written"]))
     assert found == {(2, 2)}
 
 

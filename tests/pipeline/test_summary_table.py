@@ -68,13 +68,16 @@ def test_sizes_of_a_plan_are_called_estimates():
     assert "listed 1,300 = 1,234 to convert + 3 rejected + 63 ignored" in lines
 
 
+LOST = {"unit": "box", "listed": 3, "written": 1, "dropped": {"no_class": 2}}
+
+
 def test_a_run_that_rejected_too_much():
-    numbers = {"ledger": LEDGER, "lost_classes": ["cat"], "boxes": {"listed": 3, "no_class": 2}}
+    numbers = {"ledger": LEDGER, "lost_classes": ["cat"], "annotations": {"boxes": LOST}}
     assert shown("failed", numbers) == [
         "listed 1,300 = 1,234 written + 3 rejected + 63 ignored",
         "rejected empty: 2, truncated: 1",
         "ignored system file: 63",
-        "boxes listed: 3, no class: 2",
+        "boxes listed: 3, no class: 2, written: 1",
     ]
 
 

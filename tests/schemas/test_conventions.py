@@ -1,10 +1,10 @@
 import pytest
 
+from recordmill.annotations.kinds import RECORD_FIELDS
 from recordmill.schemas.conventions import Convention, convention_names, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
-from recordmill.schemas.features import BOX_FIELDS, IMAGE_FIELDS, MANY_LABELS_FIELDS
 
-KNOWN_FIELDS = IMAGE_FIELDS | BOX_FIELDS | MANY_LABELS_FIELDS
+KNOWN_FIELDS = RECORD_FIELDS.keys()
 KINDS = {"bytes": bytes, "float": float, "int64": int}
 every_convention = pytest.mark.parametrize("name", convention_names())
 

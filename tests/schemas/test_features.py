@@ -15,17 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from recordmill.annotations import boxes, labels
+from recordmill.annotations.kinds import ANNOTATION_FIELDS, RECORD_FIELDS
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.features import (
-    BOX_FIELDS,
     COERCE,
     IMAGE_FIELDS,
     INT64_MAX,
     INT64_MIN,
-    MANY_LABELS_FIELDS,
     PIXEL_FIELDS,
-    RECORD_FIELDS,
     REFERENCE_FIELDS,
     Example,
     ExampleEncoder,
@@ -404,14 +403,15 @@ def test_a_tensor_of_one_string_is_bytes():
 
 def test_every_field_is_of_one_group():
     groups = [
-        BOX_FIELDS,
-        MANY_LABELS_FIELDS,
+        boxes.BOXES.fields.keys(),
+        labels.LABELS.fields.keys(),
         PIXEL_FIELDS,
         REFERENCE_FIELDS,
         frozenset({"sha256", "file_sha256"}),
     ]
     assert sum(map(len, groups)) == len(RECORD_FIELDS)
     assert frozenset().union(*groups) == set(RECORD_FIELDS)
+    assert groups[0] | groups[1] == ANNOTATION_FIELDS
     assert groups[2] | groups[3] | groups[4] == IMAGE_FIELDS
 
 

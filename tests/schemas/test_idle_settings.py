@@ -12,7 +12,7 @@ from recordmill.schemas.idle_settings import (
     not_decoded,
     rules_of,
     why_no_group,
-    without_boxes,
+    without_annotations,
     without_labels,
     without_marker,
 )
@@ -30,7 +30,7 @@ def test_rules_are_read_from_the_types_of_the_fields():
         "catch_all": 1,
         "ids": 1,
     }
-    assert rules_of(BoxSettings)["invalid"] == (IdleIf(without_boxes),)
+    assert rules_of(BoxSettings)["invalid"] == (IdleIf(without_annotations("boxes")),)
     assert [name for name, marks in rules_of(Resize).items() if marks] == ["fit"]
 
 
@@ -43,10 +43,10 @@ def test_a_mark_leaves_the_type_as_it_is():
     [
         (not_decoded, {"holds_images": False}, "no image is decoded"),
         (without_labels, {"gives_labels": False}, "the source gives no labels"),
-        (without_boxes, {"gives_boxes": False}, "the source gives no boxes"),
+        (without_annotations("boxes"), {"annotations": {"labels"}}, "the source gives no boxes"),
         (
-            without_boxes,
-            {"gives_boxes": True, "holds_images": False},
+            without_annotations("boxes"),
+            {"annotations": {"boxes"}, "holds_images": False},
             "the source gives no boxes",
         ),
         (
@@ -58,7 +58,7 @@ def test_a_mark_leaves_the_type_as_it_is():
 )
 def test_a_rule_gives_a_reason_or_none(rule, changes, reason):
     assert rule(None, replace(NOW, **changes)) == reason
-    usual = replace(NOW, gives_boxes=True)
+    usual = replace(NOW, annotations={"boxes"})
     assert rule(None, usual) is None
 
 

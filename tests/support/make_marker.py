@@ -22,17 +22,23 @@ EMPTY_RUN = {
 """The key `run` of a marker, before anything is known of the run."""
 
 
+OF_FORMAT_2 = {"boxes", "dropped_boxes", "images_without_boxes", "labels_of_images"}
+
+
 def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[str, Any]:
     """What `recordmill.json` holds, for a dataset without images; `changed` are the keys that are
     otherwise.
 
-    Splits and shards need only the keys that matter to a test.
+    Splits and shards need only the keys that matter to a test. With a key of format 2, the marker
+    has that format.
     """
     changed["splits"] = {
         name: split_json(**split) for name, split in changed.get("splits", {}).items()
     }
+    is_present = changed.keys().isdisjoint(OF_FORMAT_2)
+    present: dict[str, Any] = {"annotations": {}, "made_from": []} if is_present else {}
     return {
-        "recordmill": 2,
+        "recordmill": 3 if is_present else 2,
         "name": "",
         "plan": {
             "id": changed.pop("plan_id", "p"),
@@ -44,6 +50,7 @@ def marker_json(recipe: dict[str, Any] | None = None, **changed: Any) -> dict[st
         "features": {},
         "labels": {},
         "splits": {},
+        **present,
         "ledger": {"listed": 0, "written": 0, "rejected": {}, "ignored": {}, "left_out": {}},
         "changes": {},
         "duplicates": NO_DUPLICATES,

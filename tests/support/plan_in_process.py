@@ -71,4 +71,5 @@ def content_of(planned: Planned) -> tuple[Any, ...]:
     """What a dataset would contain."""
     summary = planned.summary
     assert summary is not None
-    return summary.references, summary.boxes, sorted(summary.labels), dict(summary.rejected)
+    boxes = summary.annotations["boxes"].total
+    return summary.references, boxes, sorted(summary.labels), dict(summary.rejected)

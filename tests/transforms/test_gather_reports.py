@@ -1,7 +1,7 @@
 from collections import Counter
 from dataclasses import replace
 
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.transforms.convert_shards import gather_reports
 
 REPORTS = [
@@ -10,7 +10,7 @@ REPORTS = [
         index,
         3,
         RowTotals(records=3, classes=Counter(cat=3)),
-        AnnotationTotals(),
+        {},
         "ab",
         records=3,
     )

@@ -12,7 +12,7 @@ from stored_records import read_records
 from recordmill.imaging import prepare_image
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.dataset.side_files import SidecarRow
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.schemas.digests import add_digests, digest_of
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
@@ -24,6 +24,7 @@ from recordmill.schemas.settings.images import ImageSettings
 from recordmill.storage.tfrecord_file import DamagedFileError
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.plan import DatasetPlan
+from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.steps.elements import BuiltExample, RejectedReference
@@ -59,7 +60,7 @@ def run_chain(listed, settings, folder):
     batches = pipeline | beam.Create([ReferenceBatch.of(listed[:9]), ReferenceBatch.of(listed[9:])])
     plan = DatasetPlan(label_map=LABELS, starts={split: [0] for split in settings.splits.names})
     side = AsSingleton(pipeline | "Plan" >> beam.Create([plan]))
-    batches | WriteWithBeam(settings, str(folder), side) | beam.Map(_keep)
+    batches | WriteWithBeam(settings, str(folder), side, Progress()) | beam.Map(_keep)
     pipeline.run().wait_until_finish()
     (found,) = _FOUND
     return found
@@ -219,7 +220,7 @@ REFS = [ImageRef(key, key, 5, label="cat") for key in "abc"]
 
 
 def file_of(split, records, index=0):
-    return ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), records=records)
+    return ShardReport(split, index, 0, RowTotals(), {}, records=records)
 
 
 def reject(ref, split, why):
@@ -242,7 +243,9 @@ def parts():
         for ref in REFS[:2]
     ]
     rejected = reject(REFS[2], "y", ("decode", "unknown_format", "it is a text"))
-    counted = [*map(count_example, built), count_rejected(rejected, LABELS)]
+    progress = Progress()
+    counted = [count_example(each, progress) for each in built]
+    counted.append(count_rejected(rejected, LABELS, progress))
     return [*counted, file_of("x", 1), file_of("x", 1, 1), file_of("y", 0)]
 
 
@@ -257,12 +260,12 @@ def test_outcomes_are_added_in_any_order():
 
 def test_the_first_rejected_image_by_key_is_named():
     images = [reject(ref, "x", ("read", "vanished", "gone")) for ref in REFS]
-    counted = [count_rejected(image, LABELS) for image in images[::-1]]
+    counted = [count_rejected(image, LABELS, Progress()) for image in images[::-1]]
     assert gather_reports(counted).rejected_examples["vanished"].text == "a (gone)"
 
 
 def test_there_is_no_problem_where_each_split_adds_up():
-    assert gather_reports(parts()).find_problem() == ""
+    assert gather_reports(parts()).find_problem() is None
 
 
 def test_a_split_that_lacks_a_record_is_named_though_another_has_one_more():

@@ -186,7 +186,7 @@ def make_plan(
         The plan, with a problem if the listing gives no dataset.
     """
     numbers = class_numbers(summary, settings)
-    used = {*summary.classes, *summary.box_labels}
+    used = {*summary.classes}.union(*(each.labels for each in summary.annotations.values()))
     label_map = build_label_map(
         summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used
     )
@@ -322,17 +322,14 @@ def describe_before_listing(settings: DatasetSettings, recipe: Recipe) -> PlanEn
 
 
 def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
-    """Notes boxes and images that will be in no Example.
+    """Notes annotations and images that will be in no Example.
 
     They have no feature, no annotation or no split.
     """
     layout = ExampleLayout(settings)
-    if summary.boxes and not layout.stores_boxes:
-        what = f"{say_count(summary.boxes, 'box', 'is')} in no Example"
-        yield (
-            f"{what}: the convention ({layout.convention.title}) stores no boxes, "
-            "tf_object_detection and tfds do"
-        )
+    for kind, listed in summary.list_unstored(layout):
+        if note := kind.note_unstored(listed, layout.convention.title):
+            yield note
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
         remedy = settings.source.remedy_for(summary.not_stored)
         yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
@@ -368,11 +365,11 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str | None:
     if summary.problems:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
-    if settings.limit_per_class is not None and summary.boxes:
-        return (
-            f"limit_per_class needs images with one label each, and there are {summary.boxes:,} "
-            "boxes: remove it"
-        )
+    if settings.limit_per_class is not None:
+        for name, listed in summary.annotations.items():
+            if listed.total:
+                what = f"needs images with one label each, and there are {listed.total:,} {name}"
+                return f"limit_per_class {what}: remove it"
     if summary.references or summary.rejected:
         return None
     if summary.left_out:

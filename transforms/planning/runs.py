@@ -50,14 +50,14 @@ class RunSettings:
             run has left there for another input is deleted.
         preview: whether only to plan.
         is_recognized: whether the input's files decided the settings. A file that may carry labels
-            and that no source claims stops such a run, and so do second images such as masks.
+            and that no source claims stops such a run, and so do second images.
         other_classes: folders that may be classes, if a table of images was recognized.
         command: the arguments of the command that started the run, for advice; empty if it was
             Python code.
         left_by_user: reasons for ignoring files that the user's own settings give, not the
             recognized ones.
         names_convention: whether the user or the layout names a convention: only then may it be one
-            without boxes.
+            without a place for annotations.
         writer: what writes the files: `recordmill`, or Beam's `WriteToTFRecord` (`beam`).
         threads: images decoded at once in one process; 0 for one per processor.
         processes: the number of processes that convert images, including this one.

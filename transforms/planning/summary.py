@@ -5,18 +5,19 @@ Its histograms of 64-bit hashes can be merged in any order, and find even cut po
 
 from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import Any, Self
 
-from recordmill.annotations.annotation import ListedLabels
-from recordmill.annotations.boxes import BOXES
+from recordmill.annotations.annotation import AnnotationKind, ListedAnnotations
+from recordmill.annotations.kinds import KINDS, list_stored
 from recordmill.schemas.dataset.totals import Totals
 from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, KeyHashes, add_digests
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE
+from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms.inputs.listed_pairs import SecondImages
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 from recordmill.transforms.planning.splitting import ImageSplitter
@@ -158,18 +159,17 @@ class Summary(Totals):
         labels: all labels, even of images that are left out: a trial run of a few images has the
             full run's ids.
         numbers: the numbers that sources announced for classes, by class.
-        boxes: boxes of the images to convert, and of those that were rejected when listed.
-        box_labels: boxes of the images to convert by their label.
+        annotations: annotations of the images to convert, and of those that were rejected when
+            listed, by kind.
         naming_files: files that name images, such as annotations and manifests.
         not_stored: values that have no place in a record, by kind.
         respelled: images that annotations name otherwise.
         respelled_examples: the first of them, under the empty string.
-        lost_boxes: boxes whose image is missing, by their label.
         lost_labels: rows of tables that were rejected when listed, by their label.
         left_out_labels: the labels of images that are left out.
         noted: images by what is peculiar about them; see `Notice.status`.
         unclaimed: files that no source claims and that may carry labels, by role and extension.
-        second_images: images that belong to others, such as masks.
+        second_images: images that belong to others.
         unnamed_in_folders: images that no table names, by folder; see `OtherClasses`.
         named_in_folders: images that tables name, by the same folders.
         digest: the sum of `schemas.digests.digest_of` of everything listed and not ignored.
@@ -191,13 +191,13 @@ class Summary(Totals):
     nearest: dict[str, list[tuple[int, int]]] = field(default_factory=lambda: defaultdict(list))
     labels: set[str] = field(default_factory=set)
     numbers: dict[str, int] = field(default_factory=dict)
-    boxes: int = 0
-    box_labels: Counter[str | int] = field(default_factory=Counter)
+    annotations: dict[str, ListedAnnotations] = field(
+        default_factory=lambda: defaultdict(ListedAnnotations)
+    )
     naming_files: int = 0
     not_stored: Counter[str] = field(default_factory=Counter)
     respelled: int = 0
     respelled_examples: dict[str, str] = field(default_factory=dict)
-    lost_boxes: Counter[str | int] = field(default_factory=Counter)
     lost_labels: Counter[str] = field(default_factory=Counter)
     left_out_labels: set[str] = field(default_factory=set)
     noted: Counter[str] = field(default_factory=Counter)
@@ -224,6 +224,13 @@ class Summary(Totals):
     def references(self) -> int:
         """Images to convert."""
         return sum(split.references for split in self.splits.values())
+
+    def list_unstored(self, layout: ExampleLayout) -> Iterator[tuple[AnnotationKind, int]]:
+        """Yields the kinds of annotations that Examples have no place for, and their numbers."""
+        stored = list_stored(layout.fields)
+        for name, kind in KINDS.items():
+            if kind not in stored and name in self.annotations and self.annotations[name].total:
+                yield kind, self.annotations[name].total
 
     def add(self, batch: ReferenceBatch, splitter: ImageSplitter) -> None:
         """Counts the contents of a batch."""
@@ -259,10 +266,7 @@ class Summary(Totals):
                 self.left_out_labels.add(notice.label)
             case "rejected":
                 self.rejected[reason] += 1
-                boxes = _list_boxes(notice)
-                self.boxes += boxes.total
-                if reason in WITHOUT_AN_IMAGE:
-                    self.lost_boxes.update(boxes.labels)
+                self._add_annotations(notice)
                 self.rejected_examples = _keep_first(
                     self.rejected_examples, {reason: f"{notice.key} ({notice.detail:.500})"}
                 )
@@ -338,9 +342,7 @@ class Summary(Totals):
             within = self.splits[split]
             within.classes[ref.label] += 1
             if ref.annotations:
-                boxes = _list_boxes(ref)
-                self.boxes += boxes.total
-                self.box_labels.update(boxes.labels)
+                self._add_annotations(ref)
             size = ref.expected_bytes
             within.bytes += size
             within.histogram.add(hashes.order, size)
@@ -352,6 +354,16 @@ class Summary(Totals):
             if not ref.split:
                 self._keep_nearest(hashes.split, splitter)
         return not left_out
+
+    def _add_annotations(self, ref: ImageRef) -> None:
+        """Counts the annotations that an image carries, or something rejected."""
+        for name, packed in ref.annotations:
+            found, own = KINDS[name].list_labels(packed), self.annotations[name]
+            own.total += found.total
+            if not ref.status:
+                own.labels.update(found.labels)
+            elif ref.reason in WITHOUT_AN_IMAGE:
+                own.lost.update(found.labels)
 
     def _keep_nearest(self, number: int, splitter: ImageSplitter) -> None:
         most = len(splitter.middles) + 1
@@ -376,6 +388,8 @@ class Summary(Totals):
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         for name in ("rejected_examples", "respelled_examples"):
             setattr(self, name, _keep_first(getattr(self, name), getattr(other, name)))
+        for kind, listed in other.annotations.items():
+            self.annotations[kind].merge(listed)
         for split_name, split in other.splits.items():
             self.splits[split_name].merge(split)
         for split_name, near in other.nearest.items():
@@ -392,22 +406,11 @@ class Summary(Totals):
             setattr(self, name, lowest)
 
 
-def _list_boxes(ref: ImageRef) -> ListedLabels:
-    """The boxes that a reference carries."""
-    packed = dict(ref.annotations).get(BOXES.name)
-    if packed is None:
-        return ListedLabels(())
-    return BOXES.list_labels(packed)
-
-
 _SUMS = (
     "listed",
     "ignored",
     "rejected",
     "left_out",
-    "boxes",
-    "box_labels",
-    "lost_boxes",
     "lost_labels",
     "naming_files",
     "problems_found",

@@ -12,14 +12,13 @@ from dataclasses import replace
 from statistics import median
 from unicodedata import normalize
 
+from recordmill.annotations.kinds import KINDS
+from recordmill.annotations.labels import LABELS
 from recordmill.schemas.dataset.marker import Marker, SameBytes
 from recordmill.schemas.dataset.outcome import Outcome
 from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.totals import (
-    ImagesWithoutBoxes,
     ImageTotals,
-    count_dropped,
-    show_dropped,
 )
 from recordmill.schemas.formatting import agree, format_count, say_count, show_names
 from recordmill.schemas.label_map import is_integer_label
@@ -65,8 +64,7 @@ def find_remarks(
         *_find_classes(marker),
         *_find_stray(marker, settings),
         *_find_numbers(marker, listed),
-        *_find_boxes(marker, settings.boxes.drawn_on),
-        *_find_clipped(marker, settings),
+        *_find_annotations(marker, settings),
         *_find_positions(marker),
         *find_losses(images.losses, settings.images.bits),
         *_find_lossy(images, settings),
@@ -99,7 +97,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
     of, counts = marker.counted_unit, marker.class_counts
     classes, unlabeled = len(marker.labels), counts.pop("", 0)
     filled = {name: count for name, count in counts.items() if count}
-    if len(filled) < 2 and marker.unit == "image" and marker.boxes is None:
+    if len(filled) < 2 and marker.unit == "image" and marker.counted in (None, LABELS.name):
         only = show_names([*filled])
         text = f"All labels are one class, {only}." if filled else "No image has a label."
         yield Remark(text, "classes")
@@ -163,40 +161,11 @@ def _find_numbers(marker: Marker, listed: Summary) -> Iterator[Remark]:
         )
 
 
-def _find_boxes(marker: Marker, drawn_on: str) -> Iterator[Remark]:
-    boxes = {
-        what: count
-        for what, count in (marker.boxes or {}).items()
-        if what != "with_left_out_images"
-    }
-    if dropped := sum(count_dropped(boxes).values()):
-        reasons = show_dropped(marker.dropped_boxes or {})
-        what = (
-            f"{dropped:,} of {format_count(boxes['listed'], 'box')} {agree(dropped, 'was')} dropped"
-        )
-        yield Remark(f"{what}{f' ({reasons})' if reasons else ''}.", "boxes")
-    if count := boxes.get("size_disagrees", 0):
-        yield Remark(_explain_sizes(count, drawn_on), "boxes")
-    for fitting, image in (("displayed", "upright image"), ("stored", "image as stored")):
-        if count := boxes.get(f"fits_only_{fitting}", 0):
-            what = f"{say_count(count, 'box', 'is')} on images whose boxes fit only the {image}"
-            advice = f"if all boxes were drawn so, set boxes.drawn_on={fitting}"
-            yield Remark(f"{what}, and were read as drawn on it: {advice}.", "boxes")
-    if said := (marker.images_without_boxes or ImagesWithoutBoxes()).explain(marker.unit):
-        yield Remark(f"{said}.", "boxes")
-
-
-def _find_clipped(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
-    """Yields a remark on boxes that are in another form than the source reads, most likely."""
-    counts = marker.boxes or {}
-    clipped, written = counts.get("clipped", 0), counts.get("written", 0)
-    if settings.images.resize is None and 2 * clipped > written:
-        what = f"{clipped:,} of {format_count(written, 'box')} reached beyond their images"
-        yield Remark(
-            f"{what}, and were clipped: check that they are in the form that is read, such as "
-            "width and height, not corners.",
-            "boxes",
-        )
+def _find_annotations(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
+    for name, kind in KINDS.items():
+        if name in marker.annotations:
+            for text in kind.find_remarks(marker.annotations[name], marker.unit, settings):
+                yield Remark(text, name)
 
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
@@ -224,21 +193,6 @@ def _find_similar(labels: Collection[str]) -> Iterator[Remark]:
         word = agree(len(unknown), "class")
         what = f"The {word} {show_names(map(repr, unknown))} may stand for no value"
         yield Remark(f"{what}: leave such cells empty if so.", "classes")
-
-
-def _explain_sizes(count: int, drawn_on: str) -> str:
-    """Says what was done with boxes whose image is annotated with the size of its other side."""
-    boxes = say_count(count, "box", "is")
-    if drawn_on != "auto":
-        return (
-            f"{boxes} on images whose annotated size is not that of the {drawn_on} image: "
-            f"boxes.drawn_on={drawn_on} was followed."
-        )
-    return (
-        f"{boxes} on images that are annotated with the size of their bytes, and displayed turned "
-        "by their EXIF orientation: they were read as drawn on the image as stored; if the tool "
-        "displayed it upright, set boxes.drawn_on=displayed."
-    )
 
 
 def _find_positions(marker: Marker) -> Iterator[Remark]:

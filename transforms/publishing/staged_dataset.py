@@ -49,6 +49,7 @@ from recordmill.schemas.dataset.marker import (
     NamedImages,
     RunEntry,
     ShardEntry,
+    SourceEntry,
     SplitEntry,
     Switch,
 )
@@ -64,7 +65,7 @@ from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.planning.runs import RunSettings, remove_staging
 from recordmill.transforms.planning.summary import SplitSummary, Summary
-from recordmill.transforms.publishing.verdicts import balance_boxes, describe_annotations
+from recordmill.transforms.publishing.verdicts import describe_annotations
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +142,10 @@ def build_marker(
         splits[name] = SplitEntry.of(
             finished.splits.get(name, RowTotals()), own, bool(rows.instances)
         )
-    boxes = balance_boxes(plan.summary, finished)
+    annotations = describe_annotations(plan.summary, finished)
+    counted = None
+    if rows.instances:
+        counted = next((name for name, entry in annotations.items() if entry.listed), None)
     return Marker(
         name=settings.name,
         plan=plan.entry,
@@ -155,8 +159,9 @@ def build_marker(
         ),
         ledger=ledger,
         named=_describe_names(plan.summary),
-        boxes=boxes or None,
-        **describe_annotations(finished.annotations, bool(boxes)),
+        annotations=annotations,
+        counted=counted,
+        made_from=(SourceEntry(settings.source.kind),),
         gps_positions=sum(report.positions for report in finished.reports) or None,
         changes=dict(sorted(rows.changes.items())),
         duplicates=duplicates,

@@ -1,25 +1,26 @@
 """Whether a finished dataset may be published: the ledger, what a run may lose, and `expect`.
 
 The ledger accounts for everything listed: it is written, rejected, ignored or left out. It also
-accounts for annotations: dropped boxes, images without boxes, labels.
+accounts for annotations of each kind, and for images without any.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import Any
 
+from recordmill.annotations.annotation import ListedAnnotations, LostAnnotations
+from recordmill.annotations.explain_losses import explain_excess, join_advice
+from recordmill.annotations.kinds import KINDS, list_stored
+from recordmill.annotations.labels import LABELS
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.marker import Ledger, Marker
+from recordmill.schemas.dataset.marker import AnnotationEntry, Ledger, Marker
 from recordmill.schemas.dataset.totals import (
+    AnnotationCounts,
     AnnotationTotals,
+    BareImages,
     FinishedShards,
-    ImagesWithoutBoxes,
-    RowTotals,
-    count_dropped,
-    show_dropped,
+    RowAnnotations,
 )
-from recordmill.schemas.features import BOX_FIELDS, MANY_LABELS_FIELDS
 from recordmill.schemas.formatting import agree, format_count, most_frequent, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
@@ -28,7 +29,6 @@ from recordmill.schemas.settings.dataset import (
     DatasetSettings,
     ExampleLayout,
     ImageLimits,
-    LossLimits,
 )
 from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.lost_containers import check_containers
@@ -37,8 +37,6 @@ _REMEDIES = {
     "format_not_allowed": "convert such files first",
     "unknown_label": "add such labels to labels.classes, or let labels.catch_all take them",
 }
-
-_CORRECT_BOXES = {"without_image": "add the missing images or correct their names"}
 
 
 class LedgerError(Exception):
@@ -95,23 +93,24 @@ def predict_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
     return _ledger(summary, written, rejected, summary.left_out), examples
 
 
-def balance_boxes(summary: Summary, finished: FinishedShards) -> dict[str, int]:
-    """Counts boxes by outcome, sorted: listed = written + dropped, by reason; see `count_dropped`.
+def balance_annotations(summary: Summary, finished: FinishedShards) -> dict[str, AnnotationCounts]:
+    """Counts annotations by kind and outcome: listed = written + dropped.
+
+    Kinds without anything listed are left out.
 
     Raises:
         LedgerError: they do not add up.
     """
-    boxes = finished.rows.boxes
-    if (
-        not summary.boxes
-        == boxes["listed"]
-        == boxes["written"] + sum(count_dropped(boxes).values())
-    ):
-        raise LedgerError(
-            f"{summary.boxes} boxes were listed, and their outcomes are "
-            f"{dict(sorted(boxes.items()))}"
-        )
-    return dict(sorted(boxes.items()))
+    balanced = {}
+    for name, kind in KINDS.items():
+        listed = summary.annotations.get(name, ListedAnnotations()).total
+        counts = finished.rows.annotations.get(name, RowAnnotations()).counts
+        if listed != counts.listed or not counts.adds_up:
+            what = f"{format_count(listed, kind.unit)} were listed"
+            raise LedgerError(f"{what}, and their outcomes are {counts.as_row()}")
+        if listed:
+            balanced[name] = counts
+    return balanced
 
 
 def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap) -> list[str]:
@@ -147,10 +146,11 @@ def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[s
 
     Args:
         finished: the outcomes of the images.
-        summary: what was listed; lost boxes are noted when planning, not here.
+        summary: what was listed; other annotations are noted when planning, not here.
         stored: the fields that Examples are filled from.
     """
-    if summary.boxes or not (MANY_LABELS_FIELDS | BOX_FIELDS).isdisjoint(stored):
+    others = (listed.total for name, listed in summary.annotations.items() if name != LABELS.name)
+    if any(others) or list_stored(stored):
         return 0
     rows = finished.rows
     return max(0, rows.instances.total() - (rows.classes.total() - rows.classes[""]))
@@ -192,10 +192,11 @@ def check_limits(
     unit, example, remedy = _describe_rejected(images, settings, examples)
     reasons = ", ".join(f"{images[reason]} {reason}" for reason in most_frequent(images))
     why, fate = f"rejected ({reasons}){example}", "rejected or left out" if kept_out else "rejected"
-    if problem := _check_loss(
+    excess = explain_excess(
         f"{unit}s", "max_rejected", limits, images.total(), ledger.written, why, remedy, ignore
-    ):
-        return problem
+    )
+    if excess is not None:
+        return excess
     for kind, names in (("class", lost), ("split", emptied if kept_out else ())):
         if len(names) > limits.lost_classes:
             what = (
@@ -203,7 +204,7 @@ def check_limits(
             )
             return (
                 f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; "
-                f"{_join_advice(ignore, 'raise it')}"
+                f"{join_advice(ignore, 'raise it')}"
             )
     return None
 
@@ -251,37 +252,24 @@ def _explain_nothing_left(
     return problem
 
 
-def _check_loss(
-    what: str, setting: str, limits: LossLimits, lost: int, kept: int, why: str, *remedies: str
-) -> str | None:
-    """Says why the loss of `lost` things exceeds the limits; returns None if it does not."""
-    if lost <= limits.count or lost / (lost + kept) <= limits.share:
-        return None
-    over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
-    advice = _join_advice(*remedies, "raise one of the limits")
-    return (
-        f"{lost:,} of {lost + kept:,} {what} {agree(lost, 'was')} {why}, which is "
-        f"over {over}; {advice}"
-    )
+def describe_annotations(summary: Summary, finished: FinishedShards) -> dict[str, AnnotationEntry]:
+    """Makes the ledgers of annotations, by kind, for the marker; empty ones are left out.
 
-
-def _join_advice(*advice: str) -> str:
-    return ", or ".join(filter(None, advice))
-
-
-def describe_annotations(totals: AnnotationTotals, has_boxes: bool) -> dict[str, Any]:
-    """The marker's keys about annotations, if there are any.
-
-    Args:
-        totals: of all shards.
-        has_boxes: whether any boxes were listed.
+    Raises:
+        LedgerError: they do not add up.
     """
-    described: dict[str, Any] = {}
-    if has_boxes or totals.without_boxes:
-        without = ImagesWithoutBoxes(**totals.without_boxes, dropped=_sort(totals.emptied))
-        described |= {"dropped_boxes": _sort(totals.dropped), "images_without_boxes": without}
-    if labels := +totals.labels:
-        described["labels_of_images"] = dict(sorted(labels.items()))
+    balanced, described = balance_annotations(summary, finished), {}
+    for name, kind in KINDS.items():
+        totals = finished.annotations.get(name, AnnotationTotals())
+        if name not in balanced and not totals.bare:
+            continue
+        bare = None
+        if totals.bare:
+            bare = BareImages(**totals.bare, dropped=_sort(totals.emptied))
+        counts = balanced.get(name, AnnotationCounts())
+        described[name] = AnnotationEntry.of(
+            kind.unit, counts, dropped_classes=_sort(totals.dropped), images_without=bare
+        )
     return described
 
 
@@ -289,99 +277,34 @@ def _sort(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int
     return {reason: dict(sorted(counts.items())) for reason, counts in sorted(by_reason.items())}
 
 
-def predict_boxes(summary: Summary, label_map: LabelMap) -> FinishedShards:
-    """Predicts a run's losses of boxes, as far as possible.
-
-    Those of unknown classes and of missing images are known.
-    """
-    written, faulty, lost = Counter[str](), Counter[str](), dict[str, Counter[str]]()
-    for label, count in summary.lost_boxes.items():
-        name = label_map.name_for(label)
-        if name is not None or not label_map.leaves_out(label):
-            shown = name or label_map.shown(label)
-            lost.setdefault("without_image", Counter())[shown] += count
-    for label, count in summary.box_labels.items():
-        name = label_map.name_for(label)
-        if name is not None:
-            written[name] += count
-        elif not label_map.leaves_out(label):
-            faulty[label_map.shown(label)] += count
-    if faulty:
-        lost["unknown_class"] = faulty
-    annotations = AnnotationTotals(dropped=lost, faulty=lost)
-    return FinishedShards(splits={"": RowTotals(instances=written)}, annotations=annotations)
+def predict_losses(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> str | None:
+    """Returns why a run will lose too many annotations, as far as it is known; else None."""
+    for kind in list_stored(ExampleLayout(settings).fields):
+        if kind.name in summary.annotations:
+            lost = kind.predict(summary.annotations[kind.name], settings, label_map)
+            if lost and (problem := kind.check_limits(lost, settings)):
+                return problem
+    return None
 
 
-def check_boxes(finished: FinishedShards, settings: DatasetSettings) -> str | None:
-    """Says why too many boxes were lost; returns None if they were not.
-
-    Losing all boxes of a class fails whatever the limits. A convention without boxes loses none.
+def check_annotations(
+    finished: FinishedShards, settings: DatasetSettings, examples: Mapping[str, str]
+) -> str | None:
+    """Returns why too many annotations were lost, or None. What no feature stores is not lost here.
 
     Args:
         finished: the sum of all shards' reports.
         settings: what the dataset is.
+        examples: a rejected thing for each reason, in words.
     """
-    totals, written = finished.annotations, finished.rows.instances
-    faulty, dropped = (
-        sum(map(Counter, each.values()), Counter()) for each in (totals.faulty, totals.dropped)
-    )
-    if not faulty or not _stores(BOX_FIELDS, settings):
-        return None
-    first = max(totals.faulty, key=lambda reason: (sum(totals.faulty[reason].values()), reason))
-    such_as = f", such as {totals.examples[first].text}" if first in totals.examples else ""
-    why = f"dropped ({show_dropped(totals.faulty, counted=True)}){such_as}"
-    lost = sorted(
-        name for name in faulty if not written.get(name) and faulty[name] == dropped[name]
-    )
-    remedy = _CORRECT_BOXES.get(first, "correct such boxes")
-    if lost:
-        if any(name.isdecimal() for name in totals.faulty.get("unknown_class", ())):
-            remedy = f"name such classes in {settings.source.classes_from}"
-        of = f"all boxes of {format_count(len(lost), 'class')} ({show_names(lost)})"
-        by_name = "" if settings.labels.ids == "names" else " with labels.ids=names"
-        advice = _join_advice(remedy, f"list the classes to keep in labels.classes{by_name}")
-        return f"{of} were {why}, which no limit allows: {advice}"
-    limits = settings.max_rejected.boxes
-    return _check_loss(
-        "boxes",
-        "max_rejected.boxes",
-        limits,
-        faulty.total(),
-        written.total(),
-        why,
-        remedy,
-    )
-
-
-def check_labels(
-    totals: AnnotationTotals, settings: DatasetSettings, example: str | None = None
-) -> str | None:
-    """Says why too many labels of images that may have several were lost.
-
-    Args:
-        totals: of all shards.
-        settings: what the dataset is.
-        example: an image that was rejected for that, as text for the sentence.
-
-    Returns:
-        A sentence; None if they were not.
-    """
-    if not _stores(MANY_LABELS_FIELDS, settings):
-        return None
-    lost, kept = (totals.labels.get(what, 0) for what in ("unknown_label", "written"))
-    why = "without an id (unknown_label)"
-    if example:
-        why += f", such as {example}"
-    remedy = "set labels.ids=names"
-    if settings.labels.ids == "names":
-        remedy = "add such labels to the source's names of classes"
-    return _check_loss(
-        "labels", "max_rejected.labels", settings.max_rejected.labels, lost, kept, why, remedy
-    )
-
-
-def _stores(fields: Set[str], settings: DatasetSettings) -> bool:
-    return not fields.isdisjoint(ExampleLayout(settings).fields)
+    rows = finished.rows
+    for kind in list_stored(ExampleLayout(settings).fields):
+        counts = rows.annotations.get(kind.name, RowAnnotations()).counts
+        totals = finished.annotations.get(kind.name, AnnotationTotals())
+        lost = LostAnnotations(counts, totals, rows.instances, examples)
+        if problem := kind.check_limits(lost, settings):
+            return problem
+    return None
 
 
 MOST_BREACHES = 20
@@ -481,23 +404,16 @@ def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
 
 
 def _check_shares(marker: Marker, contract: Contract, containers: int) -> Iterator[str]:
-    rejected, boxes = sum(marker.ledger.rejected.values()) - containers, marker.boxes or {}
-    labels = Counter(marker.labels_of_images or {})
-    lost_boxes = sum(count_dropped(boxes).values()) - boxes.get("with_left_out_images", 0)
-    lost_labels = labels["unknown_label"] + labels["with_rejected_images"]
-    for key, limit, lost, listed, what, why in (
-        (
-            "rejected",
-            contract.rejected,
-            rejected,
-            rejected + marker.ledger.written,
-            marker.unit,
-            "rejected",
-        ),
-        ("lost_boxes", contract.lost_boxes, lost_boxes, boxes.get("listed", 0), "box", "lost"),
-        ("lost_labels", contract.lost_labels, lost_labels, labels["listed"], "label", "lost"),
-    ):
+    rejected = sum(marker.ledger.rejected.values()) - containers
+    images = rejected + marker.ledger.written
+    shares = [("rejected", contract.rejected, rejected, images, str(marker.unit))]
+    for name, entry in marker.annotations.items():
+        if name in KINDS:
+            most = KINDS[name].most_lost(contract)
+            shares.append((f"lost_{name}", most, entry.lost, entry.listed, entry.unit))
+    for key, limit, lost, listed, what in shares:
         if limit is not None and lost > limit * listed:
+            why = key.partition("_")[0]
             were = f"{agree(lost, 'was')} {why} ({lost / listed:.2%})"
             yield (
                 f"{lost:,} of {format_count(listed, what)} {were}, and expect.{key} is {limit:.2%}"

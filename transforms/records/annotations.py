@@ -11,7 +11,8 @@ from recordmill.annotations.annotation import (
     PlacedAnnotations,
 )
 from recordmill.annotations.kinds import KINDS
-from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, BoxExample
+from recordmill.schemas.dataset.side_files import Row
+from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, LostExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
@@ -24,6 +25,9 @@ MOST_UNKNOWN = 100
 
 OTHERS = "others"
 """The name under which other unknown classes are counted."""
+
+_WITH_IMAGES = ("with_rejected_images", "with_left_out_images")
+"""Reasons for which annotations are dropped with their image, whose class does not matter."""
 
 
 def resolve_annotations(ref: ImageRef, on: AnnotatedImage) -> dict[str, PlacedAnnotations]:
@@ -63,56 +67,83 @@ def lose_annotations(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> 
     return lost
 
 
-def read_outcomes(stored: Mapping[str, Any]) -> Outcomes:
-    """The outcomes from the values that `RowOrigin.as_line` writes."""
-    return {name: _read_outcome(values) for name, values in stored.items()}
+def describe_outcomes(outcomes: Outcomes) -> dict[str, dict[str, Any]] | None:
+    """The counts of an image's annotations for its row; None if it has none."""
+    return {name: outcome.counts.as_row() for name, outcome in outcomes.items()} or None
 
 
-def _read_outcome(values: Mapping[str, Any]) -> AnnotationOutcome:
-    given = values["counts"]
-    counts = AnnotationCounts(
-        given["listed"], given["written"], Counter(given["dropped"]), Counter(given["noted"])
-    )
-    dropped = [DroppedAnnotation(*each) for each in values["dropped"]]
-    return AnnotationOutcome(counts, dropped, values["lacks_file"])
+def describe_details(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
+    """What a later run needs of the outcomes besides the row, in order to copy the record."""
+    details = {}
+    for name, outcome in outcomes.items():
+        detail: dict[str, Any] = {}
+        if outcome.dropped:
+            detail["dropped"] = outcome.dropped
+        if outcome.lacks_file:
+            detail["lacks_file"] = True
+        if detail:
+            details[name] = detail
+    return details
 
 
-def _why_without_boxes(outcome: AnnotationOutcome) -> str:
-    """Why an image has no box, as a key of `AnnotationTotals.without_boxes`."""
+def read_outcomes(row: Row, details: Mapping[str, Any]) -> Outcomes:
+    """The outcomes from a row of a sidecar, and from what `describe_details` gave."""
+    outcomes = {}
+    for name, stored in (row.annotations or {}).items():
+        counts, detail = AnnotationCounts(), details.get(name, {})
+        counts.add_row(stored)
+        dropped = [DroppedAnnotation(*each) for each in detail.get("dropped", ())]
+        outcomes[name] = AnnotationOutcome(counts, dropped, detail.get("lacks_file", False))
+    return outcomes
+
+
+def add_image(totals: dict[str, AnnotationTotals], key: str, outcomes: Outcomes) -> None:
+    """Adds the annotations of the image with that key, written or rejected, by kind."""
+    for name, outcome in outcomes.items():
+        if any(outcome.counts.dropped[why] for why in _WITH_IMAGES):
+            continue
+        is_bare = not outcome.counts.written and not outcome.counts.dropped["without_image"]
+        if is_bare or outcome.counts.dropped:
+            own = totals.setdefault(name, AnnotationTotals())
+            _add_dropped(own, key, KINDS[name].unit, outcome, is_bare)
+
+
+def _add_dropped(
+    totals: AnnotationTotals, key: str, unit: str, outcome: AnnotationOutcome, is_bare: bool
+) -> None:
+    """Adds an image's dropped annotations of one kind.
+
+    Args:
+        totals: those of the kind.
+        key: the image's key.
+        unit: what one annotation is called.
+        outcome: the image's.
+        is_bare: whether the image is written and has none left.
+    """
+    ledgers = [totals.dropped]
+    if is_bare:
+        totals.bare[_why_bare(outcome)] += 1
+        ledgers.append(totals.emptied)
+    if shapes := outcome.counts.dropped["other_shape"]:  # the source does not say their class
+        for ledger in ledgers:
+            ledger.setdefault("other_shape", Counter())[""] += shapes
+    for each in outcome.dropped:
+        name, reason = each.class_name, each.reason
+        if reason == "unknown_class" and name not in (known := totals.dropped.get(reason, ())):
+            name = name if len(known) < MOST_UNKNOWN else OTHERS
+        for ledger in ledgers:
+            ledger.setdefault(reason, Counter())[name] += 1
+        if each.is_faulty:
+            totals.faulty.setdefault(reason, Counter())[name] += 1
+            of = f"{unit} {each.place} of {outcome.counts.listed} of {key} (class {name})"
+            example = LostExample(key, each.place, of)
+            totals.examples[reason] = min(example, totals.examples.get(reason, example))
+
+
+def _why_bare(outcome: AnnotationOutcome) -> str:
+    """Why an image has no annotation of a kind, as a key of `AnnotationTotals.bare`."""
     if outcome.counts.listed:
         return "all_dropped"
     if outcome.lacks_file:
         return "no_file"
     return "no_objects"
-
-
-def add_image(totals: AnnotationTotals, key: str, outcomes: Outcomes) -> None:
-    """Adds the counts of the image with that key, written or rejected."""
-    if labels := outcomes.get("labels"):
-        totals.labels.update(labels.counts.flatten())
-    boxes = outcomes.get("boxes")
-    is_rejected = boxes is not None and any(
-        boxes.counts.dropped[why] for why in ("with_rejected_images", "with_left_out_images")
-    )
-    if boxes is None or is_rejected:
-        return
-    listed = boxes.counts.listed
-    ledgers = [totals.dropped]
-    if not boxes.counts.written and not boxes.counts.dropped["without_image"]:
-        totals.without_boxes[_why_without_boxes(boxes)] += 1
-        ledgers.append(totals.emptied)
-    if shapes := boxes.counts.dropped["other_shape"]:  # the source does not say their class
-        for ledger in ledgers:
-            ledger.setdefault("other_shape", Counter())[""] += shapes
-    for box in boxes.dropped:
-        name, reason = box.class_name, box.reason
-        if reason == "unknown_class" and name not in (known := totals.dropped.get(reason, ())):
-            name = name if len(known) < MOST_UNKNOWN else OTHERS
-        for ledger in ledgers:
-            ledger.setdefault(reason, Counter())[name] += 1
-        if box.is_faulty:
-            totals.faulty.setdefault(reason, Counter())[name] += 1
-            example = BoxExample(
-                key, box.place, f"box {box.place} of {listed} of {key} (class {name})"
-            )
-            totals.examples[reason] = min(example, totals.examples.get(reason, example))

@@ -23,6 +23,8 @@ from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.records.annotations import (
     Outcomes,
+    describe_details,
+    describe_outcomes,
     lose_annotations,
     read_outcomes,
     resolve_annotations,
@@ -139,7 +141,7 @@ class ConvertedImage:
         counts = {
             "missing": self.missing,
             "has_position": self.has_position,
-            "annotations": self.annotations,
+            "annotations": describe_details(self.annotations),
         }
         return self.made_from._replace(counts={key: each for key, each in counts.items() if each})
 
@@ -255,8 +257,7 @@ def copy_earlier(
             tuple(counts.get("missing", ())),
             counts.get("has_position", False),
         )
-        if annotations := counts.get("annotations"):
-            copied.annotations = read_outcomes(annotations)
+        copied.annotations = read_outcomes(row, counts.get("annotations", {}))
     copied.made_from, copied.is_disputed = (
         RowOrigin(source, earlier.origin.reference),
         earlier.is_disputed,
@@ -278,7 +279,6 @@ def reject_image(
     if isinstance(rejected, LeftOut):
         left_out = rejected.reason
     annotations = lose_annotations(ref, rejected, label_map)
-    boxes = annotations.get("boxes")
     row = RejectedRow(
         key=ref.key,
         spelling=ref.spelling or None,
@@ -289,7 +289,7 @@ def reject_image(
         reason=None if left_out else rejected.reason,
         detail=rejected.detail,
         left_out=left_out,
-        boxes=None if boxes is None else boxes.counts.flatten(),
+        annotations=describe_outcomes(annotations),
     )
     return ConvertedImage(None, row, annotations)
 
@@ -410,8 +410,7 @@ def build_record(
     placed = resolve_annotations(ref, AnnotatedImage(data, image, settings, label_map))
     own.update(item for each in placed.values() for item in each.fields.items())
     outcomes = {name: each.outcome for name, each in placed.items()}
-    if "boxes" in outcomes:
-        row.boxes = outcomes["boxes"].counts.flatten()
+    row.annotations = describe_outcomes(outcomes)
     row.classes = next((each.classes for each in placed.values()), None)
     if image is None:
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}

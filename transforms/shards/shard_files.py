@@ -36,7 +36,7 @@ from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_js
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, PLAN_VERSION, ShardEntry
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, pack_place
 from recordmill.schemas.dataset.side_files import ChangeExample, SidecarRow, row_to_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.rejection import TRANSIENT, Rejected
@@ -157,7 +157,7 @@ class WrittenShard:
         compression: str,
         orders: Iterable[int],
     ) -> None:
-        self.report = ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), mark.digest)
+        self.report = ShardReport(split, index, 0, RowTotals(), digest=mark.digest)
         self._path = partial(shard_path, staging, split, index)
         self.temporary = (
             storage.temporary_name(self._path(SHARD)),
@@ -329,7 +329,7 @@ def _write_records(images: Iterable[ConvertedImage], sink: RecordSink) -> Iterat
 
 def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
     """The report of a shard that could not be written, for a reason that a user can fix."""
-    return ShardReport(split, index, references, RowTotals(), AnnotationTotals(), problem=problem)
+    return ShardReport(split, index, references, RowTotals(), problem=problem)
 
 
 def write_examples(

@@ -46,7 +46,7 @@ class BuildExamples(ImageStep):
                 input: `AsSingleton` of one of these, or `AsList` or `AsIter` of a PCollection of
                 names, which get their ids in the order of their code points.
             convention: the features of an Example: a name, or a convention of your own.
-            settings: further settings, such as those of boxes; their convention counts.
+            settings: further settings, such as `labels`; their convention counts.
 
         Raises:
             ValueError: there is no such convention.

@@ -1,9 +1,9 @@
 """Gathers statistics and small pictures for a dataset's report, in bounded memory.
 
 They come from the dataset's sidecars and records. One pass over the sidecars gives sizes, shapes
-and samples. Only the records have the sizes of boxes and the values of columns. In a large dataset,
-a sample of records is read: the first of evenly spaced shards. Since records are in hash order,
-these are as good as any others, and the same each time.
+and samples. Only the records have the sizes of annotations and the values of columns. In a large
+dataset, a sample of records is read: the first of evenly spaced shards. Since records are in hash
+order, these are as good as any others, and the same each time.
 """
 
 import base64
@@ -20,13 +20,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
 from recordmill.imaging import ImageSettings, Resize, prepare_image
 from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.before_and_after import draw_boxes
 from recordmill.reading.dataset import Dataset, Shard
-from recordmill.reading.example import DamagedExampleError, ParsedExample
+from recordmill.reading.example import (
+    DamagedExampleError,
+    ParsedExample,
+    annotation_keys_of,
+    values_of,
+)
 from recordmill.schemas.dataset.side_files import SidecarRow
-from recordmill.schemas.features import BOX_FIELDS, RECORD_FIELDS, Feature
+from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import most_frequent
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.tfrecord_file import data_offset, frame_bytes
@@ -47,8 +52,8 @@ BYTE_BINS = 36 * BINS_PER_DOUBLING
 MOST_SIZES = 50_000
 """The most sizes counted separately; images of further sizes count as others."""
 
-MOST_BOXES_COUNTED = 1_000
-"""Images with more boxes count as images with this number."""
+MOST_COUNTED = 1_000
+"""Images with more annotations of a kind count as images with this number."""
 
 _CHUNK = 20_000
 
@@ -69,7 +74,7 @@ class ImageStatistics:
         heights: images by bin of the height.
         aspects: images by bin of width / height, see `ASPECT_BINS`.
         file_bytes: images by bin of their source's bytes, see `BYTE_BINS`.
-        boxes: images by number of boxes, see `MOST_BOXES_COUNTED`, if the dataset has boxes.
+        annotated: for each kind of annotations, images by their number, see `MOST_COUNTED`.
         samples: places of sample images, by requested class.
         named: places of requested images, by split and key.
     """
@@ -80,7 +85,7 @@ class ImageStatistics:
     heights: Counts = field(default_factory=lambda: np.zeros(SIDE_BINS, np.int64))
     aspects: Counts = field(default_factory=lambda: np.zeros(ASPECT_BINS, np.int64))
     file_bytes: Counts = field(default_factory=lambda: np.zeros(BYTE_BINS, np.int64))
-    boxes: Counter[int] = field(default_factory=Counter)
+    annotated: dict[str, Counter[int]] = field(default_factory=dict)
     samples: dict[str, list[Place]] = field(default_factory=dict)
     named: dict[tuple[str, str], Place] = field(default_factory=dict)
 
@@ -105,11 +110,7 @@ def gather_statistics(
         every = shard.rows()
         while rows := list(islice(every, _CHUNK)):
             _choose_samples(found.samples, wanted, shard, rows)
-            found.boxes.update(
-                min(row.boxes.get("written", 0), MOST_BOXES_COUNTED)
-                for row in rows
-                if row.boxes is not None
-            )
+            _count_annotations(found.annotated, rows)
             _count_sizes(found, [row for row in rows if row.height and row.width])
             if named:
                 found.named |= {
@@ -118,6 +119,13 @@ def gather_statistics(
                     if (shard.split, row.key) in named
                 }
     return found
+
+
+def _count_annotations(annotated: dict[str, Counter[int]], rows: Iterable[SidecarRow]) -> None:
+    for row in rows:
+        for kind, counts in (row.annotations or {}).items():
+            number = min(counts.get("written", 0), MOST_COUNTED)
+            annotated.setdefault(kind, Counter())[number] += 1
 
 
 def _choose_samples(
@@ -158,7 +166,7 @@ def count_by_size(values: NDArray[Any], bins: int, per_doubling: int = BINS_PER_
 
     The first bin includes all smaller values.
     """
-    # Powers of two must not fall below their bin by a rounding error; sides of boxes have 24 bits.
+    # Powers of two must not fall below their bin by a rounding error; coordinates have 24 bits.
     places = np.floor(np.log2(np.maximum(values, 1)) * per_doubling + 1e-6)
     return np.bincount(np.clip(places, 0, bins - 1).astype(np.int64), minlength=bins)
 
@@ -183,8 +191,8 @@ MOST_VALUES = 200_000
 """The most values read from a column of lists."""
 
 AREA_BINS = 20
-"""Bins of box areas: bin `n` begins at 2 ** (n - 20) of the image's area, and the first includes
-all smaller boxes."""
+"""Bins of the areas of annotations: bin `n` begins at 2 ** (n - 20) of the image's area, and the
+first includes all smaller ones."""
 
 
 @dataclass(slots=True)
@@ -216,7 +224,8 @@ class StoredValues:
         records: number of records read.
         shards: number of their shards.
         whole: whether these are all.
-        areas: boxes by their share of the image, see `AREA_BINS`.
+        areas: for each kind of annotations that have an area, those by their share of the image,
+            see `AREA_BINS`.
         columns: the first `MOST_COLUMNS`.
         further: number of columns beyond.
     """
@@ -224,13 +233,13 @@ class StoredValues:
     records: int = 0
     shards: int = 0
     whole: bool = True
-    areas: Counts = field(default_factory=lambda: np.zeros(AREA_BINS, np.int64))
+    areas: dict[str, Counts] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     further: int = 0
 
 
 def gather_values(dataset: Dataset) -> StoredValues:
-    """Reads the records of a Recordmill dataset if they have boxes or columns.
+    """Reads the records of a Recordmill dataset if they have columns, or annotations with areas.
 
     Raises:
         LoadError: a record is damaged.
@@ -239,20 +248,29 @@ def gather_values(dataset: Dataset) -> StoredValues:
     columns = [
         Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS
     ]
-    keys = {each.field: each.key for each in dataset.features}
-    has_boxes = bool(dataset.marker.boxes) and not BOX_FIELDS.isdisjoint(keys)
+    listed = {name for name, entry in dataset.marker.annotations.items() if entry.listed}
+    keys_of = {
+        name: keys
+        for name, keys in annotation_keys_of(dataset.features).items()
+        if name in listed and KINDS[name].follows_pixels
+    }
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
-    for record in _sample(dataset.shards, found) if columns or has_boxes else ():
+    for record in _sample(dataset.shards, found) if columns or keys_of else ():
         example = ParsedExample(record)
         for column in found.columns:
             column.add(example.values(column.feature.key) or ())
-        if has_boxes:
-            left, top, right, bottom = read_boxes(example, keys).T
-            with np.errstate(invalid="ignore", over="ignore"):
-                areas = (bottom - top) * (right - left)
-            found.areas += count_by_size(areas[np.isfinite(areas)] * 2.0**AREA_BINS, AREA_BINS, 1)
+        for name, keys in keys_of.items():
+            _add_areas(found.areas, name, KINDS[name].measure(values_of(example, keys)))
         found.records += 1
     return found
+
+
+def _add_areas(areas: dict[str, Counts], kind: str, shares: NDArray[np.float64] | None) -> None:
+    """Counts the areas of one record's annotations; `shares` are those of the image."""
+    if shares is not None:
+        finite = shares[np.isfinite(shares)] * 2.0**AREA_BINS
+        counted = count_by_size(finite, AREA_BINS, 1)
+        areas[kind] = areas.get(kind, np.zeros(AREA_BINS, np.int64)) + counted
 
 
 def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview]:
@@ -282,23 +300,6 @@ def choose_evenly(things: Sequence[T], most: int) -> Sequence[T]:
     return [things[number * (len(things) - 1) // (most - 1)] for number in range(most)]
 
 
-def read_boxes(example: ParsedExample, keys: Mapping[str, str]) -> NDArray[np.float64]:
-    """Returns the boxes of an Example as an array of shape (boxes, 4).
-
-    The columns are left, top, right and bottom, as fractions of the image.
-
-    Args:
-        example: the Example.
-        keys: the keys of its features by their fields.
-    """
-    if "bbox" in keys:
-        return np.array(example.values(keys["bbox"]) or (), np.float64).reshape(-1, 4)[
-            :, [1, 0, 3, 2]
-        ]
-    sides = [example.values(keys.get(side, "")) or () for side in ("xmin", "ymin", "xmax", "ymax")]
-    return np.array(sides if all(sides) else [()] * 4, np.float64).T
-
-
 MOST_CLASSES = 24
 """The most classes with images."""
 
@@ -311,12 +312,12 @@ SIDE = 112
 """The most pixels of a thumbnail's longer side; shown at half that size, it is sharp on a dense
 screen."""
 
-MOST_WITH_BOXES = 24
-"""The most images shown if boxes are drawn on them: fewer, and larger."""
+MOST_DRAWN_ON = 24
+"""The most images shown if annotations are drawn on them: fewer, and larger."""
 
-MOST_OF_CLASS_WITH_BOXES = 6
+MOST_OF_CLASS_DRAWN_ON = 6
 
-SIDE_WITH_BOXES = 384
+SIDE_DRAWN_ON = 384
 
 MOST_UNPACKED = 8 * 2**20
 """Bytes of a compressed shard in which pictures are looked for: it can only be read from its
@@ -326,18 +327,18 @@ MOST_PIXELS = 2**25
 """Larger pictures are not decoded for a thumbnail."""
 
 
-def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict[str, int]:
+def choose_samples(classes: Mapping[str, int], are_drawn_on: bool = False) -> dict[str, int]:
     """How many images to show, by class name, the largest class first.
 
     If there are too many classes, they are chosen evenly from the largest to the smallest,
     including both.
 
     Args:
-        classes: images, or boxes, by class name.
-        with_boxes: whether boxes are drawn on them.
+        classes: images, or annotations, by class name.
+        are_drawn_on: whether annotations are drawn on them.
     """
-    if with_boxes:
-        most, of_class = MOST_WITH_BOXES, MOST_OF_CLASS_WITH_BOXES
+    if are_drawn_on:
+        most, of_class = MOST_DRAWN_ON, MOST_OF_CLASS_DRAWN_ON
     else:
         most, of_class = MOST_IMAGES, MOST_OF_CLASS
     chosen = choose_evenly(most_frequent(classes), MOST_CLASSES)
@@ -347,7 +348,7 @@ def choose_samples(classes: Mapping[str, int], with_boxes: bool = False) -> dict
 def make_thumbnails(
     dataset: Dataset, places: Sequence[Place], side: int = SIDE
 ) -> list[str | None]:
-    """Returns a `data:` URI for each image, its boxes drawn, or None if it cannot be shown.
+    """Returns a `data:` URI for each image, its annotations drawn, or None if it cannot be shown.
 
     Args:
         dataset: the dataset; if none of its features holds an encoded image, nothing can be shown.
@@ -360,6 +361,7 @@ def make_thumbnails(
     keys = {feature.field: feature.key for feature in dataset.features}
     if "encoded" not in keys:
         return [None] * len(places)
+    drawn = annotation_keys_of(dataset.features)
     is_packed = dataset.marker.plan.for_readers.compression != "none"
 
     def make(place: Place) -> str | None:
@@ -368,7 +370,7 @@ def make_thumbnails(
             return None
         record = _read_record(shard.path, row.offset, row.length, is_packed)
         if record:
-            return _thumbnail(record, keys, row, side)
+            return _thumbnail(record, keys["encoded"], drawn, row, side)
         return None
 
     with ThreadPoolExecutor(8) as pool:  # each read of an object store waits for a network
@@ -385,14 +387,25 @@ def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes
         return stream.read(begin + length)[begin:]
 
 
-def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: int) -> str | None:
+def _thumbnail(
+    record: bytes, image: str, drawn: Mapping[str, Mapping[str, str]], row: SidecarRow, side: int
+) -> str | None:
+    """Makes a `data:` URI.
+
+    Args:
+        record: the Example.
+        image: the key of the feature with its image.
+        drawn: the keys of the features with annotations by kind and field.
+        row: its row in the sidecar.
+        side: the most pixels of the longer side.
+    """
     settings = ImageSettings(
         reencode="always", resize=Resize(longest=side), quality=80, subsampling="4:2:0"
     )
     shape = (row.height or 0, row.width or 0, row.channels or 0)
     try:
         example = ParsedExample(record)
-        (stored,) = example.values(keys["encoded"]) or (b"",)
+        (stored,) = example.values(image) or (b"",)
         is_raw = sniff(stored) is None and len(stored) == math.prod(shape) and shape[2] in (1, 3)
         prepared = prepare_image(
             np.frombuffer(stored, np.uint8).reshape(shape) if is_raw else stored, settings
@@ -403,9 +416,7 @@ def _thumbnail(record: bytes, keys: Mapping[str, str], row: SidecarRow, side: in
     ):
         # Stored without decoding (`check: header`), or an Example without an image.
         return None
-    boxes = read_boxes(example, keys).tolist()
-    if boxes:
-        encoded = draw_boxes(prepared.encoded, boxes)
-    else:
-        encoded = prepared.encoded
+    encoded = prepared.encoded
+    for name, own in drawn.items():
+        encoded = KINDS[name].draw(encoded, values_of(example, own))
     return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"

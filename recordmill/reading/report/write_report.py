@@ -20,6 +20,7 @@ import numpy as np
 import orjson
 
 from recordmill import storage
+from recordmill.annotations.kinds import list_stored
 from recordmill.imaging.pixels import CHANGES
 from recordmill.reading.dataset import Dataset, describe_by_marker, open_dataset
 from recordmill.reading.report import image_statistics
@@ -33,9 +34,7 @@ from recordmill.schemas.dataset.file_names import (
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import DuplicateGroup, RejectedFile, Remark, ReportData
-from recordmill.schemas.dataset.totals import NOT_DROPPED
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.features import BOX_FIELDS
 from recordmill.schemas.formatting import format_size, load_template, most_frequent
 from recordmill.schemas.rejection import REASONS, explain_reason
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report, seal_report
@@ -147,9 +146,10 @@ class Contents:
         return self.marker.name or posixpath.basename(path) or "Dataset"
 
     @property
-    def has_boxes(self) -> bool:
-        """Whether Examples have features for boxes."""
-        return any(feature.field in BOX_FIELDS for feature in self.dataset.features)
+    def drawn(self) -> list[str]:
+        """The kinds of annotations that are drawn on images."""
+        stored = list_stored({feature.field for feature in self.dataset.features})
+        return [kind.name for kind in stored if kind.follows_pixels]
 
 
 def read_contents(dataset: Dataset, marker: Marker) -> Contents:
@@ -172,7 +172,7 @@ def read_contents(dataset: Dataset, marker: Marker) -> Contents:
     )
     images = chain.from_iterable(group.images[:MOST_OF_GROUP] for group in found.groups)
     named = {(image.split, image.key) for image in images}
-    wanted = image_statistics.choose_samples(+marker.class_counts, found.has_boxes)
+    wanted = image_statistics.choose_samples(+marker.class_counts, bool(found.drawn))
     return replace(
         found, statistics=image_statistics.gather_statistics(dataset.shards, wanted, named)
     )
@@ -295,9 +295,7 @@ def show_value(value: float) -> str:
 def build_view(contents: Contents) -> dict[str, Any]:
     """All values that the template shows."""
     marker, statistics, stored = contents.marker, contents.statistics, contents.stored
-    boxes = statistics.boxes
     return {
-        "NOT_DROPPED": NOT_DROPPED,
         "REASONS": REASONS,
         "CHANGES": CHANGES,
         "LONGEST_CONFIGURATION": LONGEST_CONFIGURATION,
@@ -306,8 +304,15 @@ def build_view(contents: Contents) -> dict[str, Any]:
         "classes": describe_classes(marker),
         **_show_pictures(contents),
         "sizes": describe_sizes(statistics) if statistics.images else None,
-        "boxes_of_images": draw_numbers([*boxes], [*boxes.values()]),
-        "areas": draw_histogram(stored.areas, _show_area) if stored.areas.any() else None,
+        "of_images": {
+            kind: draw_numbers([*numbers], [*numbers.values()])
+            for kind, numbers in statistics.annotated.items()
+        },
+        "areas": {
+            kind: draw_histogram(areas, _show_area)
+            for kind, areas in stored.areas.items()
+            if areas.any()
+        },
         "columns": [(column, draw_numbers(column.numbers)) for column in stored.columns],
     }
 
@@ -318,8 +323,8 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
     Each image that can be shown has a picture.
     """
     dataset, statistics = contents.dataset, contents.statistics
-    if contents.has_boxes:
-        side = image_statistics.SIDE_WITH_BOXES
+    if contents.drawn:
+        side = image_statistics.SIDE_DRAWN_ON
     else:
         side = image_statistics.SIDE
     samples = [*chain.from_iterable(statistics.samples.values())]
@@ -347,8 +352,8 @@ def _show_pictures(contents: Contents) -> dict[str, Any]:
 def describe_classes(marker: Marker) -> dict[str, Any]:
     """Returns the balance of the classes: a bar for each, divided by split.
 
-    If there are many classes, only the largest and smallest have bars. If Examples have boxes or
-    several labels, these are counted. Empty classes are included.
+    If there are many classes, only the largest and smallest have bars. If Examples have several
+    annotations, these are counted. Empty classes are included.
     """
     total = marker.class_counts
     names = most_frequent(total)

@@ -6,6 +6,7 @@ from make_settings import make_settings
 
 from recordmill.annotations.annotation import AnnotatedImage
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.kinds import RECORD_FIELDS
 from recordmill.annotations.labels import Labels
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.pipeline.configuration.check_features import (
@@ -15,7 +16,7 @@ from recordmill.pipeline.configuration.check_features import (
 )
 from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import RECORD_FIELDS, encode_example, parse_example
+from recordmill.schemas.features import encode_example, parse_example
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, ShardSettings

@@ -7,12 +7,12 @@ import orjson
 import pytest
 from make_settings import make_settings
 
+from recordmill.annotations.boxes import BOXES
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.resolve_settings import make_recipe
 from recordmill.pipeline.configuration.written_settings import DEFAULT_KIND
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.features import BOX_FIELDS
 from recordmill.schemas.settings.recipe import list_settings
 from recordmill.transforms.inputs.sources.filename_labels import FilenameLabels
 from recordmill.transforms.inputs.sources.source import load_source
@@ -51,7 +51,7 @@ def test_a_shipped_convention_is_a_configuration_to_copy(name):
     convention = load_convention(name)
     given = (
         ["features.feature=mean_std"]
-        if BOX_FIELDS.isdisjoint(convention.fields)
+        if BOXES.fields.keys().isdisjoint(convention.fields)
         else ["source.kind=voc"]
     )
     assert load_settings(str(CONVENTIONS / f"{name}.yaml"), given).settings.convention == convention

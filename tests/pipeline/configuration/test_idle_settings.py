@@ -2,9 +2,9 @@ from pathlib import Path
 
 import pytest
 
+from recordmill.annotations.kinds import RECORD_FIELDS
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.idle_settings import find_idle
-from recordmill.schemas.features import RECORD_FIELDS
 
 CONFIGS = sorted(path.name for path in (Path(__file__).parents[3] / "configs").glob("*.yaml"))
 

@@ -37,7 +37,8 @@ def test_equal_rows():
         (row("b", record="x", pixels=None), {"other_bytes": ["k"]}),
         (row(record="x", rest="t"), {"annotations": ["k"]}),
         (row(record="x", classes=["cat"]), {"annotations": ["k"]}),
-        (row(record="x", boxes={"listed": 2}), {"annotations": ["k"]}),
+        # What a row of format 2 says of boxes, and no other row says.
+        (row(record="x", boxes={"listed": 2}), {}),
         (row(record="x", label="dog", rest="t"), {"relabeled": ["k: cat -> dog"]}),
         (row(record="x", label=None, rest="t"), {"relabeled": ["k: cat -> none"]}),
         (
@@ -53,6 +54,19 @@ def test_equal_rows():
 )
 def test_each_kind(other, expected):
     assert compare(row(), other) == expected
+
+
+def test_numbers_of_annotations_are_compared_by_kind_in_any_format():
+    def annotated(number, kind="boxes", **more):
+        return row(record="x", annotations={kind: {"listed": number, "written": 0}}, **more)
+
+    differ = {"annotations": ["k"]}
+    assert compare(annotated(2), annotated(3)) == differ
+    assert compare(annotated(2), annotated(2)) == {}
+    assert compare(row(record="x", boxes={"listed": 2}), annotated(3)) == differ
+    assert compare(row(record="x", boxes={"listed": 2}), annotated(2)) == {}
+    assert compare(annotated(2, "masks"), annotated(3, "masks")) == differ
+    assert compare(annotated(2, "masks"), annotated(2)) == {}
 
 
 def test_examples_are_compared_only_as_far_as_they_can_be():

@@ -179,8 +179,12 @@ def test_every_value_of_a_marker_is_confirmed_or_on_the_list(annotated):
         (["ledger", "rejected", "unknown_format"], "ledger.rejected.unknown_formatx: 2 -> not set"),
         (["splits", "val", "classes", ""], "splits.val.classes.x: 5 -> not set"),
         (["splits", "val", "instances", "dog"], "splits.val.instances.dogx: 3 -> not set"),
-        (["boxes", "empty"], "boxes.emptyx: 8 -> not set"),
-        (["dropped_boxes", "empty"], "dropped_boxes.emptyx: 8 -> not set"),
+        (["annotations", "boxes", "dropped", "empty"], "boxes.dropped.emptyx: 8 -> not set"),
+        (["annotations", "boxes", "noted", "clipped"], "boxes.noted.clippedx: 6 -> not set"),
+        (
+            ["annotations", "boxes", "dropped_classes", "empty"],
+            "annotations.boxes.dropped_classes.emptyx: 8 -> not set",
+        ),
         (["changes", "reencoded"], "changes.reencodedx: 10 -> not set"),
         (
             ["features", "image/encoded"],

@@ -8,8 +8,8 @@ from apache_beam import coders
 from recordmill.schemas.dataset.json_values import from_json, to_json
 from recordmill.schemas.dataset.totals import (
     AnnotationTotals,
-    BoxExample,
     FinishedShards,
+    LostExample,
     RowTotals,
     ShardReport,
 )
@@ -26,7 +26,7 @@ def report(split, index, classes, **rows):
         **rows,
     }
     totals = from_json(RowTotals, {**counts, "classes": classes})
-    return ShardReport(split, index, 10, totals, AnnotationTotals(), "ab", 9, 100, "cd", "ef")
+    return ShardReport(split, index, 10, totals, {}, "ab", 9, 100, "cd", "ef")
 
 
 REPORTS = [
@@ -38,9 +38,9 @@ REPORTS = [
 
 
 def test_it_comes_back_from_json():
-    annotations = AnnotationTotals(
-        faulty={"outside": Counter({"ü": 1})}, examples={"outside": BoxExample("a.jpg", 1, "a box")}
-    )
+    examples = {"outside": LostExample("a.jpg", 1, "a box")}
+    totals = AnnotationTotals(faulty={"outside": Counter({"ü": 1})}, examples=examples)
+    annotations = {"boxes": totals}
     whole = replace(
         REPORTS[2], annotations=annotations, missing=Counter(area=1), reused=True, problem="no room"
     )
@@ -79,11 +79,13 @@ def test_boxes_or_labels_count_as_classes_where_there_are_any():
 
 
 def test_annotation_counts_are_added_up_and_removed_from_reports():
-    totals = AnnotationTotals(dropped={"outside": Counter(cat=2)})
+    totals = {"boxes": AnnotationTotals(dropped={"outside": Counter(cat=2)})}
     finished = gather_reports([replace(each, annotations=totals) for each in REPORTS[:2]])
     finished.merge(gather_reports([replace(REPORTS[2], annotations=totals)]))
-    assert finished.annotations == AnnotationTotals(dropped={"outside": Counter(cat=6)})
-    assert {len(each.annotations.dropped) for each in finished.reports} == {0}
+    added = AnnotationTotals(dropped={"outside": Counter(cat=6)})
+    assert finished.annotations == {"boxes": added}
+    assert [each.annotations for each in finished.reports] == [{}] * 3
+    assert totals["boxes"].dropped == {"outside": Counter(cat=2)}
 
 
 def test_parts_merge_to_the_same_in_any_order():

@@ -25,10 +25,17 @@ WHOLE = {
     "classes": 2,
     "ledger": {"listed": 9, "written": 3, **FATES},
     "named": {"images": 3, "files": 1},
-    "boxes": {"listed": 2},
-    "dropped_boxes": {"empty": {"cat": 1}},
-    "images_without_boxes": {"no_file": 1, "no_objects": 0, "all_dropped": 0, "dropped": {}},
-    "labels_of_images": {"listed": 4},
+    "annotations": {
+        "boxes": {
+            "unit": "box",
+            "listed": 2,
+            "written": 1,
+            "dropped": {"empty": 1},
+            "dropped_classes": {"empty": {"cat": 1}},
+            "images_without": {"no_file": 1, "no_objects": 0, "all_dropped": 0, "dropped": {}},
+        },
+        "labels": {"unit": "label", "listed": 4, "written": 4, "dropped": {}},
+    },
     "gps_positions": 1,
     "changes": {"resized": 3},
     "duplicates": {
@@ -59,7 +66,15 @@ PLANNED = {
     "price": {"predicted": COST},
 }
 NOT_IN_MARKERS = {"splits", "classes", "price", "report", "version", "analysis"}
-LOST = {"ledger": WHOLE["ledger"], "lost_classes": ["cat"], "boxes": {"listed": 2}}
+EARLIER = {
+    "boxes": {"empty": 1, "listed": 2, "written": 1},
+    "dropped_boxes": {"empty": {"cat": 1}},
+    "images_without_boxes": WHOLE["annotations"]["boxes"]["images_without"],
+    "labels_of_images": {"listed": 4, "written": 4},
+}
+"""The counts of `WHOLE` by the keys of earlier versions."""
+
+LOST = {"ledger": WHOLE["ledger"], "lost_classes": ["cat"], "annotations": WHOLE["annotations"]}
 
 
 @pytest.mark.parametrize(
@@ -76,8 +91,15 @@ def test_every_key_has_a_type(status, numbers, kind):
     assert {each.name for each in fields(kind)} == numbers.keys()
     outcome = Outcome.from_json(written(status, numbers))
     assert type(outcome.numbers) is kind
-    assert outcome.plain_numbers() == numbers
-    assert outcome.to_object() == {**written(status, numbers), "sentence": "why"}
+    plain = {**numbers, **(EARLIER if "annotations" in numbers else {})}
+    assert outcome.plain_numbers() == plain
+    assert outcome.to_object() == {**written(status, plain), "sentence": "why"}
+    assert Outcome.from_json(outcome.to_object()) == outcome
+
+
+def test_outcomes_without_annotations_have_no_key_for_them():
+    numbers = Outcome("kept", "", DONE, numbers=DatasetNumbers.of(make_marker())).plain_numbers()
+    assert not {"annotations", *EARLIER} & numbers.keys()
 
 
 def written(status, numbers):

@@ -66,7 +66,11 @@ def test_lines_are_read_and_written_key_by_key(kind, line):
 RECORD = {"key": "a.jpg", "bytes": 9, "sha256": "ab", "class": None, "label": None}
 IMAGE = {"height": 2, "width": 3, "channels": 1, "moments": None}
 PLACE = {"changes": [], "offset": 16, "length": 7, "record": "cd"}
-MORE = {"difference_hash": "00", "boxes": {"listed": 1}, "classes": ["cat"]}
+MORE = {
+    "difference_hash": "00",
+    "annotations": {"boxes": {"listed": 1, "written": 1}},
+    "classes": ["cat"],
+}
 REJECTED = {"key": "a.jpg", "spelling": None, "bytes": None, "sha256": None, "class": "cat"}
 REJECTED |= {"stage": "read", "rejected": "vanished", "detail": "it is gone"}
 
@@ -78,7 +82,7 @@ REJECTED |= {"stage": "read", "rejected": "vanished", "detail": "it is gone"}
         ({**RECORD, **IMAGE, **PLACE}, SidecarRow),
         ({**RECORD, **IMAGE, "moments": [[1, 2]], **PLACE, **MORE}, SidecarRow),
         (REJECTED, RejectedRow),
-        ({**REJECTED, "boxes": {"listed": 1, "with_rejected_images": 1}}, RejectedRow),
+        ({**REJECTED, "annotations": MORE["annotations"]}, RejectedRow),
         ({**REJECTED, "rejected": None, "left_out": "too_small"}, RejectedRow),
     ],
 )
@@ -86,6 +90,16 @@ def test_a_row_is_written_as_it_was_read(stored, kind):
     row = row_from_json(stored)
     assert type(row) is kind
     assert row_to_json(row) == stored
+
+
+def test_rows_of_format_2_are_read_as_present_ones():
+    boxes = {"clipped": 1, "listed": 3, "written": 2, "empty": 1}
+    row = row_from_json({**RECORD, **IMAGE, **PLACE, "boxes": boxes})
+    counts = {"listed": 3, "written": 2, "dropped": {"empty": 1}, "noted": {"clipped": 1}}
+    assert row.annotations == {"boxes": counts}
+    rejected = row_from_json({**REJECTED, "boxes": {"listed": 1, "with_rejected_images": 1}})
+    assert rejected.annotations["boxes"]["dropped"] == {"with_rejected_images": 1}
+    assert row_from_json({**RECORD, "boxes": None}).annotations is None
 
 
 def test_keys_have_a_fixed_order():

@@ -8,10 +8,12 @@ from sidecar_lines import rejected, written
 from recordmill.schemas.dataset.json_values import from_json, to_json
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import (
+    AnnotationCounts,
     AnnotationTotals,
-    BoxExample,
     ImageTotals,
+    LostExample,
     Reencoded,
+    RowAnnotations,
     RowTotals,
 )
 
@@ -20,18 +22,16 @@ PARTS = [
         dropped={"outside": Counter({"cat": 2, "dog": 1}), "cropped_away": Counter({"cat": 4})},
         faulty={"outside": Counter({"cat": 2, "dog": 1})},
         emptied={"outside": Counter({"dog": 1})},
-        without_boxes=Counter({"all_dropped": 1, "no_file": 3}),
-        labels=Counter({"listed": 5, "written": 5}),
-        examples={"outside": BoxExample("b.jpg", 1, "box 1 of 2")},
+        bare=Counter({"all_dropped": 1, "no_file": 3}),
+        examples={"outside": LostExample("b.jpg", 1, "box 1 of 2")},
     ),
     AnnotationTotals(
         dropped={"outside": Counter({"cat": 1}), "unknown_class": Counter({"7": 2})},
         faulty={"outside": Counter({"cat": 1}), "unknown_class": Counter({"7": 2})},
-        without_boxes=Counter({"no_file": 1, "no_objects": 2}),
-        labels=Counter({"listed": 2, "with_rejected_images": 1, "unknown_label": 1}),
+        bare=Counter({"no_file": 1, "no_objects": 2}),
         examples={
-            "outside": BoxExample("a.jpg", 10, "box 10"),
-            "unknown_class": BoxExample("c.jpg", 1, "box 1"),
+            "outside": LostExample("a.jpg", 10, "box 10"),
+            "unknown_class": LostExample("c.jpg", 1, "box 1"),
         },
     ),
     AnnotationTotals(),
@@ -46,11 +46,10 @@ EXPECTED_ANNOTATIONS = AnnotationTotals(
     },
     faulty={"outside": Counter({"cat": 3, "dog": 1}), "unknown_class": Counter({"7": 2})},
     emptied={"outside": Counter({"dog": 1})},
-    without_boxes=Counter({"all_dropped": 1, "no_file": 4, "no_objects": 2}),
-    labels=Counter({"listed": 7, "written": 5, "with_rejected_images": 1, "unknown_label": 1}),
+    bare=Counter({"all_dropped": 1, "no_file": 4, "no_objects": 2}),
     examples={
-        "outside": BoxExample("a.jpg", 10, "box 10"),
-        "unknown_class": BoxExample("c.jpg", 1, "box 1"),
+        "outside": LostExample("a.jpg", 10, "box 10"),
+        "unknown_class": LostExample("c.jpg", 1, "box 1"),
     },
 )
 
@@ -68,7 +67,7 @@ def test_totals_are_added_up_in_any_order_and_leave_the_parts_alone():
 def test_totals_come_back_from_json():
     read = from_json(AnnotationTotals, to_json(EXPECTED_ANNOTATIONS))
     assert read == EXPECTED_ANNOTATIONS
-    assert {type(each) for each in (read.labels, *read.dropped.values())} == {Counter}
+    assert {type(each) for each in (read.bare, *read.dropped.values())} == {Counter}
 
 
 ROWS = [
@@ -78,16 +77,25 @@ ROWS = [
         "bytes": 10,
         "class": "cat",
         "changes": ["rotated"],
-        "boxes": {"listed": 2, "written": 1, "empty": 1},
+        "annotations": {"boxes": {"listed": 2, "written": 1, "dropped": {"empty": 1}}},
         "classes": ["cat"],
     },
-    {"key": "b", "bytes": 5, "class": None, "changes": [], "boxes": {"listed": 1, "outside": 1}},
+    {
+        "key": "b",
+        "bytes": 5,
+        "class": None,
+        "changes": [],
+        "annotations": {
+            "boxes": {"listed": 1, "written": 0, "dropped": {"outside": 1}},
+            "masks": {"listed": 1, "written": 1, "noted": {"new": 1}, "further": 7},
+        },
+    },
     {"key": "c", "bytes": 7, "class": "dog", "changes": ["rotated", "resized"]},
     {
         "key": "d",
         "rejected": "truncated",
         "stage": "decode",
-        "boxes": {"listed": 3, "image_rejected": 3},
+        "boxes": {"listed": 3, "with_rejected_images": 3},
     },
     {"key": "e", "rejected": "truncated", "stage": "list"},
 ]
@@ -98,12 +106,17 @@ EXPECTED = RowTotals(
     rejected=Counter(truncated=2),
     rejected_when_listed=1,
     changes=Counter(rotated=2, resized=1),
-    boxes=Counter(listed=6, written=1, empty=1, outside=1, image_rejected=3),
+    annotations={
+        "boxes": RowAnnotations(
+            AnnotationCounts(6, 1, Counter(empty=1, outside=1, with_rejected_images=3)),
+            dropped_of_records=Counter(empty=1, outside=1),
+            dropped_of_bare=Counter(outside=1),
+            bare=1,
+        ),
+        "masks": RowAnnotations(AnnotationCounts(1, 1, noted=Counter(new=1))),
+    },
     instances=Counter(cat=1),
-    boxes_of_records=Counter(listed=3, written=1, empty=1, outside=1),
-    boxes_of_bare=Counter(listed=1, outside=1),
     fingerprints={"cat": hashlib.sha256(b"train\0" + b"ab" * 32 + b"\0a").hexdigest()},
-    bare=1,
 )
 
 

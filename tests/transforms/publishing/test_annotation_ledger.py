@@ -4,46 +4,80 @@ from dataclasses import replace
 import pytest
 from make_settings import make_settings
 
+from recordmill.annotations.annotation import ListedAnnotations
 from recordmill.schemas.conventions import Convention, ConventionFeature
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.totals import (
+    AnnotationCounts,
     AnnotationTotals,
-    BoxExample,
+    BareImages,
     FinishedShards,
-    ImagesWithoutBoxes,
+    LostExample,
+    RowAnnotations,
     RowTotals,
 )
 from recordmill.schemas.settings.dataset import LossLimits, RejectionLimits
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.yolo import Yolo
 from recordmill.transforms.inputs.tables.manifest_columns import Columns
+from recordmill.transforms.planning.summary import Summary
 from recordmill.transforms.publishing.verdicts import (
-    check_boxes,
-    check_labels,
+    check_annotations,
     describe_annotations,
 )
 
 
+def summary(**totals):
+    return Summary(annotations={kind: ListedAnnotations(each) for kind, each in totals.items()})
+
+
+def shards(annotations=None, **counts):
+    rows = {kind: RowAnnotations(each) for kind, each in counts.items()}
+    splits = {"train": RowTotals(annotations=rows)}
+    return FinishedShards(splits=splits, annotations=annotations or {})
+
+
 def test_a_marker_says_nothing_of_annotations_where_there_are_none():
-    assert describe_annotations(AnnotationTotals(), has_boxes=False) == {}
+    assert describe_annotations(Summary(), FinishedShards()) == {}
+    assert describe_annotations(summary(labels=0), shards(labels=AnnotationCounts())) == {}
 
 
-def test_a_marker_says_nothing_of_labels_where_no_image_has_one():
-    totals = AnnotationTotals(labels=Counter(listed=0, written=0))
-    assert describe_annotations(totals, has_boxes=False) == {}
-
-
-def test_a_marker_accounts_for_annotations():
+def test_a_marker_accounts_for_annotations_of_each_kind():
     totals = AnnotationTotals(
         dropped={"outside": {"dog": 1, "cat": 2}, "cropped_away": {"cat": 4}},
         emptied={"outside": {"dog": 1}},
-        without_boxes={"all_dropped": 1},
-        labels=Counter(written=3, listed=3, unknown_label=0),
+        bare=Counter(all_dropped=1),
     )
-    assert describe_annotations(totals, has_boxes=True) == {
-        "dropped_boxes": {"cropped_away": {"cat": 4}, "outside": {"cat": 2, "dog": 1}},
-        "images_without_boxes": ImagesWithoutBoxes(all_dropped=1, dropped={"outside": {"dog": 1}}),
-        "labels_of_images": {"listed": 3, "written": 3},
+    finished = shards(
+        {"boxes": totals},
+        labels=AnnotationCounts(3, 3, Counter(unknown_label=0)),
+        boxes=AnnotationCounts(9, 2, Counter(outside=3, cropped_away=4), Counter(clipped=1)),
+    )
+    described = describe_annotations(summary(labels=3, boxes=9), finished)
+    assert list(described) == ["boxes", "labels"]
+    assert to_json(described) == {
+        "boxes": {
+            "unit": "box",
+            "listed": 9,
+            "written": 2,
+            "dropped": {"cropped_away": 4, "outside": 3},
+            "noted": {"clipped": 1},
+            "dropped_classes": {"cropped_away": {"cat": 4}, "outside": {"cat": 2, "dog": 1}},
+            "images_without": {
+                "no_file": 0,
+                "no_objects": 0,
+                "all_dropped": 1,
+                "dropped": {"outside": {"dog": 1}},
+            },
+        },
+        "labels": {"unit": "label", "listed": 3, "written": 3, "dropped": {}},
     }
+
+
+def test_images_without_any_are_in_the_ledger_even_if_nothing_was_listed():
+    finished = FinishedShards(annotations={"boxes": AnnotationTotals(bare=Counter(no_file=2))})
+    (entry,) = describe_annotations(Summary(), finished).values()
+    assert (entry.listed, entry.images_without) == (0, BareImages(no_file=2))
 
 
 YOLO = make_settings(source=Yolo(), convention="tf_object_detection")
@@ -51,10 +85,10 @@ YOLO = make_settings(source=Yolo(), convention="tf_object_detection")
 
 def finished(faulty, written, spared=None):
     dropped = {**faulty, **(spared or {})}
-    examples = dict.fromkeys(faulty, BoxExample("a.jpg", 2, "box 2 of 3 of a.jpg (class cat)"))
+    examples = dict.fromkeys(faulty, LostExample("a.jpg", 2, "box 2 of 3 of a.jpg (class cat)"))
     totals = AnnotationTotals(dropped=dropped, faulty=faulty, examples=examples)
     return FinishedShards(
-        splits={"train": RowTotals(instances=Counter(written))}, annotations=totals
+        splits={"train": RowTotals(instances=Counter(written))}, annotations={"boxes": totals}
     )
 
 
@@ -82,7 +116,7 @@ KEEP = ", or list the classes to keep in labels.classes"
     ],
 )
 def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, said):
-    assert check_boxes(finished(faulty, written, spared), YOLO) == said
+    assert check_annotations(finished(faulty, written, spared), YOLO, {}) == said
 
 
 @pytest.mark.parametrize(
@@ -125,13 +159,14 @@ def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, sa
 def test_all_boxes_or_all_of_a_class_are_never_lost_whatever_the_limits(
     faulty, written, settings, said
 ):
-    assert check_boxes(finished(faulty, written), settings) == said
+    assert check_annotations(finished(faulty, written), settings, {}) == said
 
 
 def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited():
     settings = replace(YOLO, convention="default")
-    assert check_boxes(finished({"unknown_class": {"7": 99}}, {}), settings) is None
-    assert check_labels(AnnotationTotals(labels={"unknown_label": 99}), settings) is None
+    assert check_annotations(finished({"unknown_class": {"7": 99}}, {}), settings, {}) is None
+    lost = shards(labels=AnnotationCounts(99, 0, Counter(unknown_label=99)))
+    assert check_annotations(lost, settings, {}) is None
 
 
 @pytest.mark.parametrize(
@@ -158,4 +193,6 @@ def test_labels_without_an_id_are_limited(labels, said):
         source=Manifest(columns=Columns(uri="a", labels="b")),
         convention=Convention(features={"t": texts}),
     )
-    assert check_labels(AnnotationTotals(labels=labels), settings, "a.jpg (why)") == said
+    written, dropped = labels.pop("written"), Counter(labels)
+    lost = shards(labels=AnnotationCounts(written + dropped.total(), written, dropped))
+    assert check_annotations(lost, settings, {"unknown_label": "a.jpg (why)"}) == said

@@ -15,7 +15,7 @@ from write_shard import columns_of
 
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
 from recordmill.schemas.dataset.side_files import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.summary import SplitSummary, Summary
@@ -69,9 +69,7 @@ def write(output, rows_by_split):
             "".join(f"{json.dumps(row)}\n" for row in rows)
         )
         (staging / f"{split}-{index:05d}.columns").write_bytes(b"".join(columns.values()))
-        report = ShardReport(
-            split, index, len(rows), RowTotals(), AnnotationTotals(), records=len(records)
-        )
+        report = ShardReport(split, index, len(rows), RowTotals(), {}, records=len(records))
         reports.append(replace(report, contents=bytes(columns["contents"])))
     return reports
 

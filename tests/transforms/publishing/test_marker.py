@@ -14,7 +14,6 @@ from recordmill.schemas.dataset.outcome import (
     SplitNumbers,
 )
 from recordmill.schemas.dataset.totals import (
-    AnnotationTotals,
     FinishedShards,
     RowTotals,
     ShardReport,
@@ -48,7 +47,7 @@ def report(split, index, records, classes=None, **changes):
         index,
         records,
         rows,
-        AnnotationTotals(),
+        {},
         "ab",
         records,
         100 * records,
@@ -124,7 +123,7 @@ def test_the_marker_is_exact():
     }
     del built["splits"]
     assert built == {
-        "recordmill": 2,
+        "recordmill": 3,
         "name": "pets",
         "plan": {"id": "id", "recipe": {"seed": 0}, "settings": {}},
         "convention": "default",
@@ -132,6 +131,8 @@ def test_the_marker_is_exact():
         "features": to_json(feature_schema(ExampleLayout(SETTINGS).features)),
         "labels": {"cat": 0, "dog": 1},
         "ledger": to_json(LEDGER),
+        "annotations": {},
+        "made_from": [{"kind": "class_folders"}],
         "changes": {"rotated": 3},
         "duplicates": DUPLICATES_STORED,
         "input_bytes": 200,
@@ -226,6 +227,7 @@ def test_an_outcome_repeats_the_numbers():
         },
         "classes": 2,
         "ledger": to_json(LEDGER),
+        "annotations": {},
         "changes": {"rotated": 3},
         "duplicates": DUPLICATES_STORED,
         "input_bytes": 200,
@@ -242,8 +244,10 @@ def test_classes_are_those_of_the_label_map_everywhere():
 def test_counts_are_of_images_boxes_or_labels():
     instances = {"splits": {"train": {"instances": {}}}}
     assert marker().counted_unit == "image"
-    assert make_marker(**instances, boxes={"listed": 1}).counted_unit == "box"
-    assert make_marker(**instances).counted_unit == "label"
+    for kind, unit in (("boxes", "box"), ("labels", "label")):
+        entry = {"unit": unit, "listed": 1, "written": 1, "dropped": {}}
+        made = make_marker(**instances, annotations={kind: entry}, counted=kind)
+        assert made.counted_unit == unit
 
 
 def test_a_preview_tells_what_is_expected():

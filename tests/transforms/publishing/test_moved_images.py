@@ -9,7 +9,7 @@ from sidecar_lines import written
 from write_shard import columns_of
 
 from recordmill.schemas.dataset.side_files import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.transforms.publishing import duplicates
 from recordmill.transforms.publishing.duplicates import compare_splits, count_moved
 
@@ -87,7 +87,7 @@ def stage(folder, splits):
             row_from_json(written("a", sha256=digest(number))) for number in numbers
         )
         (folder / f"{split}-00000.columns").write_bytes(b"".join(columns.values()))
-        counts = len(numbers), RowTotals(), AnnotationTotals()
+        counts = len(numbers), RowTotals(), {}
         reports.append(ShardReport(split, 0, *counts, records=len(numbers)))
     return reports
 

@@ -116,17 +116,18 @@ def test_a_class_of_the_number_that_stands_for_none_is_reported(classes, is_said
     assert (sentence in texts(dataset)) == is_said
 
 
-@pytest.mark.parametrize(("boxes", "of"), [({"listed": 22, "written": 22}, "box"), (None, "label")])
-def test_of_images_with_several_classes_these_are_counted(boxes, of):
+@pytest.mark.parametrize(("kind", "of"), [("boxes", "box"), ("labels", "label")])
+def test_of_images_with_several_classes_these_are_counted(kind, of):
     splits = {
         "train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}},
         "test": {**split(), "instances": {}},
     }
-    dataset = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
+    entry = {"unit": of, "listed": 22, "written": 22, "dropped": {}}
+    dataset = marker(splits=splits, annotations={kind: entry}, counted=kind)
     assert dataset.class_counts == {"cat": 20, "dog": 2}
     lacking, imbalance = texts(dataset)
     assert lacking == f"test has no {of} of 2 of 2 classes that have any."
-    assert imbalance.startswith(f"The largest class has 20 {'boxes' if boxes else 'labels'}, ")
+    assert imbalance.startswith(f"The largest class has 20 {kind}, ")
 
 
 def test_dropped_boxes_and_images_without_any_are_reported():

@@ -4,11 +4,13 @@ from types import MappingProxyType, SimpleNamespace
 
 import pytest
 
+from recordmill.annotations.annotation import ListedAnnotations
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.dataset.totals import (
-    AnnotationTotals,
+    AnnotationCounts,
     FinishedShards,
+    RowAnnotations,
     RowTotals,
     ShardReport,
 )
@@ -21,7 +23,7 @@ from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.summary import SplitSummary, Summary
 from recordmill.transforms.publishing.verdicts import (
     LedgerError,
-    balance_boxes,
+    balance_annotations,
     balance_ledger,
     check_limits,
     lost_classes,
@@ -35,10 +37,10 @@ REFS = [ImageRef(f"cat/{n}.jpg", f"/x/cat/{n}.jpg", 5, label="cat") for n in ran
 
 def report(records=0, rejected=None, classes=None, refs=(), index=0, split="train", boxes=None):
     digest = fingerprint(ShardBatch.of(refs, 0)).digest
-    rows = RowTotals(
-        records, classes=Counter(classes), rejected=Counter(rejected), boxes=Counter(boxes)
-    )
-    return ShardReport(split, index, len(refs), rows, AnnotationTotals(), digest, records)
+    rows = RowTotals(records, classes=Counter(classes), rejected=Counter(rejected))
+    if boxes is not None:
+        rows.annotations["boxes"] = RowAnnotations(AnnotationCounts(**boxes))
+    return ShardReport(split, index, len(refs), rows, {}, digest, records)
 
 
 def summary(listed, **splits):
@@ -289,30 +291,36 @@ def test_an_example_of_the_most_frequent_reason_is_given(ledger, expected):
 
 
 BOXES = [
-    {"listed": 5, "written": 3, "clipped": 2, "empty": 2},
-    {"listed": 4, "written": 1, "with_rejected_images": 3},
+    {
+        "listed": 5,
+        "written": 3,
+        "dropped": Counter(empty=2),
+        "noted": Counter(clipped=2),
+    },
+    {"listed": 4, "written": 1, "dropped": Counter(with_rejected_images=3)},
 ]
 
 
-def test_boxes_have_a_ledger_of_their_own():
+def listing(boxes):
+    return Summary(annotations={"boxes": ListedAnnotations(boxes)})
+
+
+def test_annotations_have_a_ledger_of_their_own():
     finished = gather_reports(report(boxes=boxes) for boxes in BOXES)
-    assert balance_boxes(Summary(boxes=9), finished) == {
-        "clipped": 2,
-        "empty": 2,
-        "listed": 9,
-        "with_rejected_images": 3,
-        "written": 4,
-    }
-    assert balance_boxes(Summary(), gather_reports(reports_of())) == {}
+    balanced = balance_annotations(listing(9), finished)
+    dropped = Counter(empty=2, with_rejected_images=3)
+    assert balanced == {"boxes": AnnotationCounts(9, 4, dropped, Counter(clipped=2))}
+    assert balance_annotations(Summary(), gather_reports(reports_of())) == {}
 
 
 @pytest.mark.parametrize(
-    ("listed", "more"), [(8, {}), (9, {"empty": 3}), (9, {"written": 0}), (9, {"listed": 6})]
+    ("listed", "more"),
+    [(8, {}), (9, {"dropped": Counter(empty=3)}), (9, {"written": 0}), (9, {"listed": 6})],
 )
-def test_boxes_that_do_not_add_up_raise(listed, more):
+def test_annotations_that_do_not_add_up_raise(listed, more):
     finished = gather_reports([report(boxes=BOXES[0] | more), report(boxes=BOXES[1])])
     with pytest.raises(LedgerError, match=f"{listed} boxes were listed"):
-        balance_boxes(Summary(boxes=listed), finished)
+        balance_annotations(listing(listed), finished)
 
 
 SEVERAL = FinishedShards(
@@ -331,7 +339,7 @@ SINGLE = FinishedShards(splits={"train": RowTotals(classes=Counter({"": 2, "cat"
         (SEVERAL, Summary(), {"label", "encoded"}, 4),
         (SEVERAL, Summary(), {"label_texts"}, 0),
         (SEVERAL, Summary(), {"box_labels"}, 0),
-        (SEVERAL, Summary(boxes=8), {"label"}, 0),
+        (SEVERAL, listing(8), {"label"}, 0),
         (SINGLE, Summary(), {"label"}, 0),
     ],
 )

@@ -15,12 +15,15 @@ from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.labels import Labels
 from recordmill.imaging import prepare_image
 from recordmill.schemas.dataset.record_index import RowOrigin, parse_origins
-from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, BoxExample
+from recordmill.schemas.dataset.side_files import SidecarRow
+from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, LostExample
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.records.annotations import (
     add_image,
+    describe_details,
+    describe_outcomes,
     lose_annotations,
     read_outcomes,
     resolve_annotations,
@@ -68,19 +71,31 @@ def test_annotations_of_an_image_that_is_not_written_are_lost_kind_by_kind():
     lost = lose_annotations(
         carry(REF, Labels(["cat", "emu"]), BOX), Rejected("encode", "unknown_label", ""), LABELS
     )
-    assert {name: outcome.counts.flatten() for name, outcome in lost.items()} == {
-        "boxes": {"listed": 1, "with_rejected_images": 1},
-        "labels": {"listed": 2, "unknown_label": 1, "with_rejected_images": 1},
+    assert describe_outcomes(lost) == {
+        "boxes": {"listed": 1, "written": 0, "dropped": {"with_rejected_images": 1}},
+        "labels": {
+            "listed": 2,
+            "written": 0,
+            "dropped": {"unknown_label": 1, "with_rejected_images": 1},
+        },
     }
+    assert describe_outcomes({}) is None
 
 
-def test_outcomes_are_stored_for_later_runs():
+def test_a_later_run_reads_outcomes_from_the_row_and_from_what_it_lacks():
     dropped = [DroppedAnnotation("outside", "cat", 2, True)]
     counts = AnnotationCounts(2, 1, Counter(outside=1), Counter(clipped=1))
-    outcomes = {"boxes": AnnotationOutcome(counts, dropped, lacks_file=True)}
-    line = RowOrigin(1, 2, {"annotations": outcomes}).as_line()
+    outcomes = {
+        "boxes": AnnotationOutcome(counts, dropped, lacks_file=True),
+        "labels": AnnotationOutcome(AnnotationCounts(1, 1)),
+    }
+    row = SidecarRow("a.jpg", 1, "", None, None, annotations=describe_outcomes(outcomes))
+    line = RowOrigin(1, 2, {"annotations": describe_details(outcomes)}).as_line()
+    assert line == (
+        b'[1,2,{"annotations":{"boxes":{"dropped":[["outside","cat",2,true]],"lacks_file":true}}}]\n'
+    )
     (origin,) = parse_origins([line])
-    assert read_outcomes(origin.counts["annotations"]) == outcomes
+    assert read_outcomes(row, origin.counts["annotations"]) == outcomes
 
 
 def boxes(*dropped, written=0, lacks_file=False):
@@ -90,7 +105,7 @@ def boxes(*dropped, written=0, lacks_file=False):
 
 
 def test_a_shard_tells_of_dropped_boxes_and_of_images_without_any():
-    totals = AnnotationTotals()
+    totals = {}
     add_image(totals, "b.jpg", boxes(DroppedAnnotation("outside", "cat", 2, True), written=1))
     add_image(
         totals,
@@ -104,30 +119,39 @@ def test_a_shard_tells_of_dropped_boxes_and_of_images_without_any():
     add_image(totals, "d.jpg", boxes())
     add_image(totals, "e.jpg", boxes(written=3))
     add_image(totals, "f.jpg", {"labels": AnnotationOutcome(AnnotationCounts(2, 2))})
-    assert totals == AnnotationTotals(
-        dropped={"outside": {"cat": 1, "dog": 1}, "cropped_away": {"cat": 1}},
-        faulty={"outside": {"cat": 1, "dog": 1}},
-        emptied={"outside": {"dog": 1}, "cropped_away": {"cat": 1}},
-        without_boxes={"all_dropped": 1, "no_file": 1, "no_objects": 1},
-        labels={"listed": 2, "written": 2},
-        examples={"outside": BoxExample("a.jpg", 1, "box 1 of 2 of a.jpg (class dog)")},
-    )
+    assert totals == {
+        "boxes": AnnotationTotals(
+            dropped={"outside": {"cat": 1, "dog": 1}, "cropped_away": {"cat": 1}},
+            faulty={"outside": {"cat": 1, "dog": 1}},
+            emptied={"outside": {"dog": 1}, "cropped_away": {"cat": 1}},
+            bare={"all_dropped": 1, "no_file": 1, "no_objects": 1},
+            examples={"outside": LostExample("a.jpg", 1, "box 1 of 2 of a.jpg (class dog)")},
+        )
+    }
 
 
 def test_shapes_that_a_source_dropped_are_of_any_class():
-    totals = AnnotationTotals()
+    totals = {}
     for key, written, shapes in (("a.jpg", 0, 2), ("b.jpg", 2, 1)):
         counts = AnnotationCounts(written + shapes, written, Counter(other_shape=shapes))
         add_image(totals, key, {"boxes": AnnotationOutcome(counts)})
-    assert totals == AnnotationTotals(
+    assert totals["boxes"] == AnnotationTotals(
         dropped={"other_shape": {"": 3}},
         emptied={"other_shape": {"": 2}},
-        without_boxes={"all_dropped": 1},
+        bare={"all_dropped": 1},
     )
 
 
+def test_images_that_are_not_written_are_not_without_annotations():
+    totals = {}
+    for why in ("with_rejected_images", "with_left_out_images"):
+        counts = AnnotationCounts(2, 0, Counter({why: 2}))
+        add_image(totals, "a.jpg", {"boxes": AnnotationOutcome(counts)})
+    assert totals == {}
+
+
 def test_unknown_classes_are_distinguished_up_to_a_number():
-    totals = AnnotationTotals()
+    totals = {}
     add_image(
         totals,
         "a.jpg",
@@ -138,5 +162,5 @@ def test_unknown_classes_are_distinguished_up_to_a_number():
             )
         ),
     )
-    (counts,) = totals.dropped.values()
+    (counts,) = totals["boxes"].dropped.values()
     assert (len(counts), counts["1"], counts["100"], counts["others"]) == (101, 1, 1, 30)

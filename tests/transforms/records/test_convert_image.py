@@ -290,5 +290,7 @@ def test_the_row_of_an_excluded_thing_says_nothing_that_would_identify_it():
             "rejected": None,
             "detail": "",
             "left_out": "excluded",
-            "boxes": {"listed": 1, "with_left_out_images": 1},
+            "annotations": {
+                "boxes": {"listed": 1, "written": 0, "dropped": {"with_left_out_images": 1}}
+            },
         }

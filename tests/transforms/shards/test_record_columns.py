@@ -6,7 +6,7 @@ from sidecar_lines import written
 from write_shard import columns_of
 
 from recordmill.schemas.dataset.side_files import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.schemas.digests import order_of
 from recordmill.transforms.shards.shard_files import as_numbers, read_column
 
@@ -17,7 +17,7 @@ ROWS = [
 
 
 def report_of(records):
-    return ShardReport("train", 3, records, RowTotals(), AnnotationTotals(), records=records)
+    return ShardReport("train", 3, records, RowTotals(), {}, records=records)
 
 
 def write(folder, rows, seed=7):

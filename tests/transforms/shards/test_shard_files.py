@@ -11,7 +11,7 @@ from stored_records import read_records
 from write_shard import write_shard
 
 from recordmill.schemas.dataset.side_files import row_from_json
-from recordmill.schemas.dataset.totals import AnnotationTotals, ImageTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.digests import digest_of, version_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ShardBatch
@@ -120,7 +120,7 @@ def test_a_shard_is_its_file_its_sidecar_and_its_note(staging):
             rejected=Counter(truncated=2, empty=1),
             changes=Counter(rotated=1),
         ),
-        annotations=AnnotationTotals(),
+        annotations={},
         images=ImageTotals(),
     )
 
@@ -149,21 +149,22 @@ def test_a_finished_shard_is_found_by_its_fingerprint(staging):
     assert find_finished(str(staging / "absent"), "train", 7, MARK) is None
 
 
-def test_a_shard_of_format_1_is_written_again(staging):
+def test_a_shard_of_format_2_is_written_again(staging):
     write(staging, [image("a")])
     path = staging / "train-00007.done.json"
     done = json.loads(path.read_bytes())
-    assert done.pop("format") == 2
+    assert done.pop("format") == 3
+    done["format"] = 2
     path.write_text(json.dumps(done))
     assert find_finished(str(staging), "train", 7, MARK) is None
 
 
 def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):
-    write(staging, [image("a", boxes={"listed": 2, "written": 1, "unknown_class": 1})])
+    write(staging, [image("a")])
     path = staging / "train-00007.done.json"
     done = json.loads(path.read_bytes())
-    # Before it had a key.
-    done["report"]["annotations"]["examples"] = {"unknown_class": "box 2 of 2 of a (class 7)"}
+    # Before they were kept by kind.
+    done["report"]["annotations"] = {"dropped": {"unknown_class": {"7": 1}}, "labels": {}}
     path.write_text(json.dumps(done))
     assert find_finished(str(staging), "train", 7, MARK) is None
 
@@ -290,6 +291,4 @@ def test_places_have_fixed_names():
 
 def test_a_failed_shard_reports_its_problem_and_its_references():
     report = failed_report("train", 3, 2, "the disk is full")
-    assert report == ShardReport(
-        "train", 3, 2, RowTotals(), AnnotationTotals(), problem="the disk is full"
-    )
+    assert report == ShardReport("train", 3, 2, RowTotals(), {}, problem="the disk is full")

@@ -14,14 +14,14 @@ from typing import Any
 import orjson
 
 from recordmill import storage
+from recordmill.annotations.kinds import list_stored
 from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
 from recordmill.schemas.dataset.side_files import ReportData
-from recordmill.schemas.dataset.totals import NOT_DROPPED
-from recordmill.schemas.features import BOX_FIELDS, PIXEL_FIELDS, describe_features
+from recordmill.schemas.features import PIXEL_FIELDS, describe_features
 from recordmill.schemas.formatting import escape_controls, format_count, load_template, show_text
 from recordmill.schemas.label_map import LabelMap, quoted
 from recordmill.schemas.rejection import explain_reason
@@ -53,7 +53,6 @@ def describe_card(dataset: StagedDataset) -> Iterator[Description]:
         ],
         meanings_of_changes=CHANGES,
         explain_reason=explain_reason,
-        not_dropped=NOT_DROPPED,
     )
     yield "README.md", [escape_controls(card).encode()]
 
@@ -78,7 +77,7 @@ def reading_snippet(marker: Marker) -> str:
         image=keys.get("encoded"),
         label=label,
         sized={"height", "width"} <= keys.keys(),
-        boxes=not BOX_FIELDS.isdisjoint(keys),
+        annotated=bool(list_stored(keys)),
         names=label and label.field == "label" and not label.many and marker.labels,
     )
 
@@ -96,7 +95,7 @@ def describe_label_map(dataset: StagedDataset) -> Iterator[Description]:
 
     Its readers reserve the id 0 for the background and refuse a file in which a class has it
     (object_detection/utils/ label_map_util.py, `_validate_label_map`). COCO files from other tools
-    often list a class 0 that no box has.
+    often list a class 0 that nothing has.
     """
     if name := dataset.layout.convention.label_map_file:
         counted = {

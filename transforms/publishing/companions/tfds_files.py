@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from string import Formatter
 from typing import Any
 
+from recordmill.annotations.kinds import TFDS_TYPES
 from recordmill.schemas.dataset.json_values import as_json
 from recordmill.schemas.dataset.tfds_shards import FILE_FORMAT, abbreviate
 from recordmill.schemas.features import Feature
@@ -156,9 +157,8 @@ def _feature(feature: Feature, classes: int, dataset: StagedDataset) -> dict[str
 
 def _value(feature: Feature, classes: int) -> dict[str, Any]:
     """The type of a single value of a feature."""
-    if feature.many and feature.field == "bbox":
-        box = {"shape": {"dimensions": ["4"]}, "dtype": "float32", "bboxFormat": "REL_YXYX"}
-        return _type("bounding_boxes.BBoxFeature", boundingBox=box)
+    if feature.many and feature.field in TFDS_TYPES:
+        return dict(TFDS_TYPES[feature.field])
     if classes and _is_label(feature):
         return _type("class_label_feature.ClassLabel", classLabel={"numClasses": str(classes)})
     if feature.kind == "bytes":

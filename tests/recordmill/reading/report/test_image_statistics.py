@@ -84,21 +84,19 @@ def test_a_forged_row_is_an_error_instead_of_a_warning(sidecar, forged):
         gather_statistics([sidecar([written("a", width=8, height=6) | forged])], {})
 
 
-def test_images_are_counted_by_their_boxes(sidecar):
+def test_images_are_counted_by_their_annotations_of_each_kind(sidecar):
     boxes = [
         {"listed": 2, "written": 2},
-        {"listed": 3, "outside": 3},
+        {"listed": 3, "written": 0, "dropped": {"outside": 3}},
         {"listed": 2_000, "written": 2_000},
-        {},
+        {"listed": 0, "written": 0},
     ]
-    rows = [written(f"{at}", boxes=each) for at, each in enumerate(boxes)] + [
-        rejected("x"),
-        written("plain"),
-    ]
-    assert gather_statistics([sidecar(rows)], {}).boxes == {
-        0: 2,
-        2: 1,
-        statistics.MOST_BOXES_COUNTED: 1,
+    rows = [written(f"{at}", annotations={"boxes": each}) for at, each in enumerate(boxes)]
+    labels = {"labels": {"listed": 1, "written": 1}}
+    rows += [rejected("x"), written("plain"), written("labeled", annotations=labels)]
+    assert gather_statistics([sidecar(rows)], {}).annotated == {
+        "boxes": {0: 2, 2: 1, statistics.MOST_COUNTED: 1},
+        "labels": {1: 1},
     }
 
 

@@ -80,6 +80,11 @@ def test_columns_of_all_records(staged, compression):
     assert (sizes.numbers, sizes.missing) == ([0.5, 1.5, 2.5], 1)
 
 
+def listed(boxes):
+    """The ledger of a marker in which so many boxes were listed."""
+    return {"boxes": {"unit": "box", "listed": boxes, "written": boxes, "dropped": {}}}
+
+
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
 def test_boxes_by_their_share_of_the_image(staged, convention):
     settings = make_settings(convention=convention)
@@ -90,9 +95,10 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
         "xmax": [1.0, 1.0, 1e-9],
     }
     sides["bbox"] = [0.0, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 1e-9, 1e-9]
-    dataset = staged(settings, [[sides, {}]], boxes={"listed": 3})
+    dataset = staged(settings, [[sides, {}]], annotations=listed(3))
     found = gather_values(dataset)
-    assert {int(at): int(found.areas[at]) for at in np.flatnonzero(found.areas)} == {
+    areas = found.areas["boxes"]
+    assert {int(at): int(areas[at]) for at in np.flatnonzero(areas)} == {
         0: 1,
         18: 1,
         19: 1,
@@ -109,17 +115,17 @@ def test_boxes_that_are_not_numbers_are_left_out_without_a_warning(staged):
         "ymax": [1.0, far, far, 1.0],
     }
     settings = make_settings(convention="tf_object_detection")
-    dataset = staged(settings, [[{**sides, "xmax": [1.0, 1.0, 0.0, 1.0]}]], boxes={"listed": 4})
+    dataset = staged(settings, [[{**sides, "xmax": [1.0, 1.0, 0.0, 1.0]}]], annotations=listed(4))
     with warnings.catch_warnings(action="error"):
-        assert int(gather_values(dataset).areas.sum()) == 1
+        assert int(gather_values(dataset).areas["boxes"].sum()) == 1
 
 
 def test_boxes_without_one_of_their_sides_are_left_out(staged):
     sides = {"ymin": [0.0], "xmin": [0.0], "xmax": [1.0]}
     found = gather_values(
-        staged(make_settings(convention="tf_object_detection"), [[sides]], boxes={"listed": 1})
+        staged(make_settings(convention="tf_object_detection"), [[sides]], annotations=listed(1))
     )
-    assert (found.records, int(found.areas.sum())) == (1, 0)
+    assert (found.records, int(found.areas["boxes"].sum())) == (1, 0)
 
 
 def test_images_without_boxes_or_columns_are_not_read():

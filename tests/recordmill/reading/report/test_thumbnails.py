@@ -13,10 +13,10 @@ from recordmill.reading.dataset import Dataset, Shard
 from recordmill.reading.report import image_statistics
 from recordmill.reading.report.image_statistics import (
     MOST_CLASSES,
+    MOST_DRAWN_ON,
     MOST_IMAGES,
-    MOST_WITH_BOXES,
     SIDE,
-    SIDE_WITH_BOXES,
+    SIDE_DRAWN_ON,
     choose_samples,
     make_thumbnails,
 )
@@ -60,14 +60,14 @@ def test_many_classes_are_shown_from_the_largest_to_the_smallest():
 )
 def test_with_boxes_there_are_fewer_and_some_of_each_class(classes, each):
     counts = {f"class {number:02}": 5 for number in range(classes)}
-    chosen = choose_samples(counts, with_boxes=True)
+    chosen = choose_samples(counts, are_drawn_on=True)
     assert chosen == dict.fromkeys(counts, each)
-    assert sum(chosen.values()) <= MOST_WITH_BOXES
+    assert sum(chosen.values()) <= MOST_DRAWN_ON
 
 
 def test_of_very_many_classes_with_boxes_some_are_shown():
     chosen = choose_samples(
-        {f"{number:05}": number + 1 for number in range(20_000)}, with_boxes=True
+        {f"{number:05}": number + 1 for number in range(20_000)}, are_drawn_on=True
     )
     assert (len(chosen), set(chosen.values())) == (MOST_CLASSES, {1})
 
@@ -225,7 +225,7 @@ def yellow(picture):
 
 
 @pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
-@pytest.mark.parametrize("side", [SIDE, SIDE_WITH_BOXES])
+@pytest.mark.parametrize("side", [SIDE, SIDE_DRAWN_ON])
 def test_boxes_are_drawn(boxed, convention, side):
     picture = shown(thumbnails_of([boxed(convention)], side, convention=convention)[0])
     assert picture.size == (side, side // 2)

@@ -5,6 +5,7 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from make_marker import make_marker
 from PIL import Image
@@ -12,6 +13,7 @@ from PIL import Image
 from recordmill.reading.dataset import Dataset, Shard, open_dataset
 from recordmill.reading.report import write_report as module
 from recordmill.reading.report.image_statistics import (
+    AREA_BINS,
     ASPECT_BINS,
     Column,
     ImageStatistics,
@@ -28,7 +30,7 @@ from recordmill.reading.report.write_report import (
     show_value,
     write_report,
 )
-from recordmill.schemas.dataset.marker import Ledger, NamedImages, RunEntry
+from recordmill.schemas.dataset.marker import AnnotationEntry, Ledger, NamedImages, RunEntry
 from recordmill.schemas.dataset.price import ComparedPrice, Price
 from recordmill.schemas.dataset.side_files import (
     ChangeExample,
@@ -39,7 +41,7 @@ from recordmill.schemas.dataset.side_files import (
     ReportData,
     row_from_json,
 )
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
+from recordmill.schemas.dataset.totals import BareImages
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature
 
@@ -379,16 +381,28 @@ def test_the_page_forbids_itself_to_run_or_load_anything():
 
 def test_boxes_have_their_ledger_and_histograms_with_scales():
     values = StoredValues(records=90, shards=4, whole=False)
-    values.areas[[9, 12]] = 3, 9
-    contents = make({"train": {"": 3}}, ImageStatistics(boxes=Counter({0: 2, 4: 1})), stored=values)
+    values.areas["boxes"] = np.zeros(AREA_BINS, np.int64)
+    values.areas["boxes"][[9, 12]] = 3, 9
+    statistics = ImageStatistics(annotated={"boxes": Counter({0: 2, 4: 1})})
+    contents = make({"train": {"": 3}}, statistics, stored=values)
     splits = contents.marker.splits
     marker = replace(
         contents.marker,
         labels={"cat": 0, "lost": 1},
         splits={**splits, "train": replace(splits["train"], instances={"cat": 12})},
-        boxes={"listed": 15, "written": 12, "clipped": 1, "outside": 1, "unknown_class": 2},
-        dropped_boxes={"outside": {EVIL[0]: 1}, "unknown_class": {"7": 2}},
-        images_without_boxes=ImagesWithoutBoxes(no_file=1, all_dropped=1),
+        annotations={
+            "boxes": AnnotationEntry(
+                unit="box",
+                listed=15,
+                written=12,
+                dropped={"outside": 1, "unknown_class": 2},
+                noted={"clipped": 1},
+                dropped_classes={"outside": {EVIL[0]: 1}, "unknown_class": {"7": 2}},
+                images_without=BareImages(no_file=1, all_dropped=1),
+            ),
+            "masks": AnnotationEntry(listed=14, written=14, dropped={}),
+        },
+        counted="boxes",
         named=NamedImages(3, 2),
     )
     parsed = page(replace(contents, marker=marker))
@@ -406,6 +420,7 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
         "images without a box 2 no file speaks of them 1 all their boxes were dropped 1"
         in parsed.text
     )
+    assert "Masks 14 annotations were listed, 14 written, and none was dropped." in parsed.text
     assert "lost 0" in parsed.text
     assert "2 classes, by the number of boxes." in parsed.text
     # The scale of counts, columns, and their labels.
@@ -615,20 +630,19 @@ def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
     )
 
 
-@pytest.mark.parametrize(
-    ("boxes", "of"), [({"listed": 9, "written": 9}, "boxes"), (None, "labels")]
-)
-def test_of_images_with_several_classes_these_are_counted(boxes, of):
+@pytest.mark.parametrize(("kind", "unit"), [("boxes", "box"), ("labels", "label")])
+def test_of_images_with_several_classes_these_are_counted(kind, unit):
     splits = {
         "train": {**split(**{"": 4}), "instances": {"cat": 20, "dog": 2}},
         "test": {**split(), "instances": {}},
     }
-    dataset = marker(splits=splits, **({"boxes": boxes} if boxes else {}))
+    entry = {"unit": unit, "listed": 9, "written": 9, "dropped": {}}
+    dataset = marker(splits=splits, annotations={kind: entry}, counted=kind)
     assert describe_classes(dataset)["largest"] == [("cat", [20, 0]), ("dog", [2, 0])]
     contents = Contents(
         dataset=Dataset("", "recordmill", (), (), dataset.labels, dataset), marker=dataset
     )
-    assert f"2 classes, by the number of {of}." in page(contents).text
+    assert f"2 classes, by the number of {kind}." in page(contents).text
 
 
 def statistics():

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from make_settings import make_settings
 
-from recordmill.schemas.dataset.totals import ImagesWithoutBoxes
+from recordmill.schemas.dataset.marker import AnnotationEntry
+from recordmill.schemas.dataset.totals import BareImages
 from recordmill.transforms.publishing.companions.describe_dataset import (
     MOST_CLASSES,
     describe_card,
@@ -86,11 +87,20 @@ def test_it_accounts_for_boxes_and_images_without_any(stage, say):
             name: replace(split, instances={"cat": 2})
             for name, split in dataset.marker.splits.items()
         },
-        boxes={"cropped_away": 2, "listed": 9, "outside": 1, "written": 6, "clipped": 3},
-        dropped_boxes={"outside": {"cat": 1}, "cropped_away": {"_dog_": 2}},
-        images_without_boxes=ImagesWithoutBoxes(
-            no_file=1, all_dropped=1, dropped={"outside": {"cat": 1}}
-        ),
+        annotations={
+            "boxes": AnnotationEntry(
+                unit="box",
+                listed=9,
+                written=6,
+                dropped={"cropped_away": 2, "outside": 1},
+                noted={"clipped": 3},
+                dropped_classes={"outside": {"cat": 1}, "cropped_away": {"_dog_": 2}},
+                images_without=BareImages(
+                    no_file=1, all_dropped=1, dropped={"outside": {"cat": 1}}
+                ),
+            )
+        },
+        counted="boxes",
     )
     text = card(say, replace(dataset, marker=marker))
     assert section(text, "Labels").startswith(

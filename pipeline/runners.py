@@ -135,9 +135,10 @@ def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pip
     in_process, said = runner in IN_PROCESS_RUNNERS, io.StringIO()
     try:
         with redirect_stderr(said):  # what argparse says of a wrong value
-            options = PipelineOptions(
-                list(beam_arguments) if in_process else [*beam_arguments, f"--runner={runner}"]
-            )
+            flags = [*beam_arguments]
+            if not in_process:
+                flags.append(f"--runner={runner}")
+            options = PipelineOptions(flags)
             options.view_as(SetupOptions).save_main_session = False
             # For the name DirectRunner, Beam would look for a Prism binary, and so behave
             # differently online and off.

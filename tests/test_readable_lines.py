@@ -18,18 +18,10 @@ MOST_NESTED_LOOPS = 2
 """The most of each per 1,000 lines of code."""
 
 STILL_DENSE = (
-    "pipeline/attempt.py",
-    "pipeline/configuration",
-    "pipeline/launch.py",
-    "pipeline/runners.py",
-    "schemas/digests.py",
-    "schemas/image_ref.py",
-    "schemas/reference_batch.py",
-    "transforms/claim_output.py",
+    "pipeline/configuration/look_at_input.py",
+    "pipeline/configuration/options.py",
+    "pipeline/configuration/recognize_layout.py",
     "transforms/inputs",
-    "transforms/planning",
-    "transforms/publish_dataset.py",
-    "transforms/publishing",
     "transforms/records/earlier_datasets.py",
 )
 """What is not rewritten yet. Remove a line when it is; the list must not grow."""

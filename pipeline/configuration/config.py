@@ -124,10 +124,12 @@ def load_settings(
         UsageError: the file cannot be read or is not YAML, a key is unknown, a value is wrong or
             contradicts another.
     """
+    flag, start = "--set ", FLAG
+    if keywords is not None:
+        flag, start = "", ""
     file = None if path == AUTO else path
     text = _read_text(file) if file else ""
-    flag = "--set " if keywords is None else ""
-    written = _parse_configuration(text, file, FLAG if flag else "")
+    written = _parse_configuration(text, file, start)
     for each in (*map(parse_flag, overrides), *parse_keywords(keywords or {})):
         written.override(each)
     written.rename_earlier([keys for keys, _ in written.overridden])
@@ -166,7 +168,9 @@ def _build_and_complete(
     except SettingError as error:
         problems.append(error)
     problems += _find_two_ways_to_split(values, flag)
-    return None if problems else settings
+    if problems:
+        return None
+    return settings
 
 
 def _parse_configuration(text: str, path: str | None, fallback: str) -> WrittenSettings:
@@ -177,13 +181,17 @@ def _parse_configuration(text: str, path: str | None, fallback: str) -> WrittenS
         path: its file; None if there is none.
         fallback: how an error begins if there is no file.
     """
-    name = "standard input" if path == STDIN else path
+    name, start = path, fallback
+    if path == STDIN:
+        name = "standard input"
+    if name:
+        start = f"{name}: "
     values = parse_yaml(text, f"the configuration {name}")
     if not isinstance(values, dict | None):
         raise UsageError(
             f"the configuration {name} holds a {type(values).__name__}, not keys and values"
         )
-    written = WrittenSettings(values or {}, f"{name}: " if name else fallback)
+    written = WrittenSettings(values or {}, start)
     earlier_names.drop_former_meanings(written.values)
     written.rename_earlier([()])
     return written
@@ -239,7 +247,8 @@ def flags_of(settings: Mapping[str, Any]) -> str:
     flags = []
     for path, value in iter_paths(settings):
         text = write_yaml_line(value)
-        text = orjson.dumps(value).decode() if "'" in text else text  # shells also quote with '
+        if "'" in text:  # shells also quote with it
+            text = orjson.dumps(value).decode()
         flags.append(f"--set {shlex.quote(f'{path}={text}')}")
     return " ".join(flags)
 

@@ -81,7 +81,11 @@ def read_set_text(text: str, parse: Callable[[str], Any]) -> Any:
         written.error = str(error)
         return written
     if isinstance(value, list | dict) and value:
-        known = SetList(value) if isinstance(value, list) else SetMapping(value)
+        known: SetList | SetMapping
+        if isinstance(value, list):
+            known = SetList(value)
+        else:
+            known = SetMapping(value)
         known.text = stripped
         return known
     is_lost = value != stripped if isinstance(value, str) else stripped not in NULLS
@@ -136,7 +140,9 @@ def _fit_by_class(
             fit_to_type(each, item, problems, _join(key, str(index)))
             for index, (each, item) in enumerate(zip(kinds, value, strict=True))
         ]
-    return _fit_mapping(members, value, problems, key) if isinstance(value, dict) else value
+    if isinstance(value, dict):
+        return _fit_mapping(members, value, problems, key)
+    return value
 
 
 @cache
@@ -162,10 +168,10 @@ def _words_of(members: Collection[Any]) -> tuple[Any, ...]:
 
 
 def _fit_number(members: Collection[Any], number: Written) -> Any:
-    words = _words_of(members)
-    if str in members and not {int, float} & {*members}:
+    is_text = str in members and not {int, float} & {*members}
+    if is_text or number.text in _words_of(members):
         return number.text
-    return number.text if number.text in words else number
+    return number
 
 
 def _fit_truth(
@@ -228,4 +234,6 @@ def _fit_mapping(
 
 
 def _join(key: str, name: Any) -> str:
-    return f"{key}.{name}" if key else str(name)
+    if key:
+        return f"{key}.{name}"
+    return str(name)

@@ -40,7 +40,9 @@ def _find_depths(losses: LossTotals, bits: int | None) -> Iterator[Remark]:
     dark = {value: count for value, count in brightest.items() if value < _HALF}
     count = sum(dark.values())
     if rest := losses.deep - count:
-        kept = f"the highest 8 of the {bits} in images.bits" if bits else "the highest 8"
+        kept = "the highest 8"
+        if bits:
+            kept = f"the highest 8 of the {bits} in images.bits"
         what = f"{say_count(rest, 'image', 'has')} more than 8 bits per channel"
         yield Remark(f"{what}: {kept} are stored.", "changes")
     if not dark:
@@ -49,7 +51,10 @@ def _find_depths(losses: LossTotals, bits: int | None) -> Iterator[Remark]:
     used = 8 + most.bit_length()
     what = f"{format_count(count, 'image')} of 16 bits per channel"
     how = f"{agree(count, 'uses')} at most {used} of them"
-    seen = f"{'it is' if count == 1 else 'they are'} stored {'dark' if most else 'black'}"
+    shade = "dark" if most else "black"
+    seen = f"they are stored {shade}"
+    if count == 1:
+        seen = f"it is stored {shade}"
     remedy = f"set images.bits={max(9, used)}"
     if len(dark) < len(brightest):
         remedy = f"convert {agree(count, 'it')} alone, with images.bits={max(9, used)}"
@@ -61,15 +66,13 @@ def _find_depths(losses: LossTotals, bits: int | None) -> Iterator[Remark]:
 
 
 def _find_ranges(losses: LossTotals) -> Iterator[Remark]:
-    ranges = {kind: count for kind, count in losses.ranges.items() if count}
+    ranges = {kind: losses.ranges[kind] for kind in _RANGES if losses.ranges[kind]}
     if len(ranges) < 2 and "stretched" not in ranges:
         return
-    parts = [
-        f"{_RANGES[kind]} ({format_count(ranges[kind], 'image')})"
-        for kind in _RANGES
-        if kind in ranges
-    ]
-    said = " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
+    parts = [f"{_RANGES[kind]} ({format_count(count, 'image')})" for kind, count in ranges.items()]
+    said = parts[0]
+    if len(parts) > 1:
+        said = f"{', '.join(parts[:-1])} and {parts[-1]}"
     yield Remark(
         f"32-bit or float values were taken {said}, so equal grays may stand for different "
         "values: scale the images alike, to 0 to 255, before you convert them.",

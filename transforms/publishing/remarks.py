@@ -99,8 +99,10 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
     filled = {name: count for name, count in counts.items() if count}
     if len(filled) < 2 and marker.unit == "image" and marker.counted in (None, LABELS.name):
         only = show_names([*filled])
-        text = f"All labels are one class, {only}." if filled else "No image has a label."
-        yield Remark(text, "classes")
+        if filled:
+            yield Remark(f"All labels are one class, {only}.", "classes")
+        else:
+            yield Remark("No image has a label.", "classes")
     if not filled:
         return
     for name, split in marker.splits.items():
@@ -221,14 +223,14 @@ def _find_lossy(images: ImageTotals, settings: DatasetSettings) -> Iterator[Rema
 def _find_rejected(marker: Marker) -> Iterator[Remark]:
     rejected = marker.ledger.rejected
     for reason in sorted(OF_WHOLE_FILES & rejected.keys()):
-        count, is_part = rejected[reason], reason in ("bad_archive", "bad_tfrecord")
-        lost = f"{'an unknown number' if is_part else 'all'} of the {marker.unit}s in such files"
-        files = (
-            say_count(count, "file", "is") + " missing"
-            if reason == "missing_shard"
-            else f"{say_count(count, 'file', 'was')} rejected"
-        )
-        yield Remark(f"{files} ({reason}): {lost} {'is' if is_part else 'are'} lost.", "rejected")
+        count, whole = rejected[reason], f"of the {marker.unit}s in such files"
+        files = f"{say_count(count, 'file', 'was')} rejected"
+        if reason == "missing_shard":
+            files = f"{say_count(count, 'file', 'is')} missing"
+        lost = f"all {whole} are lost"
+        if reason in ("bad_archive", "bad_tfrecord"):
+            lost = f"an unknown number {whole} is lost"
+        yield Remark(f"{files} ({reason}): {lost}.", "rejected")
     images = sum(rejected[reason] for reason in rejected.keys() - OF_WHOLE_FILES)
     if count := images:
         thing = "row" if marker.unit == "row" else "file"

@@ -176,8 +176,9 @@ def build_marker(
 
 def _describe_names(summary: Summary) -> NamedImages | None:
     """How many images files name, and how many files; None without any."""
-    images = summary.references + summary.left_out.total()
-    return NamedImages(images, summary.naming_files) if summary.naming_files else None
+    if not summary.naming_files:
+        return None
+    return NamedImages(summary.references + summary.left_out.total(), summary.naming_files)
 
 
 def preview_numbers(plan: DatasetPlan, settings: DatasetSettings) -> PlannedNumbers:

@@ -18,7 +18,7 @@ from recordmill.annotations.kinds import list_stored
 from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
-from recordmill.schemas.dataset.marker import Marker, ShardEntry
+from recordmill.schemas.dataset.marker import About, Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
 from recordmill.schemas.dataset.side_files import ReportData
 from recordmill.schemas.features import PIXEL_FIELDS, describe_features
@@ -84,8 +84,11 @@ def reading_snippet(marker: Marker) -> str:
 
 def _literal(value: bytes | str | float) -> str:
     """A Python literal; JSON strings are valid Python, with double quotes."""
-    text = value.decode() if isinstance(value, bytes) else value
-    return json.dumps(text, ensure_ascii=False) if isinstance(text, str) else repr(text)
+    if isinstance(value, bytes):
+        value = value.decode()
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    return repr(value)
 
 
 def describe_label_map(dataset: StagedDataset) -> Iterator[Description]:
@@ -162,7 +165,9 @@ def describe_index(dataset: StagedDataset) -> Iterator[Description]:
     line per record, `<offset> <length>`, in bytes; the length includes the 16 bytes of framing.
     They are in `sidecars/`, because a reader that globs for shards (`train-*`) must not find them.
     """
-    for shard in dataset.shards if dataset.settings.index_files else ():
+    if not dataset.settings.index_files:
+        return
+    for shard in dataset.shards:
         places = parse_places(read_column(dataset.folder, shard.report, "places"))[:, :2].tolist()
         yield index_name(shard.entry.name), [describe_frames(places)]
 
@@ -201,13 +206,7 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
         "description": f"{format_count(marker.ledger.written, marker.unit)} as tf.train.Example in "
         "TFRecord files.",
         "version": about.version or "1.0.0",
-        **({"license": about.license} if about.license else {}),
-        **(
-            {"creator": {"@type": "sc:Organization", "name": about.creator}}
-            if about.creator
-            else {}
-        ),
-        **({"citeAs": about.citation} if about.citation else {}),
+        **_describe_about(about),
         "distribution": [
             _file_set(kind, split, splits[split])
             for split in splits
@@ -216,6 +215,18 @@ def describe_croissant(dataset: StagedDataset) -> Iterator[Description]:
         "recordSet": [_records(split, marker.unit, columns) for split in splits],
     }
     yield "croissant.json", [as_json(description)]
+
+
+def _describe_about(about: About) -> dict[str, Any]:
+    """Returns the facts that only the user knows, if they are given."""
+    described: dict[str, Any] = {}
+    if about.license:
+        described["license"] = about.license
+    if about.creator:
+        described["creator"] = {"@type": "sc:Organization", "name": about.creator}
+    if about.citation:
+        described["citeAs"] = about.citation
+    return described
 
 
 def _node(kind: str, identifier: str, name: str, **content: Any) -> dict[str, Any]:

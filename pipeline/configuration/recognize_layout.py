@@ -55,6 +55,7 @@ from recordmill.transforms.inputs.sources.source import load_source, source_name
 from recordmill.transforms.inputs.tables.known_tables import (
     find_columns,
     has_header,
+    holds_pixels,
     why_no_columns,
 )
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
@@ -68,6 +69,11 @@ _ROWS = "--config configs/observations.yaml --set 'source.columns={}'"
 _AS_A_TABLE = (
     "write the paths of its images, from its own folder, into a column called path "
     "(docs/manifests.md)"
+)
+
+_PIXELS = (
+    "images as columns or lists of numbers, which are not read from tables: save each row as an "
+    "image in a folder of its class, such as 5/0001.png, or all rows in one .npz (docs/binaries.md)"
 )
 
 _DESCRIPTIVE = ("source", "splits", "labels", "include", "ignore", "convention")
@@ -191,7 +197,7 @@ def _look(
     if classes_or_none:
         _refuse_tables(sketch, place, written)
     if not found and top.files and not top.folders:
-        _refuse_files(top, place)
+        _refuse_files(sketch, place)
     return found
 
 
@@ -326,12 +332,15 @@ def _refuse_pickles(top: Names, place: str) -> None:
             )
 
 
-def _refuse_files(top: Names, place: str) -> None:
+def _refuse_files(sketch: FolderSketch, place: str) -> None:
     """Refuses inputs in which no file has the extension of an image."""
+    top = sketch.top
     endings = {posixpath.splitext(name)[1].lower() for name in top.files}
     if "" in endings or endings & set(IMAGE_ENDINGS):
         return
     are_tables = all(name.lower().endswith(TABLE_ENDINGS) for name in top.files)
+    if are_tables and any(holds_pixels(name, sketch) for name in top.files):
+        raise UsageError(f"{place} holds {_PIXELS}")
     advice = (
         f"{_AS_A_TABLE}, or add {_ROWS} if there are no images"
         if are_tables
@@ -364,6 +373,8 @@ def _refuse_tables(sketch: FolderSketch, place: str, written: Mapping[str, Any])
     is_workbook = table.lower().endswith(_WORKBOOKS)
     why = "workbooks are not read: save it as CSV" if is_workbook else why_no_columns(table, sketch)
     what = f"is not understood as a table of images ({why})"
+    if sketch.only and holds_pixels(table, sketch):
+        raise UsageError(f"{place} holds {_PIXELS}")
     if sketch.only:
         raise UsageError(f"{place} {what}: {_AS_A_TABLE}, or add {_ROWS} if there are no images")
     others = [path for path in tables if path != table and not find_columns(path, sketch)]

@@ -194,7 +194,7 @@ def test_two_folders_that_hold_the_images_are_asked_about(write, run, picture, v
     rows = table(("file", "label"), *((name, "a") for name in NAMES))
     write({"data": NAMES, "images": NAMES, "t.csv": rows})
     code, err = run()
-    assert (code, "several folders hold its images" in err) == (2, True)
+    assert (code, "have the names that it gives, so it is not clear which" in err) == (2, True)
     assert sorted(offers(err)) == [["--set", "source.root=data"], ["--set", "source.root=images"]]
     for number, flags in enumerate(sorted(offers(err))):
         folder = ("data", "images")[number]

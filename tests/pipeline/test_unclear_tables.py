@@ -436,6 +436,34 @@ ASKED = {
         rows(lambda n: f"images/{n}.jpg,7,9,6,5,{kind(n)}\n"),
         [BY_KIND],
     ),
+    "two versions of a table": (
+        {
+            **with_table("filename,label", lambda n: f"{n}.jpg,{kind(n)}", "labels_v1.csv"),
+            "labels_v2.csv": table("filename,label", lambda n: f"{n}.jpg,{kind(n + 1)}"),
+        },
+        [BY_KIND, labeled(lambda n: kind(n + 1))],
+    ),
+    "two versions without a header": (
+        {
+            **rows(lambda n: f"images/{n}.jpg,{kind(n)}\n", "a.csv"),
+            **rows(lambda n: f"images/{9 - n}.jpg,bird\n", "b.csv"),
+        },
+        [BY_KIND, labeled(lambda n: "bird")],
+    ),
+    "names that are in two splits": (
+        {
+            **{f"{split}/{n}.jpg": photo((split, n)) for split in ("train", "test") for n in N},
+            "labels.csv": table("filename,label", lambda n: f"{n}.jpg,{kind(n)}"),
+        },
+        [labeled(kind, lambda n: "train"), labeled(kind, lambda n: "test")],
+    ),
+    "pairs with a number": (
+        {
+            **{f"{side}/{n}.jpg": photo((side, n)) for side in "ab" for n in N},
+            "m.csv": table("image_id,image_a,image_b", lambda n: f"{9 - n},a/{n}.jpg,b/{n}.jpg"),
+        },
+        [UNLABELED],
+    ),
     "text and numbers": (
         {
             "train.parquet": parquet(image=list(map(photo, N)), label=list(map(kind, N))),
@@ -502,6 +530,57 @@ def test_each_column_that_may_be_the_class_has_its_command(tmp_path, run_in):
         "numbers as one feature, or --set source.columns.label=column_2 for classes such as 0, or "
         "--set source.columns.label= to store none of them\n"
     ) in err
+
+
+def test_a_number_next_to_names_of_images_is_no_image(tmp_path, run_in):
+    write_files(tmp_path / "in", ASKED["pairs with a number"][0])
+    _, _, err = run_in(["--input", "in"])
+    assert "its columns image_a and image_b name images" in err
+    assert "source.columns.uri=image_id" not in err
+
+
+def test_two_versions_of_a_table_are_named_and_given_patterns_stay(tmp_path, run_in):
+    write_files(tmp_path / "in", ASKED["two versions of a table"][0])
+    code, _, err = run_in(["--input", "in", "--set", "ignore=[/x/]"])
+    assert code == 2
+    assert (
+        "labels_v1.csv and labels_v2.csv both name images/0.jpg: to read labels_v1.csv, add --set "
+        """'ignore=["/x/","/labels_v2.csv"]'; to read labels_v2.csv, add --set """
+        """'ignore=["/x/","/labels_v1.csv"]'\n"""
+    ) in err
+    assert not Path("out").exists()
+
+
+def test_a_table_for_each_split_may_have_the_same_names_in_other_folders(tmp_path, run_in):
+    files = {f"{split}/{n}.jpg": photo((split, n)) for split in ("train", "test") for n in N}
+    for split in ("train", "test"):
+        files[f"{split}.csv"] = table("id,label", lambda n: f"{n},{kind(n)}")
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    found = Counter((each.split, each.label) for each in read_dataset(Path("out")))
+    assert found == {(split, kind): 5 for split in ("train", "test") for kind in KINDS}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        lambda n: ",".join(map(str, (n % 2, *range(64)))),
+        lambda n: f"{n % 2},{' '.join(map(str, range(100, 164)))},Training",
+    ],
+    ids=["columns", "words of a cell"],
+)
+@pytest.mark.parametrize("end", ["", "/digits.csv"])
+def test_pixels_in_a_table_are_explained(row, end, tmp_path, run_in):
+    write_files(tmp_path / "in", {"digits.csv": table(row(0), row)})
+    code, _, err = run_in(["--input", f"in{end}"])
+    assert code == 2
+    assert (
+        f"error: in{end} holds images as columns or lists of numbers, which are not read from "
+        "tables: save each row as an image in a folder of its class, such as 5/0001.png, or all "
+        "rows in one .npz (docs/binaries.md)\n"
+    ) in err
+    assert "observations" not in err
 
 
 def test_numbers_and_words_for_no_value_are_named(tmp_path, run_in):

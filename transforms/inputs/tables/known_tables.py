@@ -29,6 +29,7 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
     name_of,
     number_of,
     refuse,
+    template_parts,
     text_of,
 )
 from recordmill.transforms.inputs.tables.table_boxes import (
@@ -158,6 +159,9 @@ _LABEL = (
     *("label", "class", "classname", "labelname", "category", "species", "breed", "target"),
     *("diagnosis", "labels", "tag", "classid", "labelid", "categoryid", "dx"),
 )
+_FEWEST_PIXELS = 64
+"""Numbers in a row that may be an image."""
+
 _VIA = "region_shape_attributes"
 
 
@@ -361,6 +365,33 @@ def sampled_classes(path: str, columns: FoundColumns, sketch: FolderSketch) -> l
     return head.cells(name)
 
 
+def named_images(path: str, columns: FoundColumns, sketch: FolderSketch) -> list[str]:
+    """The paths below the input of the images that the first rows of a table name."""
+    head = head_of(path, sketch)
+    names = columns.names or head.header
+    rows = head.rows if columns.names else head.rows[1:]
+    parts = template_parts(columns.columns.get("uri", ""))
+    found = []
+    for row in rows:
+        cells = {name: cell.strip() for name, cell in zip(names, row, strict=False)}
+        named = "".join(text + cells.get(column, "") for text, column in parts)
+        below = posixpath.join(posixpath.dirname(path), columns.root, named)
+        found.append(posixpath.normpath(below))
+    return found
+
+
+def holds_pixels(path: str, sketch: FolderSketch) -> bool:
+    """Whether the rows of a table hold images as numbers: a column, or a word, for each pixel."""
+    rows = head_of(path, sketch).rows
+    cells = [cell.strip() for cell in rows[-1]] if rows else []
+    in_columns = [cell for cell in cells if cell.isdecimal()]
+    in_a_cell = max((cell.split() for cell in cells), key=len, default=[])
+    return any(
+        len(words) >= _FEWEST_PIXELS and all(word.isdecimal() and int(word) < 256 for word in words)
+        for words in (in_columns, in_a_cell)
+    )
+
+
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
     """The names in the first row of a table that has a header."""
     return head_of(path, sketch).header
@@ -392,7 +423,10 @@ def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColum
     row, by_name = head.first(), {_plain(name): name for name in head.header}
     usual = [by_name[name] for name in _IMAGE if name in by_name]
     named = [name for name, value in row.items() if value.strip().lower().endswith(IMAGE_ENDINGS)]
-    names = (*usual, *named) or [name for name in row if name in head.unnamed]
+    # Next to names of images, numbers are ids, which may be names of other images.
+    ids = [name for name in usual if named and head.holds_numbers(name)]
+    likely = [name for name in usual if name not in ids]
+    names = (*likely, *named, *ids) or [name for name in row if name in head.unnamed]
     for name in dict.fromkeys(names):
         if places := _likely_places(name, head, path, sketch):
             root, ending = next(iter(places.items()))
@@ -426,13 +460,16 @@ def _find_second_images(
 ) -> tuple[str, ...]:
     """The columns that name other images of the input than the one that was found.
 
-    The image's own name may be in two columns, with and without its folders.
+    The image's own name may be in two columns, with and without its folders. Numbers are ids where
+    the image's column has whole names.
     """
+    has_names = names_images(image.name, head)
     own = [_files_of(cell, path, sketch) for cell in head.cells(image.name)]
     seconds = []
     for name in head.header:
         is_likely = names_images(name, head) or _OF_IMAGES.search(_plain(name))
-        if name == image.name or not is_likely:
+        is_id = has_names and head.holds_numbers(name)
+        if name == image.name or is_id or not is_likely:
             continue
         others = (_files_of(cell, path, sketch) for cell in head.cells(name))
         pairs = [(one, other) for one, other in zip(own, others, strict=False) if one and other]

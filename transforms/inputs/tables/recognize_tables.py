@@ -31,6 +31,7 @@ from recordmill.transforms.inputs.tables.class_name_files import NamedClasses, f
 from recordmill.transforms.inputs.tables.known_tables import (
     FoundColumns,
     find_columns,
+    named_images,
     sampled_classes,
     split_words,
     why_no_columns,
@@ -355,9 +356,11 @@ def _ask_for_places(
             (),
         )
     elif first.roots and is_alone:
-        choices = _choices("source.root", first.roots)
+        ways = [f"{_set_root(root)} to convert those of {root} alone" for root in first.roots]
         yield (
-            f"several folders hold its images: write the folders into the table, or add {choices}",
+            f"images in {' and '.join(first.roots)} have the names that it gives, so it is not "
+            "clear which are meant: write the folders into the table, or add "
+            f"{', or '.join(ways)}",
             ("source.root",),
         )
     elif len(endings := _endings_of(path, first, sketch)) > 1:
@@ -367,6 +370,13 @@ def _ask_for_places(
             f"them into the table, or add --set '{key}={first.columns['uri']}' to read only these",
             (key,),
         )
+
+
+def _set_root(root: str) -> str:
+    """The flags that read the images of one folder, which stay in the split that it names."""
+    splits = split_words(posixpath.basename(root))
+    own = [f"splits.fractions={{{split}: 1}}" for split in splits] if len(splits) == 1 else []
+    return to_set(f"source.root={root}", *own)
 
 
 def _column_of(uri: str) -> str:
@@ -383,9 +393,8 @@ def _find_unused(
     found: Mapping[str, FoundColumns],
     named: NamedClasses | None,
     sketch: FolderSketch,
-) -> str:
+) -> str | None:
     """What to do if not all tables can be read together, or another file may hold the labels."""
-    path, first = next(iter(read.items()))
     alike = _group_alike(read)
     if len(alike) > 1:
         of_splits = [each for each in alike if any(map(_has_split_word, each))]
@@ -409,6 +418,17 @@ def _find_unused(
                 f"several folders hold the images of {each} ({', '.join(read[each].roots)}): write "
                 f"them into the table, or add {to_ignore([each], sketch)}"
             )
+    return _find_named_twice(read, sketch) or _find_not_understood(read, found, named, sketch)
+
+
+def _find_not_understood(
+    read: Mapping[str, FoundColumns],
+    found: Mapping[str, FoundColumns],
+    named: NamedClasses | None,
+    sketch: FolderSketch,
+) -> str | None:
+    """What to do about tables that are not read, and may hold the labels."""
+    path, first = next(iter(read.items()))
     for each, columns in found.items():
         is_sibling = columns.is_list or _is_test(each, columns, first)
         if each not in read and not is_sibling:
@@ -421,7 +441,23 @@ def _find_unused(
             why = why_no_columns(each, sketch)
             leave_out = to_ignore([each], sketch)
             return f"{each} is not understood as a table of images ({why}): add {leave_out}"
-    return ""
+    return None
+
+
+def _find_named_twice(read: Mapping[str, FoundColumns], sketch: FolderSketch) -> str | None:
+    """What to do if two tables name the same image, as two versions of one table do."""
+    seen: dict[str, str] = {}
+    for path, columns in read.items():
+        for image in named_images(path, columns, sketch):
+            other = seen.setdefault(image, path)
+            if other == path or "uri" not in columns.columns:
+                continue
+            ways = [
+                f"to read {kept}, add {to_ignore([each for each in read if each != kept], sketch)}"
+                for kept in (other, path)
+            ]
+            return f"{other} and {path} both name {image}: {'; '.join(ways)}"
+    return None
 
 
 def _has_split_word(path: str) -> bool:

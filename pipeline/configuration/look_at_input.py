@@ -35,15 +35,22 @@ from recordmill.transforms.inputs.folder_sketch import (
 from recordmill.transforms.inputs.named_files import size_and_version
 from recordmill.transforms.inputs.pair_names import sample_names
 from recordmill.transforms.inputs.patterns import Ignore, normal_path
-from recordmill.transforms.inputs.tables.parquet import bytes_type_fault, class_names
+from recordmill.transforms.inputs.tables.parquet import (
+    bytes_type_fault,
+    class_names,
+    fields_next_to_bytes,
+)
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 from recordmill.transforms.inputs.tables.recognize_tables import BOXES_OF_OPEN_IMAGES
 from recordmill.transforms.inputs.tables.table_heads import (
     HELD,
+    HELD_LIST,
     NUMBERS,
     OBJECTS,
     OTHER_BYTES,
     SEVERAL,
+    STRUCT,
+    show_fields,
 )
 
 MOST_NAMES = 1000
@@ -330,20 +337,11 @@ def _columns_of(uri: str) -> bytes:
         if column.name in held:
             cell = row.get(column.name)
             data = cell.get("bytes") if isinstance(cell, dict) else cell
-            return HELD if data is None or sniff(data) else OTHER_BYTES
-        is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
-        kind = column.type.value_type if is_list else column.type
-        has_boxes = pa.types.is_struct(kind) and any(
-            kind.field(at).name == "bbox" for at in range(kind.num_fields)
-        )
-        if has_boxes:
-            return OBJECTS
-        if is_list and not pa.types.is_struct(kind):
-            is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
-            if is_text or class_names(schema, column.name):
-                return SEVERAL
-            are_numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
-            return NUMBERS if are_numbers else None
+            if data is not None and not sniff(data):
+                return OTHER_BYTES
+            return show_fields(HELD, fields_next_to_bytes(schema, column.name))
+        if pa.types.is_nested(column.type):
+            return _show_type(column, schema)
         value = row.get(column.name)
         names = class_names(schema, column.name)
         if isinstance(value, int) and 0 <= value < len(names):
@@ -356,6 +354,27 @@ def _columns_of(uri: str) -> bytes:
     # None becomes an empty cell.
     writer.writerows([show_cell(each, row) for each in schema] for row in rows)
     return stream_of_text.getvalue().encode()
+
+
+def _show_type(column: pa.Field, schema: pa.Schema) -> str | None:
+    """The placeholder for the cells of a column of lists or structs; None for an empty cell."""
+    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    kind = column.type.value_type if is_list else column.type
+    is_struct = pa.types.is_struct(kind)
+    fields = [kind.field(at).name for at in range(kind.num_fields)] if is_struct else []
+    if "bbox" in fields:
+        return OBJECTS
+    if is_struct and not is_list:
+        return show_fields(STRUCT, fields)
+    if not is_list:
+        return None
+    if not bytes_type_fault(pa.schema([pa.field("item", kind)]), "item"):
+        return HELD_LIST
+    is_text = pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    if is_text or (not is_struct and class_names(schema, column.name)):
+        return SEVERAL
+    are_numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind)
+    return NUMBERS if are_numbers else None
 
 
 def _first_rows(table: pq.ParquetFile, columns: list[str], most: int) -> list[dict[str, Any]]:

@@ -2,6 +2,7 @@
 commands that are."""
 
 import io
+from base64 import b64encode
 from collections import Counter
 from hashlib import sha256
 from pathlib import Path
@@ -114,6 +115,20 @@ RIGHT = {
     "the same image in two columns": (
         with_table("path,filename,label", lambda n: f"images/{n}.jpg,{n}.jpg,{kind(n)}"),
         BY_KIND,
+    ),
+    "facts in the struct of the image": (
+        {
+            "train.parquet": parquet(
+                image=[{"bytes": photo(n), "path": "", "height": 16} for n in N],
+                label=list(map(kind, N)),
+                meta=[{"camera": "x"}] * 10,
+            )
+        },
+        BY_KIND,
+    ),
+    "only facts in the struct of the image": (
+        {"train.parquet": parquet(image=[{"bytes": photo(n), "height": 16} for n in N])},
+        UNLABELED,
     ),
     "no header": (rows(lambda n: f"images/{n}.jpg,{kind(n)}\n"), BY_KIND),
     "no header, and a class of its own for each row": (
@@ -464,6 +479,57 @@ ASKED = {
         },
         [UNLABELED],
     ),
+    "a class in the struct of the image": (
+        {
+            "train.parquet": parquet(
+                image=[{"bytes": photo(n), "path": f"{n}.jpg", "label": kind(n)} for n in N]
+            )
+        },
+        [UNLABELED],
+    ),
+    "a class in a struct": (
+        {
+            "train.parquet": parquet(
+                image=[{"bytes": photo(n), "path": f"{n}.jpg"} for n in N],
+                annotation=[{"label": kind(n), "quality": n} for n in N],
+            )
+        },
+        [UNLABELED],
+    ),
+    "a struct for the label": (
+        {
+            "train.parquet": parquet(
+                image=list(map(photo, N)), label=[{"id": n % 2, "name": kind(n)} for n in N]
+            )
+        },
+        [UNLABELED],
+    ),
+    "a struct of class and split": (
+        {
+            "data.parquet": parquet(
+                image=list(map(photo, N)), meta=[{"class": kind(n), "split": "train"} for n in N]
+            )
+        },
+        [UNLABELED],
+    ),
+    "a split in a struct": (
+        {
+            "data.parquet": parquet(
+                image=list(map(photo, N)), label=list(map(kind, N)), meta=[{"split": "train"}] * 10
+            )
+        },
+        [BY_KIND],
+    ),
+    "a struct in JSON": (
+        {
+            **PHOTOS,
+            "list.jsonl": "".join(
+                f'{{"image": "images/{n}.jpg", "label": {{"id": 1, "name": "{kind(n)}"}}}}\n'
+                for n in N
+            ).encode(),
+        },
+        [UNLABELED],
+    ),
     "text and numbers": (
         {
             "train.parquet": parquet(image=list(map(photo, N)), label=list(map(kind, N))),
@@ -532,7 +598,7 @@ def test_each_column_that_may_be_the_class_has_its_command(tmp_path, run_in):
     ) in err
 
 
-def test_a_number_next_to_names_of_images_is_no_image(tmp_path, run_in):
+def test_a_number_next_to_names_of_images_is_not_offered(tmp_path, run_in):
     write_files(tmp_path / "in", ASKED["pairs with a number"][0])
     _, _, err = run_in(["--input", "in"])
     assert "its columns image_a and image_b name images" in err
@@ -560,6 +626,48 @@ def test_a_table_for_each_split_may_have_the_same_names_in_other_folders(tmp_pat
     assert code == 0, err
     found = Counter((each.split, each.label) for each in read_dataset(Path("out")))
     assert found == {(split, kind): 5 for split in ("train", "test") for kind in KINDS}
+
+
+def test_values_in_the_struct_of_an_image_are_counted(tmp_path, run_in):
+    write_files(tmp_path / "in", ASKED["a class in the struct of the image"][0])
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    assert (
+        "fields of structs are not read, such as image.label: write each field that is needed "
+        "(image.label) into a column of its own, or add --set source.columns.label= to convert the "
+        "images without them\n"
+    ) in err
+    code, _, err = run_in(["--input", "in", "--set", "source.columns.label="])
+    assert (code, "note: not stored: image.label (10)" in err) == (0, True)
+    write_files(tmp_path / "facts", RIGHT["facts in the struct of the image"][0])
+    code, _, err = run_in(["--input", "facts", "--output", "facts-dataset"])
+    assert (code, "note: not stored: image.height (10), meta (10)" in err) == (0, True)
+
+
+UNREAD_IMAGES = {
+    "a list of images": (
+        parquet(images=[[photo(n), photo(n + 10)] for n in N], label=list(map(kind, N))),
+        "its column images holds several images in a row: write a row for each image\n",
+    ),
+    "a list of structs": (
+        parquet(images=[[{"bytes": photo(n), "path": "a"}] for n in N], label=list(map(kind, N))),
+        "its column images holds several images in a row: write a row for each image\n",
+    ),
+    "base64": (
+        parquet(image=[b64encode(photo(n)).decode() for n in N], label=list(map(kind, N))),
+        "its column image holds images as text in base64, which is not read: decode it to files, "
+        "or to a column of bytes in Parquet\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", UNREAD_IMAGES)
+def test_images_that_are_not_read_from_a_table_are_explained(name, tmp_path, run_in):
+    data, expected = UNREAD_IMAGES[name]
+    write_files(tmp_path / "in", {"train.parquet": data})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 2
+    assert f"train.parquet cannot be used: {expected}" in err
 
 
 @pytest.mark.parametrize(

@@ -84,8 +84,8 @@ def test_a_few_files_are_read_a_little(look):
         "b.csv.gz": b"uri,label\n1.jpg,cat\n",
         "c.parquet": (
             b"image,raw,label,text,several,objects,parts,large,label\r\n"
-            b'<other bytes>,<other bytes>,twice,"a, ""b""",,<objects>,<objects>,<other bytes>,'
-            b"twice\r\n"
+            b'<other bytes>,<other bytes>,twice,"a, ""b""",<list of bytes>,<objects>,<objects>,'
+            b"<other bytes>,twice\r\n"
         ),
         "labels/00.txt": ("0 " * 999)[:1024].encode(),
         "labels/01.txt": ("0 " * 999)[:1024].encode(),

@@ -429,7 +429,7 @@ class Manifest(TableFormat, Source):
                     yield file.notice("warning", "class_names", unnamed)
                 yield from table.report(file)
                 if not self.preset:
-                    yield from table.report_unread(file, wanted)
+                    yield from table.report_unread(file, wanted, image)
         except UnreadableTableError as error:
             yield file.notice("fatal", "bad_manifest", str(error))
             return

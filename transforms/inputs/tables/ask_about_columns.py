@@ -9,6 +9,7 @@ import orjson
 
 from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Question
+from recordmill.transforms.inputs.tables.column_contents import may_be_split
 from recordmill.transforms.inputs.tables.known_tables import FoundColumns
 from recordmill.transforms.inputs.tables.table_boxes import SIDES
 from recordmill.transforms.inputs.tables.table_heads import SEVERAL
@@ -64,6 +65,8 @@ def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> It
             "without labels",
             ("source.columns.key",),
         )
+    if inner := _ask_for_inner(first):
+        yield inner
     if first.corners and label:
         yield _ask_for_unnamed_boxes(first)
     elif first.boxes and label:
@@ -79,6 +82,38 @@ def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> It
         yield _ask_for_class(first, others)
     if first.other_split:
         yield _ask_for_split(first)
+
+
+_FACTS = frozenset(
+    {"height", "width", "size", "shape", "channels", "mode", "format", "id", "filename", "name"}
+    | {"file_name", "md5", "sha1", "sha256", "url", "license", "exif", "date", "caption"}
+)
+"""Names of fields of an image's struct that say nothing about its class."""
+
+
+def _ask_for_inner(first: FoundColumns) -> Question | None:
+    """What to do about fields of structs that may be the class or the split."""
+    likely = {
+        f"{column}.{name}": name
+        for column, names in first.inner.items()
+        for name in names
+        if not (column in first.packed and name.lower() in _FACTS)
+    }
+    keys = []
+    if likely and not first.has_classes:
+        keys.append("source.columns.label")
+    splits = [field for field, name in likely.items() if may_be_split(name)]
+    if splits and "split" not in first.columns:
+        keys.append("source.columns.split")
+    if not keys:
+        return None
+    fields = list(likely) if "source.columns.label" in keys else splits
+    return (
+        f"fields of structs are not read, such as {fields[0]}: write each field that is needed "
+        f"({show_first(fields)}) into a column of its own, or add "
+        f"{to_set(*(f'{key}=' for key in keys))} to convert the images without them",
+        tuple(keys),
+    )
 
 
 def _ask_for_unnamed_boxes(first: FoundColumns) -> Question:
@@ -193,7 +228,7 @@ def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
 
 def _unknown_columns(first: FoundColumns) -> list[str]:
     """The columns without a meaning that may have one for the user."""
-    known = {*first.index, *first.packed, *first.seconds}
+    known = {*first.index, *first.packed, *first.inner, *first.seconds}
     return [name for name in first.others if name not in known]
 
 

@@ -7,7 +7,13 @@ from collections.abc import Collection, Mapping
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import split_of
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
-from recordmill.transforms.inputs.tables.table_heads import HELD, NUMBERS, TableHead
+from recordmill.transforms.inputs.tables.table_heads import (
+    HELD_LIST,
+    NUMBERS,
+    TableHead,
+    is_held,
+    is_struct,
+)
 
 _SHAPES = re.compile(r"\s*(\[?\{|\['|-?[0-9.]+( -?[0-9.]+)+\s*$)")
 """How a cell begins that holds shapes as JSON (Label Studio), a list as Python writes it, or runs
@@ -51,7 +57,9 @@ def names_images(name: str, head: TableHead) -> bool:
 def is_no_class(name: str, head: TableHead) -> bool:
     """Whether a column surely holds no classes, but images, numbers, dates or the like."""
     first = head.first().get(name, "")
-    if _SHAPES.match(first) or first in (NUMBERS, HELD) or head.holds_fractions(name):
+    if is_held(first) or is_struct(first):
+        return True
+    if _SHAPES.match(first) or first in (NUMBERS, HELD_LIST) or head.holds_fractions(name):
         return True
     cells = [cell for cell in head.cells(name) if cell]
     return names_images(name, head) or (bool(cells) and all(map(_NO_NAME.fullmatch, cells)))
@@ -159,6 +167,11 @@ _FLAGS = {
     **dict.fromkeys(("isval", "isvalidation", "isvalid"), ("validation", "train")),
 }
 """The splits of images whose flag is set, and whose flag is not set."""
+
+
+def may_be_split(name: str) -> bool:
+    """Whether a name is that of a column of splits."""
+    return re.sub(r"[\s_.-]", "", name.lower()) in _SPLIT
 
 
 def find_split(left: Mapping[str, str], head: TableHead) -> str:

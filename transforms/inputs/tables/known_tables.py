@@ -40,12 +40,14 @@ from recordmill.transforms.inputs.tables.table_boxes import (
     hold_corners,
 )
 from recordmill.transforms.inputs.tables.table_heads import (
-    HELD,
+    HELD_LIST,
     OBJECTS,
     OTHER_BYTES,
     SEVERAL,
     TableHead,
+    fields_in,
     head_of,
+    is_held,
 )
 from recordmill.transforms.inputs.tables.unnamed_columns import (
     RETINANET,
@@ -186,6 +188,7 @@ class FoundColumns:
         roots: the folders that may be `root`, if there are several.
         is_spread: whether no folder of `roots` holds the images of all rows.
         packed: columns of bytes.
+        inner: by column, the fields of its structs that are not read.
         boxes: columns that may hold boxes in a form that is not read.
         corners: those of `boxes` that may be the four sides, if they have no names.
         separator: the character between several classes in a cell, if it is not the usual one.
@@ -216,6 +219,7 @@ class FoundColumns:
     roots: tuple[str, ...] = ()
     is_spread: bool = False
     packed: tuple[str, ...] = field(default=(), compare=False)
+    inner: Mapping[str, tuple[str, ...]] = field(default_factory=dict, compare=False)
     boxes: tuple[str, ...] = field(default=(), compare=False)
     corners: tuple[str, ...] = field(default=(), compare=False)
     separator: str = ""
@@ -437,7 +441,7 @@ def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColum
                 return _in_folder(name, root, f"{{{name}}}{ending}")
             columns = {"uri": f"{{{name}}}{ending}" if ending else name}
             return _ImageColumn(name, columns, root, tuple(places) if len(places) > 1 else ())
-    held = [name for name, value in row.items() if value == HELD]
+    held = [name for name, value in row.items() if is_held(value)]
     return _ImageColumn(held[0], {"bytes": held[0]}) if len(held) == 1 else None
 
 
@@ -486,11 +490,31 @@ def _files_of(cell: str, path: str, sketch: FolderSketch) -> set[str]:
 
 def _choose_image(head: TableHead) -> FoundColumns | None:
     """The columns of a table with several columns of images; None if there are not several."""
-    held = tuple(name for name, value in head.first().items() if value == HELD)
+    held = tuple(name for name, value in head.first().items() if is_held(value))
     if not held:
-        return None
+        return _explain_unread_images(head)
     found = _find_meanings(head, _ImageColumn(held[0], {"bytes": held[0]}))
     return replace(found, images=held)
+
+
+def _explain_unread_images(head: TableHead) -> FoundColumns | None:
+    """What is wrong with a table whose images are in lists or in text; None if it has none."""
+    for name, cell in head.first().items():
+        if cell == HELD_LIST:
+            fault = f"its column {name} holds several images in a row: write a row for each image"
+        elif _BASE64.match(cell):
+            fault = (
+                f"its column {name} holds images as text in base64, which is not read: decode it "
+                "to files, or to a column of bytes in Parquet"
+            )
+        else:
+            continue
+        return FoundColumns({}, others=head.header, fault=fault)
+    return None
+
+
+_BASE64 = re.compile(r"data:image/|/9j/[0-9A-Za-z+/]|iVBORw0KGgo|R0lGOD|UklGR[0-9A-Za-z+/]{4}")
+"""How an image in base64 begins: a JPEG, PNG, GIF or WebP."""
 
 
 def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
@@ -532,7 +556,8 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         numbers=tuple(name for name in left.values() if head.holds_numbers(name)),
         flags=tuple(name for name in left.values() if head.holds_flags(name)),
         boxes_unit=unit,
-        packed=tuple(name for name in row if row[name] in (HELD, OTHER_BYTES)),
+        packed=tuple(name for name, cell in row.items() if is_held(cell) or cell == OTHER_BYTES),
+        inner={name: inner for name, cell in row.items() if (inner := fields_in(cell))},
         class_id=class_id if _FREEBASE.fullmatch(class_id) else "",
         boxes=find_other_boxes(left, head),
         separator="" if separator == "|" else separator,

@@ -117,6 +117,15 @@ def _names_in(feature: Any) -> list[Any]:
     return next((names for each in inner if (names := _names_in(each))), [])
 
 
+def fields_next_to_bytes(schema: pa.Schema, column: str) -> list[str]:
+    """The fields of a column's structs that are not read: neither `bytes` nor `path`."""
+    kind = schema.field(column).type
+    if not pa.types.is_struct(kind):
+        return []
+    names = [kind.field(index).name for index in range(kind.num_fields)]
+    return [name for name in names if name not in ("bytes", "path")]
+
+
 def bytes_type_fault(schema: pa.Schema | None, column: str) -> str:
     """Returns why a column cannot contain files, or an empty string if it can.
 

@@ -23,7 +23,12 @@ from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.storage.tfrecord_file import StoredFile
 from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
-from recordmill.transforms.inputs.tables.parquet import check_sizes, open_parquet, read_parquet_rows
+from recordmill.transforms.inputs.tables.parquet import (
+    check_sizes,
+    fields_next_to_bytes,
+    open_parquet,
+    read_parquet_rows,
+)
 
 _BUFFER_BYTES = 2**16
 _GZIP = b"\x1f\x8b"
@@ -381,13 +386,19 @@ class Table:
         self.rows = counted()
         return self
 
-    def report_unread(self, file: ImageRef, read: Collection[str]) -> Iterator[Notice]:
+    def report_unread(
+        self, file: ImageRef, read: Collection[str], image: str = ""
+    ) -> Iterator[Notice]:
         """Yields how many values of each column were not read.
 
         Args:
             file: the table.
             read: the columns that were read.
+            image: the column of images, whose structs may have further fields; empty without one.
         """
+        inner = fields_next_to_bytes(self.schema, image) if image and self.schema else []
+        for name in inner:
+            yield file.notice("not_stored", f"{image}.{name}", count=self.count)
         counts = self.keys or Counter(dict.fromkeys(self.header, self.count))
         unread = [name for name in counts if name not in read and name.lstrip(" ") not in read]
         most = len(unread) if len(unread) <= _MOST_UNREAD else _MOST_UNREAD - 1

@@ -291,7 +291,9 @@ def _find_questions(
     path, first = next(iter(read.items()))
     if fault := next((each.fault for each in found.values() if each.fault), ""):
         table = next(each for each in found if found[each].fault)
-        yield f"{table} cannot be used: {fault}, or add {to_ignore([table], sketch)}", ()
+        has_others = sketch.has_images or len(sketch.all_ending(*TABLE_ENDINGS)) > 1
+        leave_out = f", or add {to_ignore([table], sketch)}" if has_others else ""
+        yield f"{table} cannot be used: {fault}{leave_out}", ()
     if named and not (named.is_claimed or named.are_labels):
         yield _ask_for_names(named, sketch)
     if unused := _find_unused(read, found, named, sketch):

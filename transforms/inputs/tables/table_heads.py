@@ -24,6 +24,12 @@ SEVERAL = "<several>"
 NUMBERS = "<numbers>"
 """Stands for a list of numbers that no class names are known for, such as a vector."""
 
+STRUCT = "<struct>"
+"""Stands for a struct in a sampled row; the names of its fields follow, as after `HELD`."""
+
+HELD_LIST = "<list of bytes>"
+"""Stands for a list of images in a sampled row."""
+
 OBJECTS = "<objects>"
 """Stands for boxes with their classes, as Hugging Face stores them."""
 
@@ -32,6 +38,29 @@ _DELIMITERS = {".csv": ",;\t", ".tsv": "\t", ".txt": ",\t "}
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _PANDAS_INDEX = re.compile(r"Unnamed: [0-9]+|__index_level_[0-9]+__")
+
+
+def show_fields(what: str, fields: Sequence[str]) -> str:
+    """Adds the names of fields that are not read to `HELD` or `STRUCT`."""
+    return f"{what} {orjson.dumps(list(fields)).decode()}" if fields else what
+
+
+def fields_in(cell: str) -> tuple[str, ...]:
+    """The names that `show_fields` has added to a cell."""
+    for what in (HELD, STRUCT):
+        if cell.startswith(f"{what} "):
+            return tuple(orjson.loads(cell.removeprefix(what)))
+    return ()
+
+
+def is_held(cell: str) -> bool:
+    """Whether a sampled cell stands for the bytes of an image."""
+    return cell == HELD or cell.startswith(f"{HELD} [")
+
+
+def is_struct(cell: str) -> bool:
+    """Whether a sampled cell stands for a struct."""
+    return cell == STRUCT or cell.startswith(f"{STRUCT} [")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +177,8 @@ def _show_cell(value: Any) -> str:
     """Shows a cell of JSON as the text by which columns are recognized."""
     if isinstance(value, dict) and "bbox" in value:
         return OBJECTS
+    if isinstance(value, dict):
+        return show_fields(STRUCT, [*value])
     if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
         return SEVERAL
     return "" if value is None else str(value)

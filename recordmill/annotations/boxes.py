@@ -21,7 +21,11 @@ from recordmill.annotations.annotation import (
     Values,
     name_loss,
 )
-from recordmill.annotations.explain_losses import explain_excess, join_advice
+from recordmill.annotations.explain_losses import (
+    advise_to_keep,
+    explain_excess,
+    join_advice,
+)
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, show_dropped
 from recordmill.schemas.errors import SettingError
@@ -230,10 +234,8 @@ class BoxKind(AnnotationKind):
             if any(name.isdecimal() for name in totals.faulty.get("unknown_class", ())):
                 remedy = f"name such classes in {settings.source.classes_from}"
             of = f"all boxes of {format_count(len(gone), 'class')} ({show_names(gone)})"
-            by_name = " with labels.ids=names"
-            if settings.labels.ids == "names":
-                by_name = ""
-            advice = join_advice(remedy, f"list the classes to keep in labels.classes{by_name}")
+            kept_classes = sorted(lost.written.keys() - set(gone))
+            advice = join_advice(remedy, advise_to_keep(kept_classes, settings))
             return f"{of} were {why}, which no limit allows: {advice}"
         kept = sum(lost.written.values())
         limits = settings.max_rejected.boxes

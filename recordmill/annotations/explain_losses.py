@@ -1,7 +1,14 @@
 """Explains losses that are over the user's limits."""
 
+import shlex
+from collections.abc import Sequence
+
 from recordmill.schemas.formatting import agree
-from recordmill.schemas.settings.dataset import LossLimits
+from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits
+from recordmill.schemas.yaml_core import write_yaml_line
+
+MOST_KEPT = 20
+"""The most classes that a command lists."""
 
 
 def explain_excess(
@@ -21,13 +28,26 @@ def explain_excess(
     if lost <= limits.count or lost / (lost + kept) <= limits.share:
         return None
     over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
-    advice = join_advice(*remedies, "raise one of the limits")
+    gone = "it" if lost == 1 else "them"
+    advice = join_advice(*remedies, f"add --set {setting}.count={lost} to do without {gone}")
     return (
         f"{lost:,} of {lost + kept:,} {what} {agree(lost, 'was')} {why}, which is "
         f"over {over}; {advice}"
     )
 
 
-def join_advice(*advice: str) -> str:
-    """Joins pieces of advice; the user may follow any. Empty ones are left out."""
+def join_advice(*advice: str | None) -> str:
+    """Joins pieces of advice; the user may follow any. Empty ones and None are left out."""
     return ", or ".join(filter(None, advice))
+
+
+def advise_to_keep(classes: Sequence[str], settings: DatasetSettings) -> str:
+    """Returns how to leave out all classes but these."""
+    by_name = ["labels.ids=names"]
+    if settings.labels.ids == "names":
+        by_name = []
+    if not 0 < len(classes) <= MOST_KEPT:
+        return " with ".join(["list the classes to keep in labels.classes", *by_name])
+    values = [f"labels.classes={write_yaml_line(list(classes))}", *by_name]
+    flags = " ".join(f"--set {shlex.quote(value)}" for value in values)
+    return f"add {flags} to keep only the other classes"

@@ -306,8 +306,8 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
             (
                 3,
                 "1 of 11 images was rejected (1 unknown_format), which is over max_rejected.count "
-                "(0) and "
-                "max_rejected.share (1.00%); name such files in ignore, or raise one of the limits",
+                "(0) and max_rejected.share (1.00%); name such files in ignore, or add --set "
+                "max_rejected.count=1 to do without it",
             ),
         ),
     ],

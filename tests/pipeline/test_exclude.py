@@ -203,8 +203,7 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
     assert done.answer == (
         3,
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is "
-        "0; "
-        "name such files in ignore, or raise it",
+        "0; name such files in ignore, or add --set max_rejected.lost_classes=1 to do without it",
     )
     nothing = exclude(
         photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")]

@@ -509,8 +509,7 @@ def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_fol
     assert done.answer == (
         3,
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is "
-        "0; "
-        "name such files in ignore, or raise it",
+        "0; name such files in ignore, or add --set max_rejected.lost_classes=1 to do without it",
     )
     allowed = convert(root, settings={**ALL, "keep.min_side": 9, "max_rejected.lost_classes": 1})
     assert (allowed.code, allowed.marker["ledger"]["left_out"]) == (0, {"too_small": 2})
@@ -527,8 +526,7 @@ def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(
     assert failed.answer == (
         3,
         "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is "
-        "0; "
-        "name such files in ignore, or raise it",
+        "0; name such files in ignore, or add --set max_rejected.lost_classes=1 to do without it",
     )
     done = convert(
         root, settings={**settings, "max_rejected.lost_classes": 1}, output=tmp_path / "allowed"

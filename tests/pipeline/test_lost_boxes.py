@@ -102,7 +102,7 @@ def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, 
         "2 of 8 boxes were dropped (2 outside: ship), such as box 6 of 7 of images/a.jpg (class "
         "ship), which is over "
         "max_rejected.boxes.count (1) and max_rejected.boxes.share (1.00%); correct such boxes, or "
-        "raise one of the "
+        "add --set max_rejected.boxes.count=2 to do without them"
     )
     allowed = convert(root, settings={**SETTINGS, "max_rejected.boxes.count": 2})
     assert (allowed.code, allowed.marker["run"]["shards_reused"]) == (0, 1)
@@ -213,7 +213,7 @@ def test_labels_without_an_id_fail_a_run_by_a_limit_of_their_own(convert, tmp_pa
         "3 of 6 labels were without an id (unknown_label), such as c.jpg (the label 'red' is not "
         "one of the classes), "
         "which is over max_rejected.labels.count (2) and max_rejected.labels.share (1.00%); "
-        "set labels.ids=names, or raise one of the limits: "
+        "set labels.ids=names, or add --set max_rejected.labels.count=3 to do without them: "
     )
     allowed = convert(root, settings={**TAGS, "max_rejected.labels.count": 3})
     assert allowed.code == 0
@@ -234,7 +234,7 @@ def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path)
     assert done.errors[0].startswith(
         "all boxes of 1 class (boat) were dropped (2 without_image: boat, ship), such as box 1 of "
         "2 of labels/gone.txt (class ship), which no limit allows: add the missing images or "
-        "correct their names, or list the classes to keep in labels.classes"
+        "correct their names, or add --set 'labels.classes=[ship]' to keep only the other classes"
     )
     settings = {**SETTINGS, "labels.classes": ["ship"]}
     chosen = convert(root, settings=settings)

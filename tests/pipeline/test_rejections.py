@@ -85,7 +85,8 @@ def test_too_many_rejected_publish_nothing_and_name_what_is_kept(convert, class_
         "4 of 16 images were rejected (4 unknown_format), such as cat/bad02.jpg (unknown format: "
         "the file begins "
         "with 74 65 78 74 20 32 ('text 2')), which is over max_rejected.count (3) and "
-        "max_rejected.share (1.00%); name such files in ignore, or raise one of the limits: "
+        "max_rejected.share (1.00%); name such files in ignore, or add --set "
+        "max_rejected.count=4 to do without them: "
         f"{staging}/rejected.jsonl lists what was rejected"
     ]
     assert done.line["ledger"] == {

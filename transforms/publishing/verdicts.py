@@ -202,11 +202,21 @@ def check_limits(
             what = (
                 f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
             )
-            return (
-                f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; "
-                f"{join_advice(ignore, 'raise it')}"
-            )
+            gone = "it" if len(names) == 1 else "them"
+            give_up = f"add --set max_rejected.lost_classes={len(names)} to do without {gone}"
+            first = remedy or _correct(images)
+            advice = join_advice(first and f"{first}{example}", ignore, give_up)
+            return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {advice}"
     return None
+
+
+def _correct(rejected: Mapping[str, int]) -> str | None:
+    """What to do first about rejected images; None if there are none."""
+    if not rejected:
+        return None
+    if most_frequent(rejected)[0] == "vanished":
+        return "add the missing files or correct their names"
+    return "correct what was rejected"
 
 
 def _describe_rejected(

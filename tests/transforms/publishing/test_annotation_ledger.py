@@ -109,8 +109,7 @@ KEEP = ", or list the classes to keep in labels.classes"
             {},
             f"11 of 1,099 boxes were dropped (8 outside: cat; 3 empty: dog), {SUCH}, which is over "
             "max_rejected.boxes.count (10) and max_rejected.boxes.share (1.00%); correct such "
-            "boxes, "
-            "or raise one of the limits",
+            "boxes, or add --set max_rejected.boxes.count=11 to do without them",
         ),
         ({"outside": {"cat": 1}}, {"dog": 1}, {"cropped_away": {"cat": 1}}, None),
     ],
@@ -144,7 +143,8 @@ def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, sa
             TOLERANT,
             f"all boxes of 1 class (7) were dropped (1 unknown_class: 7), {SUCH}, which no limit "
             "allows: "
-            f"name such classes in data.yaml or source.names{KEEP}",
+            "name such classes in data.yaml or source.names, or add --set "
+            "'labels.classes=[cat, emu]' to keep only the other classes",
         ),
         (
             {"outside": {"dog": 2}},
@@ -152,7 +152,8 @@ def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, sa
             TOLERANT,
             f"all boxes of 1 class (dog) were dropped (2 outside: dog), {SUCH}, which no limit "
             "allows: "
-            f"correct such boxes{KEEP}",
+            "correct such boxes, or add --set 'labels.classes=[cat]' to keep only the other "
+            "classes",
         ),
     ],
 )
@@ -182,8 +183,8 @@ def test_boxes_and_labels_that_the_convention_has_no_place_for_are_not_limited()
             "11 of 1,099 labels were without an id (unknown_label), such as a.jpg (why), which is "
             "over "
             "max_rejected.labels.count (10) and max_rejected.labels.share (1.00%); add such labels "
-            "to the "
-            "source's names of classes, or raise one of the limits",
+            "to the source's names of classes, or add --set max_rejected.labels.count=11 to do "
+            "without them",
         ),
     ],
 )

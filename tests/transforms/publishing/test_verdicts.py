@@ -173,8 +173,8 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             ledger(10, bad=11),
             [],
             "11 of 21 images were rejected (11 bad), which is over "
-            "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore, or raise one of the limits",
+            "max_rejected.count (10) and max_rejected.share (50.00%); name such files in ignore, "
+            "or add --set max_rejected.count=11 to do without them",
         ),
         (ledger(1, bad=10), [], None),
         (ledger(11, bad=11), [], None),
@@ -183,7 +183,7 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             [],
             "1,100 of 2,100 images were rejected (700 truncated, 400 empty), which is over "
             "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore, or raise one of the limits",
+            "name such files in ignore, or add --set max_rejected.count=1100 to do without them",
         ),
         (ledger(0, bad=3), ["a"], "nothing is left: all 3 images were rejected (3 bad)"),
         (
@@ -201,14 +201,16 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
             ledger(5),
             ["a", "b"],
             "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes is 1; "
-            "name such files in ignore, or raise it",
+            "name such files in ignore, or add --set max_rejected.lost_classes=2 to do without "
+            "them",
         ),
         (
             ledger(5),
             list("abcdef"),
             "all images of 6 classes were rejected (a, b, c, d, e, ...), and "
             "max_rejected.lost_classes is 1; "
-            "name such files in ignore, or raise it",
+            "name such files in ignore, or add --set max_rejected.lost_classes=6 to do without "
+            "them",
         ),
     ],
 )
@@ -229,8 +231,7 @@ def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
     problem = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
     assert problem.endswith(
         f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, or name such files in "
-        "ignore, "
-        "or raise one of the limits"
+        "ignore, or add --set max_rejected.count=11 to do without them"
     )
     problem = check_limits(ledger(0, bad=2, **{reason: 9}), [], settings(), {})
     assert problem == f"nothing is left: all 11 images were rejected (9 {reason}, 2 bad): {remedy}"
@@ -238,17 +239,26 @@ def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
 
 def test_one_image_is_singular_and_one_in_a_file_of_many_cannot_be_ignored():
     problem = check_limits(ledger(5), ["a"], settings(RejectionLimits(), files=("*.csv",)), {})
-    assert (
-        problem
-        == "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; raise it"
+    assert problem == (
+        "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; add --set "
+        "max_rejected.lost_classes=1 to do without it"
     )
     problem = check_limits(
         ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {}
     )
     assert problem == (
         "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and "
-        "max_rejected.share (1.00%); "
-        "raise one of the limits"
+        "max_rejected.share (1.00%); add --set max_rejected.count=1 to do without it"
+    )
+
+
+def test_the_missing_files_of_a_lost_class_come_first():
+    example = {"vanished": "list.csv/7 (x.jpg: no such file)"}
+    tables = settings(RejectionLimits(), files=("*.csv",))
+    assert check_limits(ledger(5, vanished=2), ["a"], tables, example) == (
+        "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; add the "
+        "missing files or correct their names, such as list.csv/7 (x.jpg: no such file), or add "
+        "--set max_rejected.lost_classes=1 to do without it"
     )
 
 
@@ -282,7 +292,7 @@ EXAMPLES = {
             ledger(1, bad=11),
             "11 of 12 images were rejected (11 bad), such as a/1.jpg (it is bad), which is over "
             "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore, or raise one of the limits",
+            "name such files in ignore, or add --set max_rejected.count=11 to do without them",
         ),
     ],
 )

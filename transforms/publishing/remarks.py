@@ -37,6 +37,9 @@ from recordmill.transforms.publishing.loss_remarks import find_losses
 LARGE_IMBALANCE = 10
 """The least ratio of the largest class to the smallest that is worth a look."""
 
+LARGE_LOSS = 0.25
+"""The least share of rejected images that comes first of all remarks."""
+
 LARGE_GROWTH = 1.5
 """Re-encoded images are worth a look if they are more than this many times as large as their
 files."""
@@ -60,6 +63,7 @@ def find_remarks(
     """
     listed = listed or Summary()
     return [
+        *_find_large_loss(marker, settings),
         *_find_duplicates(marker),
         *_find_classes(marker),
         *_find_stray(marker, settings),
@@ -231,10 +235,35 @@ def _find_rejected(marker: Marker) -> Iterator[Remark]:
         if reason in ("bad_archive", "bad_tfrecord"):
             lost = f"an unknown number {whole} is lost"
         yield Remark(f"{files} ({reason}): {lost}.", "rejected")
-    images = sum(rejected[reason] for reason in rejected.keys() - OF_WHOLE_FILES)
-    if count := images:
+    count = _count_rejected(marker)
+    if count and not _is_large(count, marker):
         thing = "row" if marker.unit == "row" else "file"
         yield Remark(f"{say_count(count, thing, 'was')} rejected.", "rejected")
+
+
+def _find_large_loss(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
+    """Yields a remark if a large part was rejected, and the count of these alone is allowed."""
+    count, limit = _count_rejected(marker), settings.max_rejected.count
+    if count and _is_large(count, marker):
+        whole = format_count(count + marker.ledger.written, marker.unit)
+        allowed = f"max_rejected.share ({settings.max_rejected.share:.0%}) allows it."
+        if count <= limit:
+            allowed = (
+                f"max_rejected.count ({limit}) allows it: set max_rejected.count=0 to fail such a "
+                "run."
+            )
+        was = "was" if count == 1 else "were"
+        yield Remark(f"{count:,} of {whole} {was} rejected, since {allowed}", "rejected")
+
+
+def _count_rejected(marker: Marker) -> int:
+    """How many images were rejected; files of many images are counted apart."""
+    rejected = marker.ledger.rejected
+    return sum(rejected[reason] for reason in rejected.keys() - OF_WHOLE_FILES)
+
+
+def _is_large(count: int, marker: Marker) -> bool:
+    return count >= LARGE_LOSS * (count + marker.ledger.written)
 
 
 def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:

@@ -5,7 +5,7 @@ from make_settings import make_settings
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.schemas.dataset.outcome import DatasetNumbers, Outcome
 from recordmill.schemas.dataset.totals import ImageTotals, Reencoded
-from recordmill.schemas.settings.dataset import BoxSettings
+from recordmill.schemas.settings.dataset import BoxSettings, RejectionLimits
 from recordmill.schemas.settings.images import ImageSettings, Resize
 from recordmill.transforms.publishing.remarks import Remark, find_remarks, note_idle
 
@@ -33,6 +33,25 @@ def texts(dataset, statistics=None, **images):
 
 def test_a_sound_dataset_has_no_remarks():
     assert texts(marker()) == []
+
+
+def rejecting(written, limits=None, **rejected):
+    ledger = {"listed": 0, "written": written, "rejected": rejected, "ignored": {}, "left_out": {}}
+    settings = make_settings(max_rejected=limits or RejectionLimits())
+    dataset = marker(ledger=ledger)
+    return [remark.text for remark in find_remarks(dataset, ImageTotals(), settings)]
+
+
+def test_a_large_part_that_was_rejected_comes_first_with_the_limit_that_allowed_it():
+    said = "2 of 4 images were rejected, since max_rejected.count (10) allows it: set "
+    assert rejecting(2, not_an_image=1, empty=1) == [
+        f"{said}max_rejected.count=0 to fail such a run."
+    ]
+    assert rejecting(2, RejectionLimits(count=1, share=0.75), empty=2) == [
+        "2 of 4 images were rejected, since max_rejected.share (75%) allows it."
+    ]
+    assert rejecting(3, empty=1)[0].startswith("1 of 4 images was rejected, since max_rejected.c")
+    assert rejecting(28, empty=9) == ["9 files were rejected."]
 
 
 def boxed(clipped, written):

@@ -67,7 +67,7 @@ test-stores: setup ## Convert from and to object-store emulators, in a separate 
 		tests/recordmill/imaging/test_box_formats.py
 
 # Without tests/conftest.py, which imports Recordmill: Airflow's environment does not have it.
-test-airflow: setup ## Run the DAG with Airflow, in a separate environment; takes ten minutes
+test-airflow: setup ## Run the DAG with Airflow, in a separate environment; takes a quarter of an hour
 	test -x .venv-airflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-airflow
 	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
 		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0

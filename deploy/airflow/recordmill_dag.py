@@ -2,30 +2,33 @@
 
 It needs apache-airflow-providers-apache-beam and -google (the former does not load without the
 latter). Recordmill has its own environment; set RECORDMILL_PYTHON to its Python. Parameters may
-contain `{date}`, the run's date.
+contain `{date}`, the run's date. See docs/airflow.md.
 """
 
 import json
 import os
 import subprocess
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 from airflow.providers.apache.beam.operators.beam import BeamRunPythonPipelineOperator
-from airflow.sdk import DAG, ObjectStoragePath, Param, task
+from airflow.sdk import DAG, Asset, AssetAlias, ObjectStoragePath, Param, task
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from check_conversion import find_problems
 
 WITH_DATE = "{{ params.%s | replace('{date}', (dag_run.logical_date or dag_run.run_after) | ds) }}"
 INPUT, OUTPUT = WITH_DATE % "input", WITH_DATE % "output"
-SUMMARY = f"{OUTPUT}.{{{{ (dag_run.logical_date or dag_run.run_after) | ds }}}}.summary.json"
+OUTCOME = f"{OUTPUT}.{{{{ (dag_run.logical_date or dag_run.run_after) | ds }}}}.outcome.json"
 PYTHON = os.environ.get("RECORDMILL_PYTHON", "/opt/recordmill/bin/python")
 
-# Wrong flags or configuration (2), too many rejected (3), in the provider's words; a retry would
-# fail again.
-FINAL = ("failed with return code 2", "failed with return code 3")
+# Wrong flags or configuration, and too many rejected: a retry would fail again.
+FINAL = (2, 3)
 
 # The dataset is not as `expect` says: the DAG continues with `report_breach` in place of `check`.
 NOT_AS_EXPECTED = 4
+
+# Schedule other DAGs on it: they run after each published version, but not if nothing has changed.
+PUBLISHED = AssetAlias("recordmill")
 
 PARAMS = {
     "input": Param(
@@ -58,15 +61,14 @@ PARAMS = {
 class ConvertImages(BeamRunPythonPipelineOperator):
     """Runs `python -m recordmill`. On Dataflow, it waits for the job without a worker slot.
 
-    On other runners, this process does the work or waits for it, and writes the summary. On
-    Dataflow, the operator stops reading output once it knows the job's id, so only the outcome file
-    that the job writes is reliable.
+    How the conversion ended is in the outcome file, on every runner.
     """
 
     def execute(self, context):
         """Completes the flags with values that are known only at run time."""
+        outcome_path = ObjectStoragePath(self.pipeline_options["outcome-file"])
+        outcome_path.unlink(missing_ok=True)  # of an earlier try
         given = dict(context["params"]["beam_options"])
-        summary_path = self.pipeline_options.pop("summary-json")
         self.deferrable = self.runner.lower() in ("dataflow", "dataflowrunner")
         if self.deferrable:
             self.runner = "DataflowRunner"  # the name that the operator knows
@@ -75,45 +77,54 @@ class ConvertImages(BeamRunPythonPipelineOperator):
                 "project_id": given.pop("project", None),
                 "location": given.pop("region", "us-central1"),
             }
-            self.pipeline_options |= {"no-wait": True, "outcome-file": summary_path}
-        else:
-            self.pipeline_options["summary-json"] = summary_path
+            self.pipeline_options["no-wait"] = True
         self.pipeline_options |= given
         try:
             return super().execute(context)
         except AirflowException as error:
-            if str(error).endswith(f"failed with return code {NOT_AS_EXPECTED}"):
-                return None  # the summary has the breaches
-            if str(error).endswith(FINAL):
-                raise AirflowFailException(
-                    f"{error}: a retry would fail again; see the log above"
-                ) from error
+            # A process that was killed has written none.
+            outcome = json.loads(outcome_path.read_text()) if outcome_path.exists() else {}
+            code = outcome.get("exit_code")
+            if code == NOT_AS_EXPECTED:
+                return None  # the outcome has the breaches
+            if code in FINAL:
+                sentence = f"{outcome['message']} (exit code {code}: a retry would fail again)"
+                raise AirflowFailException(sentence) from error
             raise
 
 
 @task.branch(retries=0)
-def choose(summary_path: str) -> str:
+def choose(outcome_path: str) -> str:
     """Names the task that continues: the dataset is there, or it was not as expected."""
-    return "report_breach" if _read(summary_path)["exit_code"] == NOT_AS_EXPECTED else "check"
+    return "report_breach" if _read(outcome_path)["exit_code"] == NOT_AS_EXPECTED else "check"
 
 
 @task(retries=0)
-def report_breach(summary_path: str) -> str:
+def report_breach(outcome_path: str) -> str:
     """Returns why nothing was published; put your alert here.
 
     Tasks that depend on `check` are skipped.
     """
-    return _read(summary_path)["message"]
+    return _read(outcome_path)["message"]
 
 
-@task(retries=0)  # checking a dataset again does not change it
-def check(dataset: str, summary_path: str, params: dict | None = None) -> dict[str, int]:
-    """Fails if the dataset must not be used; returns images by split."""
-    summary = _read(summary_path)
-    version = {**summary, **summary.get("numbers", {})}.get("version", "")
-    marker = {} if summary["exit_code"] else _read(f"{dataset}/{version}/recordmill.json")
-    if problems := find_problems(summary, marker, params["classes"], params["max_rejected"]):
+@task(retries=0, outlets=[PUBLISHED])  # checking a dataset again does not change it
+def check(
+    dataset: str, outcome_path: str, params: dict | None = None, outlet_events: dict | None = None
+) -> dict[str, int]:
+    """Fails if the dataset must not be used; returns images by split.
+
+    Adds an event for the dataset if there is a new version.
+    """
+    outcome = _read(outcome_path)
+    version = outcome.get("numbers", {}).get("version", "")
+    marker = {} if outcome["exit_code"] else _read(f"{dataset}/{version}/recordmill.json")
+    if problems := find_problems(outcome, marker, params["classes"], params["max_rejected"]):
         raise AirflowFailException(f"{dataset}: {'; '.join(problems)}")
+    if outcome["status"] == "published":
+        uri = dataset if "://" in dataset else Path(dataset).absolute().as_uri()
+        extra = {"version": version, "plan_id": outcome["plan_id"]}
+        outlet_events[PUBLISHED].add(Asset(uri), extra=extra)
     return {name: split["records"] for name, split in marker["splits"].items()}
 
 
@@ -154,11 +165,11 @@ with DAG(
             "input": INPUT,
             "output": OUTPUT,
             "config": "{{ params.config }}",
-            "summary-json": SUMMARY,
+            "outcome-file": OUTCOME,
             "versions": True,
             "update": True,
         },
     )
-    checked = check(OUTPUT, SUMMARY)
-    convert >> choose(SUMMARY) >> [checked, report_breach(SUMMARY)]
+    checked = check(OUTPUT, OUTCOME)
+    convert >> choose(OUTCOME) >> [checked, report_breach(OUTCOME)]
     checked >> drop_old(OUTPUT)

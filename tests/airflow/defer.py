@@ -8,9 +8,11 @@ from unittest.mock import MagicMock
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "deploy" / "airflow"))
 
+import recordmill_dag
 from airflow.sdk.exceptions import TaskDeferred
-from recordmill_dag import convert
 
+recordmill_dag.ObjectStoragePath = MagicMock()  # there is no store here
+convert = recordmill_dag.convert
 options = {
     "project": "my-project",
     "region": "europe-west1",
@@ -21,7 +23,7 @@ convert.runner = "dataflow"
 convert.pipeline_options |= {
     "input": "gs://b/raw",
     "output": "gs://b/d",
-    "summary-json": "gs://b/d.summary.json",
+    "outcome-file": "gs://b/d.outcome.json",
 }
 try:
     convert.execute(

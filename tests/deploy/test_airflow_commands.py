@@ -29,7 +29,7 @@ class Operator:
         return after
 
     def execute(self, context):
-        options = {**self.pipeline_options, "labels": json.dumps({"airflow-version": "v3-3-2"})}
+        options = {**self.pipeline_options, "labels": "airflow-version=v3-3-2"}
         flags = [
             f"--{name}" if value is True else f"--{name}={value}" for name, value in options.items()
         ]
@@ -47,6 +47,16 @@ class Task:
         return Operator()
 
 
+class Events:
+    """Remembers the events that a task adds."""
+
+    def __init__(self):
+        self.added = []
+
+    def add(self, asset, extra):
+        self.added.append((asset, extra))
+
+
 def task(function=None, **settings):
     return Task(function) if function else Task
 
@@ -55,6 +65,8 @@ task.branch = task
 AIRFLOW = {
     "airflow.providers.apache.beam.operators.beam": {"BeamRunPythonPipelineOperator": Operator},
     "airflow.sdk": {
+        "Asset": lambda uri: uri,
+        "AssetAlias": lambda name: name,
         "DAG": lambda **settings: nullcontext(),
         "ObjectStoragePath": Path,
         "Param": lambda default, **description: default,
@@ -112,16 +124,26 @@ def test_the_tasks_of_a_night(dag, tmp_path):
         "classes": ["cat", "dog"],
     }
     given = render(
-        {"output": dag.OUTPUT, "summary": dag.SUMMARY, "runner": dag.convert.runner}, params
+        {"output": dag.OUTPUT, "outcome": dag.OUTCOME, "runner": dag.convert.runner}, params
     )
     dag.convert.runner = given["runner"]
     dag.convert.pipeline_options = render(dag.convert.pipeline_options, params)
 
     dag.convert.execute({"params": params})
     assert given["output"] == str(tmp_path / "datasets" / "2026-03-04")
-    assert json.loads(Path(given["summary"]).read_bytes())["status"] == "published"
-    assert dag.choose.function(given["summary"]) == "check"
-    assert sum(dag.check.function(given["output"], given["summary"], params).values()) == 40
+    assert json.loads(Path(given["outcome"]).read_bytes())["status"] == "published"
+    assert dag.choose.function(given["outcome"]) == "check"
+    events = {"recordmill": Events()}
+    images = dag.check.function(given["output"], given["outcome"], params, events)
+    assert sum(images.values()) == 40
     dag.drop_old.function(given["output"], params)
     pointer = json.loads(Path(given["output"], "recordmill.json").read_bytes())
-    assert Path(given["output"], pointer["current"], "recordmill.json").is_file()
+    marker = json.loads(Path(given["output"], pointer["current"], "recordmill.json").read_bytes())
+    extra = {"version": pointer["current"], "plan_id": marker["plan"]["id"]}
+    assert events["recordmill"].added == [(Path(given["output"]).as_uri(), extra)]
+
+    dag.convert.pipeline_options = render(dag.convert.pipeline_options, params)
+    dag.convert.execute({"params": params})
+    assert json.loads(Path(given["outcome"]).read_bytes())["status"] == "kept"
+    dag.check.function(given["output"], given["outcome"], params, events)
+    assert len(events["recordmill"].added) == 1

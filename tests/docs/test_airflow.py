@@ -72,7 +72,7 @@ def test_the_commands_run(tmp_path):
         json.loads((output / version / "recordmill.json").read_bytes())["ledger"]["written"] == 40
     )
     assert (
-        json.loads((tmp_path / "dataset.2026-03-04.summary.json").read_bytes())["status"]
+        json.loads((tmp_path / "dataset.2026-03-04.outcome.json").read_bytes())["status"]
         == "published"
     )
     assert "2026-03-03" in done.stdout  # the last of the backfill's dates

@@ -12,8 +12,9 @@ from functools import partial
 from typing import Any
 
 from recordmill import storage
-from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
+from recordmill.pipeline.configuration.config import Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
+from recordmill.pipeline.configuration.offer_layouts import offer_layouts
 from recordmill.pipeline.configuration.preflight import check_local_inputs
 from recordmill.pipeline.configuration.refuse_archives import (
     refuse_contents,
@@ -436,11 +437,8 @@ def recognize(
         if each.is_urgent:
             _ask(each, place, written)
     if len(found) > 1:
-        is_one_kind = len({each.kind for each in found}) == 1
-        ways = [_describe_way(each, is_one_kind) for each in found]
-        raise UsageError(
-            f"{place} may be meant in {len(found)} ways, choose one: {'; or '.join(ways)}"
-        )
+        ways = "; or ".join(offer_layouts(found, sketch))
+        raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
     for each in found:
         _ask(each, place, written)
     return next(iter(found), None)
@@ -451,21 +449,6 @@ def _without_named_folders(found: Sequence[Recognized]) -> list[Recognized]:
     if not any(each.replaces_folders for each in found):
         return list(found)
     return [each for each in found if each.kind != "class_folders"]
-
-
-def _describe_way(found: Recognized, is_one_kind: bool) -> str:
-    """Describes one of several layouts, with the flags that choose it, or what it still needs.
-
-    The files are still checked: `layout: auto` is among the flags if the kind is, which is not if
-    all have it.
-    """
-    what = f"{found.kind} ({found.describe(found.left_out)})"
-    if found.needs:
-        return f"{what}, but {found.needs}"
-    if not is_one_kind:
-        return f"{what}: {flags_of({**found.settings, 'layout': AUTO})}"
-    source = {key: value for key, value in found.settings["source"].items() if key != "kind"}
-    return f"{what}: {flags_of({**found.settings, 'source': source})}"
 
 
 def _ask(found: Recognized, place: str, written: Mapping[str, Any]) -> None:

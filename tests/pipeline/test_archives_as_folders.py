@@ -107,6 +107,10 @@ ORDINARY = {
         {f"{each}.zip": photos(f"{each}/cat", f"{each}/dog") for each in TWO},
         each_of(TWO, CLASSES),
     ),
+    "train.zip with train and classes, test.zip with classes": (
+        {"train.zip": photos("train/cat", "train/dog"), "test.zip": photos("cat", "dog")},
+        each_of(TWO, CLASSES),
+    ),
     "train2017.zip with train2017": (
         {f"{each}2017.zip": photos(f"{each}2017") for each in TWO},
         each_of(TWO, [""]),
@@ -357,8 +361,8 @@ STOPPED = {
     ),
     "archives that differ": (
         {"a.zip": photos("cat", "dog"), "b.zip": photos("")},
-        "the archives differ (a.zip: class folders, b.zip: archives that are classes)",
-        [(18, [""])],
+        "the archives differ (a.zip: class folders such as cat, b.zip: archives that are classes)",
+        [(12, CLASSES), (6, [""]), (18, [""])],
     ),
     "archives in folders of classes": (
         {f"{each}/part{at}.zip": photos("") for each in CLASSES for at in (1, 2)},

@@ -88,6 +88,24 @@ WAYS = {
         {**YOLO, "annotations/instances_default.json": coco([f"{name}.jpg" for name in NAMES])},
         [({"": 4}, {"bird": 4}), ({"": 4}, {"cat": 4})],
     ),
+    "VOC or YOLO": (
+        {
+            **images("images"),
+            **{f"labels/{name}.txt": BOX for name in NAMES},
+            "classes.txt": b"dog\n",
+            **{f"Annotations/{name}.xml": voc(f"{name}.jpg") for name in NAMES},
+        },
+        [({"": 4}, {"cat": 4}), ({"": 4}, {"dog": 4})],
+    ),
+    "COCO or a table": (
+        {
+            **images("images"),
+            "annotations.json": coco([f"{name}.jpg" for name in NAMES]),
+            "labels.csv": b"filename,label\n"
+            + b"".join(f"{name}.jpg,cat\n".encode() for name in NAMES),
+        },
+        [({"": 4}, {"bird": 4}), ({"cat": 4}, {})],
+    ),
     "classes or no labels in names": (
         {f"{kind}.{name}.jpg": photo((kind, name)) for kind in ("cat", "dog") for name in "12345"},
         [({"": 10}, {}), ({"cat": 5, "dog": 5}, {})],
@@ -122,6 +140,15 @@ def test_each_way_that_a_question_offers_makes_the_dataset_that_it_names(name, t
         run_in(list(end.arguments))
         found.append(said_by(read_dataset(Path("out"))))
     assert sorted(found, key=repr) == sorted(expected, key=repr)
+
+
+@pytest.mark.parametrize("name", ["COCO or YOLO", "VOC or YOLO", "COCO or a table"])
+def test_each_way_leaves_out_the_annotations_of_the_other(name, tmp_path, run_in):
+    files, _ = WAYS[name]
+    write_files(tmp_path / "in", files)
+    _, _, err = run_in(["--input", "in"])
+    ways = list(printed_flags(err.splitlines()[0]))
+    assert [run_in(["--input", "in", *flags])[0] for flags in ways] == [0, 0]
 
 
 def test_inputs_of_different_layouts_are_converted_by_the_printed_flags(tmp_path, run_in):

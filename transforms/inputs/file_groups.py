@@ -20,7 +20,10 @@ MOST_PLACES = 1_000
 """Places of a group, or of claimed files, that are kept."""
 
 FEW = 8
-"""Files that are named one by one, even if a pattern would do."""
+"""Files that are named one by one if they are in several folders, even if patterns would do."""
+
+FEW_OF_A_FOLDER = 3
+"""The same if they are in one folder."""
 
 _MOST_PATTERNS = 64
 
@@ -224,8 +227,10 @@ def patterns_of_all(
     """
     listed = [f"/{escape_glob(path)}" for path in paths]
     are_listed = group.count == len(group.kept)
+    is_one_place = len(group.places) == 1 and len(paths) == group.count > FEW_OF_A_FOLDER
     if are_listed and len(listed) <= FEW:
-        return listed
+        found = _by_place(group, claimed) if is_one_place and not has_images else []
+        return found if len(found) == 1 else listed
     if not has_images and not group.has_more_places:
         for found in (
             _by_ending(group, claimed),

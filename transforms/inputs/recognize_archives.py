@@ -265,16 +265,55 @@ def _as_folders(sketch: FolderSketch, archives: Mapping[str, FolderSketch]) -> I
         for name, inside in insides.items()
     }
     name, ways = next(iter(found.items()))
-    other = next((each for each in found if not _are_same(found[each], ways)), "")
-    if not other:
+    others = [each for each in found if not _are_same(found[each], ways)]
+    if not others:
         yield from ways
         return
-    kinds = [f"{each}: {found[each][0].why.partition(' in ')[0]}" for each in (name, other)]
-    needs = (
-        f"the archives differ ({', '.join(kinds)}): convert each of them, with --input, or add "
-        "--set source.class_from=none to convert all images without labels"
-    )
-    yield replace(ways[0], needs=needs, needed_keys=("source.class_from",))
+    if same := _find_last_folders(found, insides):
+        yield same
+        return
+    kinds = [_describe(each, archives[each], found[each][0]) for each in (name, others[0])]
+    needs = f"the archives differ ({', '.join(kinds)}): {'; '.join(_offer_archives(sketch))}"
+    yield replace(ways[0], needs=needs, needed_keys=_CLASS_FROM)
+
+
+def _find_last_folders(
+    found: Mapping[str, Sequence[Recognized]], insides: Mapping[str, _Unwrapped]
+) -> Recognized | None:
+    """The layout of archives whose last folders are the classes, in folders around them or not."""
+    last = None
+    rest = []
+    for name, ways in found.items():
+        if len(ways) != 1 or ways[0].needs:
+            return None
+        source = dict(ways[0].settings["source"])
+        class_from = source.pop("class_from", None)
+        rest.append({**ways[0].settings, "source": source})
+        inner = insides[name].inner
+        is_flat = set(insides[name].holding) == set(inner.image_folders) and not inner.top.images
+        are_last = not any(inner.at(folder).folders for folder in inner.image_folders)
+        if class_from == "last_folder":
+            last = ways[0]
+        elif class_from is not None or not is_flat or not are_last:
+            return None
+    return last if all(each == rest[0] for each in rest) else None
+
+
+def _describe(name: str, archive: FolderSketch, found: Recognized) -> str:
+    """Says what is in an archive, with the first folder of images."""
+    what = f"{name}: {found.why.partition(' in ')[0]}"
+    folder = next((at for at, names in archive.names.items() if at and names.images), None)
+    return f"{what} such as {folder}" if folder else what
+
+
+def _offer_archives(sketch: FolderSketch) -> Iterator[str]:
+    """Yields what to do with archives that differ, with flags."""
+    archives = sketch.all_ending(*ARCHIVE_ENDINGS)
+    for each in archives if len(archives) <= _MOST_OFFERED else ():
+        others = [f"/{escape_glob(path)}" for path in archives if path != each]
+        ignored = orjson.dumps([*sketch.ignored, *others]).decode()
+        yield f"to convert {each} alone, add --set {shlex.quote(f'ignore={ignored}')}"
+    yield "to convert all images without labels, add --set source.class_from=none"
 
 
 def _are_same(some: Sequence[Recognized], others: Sequence[Recognized]) -> bool:
@@ -358,6 +397,8 @@ def _label_images(
 
 
 _CLASS_FROM = ("source.class_from",)
+_MOST_OFFERED = 4
+"""Archives that differ, each with the flags that convert it alone."""
 
 
 def _says_nothing(inside: _Unwrapped) -> bool:

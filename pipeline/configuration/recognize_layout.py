@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any
 
 from recordmill import storage
+from recordmill.pipeline.configuration.advise_input import advise_input
 from recordmill.pipeline.configuration.config import Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.offer_layouts import offer_layouts
@@ -231,7 +232,7 @@ def _refuse_folder_around(
     are_named = "source" not in written and has_files_around(sketch, only)
     are_given = "class_from" in _part(written, "source")
     if inside.kind != "class_folders" or not (are_named or are_given):
-        raise _lies_below(place, only, inside)
+        raise _lies_below(sketch, place, only, inside)
 
 
 def _refuse_folders(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:
@@ -291,9 +292,9 @@ def gives_classes(settings: Mapping[str, Any]) -> bool:
     return settings["source"].get("class_from") != "none"
 
 
-def _lies_below(place: str, folder: str, found: Recognized) -> UsageError:
+def _lies_below(sketch: FolderSketch, place: str, folder: str, found: Recognized) -> UsageError:
     looks = f"{place}/{folder} looks like {found.kind} ({found.why})"
-    where = f"--input {shlex.quote(f'{place}/{folder}')}"
+    where = advise_input(place, folder, sketch.ignored)
     return UsageError(f"{looks}, which the folders around it would lose: use {where}")
 
 
@@ -319,7 +320,7 @@ def _refuse_annotations_below(
             for found in (
                 each for kind in about_boxes for each in load_source(kind).recognize(seen)
             ):
-                raise _lies_below(place, at, found)
+                raise _lies_below(sketch, place, at, found)
 
 
 def _refuse_pickles(top: Names, place: str) -> None:

@@ -2,10 +2,10 @@
 
 import posixpath
 import re
-import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
+from recordmill.pipeline.configuration.advise_input import advise_input
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names, likely_splits, split_of
@@ -41,7 +41,7 @@ def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
     if len(below) < 2:
         return
     what = f"{place}: {whole} is around all folders of images, such as {below[0]}"
-    where = f"use --input {shlex.quote(f'{place}/{whole}')}"
+    where = f"use {advise_input(place, whole, sketch.ignored)}"
     if says_nothing(whole) or are_unlikely_classes([whole]):
         if has_files_around(sketch, whole):
             return  # the plan names all of them, and advises the same
@@ -266,7 +266,7 @@ def _explain_inner_splits(
     pattern = f"/(?P<split>{'|'.join(map(re.escape, below))})/"
     ways = []
     if inner and not archive:
-        whole = f"--input {shlex.quote(f'{where}/{folders[0]}')}"
+        whole = advise_input(where, folders[0], sketch.ignored)
         ways.append(f"to convert {folders[0]} alone, use {whole}")
     for class_from, names in (("last_folder", sorted(inner)), ("first_folder", list(folders))):
         if names and not are_unlikely_classes(names):
@@ -295,7 +295,7 @@ def _refuse_collections(sketch: FolderSketch, where: str, folders: Sequence[str]
     if len(own) < 2 or own != list(folders):
         return
     ways = [
-        f"to convert {each} alone, use --input {shlex.quote(f'{where}/{each}')}"
+        f"to convert {each} alone, use {advise_input(where, each, sketch.ignored)}"
         for each in own[:MOST_SHOWN]
     ]
     raise UsageError(
@@ -329,7 +329,7 @@ def _refuse_some_splits(sketch: FolderSketch, where: str, folders: Sequence[str]
         ways = [f"to convert {show_folders(some)} alone, add {flags_of(settings)}"]
     else:
         ways = [
-            f"to convert {each} alone, use --input {shlex.quote(f'{where}/{each}')}"
+            f"to convert {each} alone, use {advise_input(where, each, sketch.ignored)}"
             for each in folders[:MOST_SHOWN]
         ]
     if are_plain and not are_unlikely_classes(folders):

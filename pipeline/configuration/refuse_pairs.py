@@ -1,13 +1,14 @@
 """Refuses images and their masks in folders that look like classes, with commands that work."""
 
 import posixpath
-import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any
 
+from recordmill.pipeline.configuration.advise_input import advise_input
 from recordmill.pipeline.configuration.config import flags_of
+from recordmill.pipeline.configuration.refuse_contradictions import has_files_around
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.file_roles import YOLO_TEXT
@@ -56,7 +57,7 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
     escaped = [f"/{escape_glob(path)}" for path in lists]
     splits = _find_splits(sketch)
-    advice = _advise(pairs, place, [*ignored, *escaped], splits)
+    advice = _advise(sketch, pairs, place, [*ignored, *escaped], splits)
     if pairs.may_be_classes:
         classes = {"source": {"kind": "class_folders"}}
         flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
@@ -130,7 +131,11 @@ def _find_splits(sketch: FolderSketch) -> dict[str, Any] | None:
 
 
 def _advise(
-    pairs: Pairs, place: str, ignored: Sequence[str], splits: Mapping[str, Any] | None
+    sketch: FolderSketch,
+    pairs: Pairs,
+    place: str,
+    ignored: Sequence[str],
+    splits: Mapping[str, Any] | None,
 ) -> str:
     """Says how to convert the first images alone, or either side."""
     more: dict[str, Any] = {}
@@ -146,7 +151,7 @@ def _advise(
         )
     if not pairs.left_out:
         return "move them into a folder of their own"
-    command = partial(_command, place, ignored=ignored)
+    command = partial(_command, sketch, place, ignored=ignored)
     if pairs.class_from == "none":
         command = partial(_with_ignore, ignored=ignored, have_classes=False)
     if not pairs.is_even and not pairs.are_sides:
@@ -159,15 +164,22 @@ def _advise(
 
 
 def _command(
-    place: str, kept: Sequence[str], left_out: Sequence[str], ignored: Sequence[str]
+    sketch: FolderSketch,
+    place: str,
+    kept: Sequence[str],
+    left_out: Sequence[str],
+    ignored: Sequence[str],
 ) -> str:
-    """The flags that convert these folders without those, and keep their splits."""
+    """The flags that convert these folders without those, and keep their splits.
+
+    Files of annotations next to the folders are not left out without a word.
+    """
     parts = posixpath.commonpath(kept).split("/") if kept else []
     common = "/".join(takewhile(lambda part: part.lower() not in SPLIT_NAMES, parts))
-    if common and not any(f"{each}/".startswith(f"{common}/") for each in left_out):
+    is_apart = not any(f"{each}/".startswith(f"{common}/") for each in left_out)
+    if common and is_apart and not has_files_around(sketch, common):
         more = {"source": {"class_from": "none"}} if _is_of_cities(common) else {}
-        flags = f"use --input {shlex.quote(f'{place}/{common}')}"
-        return f"{flags} {flags_of(more)}" if more else flags
+        return f"use {advise_input(place, common, ignored, more)}"
     return _with_ignore(kept, left_out, ignored)
 
 

@@ -418,6 +418,17 @@ LAYERS = {
         },
         [lambda path: (path.split("/")[1], "") if path.endswith("jpg") else None],
     ),
+    "annotations around images and masks": (
+        together({"annotations.xml": XML}, photos("images", N), masks("masks", N)),
+        [under("images")],
+    ),
+    "masks around splits in a folder": (
+        together(
+            *(photos(f"bottle/{s}/{c}", N, "png") for s in TRAIN_TEST for c in ("good", "bad")),
+            masks("bottle/ground_truth/bad", N, after="_mask"),
+        ),
+        [lambda path: tuple(path.split("/")[1:3]) if "ground" not in path else None],
+    ),
     "two exports": (
         together(*(
             {f"{at}/annotations.xml": XML, **photos(f"{at}/images", N)}
@@ -593,6 +604,16 @@ def test_ordinary_folders_convert_at_the_first_try(name, tmp_path, run_in):
     assert code == 0, err
     given = any(take(path)[0] for path in files)
     assert found_in(tmp_path / "out", given) == digests(files, take)
+
+
+def test_patterns_of_a_printed_command_are_for_its_input(tmp_path, run_in):
+    files, _ = LAYERS["masks around splits in a folder"]
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in", "--set", "ignore=[/bottle/ground_truth/, /x/]"])
+    assert code == 2
+    assert list(printed_flags(err)) == [
+        ["--input", "in/bottle", "--set", "ignore=[/ground_truth/]"]
+    ]
 
 
 def test_a_folder_in_given_splits_is_not_a_class(tmp_path, run_in):

@@ -6,7 +6,7 @@ that never backtracks: no pattern or name can hang a worker.
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any
 
@@ -55,6 +55,23 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
         if group not in compiled.groupindex:
             raise SettingError(key, f"{pattern!r} has no group (?P<{group}>...): add it")
     return compiled
+
+
+def move_patterns(patterns: Sequence[str], folder: str) -> list[str]:
+    """Patterns in gitignore's syntax for the files of a folder, if the input becomes this folder.
+
+    Those that begin elsewhere are left out.
+    """
+    begin = f"/{escape_glob(folder)}/"
+    found = []
+    for each in patterns:
+        sign = "!" if each.startswith("!") else ""
+        path = each.removeprefix("!")
+        if path.startswith(begin) and path != begin:
+            found.append(f"{sign}/{path.removeprefix(begin)}")
+        elif not path.startswith("/"):
+            found.append(each)
+    return found
 
 
 def find_split_word(pattern: str, *texts: str) -> str:

@@ -10,6 +10,7 @@ import orjson
 from recordmill.schemas.formatting import agree, format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.file_roles import CARRIERS
+from recordmill.transforms.inputs.patterns import move_patterns
 from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
@@ -121,6 +122,9 @@ def _advise(
         inner = list(command) or ["--input", place]
         at = inputs[0] + 1 if inputs else 1
         inner[at] = f"{inner[at].rstrip('/')}/{folder}"
+        if settings.ignore:
+            moved = orjson.dumps(move_patterns(settings.ignore, folder)).decode()
+            inner += ["--set", f"ignore={moved}"]
         return f"to convert the images in {folder} without that: {as_command(inner, command)}"
     if not all(each.patterns for each in unclaimed):
         flags = [*command, "--set", f"source.kind={settings.source.kind}"]

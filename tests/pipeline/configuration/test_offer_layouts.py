@@ -38,7 +38,8 @@ def ways(files, *kinds):
 )
 def test_each_way_leaves_out_the_annotations_of_the_others(files, kinds, left_out):
     printed = [
-        f"{kind} ({kind}): --set source.kind={kind} --set source.images=x --set layout=auto --set 'ignore={each}'"
+        f"{kind} ({kind}): --set source.kind={kind} --set source.images=x --set layout=auto "
+        f"--set 'ignore={each}'"
         for kind, each in zip(kinds, left_out, strict=True)
     ]
     assert ways(files, *kinds) == printed

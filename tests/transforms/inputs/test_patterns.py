@@ -7,9 +7,22 @@ from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.patterns import (
     MAX_LETTERS,
     compile_pattern,
+    move_patterns,
     normal_path,
     why_ignored,
 )
+
+
+@pytest.mark.parametrize(
+    ("folder", "patterns", "moved"),
+    [
+        ("a", ["/a/b/", "!/a/c.txt", "*.png", "/b/", "/a/"], ["/b/", "!/c.txt", "*.png"]),
+        ("a/x [1]", [r"/a/x \[1\]/y/", "/a/y"], ["/y/"]),
+        ("a", [], []),
+    ],
+)
+def test_patterns_move_with_the_input(folder, patterns, moved):
+    assert move_patterns(patterns, folder) == moved
 
 
 def test_named_groups_are_found():

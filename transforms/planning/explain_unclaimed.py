@@ -122,15 +122,20 @@ def _advise(
         inner = list(command) or ["--input", place]
         at = inputs[0] + 1 if inputs else 1
         inner[at] = f"{inner[at].rstrip('/')}/{folder}"
-        if settings.ignore:
-            moved = orjson.dumps(move_patterns(settings.ignore, folder)).decode()
-            inner += ["--set", f"ignore={moved}"]
+        inner = _set_ignore(inner, move_patterns(settings.ignore, folder))
         return f"to convert the images in {folder} without that: {as_command(inner, command)}"
     if not all(each.patterns for each in unclaimed):
         flags = [*command, "--set", f"source.kind={settings.source.kind}"]
         return f"to convert without it: {as_command(flags, command)}"
     flags = [*command, *_leave_out(unclaimed, settings)]
     return f"to convert without exactly that: {as_command(flags, command)}"
+
+
+def _set_ignore(command: Sequence[str], patterns: Sequence[str]) -> list[str]:
+    """The arguments of a command with these patterns in place of those that it gives."""
+    value = f"ignore={orjson.dumps(patterns).decode()}"
+    flags = _drop_replaced([*command, "--set", value])
+    return flags if patterns else flags[:-2]
 
 
 def _leave_out(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> list[str]:

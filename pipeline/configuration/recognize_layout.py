@@ -13,7 +13,7 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.pipeline.configuration.advise_input import advise_input
-from recordmill.pipeline.configuration.config import Layout, flags_of
+from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.offer_layouts import offer_layouts
 from recordmill.pipeline.configuration.preflight import check_local_inputs

@@ -1,6 +1,8 @@
 """Refuses archives whose images would lose their labels, because of what is in or next to them."""
 
+import posixpath
 import shlex
+from collections import Counter
 from collections.abc import Sequence
 
 from recordmill.pipeline.configuration.config import flags_of
@@ -37,6 +39,8 @@ def refuse_contents(sketch: FolderSketch, place: str) -> None:
     Raises:
         UsageError: there are some; the text has the commands that may be meant.
     """
+    for name, whole in sketch.archives.items():
+        _refuse_second_images(whole, f"{place}/{name}")
     for name, inside in class_folders_in(sketch):
         images = {path: each.images for path, each in inside.names.items() if each.images}
         if find_pairs(images, lambda _: None) is not None:
@@ -78,6 +82,38 @@ def refuse_same_folders(sketch: FolderSketch, place: str) -> None:
         alone = " or ".join(f"--input {each}" for each in places)
         ways.append(f"if they are versions of one collection, use {alone}")
     raise UsageError(f"{place}: {what}: {'; '.join(ways)}")
+
+
+def _refuse_second_images(archive: FolderSketch, where: str) -> None:
+    """Refuses samples of two images and a file that is named as both: `0.json`, `0_a.jpg`.
+
+    Raises:
+        UsageError: there are such samples; the text has the commands that read one image of each.
+    """
+    for names in archive.names.values():
+        others = [name for name in names.files if name not in names.images]
+        keys = {posixpath.splitext(name)[0] for name in others}
+        ends = Counter(
+            (stem[:at], f"{stem[at:]}{ending}")
+            for stem, ending in map(posixpath.splitext, names.images)
+            for at in range(1, len(stem))
+            if stem[:at] in keys and not stem[at].isalnum() and stem[at] != "."
+        )
+        counts = Counter(end for _, end in ends)
+        are_all = len(counts) == 2 and counts.total() == len(names.images)
+        if not are_all or len(set(counts.values())) > 1 or counts.total() < 4:
+            continue
+        first, second = sorted(counts)
+        endings = {f"!*{escape_glob(posixpath.splitext(name)[1])}" for name in others}
+        ways = [
+            f"to convert *{kept} alone, add "
+            + flags_of({"source": {"members": ["*", f"!*{escape_glob(other)}", *sorted(endings)]}})
+            for kept, other in ((first, second), (second, first))
+        ]
+        raise UsageError(
+            f"{where} holds two images of each sample, *{first} and *{second}, and a file such as "
+            f"{others[0]}, but one image is stored: {'; '.join(ways)}"
+        )
 
 
 def refuse_mixture(

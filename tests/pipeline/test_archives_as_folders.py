@@ -379,6 +379,21 @@ STOPPED = {
         "2021-01-01, 2021-01-02 are dates, not classes",
         [(12, [""])],
     ),
+    "two images and a file of each sample": (
+        {
+            "0.tar": {
+                name: data
+                for n in N
+                for name, data in (
+                    (f"{n}.json", b'{"height": 3}'),
+                    (f"{n}_a.jpg", photo((n, "a"))),
+                    (f"{n}_b.jpg", photo((n, "b"))),
+                )
+            }
+        },
+        "0.tar holds two images of each sample, *_a.jpg and *_b.jpg, and a file such as 000.json",
+        [(6, [""]), (6, [""])],
+    ),
     "two images in each sample": (
         {"0.tar": samples("", "input.jpg", "target.jpg")},
         "its samples have several images (input.jpg, target.jpg), and one can be stored",

@@ -47,13 +47,15 @@ def _advise(found: SecondImages, settings: DatasetSettings, command: Sequence[st
 def _list_settings(
     given: Mapping[str, Any], settings: DatasetSettings
 ) -> Iterator[tuple[str, Any]]:
-    """Yields settings by their paths in YAML; patterns of `ignore` join those in use."""
+    """Yields settings by their paths in YAML; patterns join those in use."""
     for key, value in given.items():
         if key == "ignore":
             yield key, [*settings.ignore, *value]
             continue
+        members: Sequence[str] = getattr(settings.source, "members", ())
         for name, each in value.items():
-            yield f"{key}.{name}", each
+            is_joined = name == "members" and members
+            yield f"{key}.{name}", [*members, *each[1:]] if is_joined else each
 
 
 def describe_pairs(found: Sequence[SecondImages]) -> Iterator[str]:

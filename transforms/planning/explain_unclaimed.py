@@ -154,7 +154,8 @@ def _leave_out(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> lis
         value = orjson.dumps(all_patterns).decode()
         flags += ["--set", f"ignore={value}"]
     if members:
-        value = orjson.dumps(["*", *map(_as_exception, members)]).decode()
+        given = getattr(settings.source, "members", ()) or ("*",)
+        value = orjson.dumps([*given, *map(_as_exception, members)]).decode()
         flags += ["--set", f"source.members={value}"]
     return flags
 

@@ -32,8 +32,8 @@ CHECKED = ("seconds", "cpu_seconds", "peak_rss", "marker_bytes", "plan_bytes")
 QUIET = 0.3
 """Processors that others may have kept busy where seconds by the clock are to mean anything."""
 
-SHUFFLE, PLAN = "ShuffleReferences/GroupByShard", "PlanShards/Map(plan_dataset)"
-REPORTS = "PublishDataset/GatherReports/InjectDefault"
+SHUFFLE, PLAN = "Convert/ShuffleReferences/GroupByShard", "Convert/PlanShards/Map(plan_dataset)"
+REPORTS = "Convert/PublishDataset/GatherReports/InjectDefault"
 KEEPING = "MALLOC_MMAP_THRESHOLD_=1048576"
 """glibc gives buffers back at once from a size on, which it raises, as they come, up to 32 MB: runs
 of 100,000 references would keep buffers that runs of a million give back. Memory is a straight line

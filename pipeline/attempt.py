@@ -15,17 +15,17 @@ import sys
 import tempfile
 import traceback
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from importlib.metadata import version
-from typing import Any
+from typing import Any, NoReturn
 
 from recordmill import storage
 from recordmill.pipeline.configuration import preflight
-from recordmill.pipeline.configuration.config import LoadedSettings, load_settings
+from recordmill.pipeline.configuration.config import LoadedSettings, Recognizer, load_settings
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.configuration.recognize_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
@@ -63,6 +63,7 @@ from recordmill.storage.dataset_files import (
 )
 from recordmill.storage.written_files import take_back
 from recordmill.transforms.planning.earlier_dataset import (
+    EarlierDatasets,
     EarlierNames,
     open_earlier_datasets,
 )
@@ -138,9 +139,9 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     inputs, output = preflight.parse_inputs(options.input), preflight.normal_path(options.output)
     places = [*(each.path for each in inputs), output, options.config or ""]
     needs_beam = not (options.is_here and all(map(storage.is_local, places)))
-    if needs_beam:
+    if needs_beam and not options.in_pipeline:  # a pipeline has set them already
         _set_up_beam(options, inputs, output)  # reading needs the flags with a store's address
-    recognizer = partial(fill_in, inputs, terminal.say)
+    recognizer = _recognizer_of(inputs, terminal)
     loaded = load_settings(options.config, options.set, recognizer, options.keywords)
     inputs = tuple(replace(each, path=_path_for_workers(each.path, options)) for each in inputs)
     output = _path_for_workers(output, options)
@@ -152,13 +153,15 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     settings = resolve_settings(loaded.settings, inputs, output, notes.append, options.writer)
     exclusions = preflight.read_exclusions(settings.exclude)
     recipe = make_recipe(settings, loaded.comment, exclusions)
-    if not needs_beam:
+    if not needs_beam and not options.in_pipeline:
         _set_up_beam(options, inputs, output)
     if options.discard and not options.plan:
         _discard_leftovers(output, terminal)
-    notes += _prepare_writer(options, output)
+    notes += [*_prepare_writer(options, output), *_prepare_analysis(options, settings, output)]
     named = _name_earlier(options, settings, output)
-    earlier = open_earlier_datasets(named, settings.unit, settings.seed)
+    earlier: EarlierDatasets | EarlierNames = named
+    if not options.in_pipeline:
+        earlier = open_earlier_datasets(named, settings.unit, settings.seed)
     run_id = uuid.uuid4().hex[:12]
     outcome_file = options.outcome_file or _outcome_file(output, run_id, options)
     run = RunSettings(
@@ -167,7 +170,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         outcome_file=_path_for_workers(outcome_file, options),
         inputs=folders,
         exclusions=exclusions,
-        reuses=bool(earlier.reuse),
+        reuses=bool(named.reuse or named.updated),
         versions=options.versions,
         overwrite=options.overwrite or options.update,
         update=options.update,
@@ -181,9 +184,34 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
         notes=tuple(notes),
         facts=_facts_of(options),
     )
-    if settings.analyze and (options.wait or options.is_here) and not options.plan:
-        check_tensorflow()
     return Job(settings, inputs, recipe, run, loaded.layout, earlier)
+
+
+def _recognizer_of(inputs: Sequence[Input], terminal: Terminal) -> Recognizer:
+    """Returns what recognizes the layout of the inputs, if there are any yet."""
+    if inputs:
+        return partial(fill_in, inputs, terminal.say)
+    return _refuse_to_recognize
+
+
+def _prepare_analysis(
+    options: LaunchOptions, settings: DatasetSettings, output: str
+) -> Iterator[str]:
+    """Checks that TensorFlow is there if it is needed; yields a note if nothing will start it."""
+    if not settings.analyze:
+        return
+    if options.in_pipeline:
+        yield f"once the dataset exists, run {_ANALYZE} {output}"
+    elif (options.wait or options.is_here) and not options.plan:
+        check_tensorflow()
+
+
+def _refuse_to_recognize(written: Mapping[str, Any]) -> NoReturn:
+    """Says that the layout of inputs that are not known yet cannot be recognized."""
+    raise UsageError(
+        "source.kind is not set, and inputs that a PCollection gives cannot be looked at before: "
+        'set it, as in source={"kind": "class_folders"}'
+    )
 
 
 def _prepare_writer(options: LaunchOptions, output: str) -> list[str]:
@@ -304,7 +332,8 @@ def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
 
 def _path_for_workers(path: str, options: LaunchOptions) -> str:
     """A path that is also valid for workers, which may start in other folders."""
-    return path if options.is_here or not storage.is_local(path) else os.path.abspath(path)
+    stays = options.is_here and not options.in_pipeline
+    return path if stays or not storage.is_local(path) else os.path.abspath(path)
 
 
 def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:

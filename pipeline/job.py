@@ -6,7 +6,7 @@ from recordmill.pipeline.configuration.config import Layout
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.settings.source import Input
-from recordmill.transforms.planning.earlier_dataset import EarlierDatasets
+from recordmill.transforms.planning.earlier_dataset import EarlierDatasets, EarlierNames
 from recordmill.transforms.planning.runs import RunSettings
 
 
@@ -20,7 +20,7 @@ class Job:
         recipe: the settings that decide the plan's id.
         run: where and how to run.
         layout: the recognized layout of the inputs, if any.
-        earlier: the earlier datasets.
+        earlier: the earlier datasets, or their names if they are opened later.
     """
 
     settings: DatasetSettings
@@ -28,4 +28,4 @@ class Job:
     recipe: Recipe
     run: RunSettings
     layout: Layout | None = None
-    earlier: EarlierDatasets = field(default_factory=EarlierDatasets)
+    earlier: EarlierDatasets | EarlierNames = field(default_factory=EarlierDatasets)

@@ -121,7 +121,9 @@ def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[Non
     """
     if job.run.processes == 1:
         return nullcontext()
-    places = [job.run.output, job.run.outcome_file, *(each.path for each in job.inputs)]
+    places = [job.run.output, *(each.path for each in job.inputs)]
+    if job.run.outcome_file is not None:
+        places.append(job.run.outcome_file)
     # The user's modules may have started some.
     has_no_threads = options.owns_process and not job.settings.user_functions
     return workers_allowed(
@@ -237,6 +239,7 @@ def _cancel(result: Any, runner: str, options: PipelineOptions, resumes: bool = 
 
 def _read_outcome(job: Job, runner: str, state: Any, keep: bool) -> Outcome:
     path = job.run.outcome_file
+    assert path is not None  # each command has one
     found = orjson.loads(storage.read_range(path)) if storage.exists(path) else {}
     if found.get("run_id") != job.run.run_id:  # none, or an earlier run's
         sentence = (

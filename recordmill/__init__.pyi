@@ -2,6 +2,7 @@
 
 from .imaging import ImageSettings, PreparedImage, prepare_image
 from .pipeline.convert import convert
+from .pipeline.convert_transform import Convert, Converted, Shard
 from .reading.dataset import Dataset, SplitInfo, describe_split, open_dataset
 from .reading.epoch_order import EpochOrder
 from .reading.example import examples_as_numpy
@@ -10,7 +11,7 @@ from .reading.records import OpenedDataset, Records, open
 from .reading.torch_stream import TorchStream
 from .reading.verify_dataset import Verification, verify_dataset
 from .schemas.conventions import Convention, convention_names, load_convention
-from .schemas.dataset.outcome import ConversionError
+from .schemas.dataset.outcome import ConversionError, Outcome
 from .schemas.errors import LoadError, RecordmillError
 from .schemas.features import (
     Feature,
@@ -43,6 +44,8 @@ __all__ = [
     "ClassFolders",
     "Convention",
     "ConversionError",
+    "Convert",
+    "Converted",
     "Damage",
     "Dataset",
     "DatasetPlan",
@@ -59,6 +62,7 @@ __all__ = [
     "ListingSettings",
     "LoadError",
     "OpenedDataset",
+    "Outcome",
     "PreparedImage",
     "RawImage",
     "ReadImages",
@@ -68,6 +72,7 @@ __all__ = [
     "ReencodeImages",
     "Reject",
     "RejectedImage",
+    "Shard",
     "ShardSettings",
     "SplitExamples",
     "SplitInfo",

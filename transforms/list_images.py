@@ -91,7 +91,8 @@ class Part:
         return self.contains(f"{path}/") or self.start.startswith(f"{path}/")
 
 
-coders.registry.register_coder(Part, coders.PickleCoder)
+for _type in (Input, Part):
+    coders.registry.register_coder(_type, coders.PickleCoder)
 
 
 class NoReferenceError(Exception):
@@ -633,7 +634,7 @@ class ListReferences(beam.PTransform):
         listing = beam.FlatMap(self._list_part).with_output_types(ReferenceBatch)
         parts = (
             inputs
-            | "CutInputs" >> beam.FlatMap(cut_input, self.settings).with_output_types(Part)
+            | "CutInputs" >> beam.FlatMap(self._cut).with_output_types(Part)
             | beam.Reshuffle()
             | "FindImages" >> listing.with_outputs("tallies", main="batches")
         )
@@ -645,7 +646,11 @@ class ListReferences(beam.PTransform):
         return (parts.batches, concluded) | beam.Flatten()
 
     def _list(self, source_input: Input) -> Iterator[ReferenceBatch]:
-        return self._batch(list_images(source_input, self.source, self.settings))
+        settings = source_input.select(self.settings)
+        return self._batch(list_images(source_input, self.source, settings))
+
+    def _cut(self, source_input: Input) -> list[Part]:
+        return cut_input(source_input, source_input.select(self.settings))
 
     def _list_part(self, part: Part) -> Iterator[Any]:
         """Yields the batches of a part of an input, and its tally.
@@ -653,14 +658,16 @@ class ListReferences(beam.PTransform):
         The tally is on the output `tallies`, by the input's name.
         """
         tally = Tally()
-        yield from self._batch(list_part(part, self.source, self.settings, tally))
+        settings = part.input.select(self.settings)
+        yield from self._batch(list_part(part, self.source, settings, tally))
         yield TaggedOutput("tallies", (part.input.name, (part.input, tally)))
 
     def _conclude(
         self, parts: tuple[str, Iterable[tuple[Input, Tally]]]
     ) -> Iterator[ReferenceBatch]:
         inputs, tallies = zip(*parts[1], strict=True)
-        return self._batch(conclude(inputs[0], self.source, self.settings, tallies))
+        settings = inputs[0].select(self.settings)
+        return self._batch(conclude(inputs[0], self.source, settings, tallies))
 
     def _batch(self, listed: Iterator[Listed]) -> Iterator[ReferenceBatch]:
         while chunk := list(islice(listed, BATCH_SIZE)):

@@ -46,6 +46,7 @@ from recordmill.transforms.planning.plan import (
     make_plan,
 )
 from recordmill.transforms.planning.progress import Progress, peak_memory
+from recordmill.transforms.planning.run_inputs import RunInputs
 from recordmill.transforms.planning.run_plan import OutputDecision, RunPlan
 from recordmill.transforms.planning.runs import RunSettings
 from recordmill.transforms.planning.splitting import ImageSplitter, SplitCutoffs
@@ -291,6 +292,7 @@ def plan_dataset(
     recipe: Recipe,
     run: RunSettings,
     earlier: EarlierDatasets = NO_EARLIER,
+    given: RunInputs | None = None,
 ) -> RunPlan:
     """Plans the dataset as if the output were empty.
 
@@ -301,12 +303,15 @@ def plan_dataset(
         recipe: everything that the plan's id stands for.
         run: where and how this run works.
         earlier: the earlier datasets.
+        given: the inputs; None: those of `run`.
     """
+    if given is None:
+        given = RunInputs(folders=run.inputs)
     growth, sample, price = 1.0, None, None
     summary, exit_code = _refuse_losses(summary, settings, run)
-    if earlier.problem is not None:
+    if unusable := given.problem or earlier.problem:
         exit_code = WRONG_USAGE
-        summary = replace(summary, problems=[earlier.problem], problems_found=1)
+        summary = replace(summary, problems=[unusable], problems_found=1)
     reuse, notes = earlier.reusable, [*earlier.notes]
     if not summary.problems:
         try:
@@ -329,7 +334,7 @@ def plan_dataset(
     if plan.problem is None and processes < run.processes:
         count = format_count(plan.shard_count, "shard")
         notes.append(f"--processes={run.processes} became {processes}: the dataset has {count}")
-    return RunPlan(plan, decision, earlier, reuse, tuple(notes), price)
+    return RunPlan(plan, decision, given.folders, earlier, reuse, tuple(notes), price)
 
 
 def assign_shard(
@@ -359,6 +364,7 @@ class PlanShards(beam.PTransform):
         run: where and how this run works.
         selection: the `SplitCutoffs`, as a side input.
         earlier: the `EarlierDatasets`, or a side input with them.
+        given: the `RunInputs`, or a side input with them; None: those of `run`.
     """
 
     settings: DatasetSettings
@@ -366,11 +372,18 @@ class PlanShards(beam.PTransform):
     run: RunSettings
     selection: Any
     earlier: Any = NO_EARLIER
+    given: Any = None
 
     def expand(self, summary: beam.PCollection[Summary]) -> beam.PCollection[RunPlan]:
         """PCollection[Summary] -> PCollection[RunPlan] of exactly one element."""
         return summary | beam.Map(
-            plan_dataset, self.selection, self.settings, self.recipe, self.run, self.earlier
+            plan_dataset,
+            self.selection,
+            self.settings,
+            self.recipe,
+            self.run,
+            self.earlier,
+            self.given,
         )
 
 

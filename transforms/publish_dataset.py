@@ -104,8 +104,9 @@ def publish(
             with suppress(OSError):  # the next run deletes it
                 runs.remove_staging(folder, plan.dataset.plan_id, run.run_id)
     outcome = replace(outcome, notes=(*run.notes, *plan.notes, *outcome.notes))
-    content = {**outcome.to_object(), "run_id": run.run_id}
-    storage.write_file(run.outcome_file, as_json(content))
+    if run.outcome_file is not None:
+        content = {**outcome.to_object(), "run_id": run.run_id}
+        storage.write_file(run.outcome_file, as_json(content))
     return outcome
 
 
@@ -388,7 +389,7 @@ class _Publication:
         finished, plan, settings = self.finished, self.plan.dataset, self.settings
         staging = self.plan.decision.staging
         examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
-        examples |= staged_dataset.list_rejected(finished.reports, staging, self.run.inputs)
+        examples |= staged_dataset.list_rejected(finished.reports, staging, self.plan.inputs)
         lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
         problem = verdicts.check_limits(
             ledger,

@@ -82,6 +82,7 @@ class LaunchOptions:
         traceback: whether to show where an unexpected error comes from.
         runner: the name of a Beam runner.
         owns_process: whether the process was started for this conversion, and so may be forked.
+        in_pipeline: whether the conversion is a part of a pipeline, which another program runs.
         beam_arguments: the flags of Beam and its runners.
     """
 
@@ -108,6 +109,7 @@ class LaunchOptions:
     traceback: bool = False
     runner: str = "DirectRunner"
     owns_process: bool = True
+    in_pipeline: bool = False
     beam_arguments: tuple[str, ...] = ()
 
     @property

@@ -91,6 +91,16 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     return tuple(parsed)
 
 
+def split_pattern(given: Input) -> Input:
+    """Returns an input with a pattern in its path as the folder above, and the pattern below it."""
+    folders = given.path.split("/")
+    first = next((at for at, name in enumerate(folders) if set("*?[") & set(name)), None)
+    if first is None or (storage.is_local(given.path) and os.path.exists(given.path)):
+        return given
+    folder = "/".join(folders[:first]) or ("/" if given.path.startswith("/") else ".")
+    return Input(folder, given.name, "/" + "/".join(folders[first:]))
+
+
 def check_secrets(arguments: Sequence[str]) -> None:
     """Refuses Beam's flags that hold secrets, without printing their values.
 

@@ -5,7 +5,7 @@ Settings and steps use sources through this interface.
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal, Protocol, Self, runtime_checkable
 
 from recordmill.schemas.features import Feature
@@ -16,14 +16,35 @@ from recordmill.schemas.str_path import StrPath
 
 @dataclass(frozen=True, slots=True, init=False)
 class Input:
-    """One folder or file to read, and the name that its images' keys begin with (empty: none)."""
+    """One folder or file to read.
+
+    Attributes:
+        path: the folder or file.
+        name: what its images' keys begin with; empty: nothing.
+        pattern: a pattern in gitignore's syntax: only files below the folder that match it are
+            read; empty: all.
+    """
 
     path: str
     name: str = ""
+    pattern: str = ""
 
-    def __init__(self, path: StrPath, name: str = "") -> None:
+    def __init__(self, path: StrPath, name: str = "", pattern: str = "") -> None:
         object.__setattr__(self, "path", os.fspath(path))
         object.__setattr__(self, "name", name)
+        object.__setattr__(self, "pattern", pattern)
+
+    def select(self, settings: "ListingSettings") -> "ListingSettings":
+        """Returns the settings for this input, whose pattern selects files as `include` does."""
+        if not self.pattern:
+            return settings
+        left_by_user = settings.left_by_user | {"not_included"}
+        return replace(
+            settings,
+            include=(self.pattern,),
+            not_included="not_included",
+            left_by_user=left_by_user,
+        )
 
 
 @dataclass(frozen=True, slots=True)

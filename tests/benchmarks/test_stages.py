@@ -33,18 +33,18 @@ def test_a_run_tells_its_stages_and_flows(tmp_path):
     assert sum(stage["written"] for stage in found.values()) >= written
     flows = costs["flows"]
     elements = {step: flow["elements"] for step, flow in flows.items()}
-    assert elements["ListReferences/FindImages"] == 1
+    assert elements["Convert/ListReferences/FindImages"] == 1
     assert (
-        elements["PlanShards/Map(plan_dataset)"]
-        == elements["PublishDataset/GatherReports/InjectDefault"]
+        elements["Convert/PlanShards/Map(plan_dataset)"]
+        == elements["Convert/PublishDataset/GatherReports/InjectDefault"]
         == 1
     )
     assert (
-        elements["ShuffleReferences/GroupByShard"]
-        == elements["ConvertShards/ParDo(_ConvertShard)"]
+        elements["Convert/ShuffleReferences/GroupByShard"]
+        == elements["Convert/ConvertShards/ParDo(_ConvertShard)"]
         == 4
     )
-    assert 60 * 100 < flows["ShuffleReferences/GroupByShard"]["bytes"] < 60 * 500
+    assert 60 * 100 < flows["Convert/ShuffleReferences/GroupByShard"]["bytes"] < 60 * 500
 
 
 @pytest.mark.slow

@@ -44,12 +44,16 @@ def test_name_type_and_labels(job):
     assert dict(job.proto.labels) == {"team": "vision", "airflow-version": "v3-3-2"}
 
 
+def steps_of(transforms, whole="Convert"):
+    """The names of the steps in a composite transform."""
+    names = (each.unique_name for each in transforms)
+    below = (name.removeprefix(f"{whole}/") for name in names if name.startswith(f"{whole}/"))
+    return {name for name in below if "/" not in name}
+
+
 def test_the_graph_is_the_chain_and_one_shuffle(job):
     transforms = job.proto_pipeline.components.transforms.values()
-    steps = {
-        transform.unique_name for transform in transforms if transform.unique_name.count("/") == 0
-    }
-    assert steps - {"ref_AppliedPTransform_AppliedPTransform_1"} == {
+    assert steps_of(transforms) == {
         "Create",
         "ListReferences",
         "ClaimOutput",
@@ -68,13 +72,13 @@ def test_the_graph_is_the_chain_and_one_shuffle(job):
         each.unique_name for each in transforms if each.spec.urn == "beam:transform:group_by_key:v1"
     }
     assert grouped == {
-        "ListReferences/Reshuffle/ReshufflePerKey/GroupByKey",
-        "ListReferences/GroupByInput",
-        "ShuffleReferences/GroupByShard",
-        "PublishDataset/FindCopies/GroupByDigest",
-        "PublishDataset/FindCopies/GroupCopies",
-        "SummarizeImages/MergeSummaries/CombinePerKey/GroupByKey",
-        "PublishDataset/GatherReports/CombinePerKey/GroupByKey",
+        "Convert/ListReferences/Reshuffle/ReshufflePerKey/GroupByKey",
+        "Convert/ListReferences/GroupByInput",
+        "Convert/ShuffleReferences/GroupByShard",
+        "Convert/PublishDataset/FindCopies/GroupByDigest",
+        "Convert/PublishDataset/FindCopies/GroupCopies",
+        "Convert/SummarizeImages/MergeSummaries/CombinePerKey/GroupByKey",
+        "Convert/PublishDataset/GatherReports/CombinePerKey/GroupByKey",
     }
 
 
@@ -88,14 +92,27 @@ def test_the_graph_of_beams_writer(dataflow_flags):
     pipeline, _ = _make_pipeline(options.runner, options.beam_arguments)
     build(pipeline, prepare_job(options, Terminal(sys.stderr)))
     transforms = pipeline.run().job.proto_pipeline.components.transforms.values()
-    steps = {each.unique_name for each in transforms if each.unique_name.count("/") == 0}
-    chain = {"ShuffleReferences", "ReadImages", "ReencodeImages", "BuildExamples", "SplitExamples"}
-    assert {*chain, "ListReferences", "PlanShards", "ClaimOutput", "PublishDataset"} <= steps
+    steps = steps_of(transforms)
+    assert {
+        "WriteWithBeam",
+        "ListReferences",
+        "PlanShards",
+        "ClaimOutput",
+        "PublishDataset",
+    } <= steps
+    chain = steps_of(transforms, "Convert/WriteWithBeam")
+    assert {
+        "ShuffleReferences",
+        "ReadReferences",
+        "ReencodeImages",
+        "BuildExamples",
+        "SplitExamples",
+    } <= chain
     assert "ConvertShards" not in steps
     written = {
         each.unique_name for each in transforms if each.unique_name.endswith("/WriteBundles")
     }
-    write = "Write {}/Write/WriteImpl/WriteBundles"
+    write = "Convert/WriteWithBeam/Write {}/Write/WriteImpl/WriteBundles"
     assert written == {write.format(split) for split in ("train", "test")}
     for transform in transforms:
         assert b"pipeline.run" not in transform.spec.payload, transform.unique_name

@@ -11,10 +11,26 @@ from recordmill.schemas.features import Example
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 
+def check_whole_jobs(folder, whole, patterns):
+    """Checks the datasets of `Convert`, and what the programs print about them."""
+    sizes = {
+        split: len(sorted_records(folder / "steps", f"{split}-*")) for split in ("test", "train")
+    }
+    message, *shards = sorted(whole.stdout.splitlines())
+    assert message == f"40 images are in {folder}/dataset-beam"
+    assert shards == [f"{split} {size}" for split, size in sizes.items()]
+    for split in sizes:
+        expected = sorted_records(folder / "steps", f"{split}-*")
+        assert sorted_records(folder / "dataset-beam", f"{split}-*") == expected
+    names = [f"{split}-00000-of-00001.tfrecord" for split in sizes]
+    assert sorted(patterns.stdout.splitlines()) == names
+
+
 def test_the_programs_do_what_the_page_says(run_page, run_command, tmp_path):
     folder = draw_collections(tmp_path)
     done = run_page("docs/beam.md", folder)
     assert [each.stderr for each in done] == [""] * len(done)
+    check_whole_jobs(folder, *done[-2:])
     main_job = "recordmill run --input photos --output main --set images.quality=90"
     assert run_command(main_job, folder).returncode == 0
     for split in ("train", "test"):

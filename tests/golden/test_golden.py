@@ -13,12 +13,16 @@ import signal
 from dataclasses import replace
 from pathlib import Path
 
+import apache_beam as beam
 import pytest
 import yaml
+from apache_beam.options.pipeline_options import PipelineOptions
+from eager_beam import new_pipeline
 from golden_cases import CASES
 from golden_inputs import FOLDERS, folder_names
 from stored_records import read_records
 
+import recordmill
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
@@ -260,6 +264,42 @@ def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
     assert found["input"] == expected["input"], (
         "its generator has changed, or a library encodes it differently"
     )
+    assert found == expected, differences(expected, found)
+
+
+PIPELINES = ["new_pipeline", *(pytest.param(each, marks=pytest.mark.prism) for each in PRISM)]
+"""The pipelines of one's own in which conversions are made."""
+
+
+@pytest.mark.parametrize("way_of_pipeline", PIPELINES)
+@pytest.mark.parametrize("case", ONE_IN_TEN, ids=lambda case: case.name)
+def test_a_conversion_within_another_pipeline_gives_the_same_dataset(
+    case, way_of_pipeline, input_of, tmp_path, monkeypatch
+):
+    monkeypatch.setenv(
+        "PYTHONPATH",
+        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
+    )
+    root, digest = input_of(case)
+    settings = {}
+    for each in (*case.settings, "report=false"):
+        key, _, value = each.partition("=")
+        settings[key] = yaml.safe_load(value)
+    named = [each.rpartition("=") for each in case.inputs]
+    inputs = [f"{name}{equals}{root / place}" for name, equals, place in named]
+    config = f"{CONFIGS / case.config}.yaml" if case.config else None
+    step = recordmill.Convert(inputs, tmp_path / "dataset", config=config, **settings)
+    if way_of_pipeline == "prism":
+        flags = [*FLAGS["prism"], f"--prism_location={os.environ['RECORDMILL_PRISM']}"]
+        pipeline = beam.Pipeline(options=PipelineOptions(flags))
+    else:
+        pipeline = new_pipeline()
+    with pipeline:
+        pipeline | step
+    found = {"input": digest} | describe(tmp_path / "dataset")
+    if case.lists_values:
+        found |= list_values(tmp_path / "dataset")
+    expected = as_facts((EXPECTED / f"{case.name}.txt").read_text(encoding="utf-8"))
     assert found == expected, differences(expected, found)
 
 

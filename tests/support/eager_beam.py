@@ -10,6 +10,7 @@ bundles, as it may from a runner.
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, is_dataclass
 from functools import cache, cached_property, partial
+from types import SimpleNamespace
 from typing import Any
 
 import apache_beam as beam
@@ -56,6 +57,9 @@ class EagerPipeline:
         self.options = options
         self._nodes: list[EagerCollection] = []
         self._checks: list[Callable[[], object]] = []
+        self.runner = FnApiRunner()
+        # No transform is looked up here.
+        self.transforms_stack = [SimpleNamespace(parts=[])]
 
     def __enter__(self) -> "EagerPipeline":
         return self

@@ -3,6 +3,7 @@
 Each step returns its part, and changes none that it was given.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Self
 
@@ -69,6 +70,7 @@ class RunPlan:
     Attributes:
         dataset: the dataset to be made.
         decision: what to do in the output.
+        inputs: the folder of each input, by the input's name.
         earlier: the earlier datasets of the run.
         reuse: those of them whose images may be stored again.
         notes: messages about this run alone, not about the dataset.
@@ -77,6 +79,7 @@ class RunPlan:
 
     dataset: DatasetPlan
     decision: OutputDecision = field(default_factory=OutputDecision)
+    inputs: Mapping[str, str] = field(default_factory=dict)
     earlier: EarlierDatasets = field(default_factory=EarlierDatasets)
     reuse: tuple[ReusableDataset, ...] = ()
     notes: tuple[str, ...] = ()

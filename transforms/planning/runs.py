@@ -40,8 +40,9 @@ class RunSettings:
     Attributes:
         run_id: identifies the run.
         output: the output folder; with versions, datasets have folders of their own below it.
-        outcome_file: where the job writes how it ended.
-        inputs: folders by input name (empty for the only input, without a name).
+        outcome_file: where the job writes how it ended; None: nowhere.
+        inputs: folders by input name (empty for the only input, without a name); empty if they are
+            known only when the run begins.
         reuses: whether images of earlier datasets may be stored again.
         exclusions: the contents of the file in `exclude`; the plan id includes its digest.
         versions: whether the dataset has a folder of its own below the output.
@@ -70,7 +71,7 @@ class RunSettings:
 
     run_id: str
     output: str
-    outcome_file: str
+    outcome_file: str | None
     inputs: Mapping[str, str] = field(default_factory=dict)
     reuses: bool = False
     exclusions: Exclusions = field(default_factory=Exclusions)

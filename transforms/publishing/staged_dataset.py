@@ -386,7 +386,7 @@ def _describe_run(
         seconds=run.progress.seconds() or None,
         price=ComparedPrice(plan.price, cost) if plan.price else None,
         id=run.run_id,
-        inputs=run.inputs,
+        inputs=plan.inputs,
         versions=f"{plan.dataset.summary.versions:064x}",
         finished=datetime.now(UTC).isoformat(timespec="seconds"),
         shards_reused=sum(report.reused for report in dataset.reports),

@@ -139,7 +139,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     inputs, output = preflight.parse_inputs(options.input), preflight.normal_path(options.output)
     places = [*(each.path for each in inputs), output, options.config or ""]
     needs_beam = not (options.is_here and all(map(storage.is_local, places)))
-    if needs_beam and not options.in_pipeline:  # a pipeline has set them already
+    if needs_beam and not options.in_pipeline:  # that program's pipeline sets them
         _set_up_beam(options, inputs, output)  # reading needs the flags with a store's address
     recognizer = _recognizer_of(inputs, terminal)
     loaded = load_settings(options.config, options.set, recognizer, options.keywords)

@@ -61,6 +61,21 @@ def read_images(root, kind):
     return [(image.key, image.label, len(image.data)) for image in found]
 
 
+def convert_in_pipeline(root, kind):
+    places = {name: kind(str(root / name)) for name in ("photos", "dataset", "own.yaml")}
+    found = []
+    with new_pipeline() as pipeline:
+        step = recordmill.Convert(
+            {"all": places["photos"]},
+            kind(str(root / f"step-{kind.__name__}")),
+            config=places["own.yaml"],
+            against=places["dataset"],
+            reuse=[places["dataset"]],
+        )
+        assert_that((pipeline | step).outcome, found.extend)
+    return found[0].status, found[0].plan_id
+
+
 def list_references(root, kind):
     step = recordmill.ListReferences(recordmill.ClassFolders(), recordmill.ListingSettings())
     listed = recordmill.Input(kind(str(root / "photos")), "all")
@@ -94,6 +109,7 @@ def open_records(root, kind):
 
 
 CASES = {
+    "Convert": convert_in_pipeline,
     "Input": list_references,
     "ReadImages": read_images,
     "StoredFile": read_stored,

@@ -77,14 +77,12 @@ class _BuildExample(ImageWork):
     def __init__(self, layout: ExampleLayout, sorts_labels: bool, shown: dict[str, str]) -> None:
         super().__init__("examples_built", "build_microseconds", shown)
         self._layout, self._sorts_labels = layout, sorts_labels
-        self._map: LabelMap | None = None
-
-    def start_bundle(self) -> None:
-        self._map = None
+        self._seen: Iterable[str] | LabelMap | None = None
+        self._map = LabelMap({})
 
     def process(self, image: EncodedImage, labels: Iterable[str] | LabelMap) -> Iterator[Any]:
-        if self._map is None:  # a side input is the same for a whole bundle
-            self._map = self._map_of(labels)
+        if labels is not self._seen:  # a side input is the same for a whole window
+            self._seen, self._map = labels, self._map_of(labels)
         work: Callable[[], BuiltExample] = partial(self._build, image, self._map)
         yield from self.attempt(image.key, work, image.reference, image.split)
 

@@ -66,6 +66,15 @@ def test_side_inputs(image, names, side):
     assert values_of(found[0].record)["image/class/label"] == [1]
 
 
+def test_each_window_has_its_own_side_input(image):
+    work = BuildExamples([])._work
+    ids = []
+    for names in (["cat", "dog"], ["dog"], ["cat", "dog"]):
+        (built,) = work.process(image("dog"), names)
+        ids += values_of(built.record)["image/class/label"]
+    assert ids == [1, 0, 1]
+
+
 def test_a_class_that_is_not_listed_is_rejected(image, run_step):
     assert run_step([image("bird")], BuildExamples(["cat"])) == (
         [],

@@ -281,9 +281,9 @@ def _describe_records(numbers: DatasetNumbers) -> Iterator[tuple[str, str | None
 
 
 def _describe_annotations(
-    annotations: Mapping[str, AnnotationEntry],
+    annotations: Mapping[str, AnnotationEntry] | None,
 ) -> Iterator[tuple[str, str | None]]:
-    for kind, entry in annotations.items():
+    for kind, entry in (annotations or {}).items():
         counts = {"listed": entry.listed, "written": entry.written, **entry.dropped}
         counts.update(entry.noted or {})
         yield kind, _counted({name: each for name, each in sorted(counts.items()) if each})

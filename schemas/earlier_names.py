@@ -77,6 +77,24 @@ _NOTED = frozenset(
 """Counts of format 2 that are not reasons for which boxes were dropped."""
 
 
+_SOURCES_WITH_BOXES = frozenset({"coco", "labelme", "voc", "yolo"})
+_COLUMNS_OF_ANNOTATIONS = frozenset({"boxes", "labels", "objects", "xmin"})
+_FIELDS_OF_ANNOTATIONS = frozenset({"bbox", "box_labels", "labels", "label_texts", "xmin"})
+
+
+def may_have_annotations(recipe: Mapping[str, Any]) -> bool:
+    """Whether references of a plan of an earlier version may carry boxes or several labels."""
+    source, schema = recipe.get("source") or {}, recipe.get("feature_schema") or {}
+    fields = {each.get("field") for each in schema.values()}
+    columns = {name for name, column in (source.get("columns") or {}).items() if column}
+    return (
+        source.get("kind") in _SOURCES_WITH_BOXES
+        or bool(source.get("preset"))
+        or not columns.isdisjoint(_COLUMNS_OF_ANNOTATIONS)
+        or not fields.isdisjoint(_FIELDS_OF_ANNOTATIONS)
+    )
+
+
 def with_present_keys(row: Mapping[str, Any]) -> Mapping[str, Any]:
     """The row of a sidecar; one of format 2 with the key `annotations`."""
     if _EARLIER_ROW_KEY not in row:
@@ -111,7 +129,7 @@ def with_annotation_entries(marker: Mapping[str, Any]) -> dict[str, Any]:
     counted = next(iter(entries), None)
     if any("instances" in split for split in _splits_of(marker)):
         marker["counted"] = counted
-    return {**marker, "annotations": entries}
+    return {**marker, "annotations": entries, "made_from": []}
 
 
 def _splits_of(marker: Mapping[str, Any]) -> Iterable[Any]:

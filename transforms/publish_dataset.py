@@ -404,7 +404,7 @@ class _Publication:
             return None
         annotations = verdicts.describe_annotations(plan.summary, finished)
         # The line on stdout stays short.
-        numbers = FailedNumbers(ledger, tuple(lost[:5]), annotations)
+        numbers = FailedNumbers(ledger, tuple(lost[:5]), annotations or None)
         if ledger.rejected and self.run.writer != "beam":
             problem = f"{problem}: {storage.join(staging, REJECTED)} lists what was rejected"
         return self._end("failed", problem, TOO_MANY_REJECTED, numbers)

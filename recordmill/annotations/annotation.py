@@ -17,7 +17,6 @@ from recordmill.schemas.features import RecordField
 from recordmill.schemas.image_ref import Annotations
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
-from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
 
     from recordmill.imaging import PreparedImage
     from recordmill.imaging.geometry import Geometry
+    from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 Label = str | int
 """A class as a source gives it: by its name, or by its number in `ClassNames`."""
@@ -120,7 +120,7 @@ class AnnotatedImage:
 
     data: bytes
     image: "PreparedImage | None"
-    settings: DatasetSettings
+    settings: "DatasetSettings"
     label_map: LabelMap
 
     @cached_property
@@ -213,15 +213,15 @@ class AnnotationKind(Protocol):
         """
 
     def predict(
-        self, listed: ListedAnnotations, settings: DatasetSettings, label_map: LabelMap
+        self, listed: ListedAnnotations, settings: "DatasetSettings", label_map: LabelMap
     ) -> LostAnnotations | None:
         """Predicts what a run will lose; None if nothing is known before images are read."""
         return None
 
-    def check_limits(self, lost: LostAnnotations, settings: DatasetSettings) -> str | None:
+    def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
         """Returns why too many are lost, in a sentence; None if they are not."""
 
-    def most_lost(self, contract: Contract) -> float | None:
+    def most_lost(self, contract: "Contract") -> float | None:
         """The largest share that `expect` allows to be lost, if it has one."""
 
     def note_unstored(self, listed: int, convention: str) -> str | None:
@@ -241,7 +241,7 @@ class AnnotationKind(Protocol):
         return None
 
     def find_remarks(
-        self, entry: AnnotationEntry, record: str, settings: DatasetSettings
+        self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
     ) -> Iterator[str]:
         """Yields sentences that are worth a look; `record` is what a record is called."""
         yield from ()

@@ -33,13 +33,13 @@ from recordmill.schemas.features import RecordField
 from recordmill.schemas.formatting import format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
-from recordmill.schemas.settings.dataset import BoxSettings, Contract, DatasetSettings
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from recordmill.imaging.geometry import Box, Geometry
+    from recordmill.schemas.settings.dataset import BoxSettings, Contract, DatasetSettings
 
 TOLERANCE = 1e-6
 """How far a side may stick out and still count as inside, as a fraction of the image: this allows
@@ -188,7 +188,7 @@ class BoxKind(AnnotationKind):
         return AnnotationOutcome(counts, dropped)
 
     def predict(
-        self, listed: ListedAnnotations, settings: DatasetSettings, label_map: LabelMap
+        self, listed: ListedAnnotations, settings: "DatasetSettings", label_map: LabelMap
     ) -> LostAnnotations | None:
         """Predicts the losses of boxes of unknown classes and of missing images."""
         if settings.boxes.invalid == "reject":  # then images are rejected, not boxes
@@ -210,7 +210,7 @@ class BoxKind(AnnotationKind):
         totals = AnnotationTotals(dropped=lost, faulty=lost)
         return LostAnnotations(AnnotationCounts(listed.total), totals, written)
 
-    def check_limits(self, lost: LostAnnotations, settings: DatasetSettings) -> str | None:
+    def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
         """Returns why too many boxes are lost; None if they are not.
 
         Losing all boxes of a class fails whatever the limits.
@@ -243,7 +243,7 @@ class BoxKind(AnnotationKind):
             "boxes", "max_rejected.boxes", limits, faulty.total(), kept, why, remedy
         )
 
-    def most_lost(self, contract: Contract) -> float | None:
+    def most_lost(self, contract: "Contract") -> float | None:
         """The largest share of boxes that may end up in no record."""
         return contract.lost_boxes
 
@@ -264,7 +264,7 @@ class BoxKind(AnnotationKind):
         )
 
     def find_remarks(
-        self, entry: AnnotationEntry, record: str, settings: DatasetSettings
+        self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
     ) -> Iterator[str]:
         """Yields remarks on dropped boxes, on doubtful orientations, and on images without any."""
         drawn_on = settings.boxes.drawn_on
@@ -395,7 +395,7 @@ def _list_lost(given: Boxes, label_map: LabelMap) -> list[DroppedAnnotation]:
 
 
 def place_boxes(
-    given: Boxes, geometry: "Geometry", settings: BoxSettings, label_map: LabelMap
+    given: Boxes, geometry: "Geometry", settings: "BoxSettings", label_map: LabelMap
 ) -> PlacedAnnotations:
     """Places an image's boxes on the stored image.
 
@@ -470,7 +470,7 @@ class _Candidate:
         self.fault = "unknown_class" if self.name is None else _find_fault(sides)
 
 
-def _drop(box: _Candidate, settings: BoxSettings) -> DroppedAnnotation | None:
+def _drop(box: _Candidate, settings: "BoxSettings") -> DroppedAnnotation | None:
     """Drops a box that is unusable, or that the settings drop."""
     fault = box.fault
     if fault is None:
@@ -542,7 +542,7 @@ def _area_of(box: "Box", geometry: "Geometry") -> float:
 
 
 def _find_drawn_size(
-    given: Boxes, geometry: "Geometry", settings: BoxSettings
+    given: Boxes, geometry: "Geometry", settings: "BoxSettings"
 ) -> tuple[_Orientation, Sequence[int], str | None]:
     """The orientation of the image on which boxes were drawn, and its size in their unit.
 

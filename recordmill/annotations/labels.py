@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import orjson
 
@@ -20,7 +20,9 @@ from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.dataset import Contract, DatasetSettings
+
+if TYPE_CHECKING:
+    from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 _FIELDS = {
     "labels": RecordField("int64", "class ids of an image with several", many=True),
@@ -91,7 +93,7 @@ class LabelKind(AnnotationKind):
         counts.dropped = +counts.dropped
         return AnnotationOutcome(counts)
 
-    def check_limits(self, lost: LostAnnotations, settings: DatasetSettings) -> str | None:
+    def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
         """Returns why too many labels have no id; None if they are not too many."""
         example = lost.examples.get("unknown_label", "")
         why = f"without an id (unknown_label){f', such as {example}' if example else ''}"
@@ -108,7 +110,7 @@ class LabelKind(AnnotationKind):
             remedy,
         )
 
-    def most_lost(self, contract: Contract) -> float | None:
+    def most_lost(self, contract: "Contract") -> float | None:
         """The largest share of labels that may end up in no record."""
         return contract.lost_labels
 

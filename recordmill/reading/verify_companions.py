@@ -27,10 +27,9 @@ from recordmill.schemas.dataset.file_names import (
     VERSIONS,
 )
 from recordmill.schemas.dataset.json_values import json_keys
-from recordmill.schemas.dataset.marker import Marker
+from recordmill.schemas.dataset.marker import Marker, in_present_format
 from recordmill.schemas.dataset.side_files import Row
 from recordmill.schemas.dataset.totals import add_hex, digest_rejected, sum_rejected
-from recordmill.schemas.earlier_names import with_license
 from recordmill.schemas.formatting import escape_controls, show_text
 from recordmill.schemas.version import VERSION
 from recordmill.storage.dataset_files import (
@@ -73,7 +72,7 @@ def _find_keys(dataset: Dataset, marker: Marker) -> Iterator[str]:
         earlier.add("plan.settings is missing")
     content = storage.read_whole(storage.join(dataset.folder, MARKER), MOST_OBJECT_BYTES)
     with suppress(ValueError, RecursionError):
-        value: Any = with_license(orjson.loads(content))
+        value: Any = in_present_format(orjson.loads(content))
         if (key := find_repeated_key(content)) is not None:
             yield f"it contradicts itself: the key {key} is given twice"
         is_ours = value.get("run", {}).get("recordmill") == VERSION

@@ -147,8 +147,11 @@ def _contradictions(marker: Marker) -> Iterator[str]:
 def _annotation_contradictions(marker: Marker) -> Iterator[str]:
     """Contradictions in what the marker says of sources and annotations."""
     kinds = [each.kind for each in marker.made_from]
-    if kinds and marker.plan.settings_in_use.get("source", {}).get("kind") not in kinds:
+    source = marker.plan.settings_in_use.get("source") or {}
+    if kinds and source.get("kind") not in kinds:
         yield "made_from does not match its settings"
+    if marker.counted is not None and marker.counted not in marker.annotations:
+        yield f"counted is {marker.counted}, and annotations lacks it"
     for name, entry in marker.annotations.items():
         if entry.listed != entry.written + sum(entry.dropped.values()):
             yield f"annotations.{name} does not add up to the number listed"

@@ -7,7 +7,11 @@ from typing import Any
 
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import PlanEntry
-from recordmill.schemas.earlier_names import FORMER_DEFAULTS, with_present_settings
+from recordmill.schemas.earlier_names import (
+    FORMER_DEFAULTS,
+    may_have_annotations,
+    with_present_settings,
+)
 
 DERIVED = frozenset(
     (
@@ -36,7 +40,9 @@ def list_differences(old: PlanEntry, new: PlanEntry, left_out: Collection[str] =
     """Lists the differences between two plans as `key: old -> new`, sorted by key.
 
     Settings that neither recipe lists have their defaults in both plans. So a setting that only one
-    of the versions of Recordmill knows is a difference only if it was set.
+    of the versions of Recordmill knows is a difference only if it was set. The digest of a listing
+    with annotations was another one in plan version `LISTED_ALL_SETTINGS`: then only the numbers of
+    references are compared.
 
     Args:
         old: one plan.
@@ -51,6 +57,9 @@ def list_differences(old: PlanEntry, new: PlanEntry, left_out: Collection[str] =
             if _value_at(ours, path) == default and _value_at(new.recipe, path) is None:
                 _remove(ours, path)
                 _remove(theirs, path)
+        if may_have_annotations(old.recipe):
+            _remove(ours, "listing.digest")
+            _remove(theirs, "listing.digest")
     for key in left_out:
         ours.pop(key, None)
         theirs.pop(key, None)

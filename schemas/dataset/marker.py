@@ -231,7 +231,7 @@ class AnnotationEntry:
     """The ledger of one kind of annotations: `listed` is `written` and all of `dropped`.
 
     Attributes:
-        unit: what one of them is called, such as `label`.
+        unit: what one of them is called, such as `label`; absent if it has no name.
         listed: all that were listed.
         written: those that are in a record.
         dropped: those that are in none, by reason.
@@ -240,7 +240,7 @@ class AnnotationEntry:
         images_without: images that have none; absent if there is no such image.
     """
 
-    unit: str = "annotation"
+    unit: str | None = None
     listed: int
     written: int
     dropped: Mapping[str, int]
@@ -264,7 +264,7 @@ class AnnotationEntry:
 
     def recount(self, counts: AnnotationCounts) -> Self:
         """The entry with other counts."""
-        other = AnnotationEntry.of(self.unit, counts)
+        other = AnnotationEntry.of(self.name, counts)
         return replace(
             self,
             listed=other.listed,
@@ -272,6 +272,11 @@ class AnnotationEntry:
             dropped=other.dropped,
             noted=other.noted,
         )
+
+    @property
+    def name(self) -> str:
+        """What one of them is called."""
+        return self.unit or "annotation"
 
     @property
     def lost(self) -> int:
@@ -463,6 +468,14 @@ class About:
     citation: str = ""
 
 
+def in_present_format(value: Any) -> Any:
+    """The JSON of a marker; one of an earlier format with the keys of the present one."""
+    present = with_license(value)
+    if isinstance(present, dict) and present.get("recordmill") == EARLIER_FORMAT:
+        present = {**with_annotation_entries(present), "recordmill": MARKER_FORMAT}
+    return present
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
     """`recordmill.json`.
@@ -536,10 +549,7 @@ class Marker:
             form = None
         if type(form) is int and form not in (EARLIER_FORMAT, MARKER_FORMAT):
             raise MisfitError("", f"has format {form}, which another version of Recordmill reads")
-        present = with_license(value)
-        if form == EARLIER_FORMAT:
-            present = {**with_annotation_entries(present), "recordmill": MARKER_FORMAT}
-        marker = from_json(cls, present)
+        marker = from_json(cls, in_present_format(value))
         for key in ("recordmill", "run"):
             if key not in value:
                 raise MisfitError(key, "is missing")
@@ -582,7 +592,7 @@ class Marker:
     def counted_unit(self) -> str:
         """What `SplitEntry.class_counts` counts: annotations if records may have several."""
         if self.counted is not None and self.counted in self.annotations:
-            return self.annotations[self.counted].unit
+            return self.annotations[self.counted].name
         return self.unit
 
     @property

@@ -1,7 +1,7 @@
 """How a run ends: its outcome, with the numbers of a dataset, of a plan, or of a failure."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 from recordmill.schemas.dataset.json_values import from_json, to_json
@@ -54,7 +54,7 @@ class DatasetNumbers:
     classes: int
     ledger: Ledger
     named: NamedImages | None = None
-    annotations: Mapping[str, AnnotationEntry] = field(default_factory=dict)
+    annotations: Mapping[str, AnnotationEntry] | None = None
     gps_positions: int | None = None
     changes: Mapping[str, int]
     duplicates: DuplicateCounts | None = None
@@ -78,7 +78,7 @@ class DatasetNumbers:
             classes=len(marker.labels),
             ledger=marker.ledger,
             named=marker.named,
-            annotations=marker.annotations,
+            annotations=marker.annotations or None,
             gps_positions=marker.gps_positions,
             changes=marker.changes,
             duplicates=marker.duplicates,
@@ -123,7 +123,7 @@ class FailedNumbers:
 
     ledger: Ledger
     lost_classes: tuple[str, ...] | None = None
-    annotations: Mapping[str, AnnotationEntry] = field(default_factory=dict)
+    annotations: Mapping[str, AnnotationEntry] | None = None
 
 
 Numbers = DatasetNumbers | PlannedNumbers | FailedNumbers
@@ -189,10 +189,7 @@ class Outcome:
         """
         if self.numbers is None:
             return {}
-        numbers = dict(to_json(self.numbers))
-        if not numbers.get("annotations"):
-            numbers.pop("annotations", None)
-        return with_earlier_counts(numbers)
+        return with_earlier_counts(to_json(self.numbers))
 
 
 def _read_numbers(status: Status, numbers: Mapping[str, Any]) -> Numbers | None:

@@ -218,7 +218,9 @@ class RowTotals(Totals):
     def _add(self, row: Row) -> None:
         is_record = isinstance(row, SidecarRow)
         for kind, counts in (row.annotations or {}).items():
-            self.annotations.setdefault(kind, RowAnnotations()).add(counts, is_record)
+            if kind not in self.annotations:
+                self.annotations[kind] = RowAnnotations()
+            self.annotations[kind].add(counts, is_record)
         if isinstance(row, RejectedRow):
             if row.reason is None:
                 self.left_out[str(row.left_out)] += 1

@@ -420,7 +420,7 @@ def _check_shares(marker: Marker, contract: Contract, containers: int) -> Iterat
     for name, entry in marker.annotations.items():
         if name in KINDS:
             most = KINDS[name].most_lost(contract)
-            shares.append((f"lost_{name}", most, entry.lost, entry.listed, entry.unit))
+            shares.append((f"lost_{name}", most, entry.lost, entry.listed, entry.name))
     for key, limit, lost, listed, what in shares:
         if limit is not None and lost > limit * listed:
             why = key.partition("_")[0]

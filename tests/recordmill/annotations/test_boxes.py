@@ -353,3 +353,35 @@ def test_boxes_of_images_that_are_not_written_are_counted():
         ],
     )
     assert BOXES.lose(boxes_of([], []).pack(), Rejected("list", "vanished", ""), LABELS) is None
+
+
+WHOLE_IMAGE = {"xmin": [0.0], "ymin": [0.0], "xmax": [1.0], "ymax": [1.0], "box_labels": [1]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, None),
+        ({"bbox": [0.0, 0.0, 0.5, 0.5]}, None),
+        ({"xmax": [0.0]}, None),
+        ({"xmax": []}, "its lists of boxes differ in length: 1 in xmin, 1 in ymin, 0 in xmax"),
+        ({"box_labels": [1, 2]}, "its lists of boxes differ in length: 1 in xmin, 1 in ymin"),
+        ({"bbox": [0.0] * 6}, "its lists of boxes differ in length: 1 in xmin, 1 in ymin"),
+        ({"xmax": [1.5]}, "box 1 is not on the image: its sides are 0, 0, 1.5, 1"),
+        ({"xmin": [math.nan]}, "box 1 is not on the image: its sides are nan, 0, 1, 1"),
+        ({"ymin": [0.5], "ymax": [0.25]}, "box 1 is not on the image: its sides are 0, 0.5, 1, "),
+    ],
+)
+def test_boxes_in_an_example_are_on_the_image_and_have_one_class_each(changed, problem):
+    found = BOXES.check({**WHOLE_IMAGE, **changed})
+    if problem is None:
+        assert found is None
+    else:
+        assert found.startswith(problem)
+
+
+def test_boxes_cover_shares_of_the_image():
+    half = {"xmin": [0.0, 0.5], "ymin": [0.0, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 1.0]}
+    assert BOXES.measure(half).tolist() == [0.5, 0.25]
+    assert BOXES.measure({"bbox": [0.0, 0.0, 1.0, 0.25]}).tolist() == [0.25]
+    assert BOXES.measure({"xmin": [0.0]}).tolist() == []

@@ -57,16 +57,17 @@ def test_each_kind(other, expected):
 
 
 def test_numbers_of_annotations_are_compared_by_kind_in_any_format():
-    def annotated(number, kind="boxes", **more):
-        return row(record="x", annotations={kind: {"listed": number, "written": 0}}, **more)
+    def annotated(number, kind="boxes", record="y"):
+        counts = {kind: {"listed": number, "written": 0}}
+        return row(record=record, annotations=counts)
 
     differ = {"annotations": ["k"]}
-    assert compare(annotated(2), annotated(3)) == differ
-    assert compare(annotated(2), annotated(2)) == {}
+    assert compare(annotated(2, record="x"), annotated(3)) == differ
+    assert compare(annotated(2, record="x"), annotated(2)) == {}
     assert compare(row(record="x", boxes={"listed": 2}), annotated(3)) == differ
     assert compare(row(record="x", boxes={"listed": 2}), annotated(2)) == {}
-    assert compare(annotated(2, "masks"), annotated(3, "masks")) == differ
-    assert compare(annotated(2, "masks"), annotated(2)) == {}
+    assert compare(annotated(2, "masks", "x"), annotated(3, "masks")) == differ
+    assert compare(annotated(2, "masks", "x"), annotated(2)) == {}
 
 
 def test_examples_are_compared_only_as_far_as_they_can_be():

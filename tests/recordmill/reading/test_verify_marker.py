@@ -206,6 +206,23 @@ def test_a_name_that_was_changed_in_a_marker_is_found(annotated, path, found):
     assert any(line.endswith(found) for line in lines), lines
 
 
+def test_kinds_and_keys_of_a_later_version_are_ignored(annotated):
+    original = (annotated / "recordmill.json").read_bytes()
+    marker = json.loads(original)
+    marker["annotations"]["masks"] = {"listed": 14, "written": 13, "dropped": {"empty": 1}}
+    marker["annotations"]["boxes"]["further"] = 1
+    marker["made_from"][0]["further"] = marker["further"] = ["x"]
+    marker["run"]["recordmill"] = "9.9"
+    assert find(annotated, marker, original) == []
+    (annotated / "recordmill.json").write_text(json.dumps(marker))
+    try:
+        dataset = open_dataset(str(annotated))
+        assert dataset.marker.annotations["masks"].written == 13
+        assert summarize_dataset(dataset).splits["train"].records == 5
+    finally:
+        (annotated / "recordmill.json").write_bytes(original)
+
+
 def test_an_emptied_list_of_files_is_found(annotated):
     original = (annotated / "recordmill.json").read_bytes()
     marker = json.loads(original)

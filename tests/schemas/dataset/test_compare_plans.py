@@ -116,3 +116,26 @@ def test_a_changed_default_makes_no_difference_where_it_was_not_set(monkeypatch)
     chosen = old_plan(images={"quality": 80, "store": "auto"})
     changed = ["images.quality: 80 -> 90", "plan_version: 2 -> 3"]
     assert list_differences(chosen, now) == changed
+
+
+@pytest.mark.parametrize(
+    ("recipe", "is_compared"),
+    [
+        ({"source": {"kind": "class_folders"}}, True),
+        ({"source": {"kind": "manifest", "columns": {"uri": "a", "labels": ""}}}, True),
+        ({"source": {"kind": "coco"}}, False),
+        ({"source": {"kind": "manifest", "columns": {"uri": "a", "labels": "b"}}}, False),
+        ({"source": {"kind": "manifest", "preset": "automl"}}, False),
+        ({"feature_schema": {"boxes": {"field": "bbox"}}}, False),
+    ],
+)
+def test_the_digest_of_a_listing_with_annotations_is_not_that_of_an_earlier_version(
+    recipe, is_compared
+):
+    old = PlanEntry("", {"plan_version": 2, **recipe, "listing": {"digest": "a", "references": 5}})
+    new = PlanEntry("", {"plan_version": 3, **recipe, "listing": {"digest": "b", "references": 5}})
+    more = PlanEntry("", {**new.recipe, "listing": {"digest": "b", "references": 6}})
+    images = ["other images"] if is_compared else []
+    assert list_differences(old, new, ["plan_version"]) == images
+    number = ["6 of them instead of 5"]
+    assert list_differences(old, more, ["plan_version"]) == images + number

@@ -152,7 +152,7 @@ def test_kinds_and_keys_that_are_not_known_are_kept_or_ignored():
     entry = {"listed": 14, "written": 13, "dropped": {"empty": 1}, "further": {"x": 1}}
     made_from = [{"kind": "coco", "further": 1}, {"kind": "voc"}]
     marker = make_marker(annotations={"masks": entry}, made_from=made_from, further=[7])
-    assert marker.annotations["masks"].unit == "annotation"
+    assert marker.annotations["masks"].name == "annotation"
     assert (marker.annotations["masks"].listed, marker.annotations["masks"].lost) == (14, 1)
     assert [each.kind for each in marker.made_from] == ["coco", "voc"]
     assert plain_numbers_of(marker)["annotations"]["masks"]["written"] == 13

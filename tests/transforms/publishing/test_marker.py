@@ -227,7 +227,6 @@ def test_an_outcome_repeats_the_numbers():
         },
         "classes": 2,
         "ledger": to_json(LEDGER),
-        "annotations": {},
         "changes": {"rotated": 3},
         "duplicates": DUPLICATES_STORED,
         "input_bytes": 200,

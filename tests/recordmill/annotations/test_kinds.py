@@ -1,0 +1,40 @@
+import pytest
+
+from recordmill.annotations.annotation import AnnotationKind
+from recordmill.annotations.kinds import (
+    ANNOTATION_FIELDS,
+    ID_FIELDS,
+    KINDS,
+    NAMED_FIELDS,
+    RECORD_FIELDS,
+    TFDS_TYPES,
+    list_stored,
+)
+from recordmill.schemas.settings.dataset import Contract, RejectionLimits
+
+
+def test_kinds_go_by_their_names_and_share_no_field():
+    assert list(KINDS) == ["boxes", "labels"]
+    assert all(AnnotationKind in type(kind).__mro__ for kind in KINDS.values())
+    assert sum(len(kind.fields) for kind in KINDS.values()) == len(ANNOTATION_FIELDS)
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_each_kind_has_its_limits(name):
+    kind = KINDS[name]
+    assert getattr(RejectionLimits(), name).count == 10
+    assert kind.most_lost(Contract(**{f"lost_{name}": 0.25})) == 0.25
+
+
+def test_names_and_ids_of_classes_are_fields():
+    assert NAMED_FIELDS == {
+        "label_text": "label",
+        "label_texts": "labels",
+        "box_label_texts": "box_labels",
+    }
+    assert {*NAMED_FIELDS, *ID_FIELDS, *TFDS_TYPES} <= RECORD_FIELDS.keys()
+
+
+def test_the_kinds_that_a_convention_stores_are_those_whose_fields_it_has():
+    assert list_stored({"encoded", "label"}) == []
+    assert list_stored({"labels", "bbox"}) == [KINDS["boxes"], KINDS["labels"]]

@@ -11,6 +11,9 @@ import pytest
 from cluster_pages import ROOT, commands_of, files, fill, run
 
 from recordmill.pipeline.configuration.options import build_parser, find_unknown_flag
+from scripts import flink_cluster
+from scripts.cached_jars import BEAM_JOB_SERVER
+from scripts.flink_packages import FLINK
 
 TEXT = (ROOT / "docs/flink.md").read_text(encoding="utf-8")
 COMMANDS = commands_of(TEXT)
@@ -28,6 +31,10 @@ def test_there_are_such_flags(command):
     words = shlex.split(command)[2:]
     flags, beams = build_parser().parse_known_args(words)
     assert (flags.input, find_unknown_flag(beams)) == (["photos"], None)
+
+
+def test_the_versions_are_the_scripts():
+    assert f"Flink {FLINK} with the job server of Beam {BEAM_JOB_SERVER}" in TEXT
 
 
 @pytest.mark.parametrize("script", ["scripts/flink", "scripts/prism"])
@@ -63,6 +70,8 @@ def test_every_command_does_what_it_says(somewhere):
             done = run(command, somewhere)
             if "recordmill run" in command:
                 assert json.loads(done.stdout)["ledger"]["written"] == 40
+        named = set(re.findall(r"`([\w-]+\.log)`", TEXT))
+        assert named <= {path.name for path in flink_cluster.RUN.iterdir()}
     finally:
         run("scripts/flink down", somewhere)
     run("recordmill run --input photos --output direct", somewhere)

@@ -59,6 +59,8 @@ def test_every_command_does_what_it_says(somewhere):
             done = run(command, somewhere)
             if "recordmill run" in command:
                 assert json.loads(done.stdout)["ledger"]["written"] == 40
+        named = set(re.findall(r"`([\w-]+\.log)`", TEXT))
+        assert named <= {path.name for path in spark_cluster.RUN.iterdir()}
     finally:
         run("scripts/spark down", somewhere)
     run("recordmill run --input photos --output direct", somewhere)

@@ -33,6 +33,7 @@ from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES, ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
+from recordmill.transforms.inputs.other_splits import OTHER_THAN_FOLDER, contradicts_folder
 from recordmill.transforms.inputs.patterns import (
     Ignore,
     compile_pattern,
@@ -124,6 +125,7 @@ class Tally:
         shards: what it says about sets of files.
         unclaimed: files that the source does not claim.
         images: images that the source takes, whatever the others are.
+        other_splits: images whose folder is named like another split than theirs.
     """
 
     first_folders: set[str] = field(default_factory=set)
@@ -134,6 +136,7 @@ class Tally:
     shards: ShardTally = field(default_factory=ShardTally)
     unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)
     images: ListedImages = field(default_factory=ListedImages)
+    other_splits: int = 0
 
 
 def list_part(
@@ -173,7 +176,7 @@ def list_part(
                 yield ignored
                 continue
             tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
-            listed = _list_file(file, path, claims)
+            listed = _count_other_splits(_list_file(file, path, claims), settings, tally)
             if source.reads_sets:
                 listed = tally.shards.add(path, listed)
             tally.naming_files += yield from listed
@@ -208,8 +211,7 @@ def conclude(
     class_folders = [*images.names] if source.labels_from_folders else []
     yield from unclaimed.judge(whole, source.annotation_format, most_heads, class_folders)
     yield from images.find_second_images(whole, settings.inputs)
-    if images.are_numbers:
-        yield whole.notice("noted", NUMBERS_IN_NAMES)
+    yield from _note_peculiarities(whole, images, tallies)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     are_classes = (
@@ -230,6 +232,15 @@ def conclude(
         else:
             detail = f"{what}: add {as_splits} to keep them"
             yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
+
+
+def _note_peculiarities(
+    whole: ImageRef, images: ListedImages, tallies: Collection[Tally]
+) -> Iterator[Notice]:
+    if images.are_numbers:
+        yield whole.notice("noted", NUMBERS_IN_NAMES)
+    if other_splits := sum(tally.other_splits for tally in tallies):
+        yield whole.notice("noted", OTHER_THAN_FOLDER, count=other_splits)
 
 
 def _judge_sets(
@@ -329,6 +340,22 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
             f"the source yields nothing for {file.uri}: it must yield at least one reference"
         )
     return names_images
+
+
+def _count_other_splits(
+    listed: Generator[Listed, None, bool], settings: ListingSettings, tally: Tally
+) -> Generator[Listed, None, bool]:
+    """Counts images whose folder is named like another split; returns what `_list_file` does."""
+    if not settings.from_source:
+        return (yield from listed)
+    while True:
+        try:
+            each = next(listed)
+        except StopIteration as end:
+            return bool(end.value)
+        if type(each) is ImageRef and contradicts_folder(each):
+            tally.other_splits += 1
+        yield each
 
 
 def _see_members(

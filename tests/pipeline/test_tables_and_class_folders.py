@@ -1,14 +1,17 @@
 """Class folders next to a table: a table that names all their images decides, and one that names
 some of them stops the run, with a command for either meaning."""
 
+import io
 from collections import Counter
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from followed_ways import Files, check_all_ways, of_class, together
 from paired_inputs import mask, photo
 from peer import read_dataset
-from printed_commands import write_files
+from printed_commands import follow, write_files
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -153,6 +156,39 @@ def test_these_convert_at_the_first_try(name, tmp_path, run_in):
     assert code == 0, err
     found = Counter(each.label for each in read_dataset(Path("out")))
     assert found == Counter(labels.values())
+
+
+CONTRADICTION = (
+    "a split in a table or annotations that contradicts the name of the folder: the folder does "
+    "not count\n"
+)
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_a_split_that_contradicts_the_folder_is_noted(swapped, tmp_path, run_in):
+    other = {"train": "test", "test": "train"} if swapped else {"train": "train", "test": "test"}
+    files = together(flat("train"), flat("test"))
+    rows = [f"{path},{KINDS[n % 2]},{other[path[:-6]]}" for n, path in enumerate(files)]
+    files["labels.csv"] = "\n".join(["path,label,split", *rows, ""]).encode()
+    write_files(tmp_path / "in", files)
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    assert (f"note: 12 images have {CONTRADICTION}" in err) == swapped
+    splits = Counter(each.split for each in read_dataset(Path("out")))
+    assert splits == {"train": 6, "test": 6}
+
+
+def test_boxes_of_less_than_a_pixel_in_parquet_have_a_command(tmp_path, run_in):
+    stream = io.BytesIO()
+    boxes = [{"bbox": [[0.25, 0.25, 0.5, 0.5]], "category": ["cat"]}] * 6
+    pq.write_table(pa.table({"image": [photo(n) for n in N], "objects": boxes}), stream)
+    write_files(tmp_path / "in", {"train.parquet": stream.getvalue()})
+    code, _, err = run_in(["--input", "in"])
+    assert (code, "the largest coordinate of its boxes in pixels is 0.75" in err) == (1, True)
+    (end,) = follow(["--input", "in"], run_in)
+    assert end.code == 0, end.message
+    found = [box for each in read_dataset(Path("out")) for box in each.boxes]
+    assert found == [("cat", 0.25, 0.25, 0.75, 0.75)] * 6
 
 
 def test_masks_in_a_folder_of_their_own_do_not_count(tmp_path, run_in):

@@ -121,9 +121,10 @@ class RowReader:
         if 0 < self._largest <= 1:
             what = f"the largest coordinate of its boxes in pixels is {self._largest:g}"
             advice = (
-                "set source.boxes_unit=fraction if they are parts of the image's width and height"
+                "add --set source.boxes_unit=fraction if they are parts of the image's width and "
+                "height, or write them in pixels"
             )
-            yield self.file.notice("warning", "small_boxes", f"{what}: {advice}")
+            yield self.file.notice("fatal", "small_boxes", f"{what}: {advice}")
 
     def _entries(
         self, rows: Iterable[Row], read: Callable[[Any], Entry]

@@ -112,15 +112,18 @@ SIDES = {side: side for side in ("xmin", "ymin", "xmax", "ymax")}
                                                           b"a.jpg,,,,,\n", ""),
     ],
 )  # fmt: skip
-def test_boxes_of_less_than_a_pixel_are_noted(folder, columns, content, largest):
-    advice = "set source.boxes_unit=fraction if they are parts of the image's width and height"
+def test_boxes_of_less_than_a_pixel_stop_the_run(folder, columns, content, largest):
+    advice = (
+        "add --set source.boxes_unit=fraction if they are parts of the image's width and height, "
+        "or write them in pixels"
+    )
     expected = (
         [f"the largest coordinate of its boxes in pixels is {largest}: {advice}"] if largest else []
     )
     for unit, remarks in (("pixels", expected), ("fraction", [])):
         found = refer(folder, content, columns=columns, boxes_unit=unit)
         assert [
-            ref.detail for ref in found if isinstance(ref, Notice) and ref.status == "warning"
+            ref.detail for ref in found if isinstance(ref, Notice) and ref.status == "fatal"
         ] == remarks
 
 

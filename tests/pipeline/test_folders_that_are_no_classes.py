@@ -6,7 +6,7 @@ from followed_ways import check_all_ways, digests, each_of, found_in, of_class, 
 from packed_inputs import pack
 from paired_inputs import counted, digit, mask, masks, photo, photos
 from peer import read_dataset
-from printed_commands import printed_flags, write_files
+from printed_commands import follow, printed_flags, write_files
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -520,6 +520,19 @@ def test_every_printed_command_ends_right_for_archives(name, archive, tmp_path, 
     files, ways = SAMPLES[name]
     pack(tmp_path / "in" / archive, files)
     check_all_ways(files, ways, run_in)
+
+
+def test_masks_and_annotations_in_an_archive_are_left_out_together(tmp_path, run_in):
+    files = together(
+        {f"{n}.jpg": photo(n) for n in N},
+        {f"{n}m.png": mask(n) for n in N},
+        {f"notes/{n}.json": b'{"height": 3}' for n in N},
+    )
+    pack(tmp_path / "in" / "x.zip", files)
+    check_all_ways(files, [lambda path: NOTHING if path.endswith("jpg") else None], run_in)
+    ends = list(follow(["--input", "in"], run_in))
+    (members,) = [each for each in ends[0].arguments if each.startswith("source.members=")]
+    assert members == 'source.members=["*","!*[0-9]m.png","!/notes/*.json"]'
 
 
 def test_a_mask_of_each_sample_stays_out_if_the_user_has_asked_for_no_labels(tmp_path, run_in):

@@ -342,13 +342,15 @@ class Archives(Source):
             yield file.notice("not_stored", _LABEL_FILES, count=labels)
 
     def _find_unread(self, name: str, ref: ImageRef) -> Iterator[ImageRef]:
-        """Yields a member that is not an image, unless its name or the user says what it is.
+        """Yields a member that is not an image, unless its name says what it is.
+
+        Members that the user leaves out do not get here.
 
         Args:
             name: its path in the archive.
             ref: a reference to it.
         """
-        if not self.members and role_of_name(name) != FileRole("description"):
+        if role_of_name(name) != FileRole("description"):
             endings = sorted(f".{part}" for part in self._read_parts if self.labels == "beside")
             yield ref.replace(features=orjson.dumps(endings).decode()).notice("unread_member", name)
 

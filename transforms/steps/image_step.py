@@ -92,6 +92,7 @@ class ImageStep(beam.PTransform):
     ) -> beam.PCollection[Any]:
         """Applies the work; `verb` is its name in the runner's graph."""
         done = beam.ParDo(work, *sides).with_output_types(gives, **{REJECTED: RejectedImage})
+        done.label = "EachImage"
         outputs = elements | verb >> done.with_outputs(REJECTED, main="images")
         images = outputs["images"]
         images.rejected = outputs[REJECTED]

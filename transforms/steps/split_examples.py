@@ -50,6 +50,7 @@ class SplitExamples(beam.PTransform):
         """Adds the step to a pipeline."""
         kinds = dict.fromkeys(self._names, bytes)
         work = beam.ParDo(self._work).with_output_types(bytes, **kinds)
+        work.label = "EachExample"
         outputs = examples | "Split" >> work.with_outputs(*self._names)
         for name in self._names:
             outputs[name]  # Beam makes an output when it is first asked for

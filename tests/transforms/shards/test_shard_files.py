@@ -164,7 +164,7 @@ def test_a_shard_whose_note_is_of_another_form_is_written_again(staging):
     path = staging / "train-00007.done.json"
     done = json.loads(path.read_bytes())
     # Before they were kept by kind.
-    done["report"]["annotations"] = {"dropped": {"unknown_class": {"7": 1}}, "labels": {}}
+    done["report"]["annotations"] = {"dropped": {"unknown_class": {"7": 1}}, "bare": 1}
     path.write_text(json.dumps(done))
     assert find_finished(str(staging), "train", 7, MARK) is None
 

@@ -5,8 +5,6 @@ Listing happens in the pipeline, not in the launcher, so the job's graph contain
 
 import errno
 import os
-import re
-import shlex
 import stat
 from collections.abc import Collection, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -17,20 +15,18 @@ from itertools import islice, pairwise
 from typing import Any
 
 import apache_beam as beam
-import orjson
 from apache_beam import coders
 from apache_beam.pvalue import TaggedOutput
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
-from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import Input, ListingSettings, SourceSettings
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.claims import Claims
-from recordmill.transforms.inputs.folder_sketch import likely_splits
 from recordmill.transforms.inputs.image_suffixes import is_image_name
+from recordmill.transforms.inputs.likely_splits import LikelySplits
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES, ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.other_splits import OTHER_THAN_FOLDER, contradicts_folder
@@ -86,7 +82,7 @@ class Part:
         return self.start <= path and (not self.end or path < self.end)
 
     def meets(self, path: str, is_folder: bool) -> bool:
-        """Whether a file, or anything in a folder, belongs to the part."""
+        """Returns whether a file, or anything in a folder, belongs to the part."""
         if not is_folder:
             return self.contains(path)
         return self.contains(f"{path}/") or self.start.startswith(f"{path}/")
@@ -214,24 +210,9 @@ def conclude(
     yield from _note_peculiarities(whole, images, tallies)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
-    are_classes = (
-        source.labels_from_folders
-        and isinstance(source, FindsClassesInFolders)
-        and source.class_from == "first_folder"
-    )
-    if folders := _find_likely_splits(first_folders - {""}, settings, are_classes):
-        what = f"the first folders are {', '.join(folders)}, which could be splits"
-        mapping = ", ".join(f"{_quote(name)}: {split}" for name, split in folders.items())
-        as_splits = f"--set {shlex.quote(f'splits.from_folders={{{mapping}}}')}"
-        if source.labels_from_folders:
-            detail = (
-                f"{what} or classes: add {as_splits} if they are splits, or list the classes in "
-                "labels.classes if they are classes"
-            )
-            yield whole.notice("fatal", "split_words", detail)
-        else:
-            detail = f"{what}: add {as_splits} to keep them"
-            yield whole.replace(key=source_input.name).notice("warning", "split_words", detail)
+    are_classes = isinstance(source, FindsClassesInFolders) and source.class_from == "first_folder"
+    folders = LikelySplits(first_folders - {""}, source.labels_from_folders, are_classes)
+    yield from folders.ask(whole, source_input.name, settings)
 
 
 def _note_peculiarities(
@@ -265,31 +246,6 @@ def _judge_sets(
         )
 
     yield from judge_sets(whole, prefix, shards, is_selected)
-
-
-def _quote(name: str) -> str:
-    """A name as a key of a mapping in YAML."""
-    if re.fullmatch(r"[A-Za-z][\w-]*", name):
-        return name
-    return orjson.dumps(name).decode()
-
-
-def _find_likely_splits(
-    first_folders: set[str], settings: ListingSettings, are_classes: bool
-) -> dict[str, str]:
-    """Returns the first folders and their splits, if they are named like splits.
-
-    The result is empty if a setting says what they are. If they name classes, only some of them
-    need such names.
-    """
-    if settings.from_folders or settings.from_source or settings.classes_known:
-        return {}
-    if {name.lower() for name in first_folders} <= SPLIT_NAMES.keys():
-        return {name: name for name in sorted(first_folders)}
-    likely = likely_splits(first_folders)
-    if are_classes or len(likely) == len(first_folders):
-        return likely
-    return {}
 
 
 def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, None, bool]:
@@ -527,7 +483,7 @@ def _walk(
 
 
 def _read_folder(root: str, below: str) -> tuple[list[os.DirEntry[str]], ImageRef | None]:
-    """The entries of a folder, sorted; or none, and the notice of that."""
+    """Returns the entries of a folder, sorted; or none, and the notice of that."""
     folder = ImageRef(below, "")
     try:
         with os.scandir(os.path.join(root, below) if below else root) as entries:

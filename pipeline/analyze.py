@@ -12,7 +12,7 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
-from recordmill.pipeline.configuration.preflight import normal_path
+from recordmill.pipeline.configuration.preflight import parse_path
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import analyze_dataset
 from recordmill.schemas.dataset.file_names import TRANSFORM_FN
@@ -73,7 +73,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
 
 
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:
-    started, path = time.monotonic(), current_folder(normal_path(flags.path))
+    started, path = time.monotonic(), current_folder(parse_path(flags.path))
     folder = storage.join(path, TRANSFORM_FN)
     try:
         analysis = analyze_dataset(path, flags.split, flags.size)

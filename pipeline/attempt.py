@@ -136,7 +136,7 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     preflight.check_secrets(options.beam_arguments)
     if options.sample:
         options = _choose_sample(options, terminal)
-    inputs, output = preflight.parse_inputs(options.input), preflight.normal_path(options.output)
+    inputs, output = preflight.parse_inputs(options.input), preflight.parse_path(options.output)
     places = [*(each.path for each in inputs), output, options.config or ""]
     needs_beam = not (options.is_here and all(map(storage.is_local, places)))
     if needs_beam and not options.in_pipeline:  # that program's pipeline sets them
@@ -273,7 +273,7 @@ def _name_earlier(options: LaunchOptions, settings: DatasetSettings, output: str
 
 def _earlier_folder(path: str, options: LaunchOptions) -> str:
     """Returns the folder of an earlier dataset, whose store answers."""
-    folder = _path_for_workers(preflight.normal_path(path), options)
+    folder = _path_for_workers(preflight.parse_path(path), options)
     preflight.probe_dataset_store("dataset", folder, options.is_here)
     return folder
 
@@ -331,7 +331,7 @@ def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
 
 
 def _path_for_workers(path: str, options: LaunchOptions) -> str:
-    """A path that is also valid for workers, which may start in other folders."""
+    """Returns a path that is also valid for workers, which may start in other folders."""
     stays = options.is_here and not options.in_pipeline
     return path if stays or not storage.is_local(path) else os.path.abspath(path)
 

@@ -82,7 +82,7 @@ def run_command(argv: Sequence[str], build: Callable[..., Any], prog: str = "rec
 
 
 def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:
-    """A parser with `PATH`, `--json` and `--no-json`.
+    """Returns a parser with `PATH`, `--json` and `--no-json`.
 
     Args:
         prog: what the user typed before the flags.

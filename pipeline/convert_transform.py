@@ -270,7 +270,7 @@ def find_inputs(texts: Sequence[str], output: str) -> RunInputs:
         if not texts:
             raise UsageError("the PCollection of inputs is empty: give at least one path")
         inputs = preflight.parse_inputs(sorted(map(os.fspath, texts)))
-        inputs = tuple(map(preflight.split_pattern, inputs))
+        inputs = tuple(map(preflight.separate_pattern, inputs))
         preflight.check_places(inputs, output)
         folders = {each.name: preflight.find_folder(each.path, each.path, True) for each in inputs}
     except RecordmillError as error:

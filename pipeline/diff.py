@@ -17,7 +17,7 @@ from recordmill.pipeline.terminal import make_console
 from recordmill.reading.compare_datasets import (
     KINDS,
     Comparison,
-    Row,
+    RowObject,
     compare_datasets,
     compare_rows,
     judge_of,
@@ -102,7 +102,7 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
     return with_earlier_keys(line)
 
 
-def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, Row]]:
+def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, RowObject]]:
     """Yields key, split, class and digest of each image that a conversion would read.
 
     The split is None if it is not given.

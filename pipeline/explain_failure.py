@@ -58,7 +58,7 @@ _REMEDY = "raise the limit, free memory, or lower --threads and --processes"
 
 
 def _texts_of(error: BaseException | None) -> Iterator[str]:
-    """The texts of an error and of those that caused it, with their classes."""
+    """Yields the texts of an error and of those that caused it, with their classes."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
@@ -77,7 +77,7 @@ def _short(text: str) -> str:
 
 
 def _limits() -> str:
-    """The limits of this process that may be the reason, in a few words."""
+    """Returns the limits of this process that may be the reason, in a few words."""
     limits = []
     for what, kind, show in (
         ("address space", resource.RLIMIT_AS, format_size),

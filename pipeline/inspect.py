@@ -176,7 +176,10 @@ def _show_records(console: Console, dataset: Dataset, flags: argparse.Namespace)
 
 
 def record_as_dict(found: inspect_dataset.FoundRecord) -> dict[str, Any]:
-    """One record as plain JSON values: text as text, other bytes as their length and sha256."""
+    """Returns one record as plain JSON values.
+
+    Text as text, other bytes as their length and sha256.
+    """
     return {
         "split": found.shard.split,
         "number": found.number,
@@ -210,8 +213,8 @@ _KINDS = {
 }
 
 
-def summary_view(summary: inspect_dataset.Summary) -> Iterator[RenderableType]:
-    """The content of a dataset: splits, features, labels."""
+def summary_view(summary: inspect_dataset.Inspection) -> Iterator[RenderableType]:
+    """Yields the content of a dataset: splits, features, labels."""
     dataset = summary.dataset
     convention = ""
     if dataset.marker_or_none:
@@ -227,7 +230,7 @@ def summary_view(summary: inspect_dataset.Summary) -> Iterator[RenderableType]:
         yield _labels(summary)
 
 
-def _splits(summary: inspect_dataset.Summary) -> Table:
+def _splits(summary: inspect_dataset.Inspection) -> Table:
     numbers = ("files", "records", "bytes", "damaged")
     table = plain_table("split", *numbers, right=numbers)
     for name, split in summary.splits.items():
@@ -237,7 +240,7 @@ def _splits(summary: inspect_dataset.Summary) -> Table:
     return table
 
 
-def _features(summary: inspect_dataset.Summary) -> Table:
+def _features(summary: inspect_dataset.Inspection) -> Table:
     table = plain_table("feature", "kind", "shape", "records", "meaning", right=("records",))
     for key, feature in summary.features.items():
         if feature.records is None:
@@ -251,7 +254,7 @@ def _features(summary: inspect_dataset.Summary) -> Table:
     return table
 
 
-def _labels(summary: inspect_dataset.Summary) -> RenderableType:
+def _labels(summary: inspect_dataset.Inspection) -> RenderableType:
     """Records by label and split, with a bar for the total, in the order of the ids."""
     names, counts = (
         [printable(name) for name in summary.splits],
@@ -273,7 +276,7 @@ def _labels(summary: inspect_dataset.Summary) -> RenderableType:
 
 
 def record_view(found: inspect_dataset.FoundRecord) -> RenderableType:
-    """One record: its position, its source, and its values."""
+    """Returns one record: its position, its source, and its values."""
     where = (
         f"record {found.place:,} of {found.shard.name}, {len(found.data):,} bytes, frame at byte "
         f"{found.offset:,}"

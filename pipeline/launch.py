@@ -120,7 +120,10 @@ def _attempt(
 
 
 def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: float) -> bytes:
-    """The line for stdout: short, since a caller may read all of stderr before it reads stdout."""
+    """Returns the line for stdout.
+
+    Short, since a caller may read all of stderr before it reads stdout.
+    """
     shown = output.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     line = {
         "status": outcome.status,

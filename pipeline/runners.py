@@ -133,7 +133,7 @@ def _workers_for(job: Job, options: LaunchOptions) -> AbstractContextManager[Non
 
 
 def _make_pipeline(runner: str, beam_arguments: Sequence[str]) -> tuple[beam.Pipeline, bool]:
-    """An empty pipeline, and whether the work is done in this process."""
+    """Returns an empty pipeline, and whether the work is done in this process."""
     in_process, said = runner in IN_PROCESS_RUNNERS, io.StringIO()
     try:
         with redirect_stderr(said):  # what argparse says of a wrong value
@@ -358,7 +358,7 @@ def _flink_address(options: PipelineOptions) -> str | None:
 
 
 def is_dataflow(runner: str) -> bool:
-    """Whether the name means Dataflow's runner to Beam."""
+    """Returns whether the name means Dataflow's runner to Beam."""
     return runner.lower().removesuffix("runner") == "dataflow"
 
 

@@ -83,7 +83,7 @@ def ensure_sample(folder: Path = FOLDER) -> Path:
 
 
 def _files() -> dict[str, bytes]:
-    """The content of every file by its path below the sample's folder."""
+    """Returns the content of every file by its path below the sample's folder."""
     plain = {}
     for name in SIDES:
         for number in range(PER_CLASS):
@@ -118,7 +118,7 @@ def _files() -> dict[str, bytes]:
 
 
 def _picture(shape: str, name: object, shift: float = 0.0) -> Image.Image:
-    """A polygon between sky and ground, moved to the right by `shift` times its radius."""
+    """Returns a polygon between sky and ground, moved to the right by `shift` times its radius."""
     chance = random.Random(f"{shape} {name}")
     width, height = chance.choice(_SIZES)
     image = ImageOps.colorize(Image.linear_gradient("L"), "#a9d3f5", "#47702e").resize(

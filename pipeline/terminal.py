@@ -21,9 +21,9 @@ from recordmill.schemas.dataset.outcome import (
     FailedNumbers,
     Numbers,
     Outcome,
+    OutcomeStatus,
     PlannedLedger,
     PlannedNumbers,
-    Status,
 )
 from recordmill.schemas.dataset.price import ComparedPrice
 from recordmill.schemas.formatting import escape_controls, format_count, format_size, printable
@@ -166,7 +166,7 @@ def record_progress(
 
 
 def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
-    """A table without lines; the columns whose titles are in `right` hold numbers."""
+    """Returns a table without lines; the columns whose titles are in `right` hold numbers."""
     table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 3, 0, 0))
     for title in titles:
         table.add_column(title, justify="right" if title in right else "left", overflow="fold")
@@ -174,7 +174,7 @@ def plain_table(*titles: str, right: Collection[str] = ()) -> Table:
 
 
 def _count(work: progress.Progress, seconds: float) -> str:
-    """The number of files found, or of images done, and the rate."""
+    """Returns the number of files found, or of images done, and the rate."""
     if work.planned:
         done, thing = work.done, work.unit
     else:
@@ -241,8 +241,10 @@ def _table_of_splits(numbers: DatasetNumbers | PlannedNumbers) -> Table:
     return table
 
 
-def _facts(status: Status, numbers: Numbers, output: str) -> Iterator[tuple[str, str | None]]:
-    """Titles and texts; the text is None or empty if there is nothing to say."""
+def _facts(
+    status: OutcomeStatus, numbers: Numbers, output: str
+) -> Iterator[tuple[str, str | None]]:
+    """Yields titles and texts; the text is None or empty if there is nothing to say."""
     if isinstance(numbers, FailedNumbers):
         yield from _describe_ledger(numbers.ledger, f"{numbers.ledger.written:,} written")
         yield from _describe_annotations(numbers.annotations)
@@ -304,7 +306,10 @@ def _name_files(numbers: DatasetNumbers, output: str) -> Iterator[tuple[str, str
 
 
 def _show_prices(price: ComparedPrice) -> str:
-    """What a run costs: the numbers of `Price`, as predicted and, where known, as measured."""
+    """Returns what a run costs.
+
+    The numbers of `Price`, as predicted and, where known, as measured.
+    """
     predicted = to_json(price.predicted)
     if price.measured is None:
         return ", ".join(

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.pipeline.command import reader_parser, run_reader
-from recordmill.pipeline.configuration.preflight import normal_path, read_exclusions
+from recordmill.pipeline.configuration.preflight import parse_path, read_exclusions
 from recordmill.pipeline.terminal import make_console, plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
 from recordmill.reading.find_excluded import find_excluded
@@ -70,7 +70,7 @@ def _verify(flags: argparse.Namespace) -> dict[str, Any]:
     with record_progress(console, "verifying", dataset) as progress:
         verification = verify_dataset(dataset, flags.level, 0, progress, flags.no_metadata)
     if exclusions:
-        found = find_excluded(dataset, exclusions, normal_path(flags.path))
+        found = find_excluded(dataset, exclusions, parse_path(flags.path))
         verification = replace(verification, findings=(*verification.findings, *found))
     seconds = round(time.monotonic() - started, 3)
     _report(console, verification, seconds)

@@ -11,7 +11,7 @@ from typing import Any
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.options import positive
-from recordmill.pipeline.configuration.preflight import normal_path
+from recordmill.pipeline.configuration.preflight import parse_path
 from recordmill.pipeline.terminal import Terminal, make_console, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
 from recordmill.schemas.dataset.marker import Marker, Pointer
@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
 
 
 def _work(flags: argparse.Namespace) -> dict[str, Any]:
-    output = normal_path(flags.path)
+    output = parse_path(flags.path)
     versions = read_versions(output)
     pointer = find_pointer(output)
     if pointer is None and not versions:
@@ -102,7 +102,7 @@ def _choose(
     pointer: Pointer | None,
     versions: Mapping[str, Marker | None],
 ) -> str | None:
-    """The version to make current; None to keep the current one."""
+    """Returns the version to make current; None to keep the current one."""
     if flags.rollback and not (pointer and pointer.previous):
         raise UsageError("--rollback: no other version was current before: name one with --use")
     if flags.rollback and pointer:

@@ -38,7 +38,7 @@ class KeyHashes(NamedTuple):
 
 
 def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
-    """The numbers of one image.
+    """Returns the numbers of one image.
 
     Args:
         seed: the dataset's seed.
@@ -49,12 +49,12 @@ def hash_key(seed: int, key: str, group: str = "") -> KeyHashes:
 
 
 def order_of(seed: int, key: str) -> int:
-    """`KeyHashes.order` of an image, faster than `hash_key`."""
+    """Returns `KeyHashes.order` of an image, faster than `hash_key`."""
     return int.from_bytes(_hash_key(seed, key)[16:24])
 
 
 def _hash_key(seed: int, key: str, group: str = "") -> bytes:
-    """The bytes of the numbers: 8 of each, in their order."""
+    """Returns the bytes of the numbers: 8 of each, in their order."""
     own = sha256(f"{seed}\0key\0{key}".encode()).digest()[: _THREE_NUMBERS.size]
     if not group:
         return own
@@ -104,7 +104,9 @@ def _version_digest(ref: ImageRef) -> bytes:
 
 
 def source_digest_of(ref: ImageRef) -> int:
-    """A 64-bit digest of a file's place, size and version; 0 if another version might go unnoticed.
+    """Returns a 64-bit digest of a file's place, size and version.
+
+    Returns 0 if another version might go unnoticed.
 
     Reliable versions are the modification times of local files, which are fine enough, and the
     generations and ETags of objects.
@@ -164,7 +166,7 @@ def record_digest_of(split: str, key: str, record: str) -> int:
 
 
 def add_digests(*digests: int) -> int:
-    """The digest of several references together: the sum modulo 2**256."""
+    """Returns the digest of several references together: the sum modulo 2**256."""
     return sum(digests) % (1 << 256)
 
 
@@ -173,7 +175,7 @@ def _hash(text: str) -> int:
 
 
 def digest_parts(rest: bytes, image: str) -> tuple[str, str]:
-    """The digest of a record with an image, and that of the rest of it, in hex.
+    """Returns the digest of a record with an image, and that of the rest of it, in hex.
 
     The first is the SHA-256 of the concatenated text of the second and of the image's.
 
@@ -186,7 +188,7 @@ def digest_parts(rest: bytes, image: str) -> tuple[str, str]:
 
 
 def find_images(fields: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The features that hold the image, in the order of their keys, and their fields.
+    """Returns the features that hold the image, in the order of their keys, and their fields.
 
     Args:
         fields: the key and the field of each feature.

@@ -28,7 +28,7 @@ def with_earlier_keys(line: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_license(marker: Any) -> Any:
-    """The JSON of a marker in which `about` has the key `license`."""
+    """Returns the JSON of a marker in which `about` has the key `license`."""
     about = marker.get("about") if isinstance(marker, dict) else None
     if not isinstance(about, dict) or "licence" not in about:
         return marker
@@ -96,7 +96,7 @@ def may_have_annotations(recipe: Mapping[str, Any]) -> bool:
 
 
 def with_present_keys(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The row of a sidecar; one of format 2 with the key `annotations`."""
+    """Returns the row of a sidecar; one of format 2 with the key `annotations`."""
     if _EARLIER_ROW_KEY not in row:
         return row
     row = dict(row)
@@ -107,7 +107,7 @@ def with_present_keys(row: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _divide(flat: Mapping[str, int]) -> dict[str, Any]:
-    """The counts of format 2, which are in one object, by what they count."""
+    """Returns the counts of format 2, which are in one object, by what they count."""
     counts = dict(flat)
     listed, written = counts.pop("listed", 0), counts.pop("written", 0)
     noted = {name: counts.pop(name) for name in _NOTED & counts.keys()}
@@ -115,7 +115,7 @@ def _divide(flat: Mapping[str, int]) -> dict[str, Any]:
 
 
 def with_annotation_entries(marker: Mapping[str, Any]) -> dict[str, Any]:
-    """The JSON of a marker of format 2 with the key `annotations`."""
+    """Returns the JSON of a marker of format 2 with the key `annotations`."""
     marker = dict(marker)
     boxes, dropped = marker.pop("boxes", None), marker.pop("dropped_boxes", None)
     bare, labels = marker.pop("images_without_boxes", None), marker.pop("labels_of_images", None)
@@ -140,7 +140,7 @@ def _splits_of(marker: Mapping[str, Any]) -> Iterable[Any]:
 
 
 def with_earlier_counts(numbers: Mapping[str, Any]) -> dict[str, Any]:
-    """An outcome's numbers, and again by the keys that earlier scripts read."""
+    """Returns an outcome's numbers, and again by the keys that earlier scripts read."""
     earlier: dict[str, Any] = {}
     entries = numbers.get("annotations", {})
     if boxes := entries.get("boxes"):
@@ -154,7 +154,7 @@ def with_earlier_counts(numbers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _flatten(entry: Mapping[str, Any]) -> dict[str, int]:
-    """The counts of an entry in one object, without what is 0, sorted."""
+    """Returns the counts of an entry in one object, without what is 0, sorted."""
     counts = {"listed": entry["listed"], "written": entry["written"]}
     counts |= {**entry["dropped"], **entry.get("noted", {})}
     return {name: count for name, count in sorted(counts.items()) if count}

@@ -41,7 +41,7 @@ def _read_fields(message: bytes) -> Iterator[bytes]:
 
 
 def _read_field(message: bytes, at: int) -> tuple[bytes, int]:
-    """The content of the field whose tag is at a place, and the place of the next one."""
+    """Returns the content of the field whose tag is at a place, and the place of the next one."""
     length = shift = 0
     while True:
         at += 1

@@ -117,7 +117,7 @@ class FeatureValueError(ValueError):
 
 
 def coerce_bytes(value: Any) -> bytes:
-    """A value of a bytes_list."""
+    """Returns a value of a bytes_list."""
     if type(value) is bytes:
         return value
     if isinstance(value, bytes | bytearray | memoryview):
@@ -144,7 +144,10 @@ def coerce_float(value: Any) -> float:
 
 
 def coerce_int64(value: Any) -> int:
-    """A value of an int64_list: bool and integer types, and enums whose value is an integer."""
+    """Returns a value of an int64_list.
+
+    Bool and integer types, and enums whose value is an integer.
+    """
     if type(value) is not int:
         if isinstance(value, Enum):
             return coerce_int64(value.value)
@@ -187,7 +190,7 @@ def _named(value: Any) -> str:
     return f"{type(value).__name__} {value!r:.60}"
 
 
-Kind = Literal["bytes", "float", "int64"]
+FeatureKind = Literal["bytes", "float", "int64"]
 
 MESSAGE_BYTES = 1 << 20
 """The memory that a message may hold before it is replaced: protobuf frees replaced values only
@@ -210,7 +213,7 @@ class Feature:
     """
 
     key: str
-    kind: Kind
+    kind: FeatureKind
     field: str
     meaning: str
     many: bool = False
@@ -231,7 +234,7 @@ class FeatureEntry:
             if it must be present.
     """
 
-    kind: Kind
+    kind: FeatureKind
     shape: tuple[Any, ...]
     field: str
     meaning: str
@@ -239,7 +242,7 @@ class FeatureEntry:
 
     @classmethod
     def of(cls, feature: Feature) -> Self:
-        """The description of a feature."""
+        """Returns the description of a feature."""
         default: Any = feature.default
         if isinstance(default, bytes):
             default = default.decode()
@@ -248,7 +251,7 @@ class FeatureEntry:
         )
 
     def feature(self, key: str) -> Feature:
-        """The described feature, without its constant, which readers do not need."""
+        """Returns the described feature, without its constant, which readers do not need."""
         default = self.default
         if isinstance(default, str):
             default = default.encode()
@@ -383,7 +386,7 @@ def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
 
 
 def tensorflow_features(features: Iterable[Feature]) -> dict[str, Any]:
-    """The feature description that `tf.io.parse_example` takes. Needs TensorFlow."""
+    """Returns the feature description that `tf.io.parse_example` takes. Needs TensorFlow."""
     import tensorflow as tf
 
     dtypes = {"bytes": tf.string, "float": tf.float32, "int64": tf.int64}
@@ -398,12 +401,12 @@ def tensorflow_features(features: Iterable[Feature]) -> dict[str, Any]:
 
 
 def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:
-    """The features as the marker describes them, sorted by key."""
+    """Returns the features as the marker describes them, sorted by key."""
     return {each.key: FeatureEntry.of(each) for each in sorted(features, key=lambda each: each.key)}
 
 
 def describe_features(features: Iterable[Feature]) -> str:
-    """The features as a Markdown table for people."""
+    """Returns the features as a Markdown table for people."""
     rows = (
         f"| `{each.key}` | {each.kind}{'[]' if each.many else ''} | {each.meaning} |"
         for each in features
@@ -415,7 +418,7 @@ def describe_features(features: Iterable[Feature]) -> str:
 class RecordField:
     """One field: the kind of feature that it fills, and what it means."""
 
-    kind: Kind
+    kind: FeatureKind
     meaning: str
     many: bool = False
 

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 
 
 def plural_of(thing: str) -> str:
-    """The plural of a noun whose plural ends in s, or in es after s, x and ch: `classes`."""
+    """Returns the plural of a noun whose plural ends in s, or in es after s, x and ch.
+
+    `classes`.
+    """
     if thing.endswith(("s", "x", "ch")):
         return f"{thing}es"
     return f"{thing}s"
 
 
 def format_count(number: int, thing: str) -> str:
-    """`1 image`, `2,000 images`; for nouns as in `plural_of`."""
+    """Returns `1 image`, `2,000 images`; for nouns as in `plural_of`."""
     return f"{number:,} {thing if number == 1 else plural_of(thing)}"
 
 
@@ -48,7 +51,7 @@ def say_count(number: int, thing: str, verb: str) -> str:
 
 
 def format_size(count: float) -> str:
-    """A size in units of 1024: `1.5 MiB`."""
+    """Returns a size in units of 1024: `1.5 MiB`."""
     for unit in ("B", "KiB", "MiB", "GiB"):
         if abs(count) < 1024:
             if unit == "B":
@@ -59,7 +62,7 @@ def format_size(count: float) -> str:
 
 
 def show_names(names: Iterable[str], most: int = 5) -> str:
-    """The first names, without empty ones; dots if there are more: `cat, dog, ...`."""
+    """Returns the first names, without empty ones; dots if there are more: `cat, dog, ...`."""
     shown = [name for name in names if name]
     if len(shown) > most:
         shown[most:] = ["..."]
@@ -67,7 +70,7 @@ def show_names(names: Iterable[str], most: int = 5) -> str:
 
 
 def show_first(names: Iterable[str], most: int = 8) -> str:
-    """The first names, and the number of the others: `a, b and 130 more`."""
+    """Returns the first names, and the number of the others: `a, b and 130 more`."""
     shown = list(names)
     if len(shown) <= most + 1:
         return ", ".join(shown)
@@ -116,7 +119,10 @@ def show_text(text: str) -> str:
 
 
 def last_line(error: Exception) -> str:
-    """The end of an error's text, where runners put the reason; its class if there is no text."""
+    """Returns the end of an error's text, where runners put the reason.
+
+    Its class if there is no text.
+    """
     last = (str(error).strip().splitlines() or [type(error).__name__])[-1]
     if len(last) < 300:
         return last

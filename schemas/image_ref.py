@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 UNKNOWN_SIZE = -1
 
-Status = Literal[
+NoticeStatus = Literal[
     "rejected",
     "ignored",
     "left_out",
@@ -92,14 +92,19 @@ class ImageRef:
     status = reason = detail = ""  # class attributes; in `Notice`, they are fields
 
     def replace(self, **changes: Any) -> Self:
-        """A copy with some fields changed: like `dataclasses.replace`, in a third of the time."""
+        """Returns a copy with some fields changed.
+
+        Like `dataclasses.replace`, in a third of the time.
+        """
         other = type(self)(*_FIELD_VALUES[type(self)](self))
         for name, value in changes.items():
             setattr(other, name, value)
         return other
 
-    def notice(self, status: Status, reason: str, detail: str = "", count: int = 1) -> "Notice":
-        """A notice about what this refers to."""
+    def notice(
+        self, status: NoticeStatus, reason: str, detail: str = "", count: int = 1
+    ) -> "Notice":
+        """Returns a notice about what this refers to."""
         values: tuple[Any, ...] = (*_FIELD_VALUES[ImageRef](self), status, reason, detail, count)
         return Notice(*values)
 
@@ -139,7 +144,7 @@ class Notice(ImageRef):
         count: how many things it stands for.
     """
 
-    status: Status = "rejected"
+    status: NoticeStatus = "rejected"
     reason: str = ""
     detail: str = ""
     count: int = 1
@@ -164,7 +169,7 @@ class ClassNames:
 
     @classmethod
     def of(cls, file: ImageRef, classes: Mapping[str, int] | Iterable[str]) -> Self:
-        """The classes that a file names, with their numbers if there are any."""
+        """Returns the classes that a file names, with their numbers if there are any."""
         if isinstance(classes, Mapping):
             return cls(file.uri, tuple(classes), tuple(classes.values()))
         return cls(file.uri, tuple(sorted(set(classes))))
@@ -263,7 +268,7 @@ listed, and is part of plan ids. It is parsed when bytes are read.
 
 @lru_cache(1024)  # the rows of a table share one
 def parse_packing(text: str) -> Packing:
-    """The packing that has this text.
+    """Returns the packing that has this text.
 
     Raises:
         ValueError: there is none.

@@ -97,13 +97,13 @@ class LabelMap:
         return self.catch_all
 
     def shown(self, label: str | int) -> str:
-        """The name of a label for people, or its number if it has no name."""
+        """Returns the name of a label for people, or its number if it has no name."""
         if isinstance(label, int):
             return str(self._names.get(label, label))
         return label
 
     def leaves_out(self, label: str | int) -> bool:
-        """Whether a label without an id is left out on purpose.
+        """Returns whether a label without an id is left out on purpose.
 
         Numbers cannot be chosen if the source does not name them.
         """
@@ -131,7 +131,7 @@ class LabelMap:
 
 
 def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int | None]:
-    """The class name and id of an image's label; (None, None) for an image without a label.
+    """Returns the class name and id of an image's label; (None, None) for an image without a label.
 
     Args:
         label: a class name, or the number that the source gave the class.
@@ -217,7 +217,7 @@ def _raise_ids(ids: dict[str, int], used: Collection[int], first: int) -> dict[s
 
 
 def is_integer_label(label: str) -> bool:
-    """Whether a label's text is a decimal 64-bit integer (`3`, `-1`, `007`)."""
+    """Returns whether a label's text is a decimal 64-bit integer (`3`, `-1`, `007`)."""
     digits = label[1:] if label.startswith("-") else label
     return (
         digits.isascii()
@@ -228,7 +228,9 @@ def is_integer_label(label: str) -> bool:
 
 
 def integer_of(label: str) -> int | None:
-    """The integer that a label is, also one with a decimal point and zeros (`2.0`); else None.
+    """Returns the integer that a label is, also one with a decimal point and zeros (`2.0`).
+
+    Else None.
 
     pandas writes such labels for a column of integers that has a gap.
     """
@@ -240,7 +242,7 @@ def integer_of(label: str) -> int | None:
 
 
 def quoted(text: str) -> str:
-    """A string of protobuf's text form: bytes outside printable ASCII as octal escapes."""
+    """Returns a string of protobuf's text form: bytes outside printable ASCII as octal escapes."""
     plain = {ord('"'): '\\"', ord("\\"): "\\\\"}
     return (
         '"'

@@ -42,7 +42,7 @@ class ReferenceBatch:
 
     @classmethod
     def of(cls, listed: Iterable[Listed]) -> "ReferenceBatch":
-        """A batch of what was listed."""
+        """Returns a batch of what was listed."""
         batch = cls()
         lists = {ImageRef: batch.refs, Notice: batch.notices, ClassNames: batch.classes}
         for each in listed:
@@ -55,7 +55,10 @@ class ReferenceBatch:
         return [*self.refs, *(each for each in self.notices if each.status in _COUNTED)]
 
     def hash_with(self, seed: int) -> ReferenceHashes:
-        """The hashes of `counted`; computed here if the batch has none. `seed` is the dataset's."""
+        """Returns the hashes of `counted`.
+
+        Computed here if the batch has none. `seed` is the dataset's.
+        """
         return self.hashes or ReferenceHashes.of(self.counted, seed)
 
     def __len__(self) -> int:
@@ -83,7 +86,7 @@ class ShardBatch:
 
     @classmethod
     def of(cls, refs: Iterable[ImageRef], seed: int) -> "ShardBatch":
-        """A batch of references whose hashes are computed here; `seed` is the dataset's."""
+        """Returns a batch of references whose hashes are computed here; `seed` is the dataset's."""
         batch, listed = cls(), list(refs)
         hashes = ReferenceHashes.of(listed, seed)
         for ref, keys, digest, version in zip(
@@ -98,7 +101,7 @@ class ShardBatch:
 
     @classmethod
     def join(cls, batches: Iterable["ShardBatch"]) -> "ShardBatch":
-        """All references of some batches."""
+        """Returns all references of some batches."""
         whole = cls()
         for each in batches:
             whole.refs += each.refs
@@ -109,7 +112,10 @@ class ShardBatch:
 
     @classmethod
     def of_pairs(cls, pairs: Iterable[tuple[ImageRef, int]]) -> "ShardBatch":
-        """A batch of references with their orders; without sums, which only a whole shard needs."""
+        """Returns a batch of references with their orders.
+
+        Without sums, which only a whole shard needs.
+        """
         batch = cls()
         for ref, order in pairs:
             batch.refs.append(ref)
@@ -124,7 +130,7 @@ class ShardBatch:
         self.versions = add_digests(self.versions, version)
 
     def sort(self) -> "ShardBatch":
-        """The same references in their final order, which is by hash.
+        """Returns the same references in their final order, which is by hash.
 
         So classes are mixed, and the order of listing does not matter.
         """
@@ -150,7 +156,10 @@ class _BatchCoder(coders.Coder):
         return True
 
     def estimate_size(self, value: ReferenceBatch | ShardBatch) -> int:
-        """The approximate size in bytes; otherwise Beam would encode a batch to estimate it."""
+        """Returns the approximate size in bytes.
+
+        Otherwise Beam would encode a batch to estimate it.
+        """
         return 100 * len(value)
 
 
@@ -158,7 +167,7 @@ class ReferenceBatchCoder(_BatchCoder):
     """Encodes a `ReferenceBatch`."""
 
     def to_type_hint(self) -> type:
-        """The class of what it encodes."""
+        """Returns the class of what it encodes."""
         return ReferenceBatch
 
     def encode(self, value: ReferenceBatch) -> bytes:
@@ -182,7 +191,7 @@ class ShardBatchCoder(_BatchCoder):
     """Encodes a `ShardBatch`: images first, then notices."""
 
     def to_type_hint(self) -> type:
-        """The class of what it encodes."""
+        """Returns the class of what it encodes."""
         return ShardBatch
 
     def encode(self, value: ShardBatch) -> bytes:
@@ -242,7 +251,7 @@ def _pack_annotations(column: list[Annotations], packed: bytearray) -> list[Any]
 
 
 def _from_columns(parts: list[Any], packed: bytes) -> list[Any]:
-    """The lists of images, notices and class names."""
+    """Returns the lists of images, notices and class names."""
     lists: list[Any] = []
     start = 0
     for kind, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
@@ -276,7 +285,7 @@ def _join(parts: list[Any], columns: Sequence[bytes]) -> bytes:
 
 
 def _part(encoded: bytes) -> tuple[list[Any], list[bytes]]:
-    """The parts of JSON, and the columns after it."""
+    """Returns the parts of JSON, and the columns after it."""
     at = 4 + int.from_bytes(encoded[:4])
     *parts, lengths = orjson.loads(encoded[4:at])
     ends = [*accumulate(lengths, initial=at)]

@@ -167,7 +167,7 @@ shard is made again."""
 
 
 def explain_reason(fate: Fate, code: str) -> str:
-    """What a reason means, at any stage; empty if it is not a reason of this fate."""
+    """Returns what a reason means, at any stage; empty if it is not a reason of this fate."""
     if fate == "rejected":
         return "; or ".join(
             dict.fromkeys(codes[code] for codes in REASONS.values() if code in codes)

@@ -17,6 +17,6 @@ ClassId = Annotated[int, Interval(ge=-(2**62), le=2**62)]
 """The id of a first class, such that all others fit in 64 bits."""
 Percent = Annotated[float, Interval(ge=0, le=1_000_000)]
 Share = Annotated[float, Interval(ge=0, le=1)]
-Shape = Annotated[tuple[None, ...], MaxLen(1)]
+FeatureShape = Annotated[tuple[None, ...], MaxLen(1)]
 """`[]` for one value, or `[null]` for any number of them."""
 PositiveShare = Annotated[float, Interval(gt=0, le=1)]

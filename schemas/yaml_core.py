@@ -32,7 +32,7 @@ _TABLE = (
 
 
 def _make_resolvers() -> dict[str, list[tuple[str, re.Pattern[str]]]]:
-    """The table in PyYAML's form: by the first letter of a word."""
+    """Returns the table in PyYAML's form: by the first letter of a word."""
     resolvers: dict[str, list[tuple[str, re.Pattern[str]]]] = {}
     for tag, pattern, letters in _TABLE:
         for letter in letters:
@@ -173,7 +173,7 @@ CoreDumper.add_representer(WrittenFloat, CoreDumper.represent_written)
 
 
 def _means_something_else(text: str) -> bool:
-    """Whether a text without quotes is not a text in YAML 1.1, or for ruamel.yaml."""
+    """Returns whether a text without quotes is not a text in YAML 1.1, or for ruamel.yaml."""
     earlier = yaml.SafeDumper.yaml_implicit_resolvers.get(text[:1], ())
     if any(pattern.match(text) for _, pattern in earlier):
         return True

@@ -112,7 +112,7 @@ class _ConvertShard(beam.DoFn):
         self._collect(wait=False)
 
     def _is_help_worthwhile(self, plan: RunPlan) -> bool:
-        """Whether workers may convert images of a shard written here.
+        """Returns whether workers may convert images of a shard written here.
 
         Images merely copied cost more to hand over, and each part of a compressed shard is unpacked
         from its beginning.

@@ -25,7 +25,7 @@ _Hash = Any
 
 _Keyed = tuple[str, _Hash]
 
-_Image = tuple[str, _Hash, str]
+_ImageHashes = tuple[str, _Hash, str]
 """An image's label, the hash that decides whether `limit` takes it, and that of its split, in
 hex."""
 
@@ -69,7 +69,7 @@ class FindSplitCutoffs(beam.PTransform):
             return start
         images = batches | "KeepImages" >> beam.FlatMap(
             _list_hashes, self.settings.seed
-        ).with_output_types(_Image)
+        ).with_output_types(_ImageHashes)
         cutoff: Any = HASH_RANGE
         class_cutoffs: Any = {}
         if limit_per_class is not None:
@@ -119,26 +119,26 @@ class FindSplitCutoffs(beam.PTransform):
         return label, (bounds, moved)
 
 
-def _list_hashes(batch: ReferenceBatch, seed: int) -> Iterator[_Image]:
+def _list_hashes(batch: ReferenceBatch, seed: int) -> Iterator[_ImageHashes]:
     """Yields what decides about each image of a batch."""
     keys = batch.hash_with(seed).iterate_keys()
     for ref, hashes in zip(batch.refs, keys, strict=False):  # notices have hashes, too
         yield ref.label, hashes.take, f"{hashes.split:016x}"
 
 
-def _hash_by_class(image: _Image) -> tuple[str, int]:
+def _hash_by_class(image: _ImageHashes) -> tuple[str, int]:
     label, take, _ = image
     return label, -take
 
 
-def _hash_for_limit(image: _Image, class_cutoffs: Mapping[str, int]) -> Iterable[int]:
+def _hash_for_limit(image: _ImageHashes, class_cutoffs: Mapping[str, int]) -> Iterable[int]:
     label, take, _ = image
     if not SplitCutoffs(class_cutoffs=class_cutoffs).find_limit(label, take):
         yield -take
 
 
 def _group_hash(
-    image: _Image, cutoff: int, class_cutoffs: Mapping[str, int]
+    image: _ImageHashes, cutoff: int, class_cutoffs: Mapping[str, int]
 ) -> Iterable[tuple[str, str]]:
     label, take, split = image
     if not SplitCutoffs(cutoff, class_cutoffs=class_cutoffs).find_limit(label, take):
@@ -156,7 +156,7 @@ def _find_cutoff(lowest: list[int], limit: int) -> int:
 
 
 def _find_main_class(number: str, labels: Iterable[str]) -> tuple[str, _Group]:
-    """The class of most of a group's images, and the group."""
+    """Returns the class of most of a group's images, and the group."""
     counts = Counter(labels)
     label, images = min(counts.items(), key=lambda item: (-item[1], item[0]))
     return label, _Group(int(number, 16), images, len(counts) > 1)

@@ -59,7 +59,7 @@ _LOOK = "dhash:"
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class HashedImages:
     """A difference hash, and the images that have it.
 
     Attributes:
@@ -75,7 +75,7 @@ class Look:
     keys: list[str]
 
 
-coders.registry.register_coder(Look, coders.PickleCoder)
+coders.registry.register_coder(HashedImages, coders.PickleCoder)
 
 
 def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
@@ -101,7 +101,9 @@ def link_groups(linked: Iterable[Sequence[Any]]) -> dict[Any, Any]:
     return {group: find(group) for group in list(parents)}
 
 
-def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[Look, Look]]:
+def link_looks(
+    band: tuple[int, int], looks: Iterable[HashedImages]
+) -> Iterator[tuple[HashedImages, HashedImages]]:
     """Links the hashes that share a band and are near each other, with as few links as possible.
 
     A hash of several images is linked to itself. Pairs that share an earlier band or have the same
@@ -130,7 +132,9 @@ def link_looks(band: tuple[int, int], looks: Iterable[Look]) -> Iterator[tuple[L
     )
 
 
-def find_long_chain(links: Iterable[tuple[Look, Look]], images: int) -> dict[str, str]:
+def find_long_chain(
+    links: Iterable[tuple[HashedImages, HashedImages]], images: int
+) -> dict[str, str]:
     """Returns why the run fails, if look-alikes would join too many images.
 
     The result is empty, or has one sentence, by the key of the image that reports it.
@@ -193,9 +197,12 @@ class GroupDuplicates(beam.PTransform):
         near = (
             by_content
             | "CutHashes"
-            >> beam.FlatMapTuple(_cut_into_bands).with_output_types(tuple[tuple[int, int], Look])
+            >> beam.FlatMapTuple(_cut_into_bands).with_output_types(
+                tuple[tuple[int, int], HashedImages]
+            )
             | "GroupByBand" >> beam.GroupByKey()
-            | "LinkLooks" >> beam.FlatMapTuple(link_looks).with_output_types(tuple[Look, Look])
+            | "LinkLooks"
+            >> beam.FlatMapTuple(link_looks).with_output_types(tuple[HashedImages, HashedImages])
         )
         counted = named | "CountImages" >> beam.MapTuple(lambda _, batch: len(batch.refs))
         images = AsSingleton(counted | "AddUp" >> beam.CombineGlobally(sum))
@@ -292,7 +299,9 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
     yield ReferenceBatch([first], notices)
 
 
-def _join(links: list[list[str]], near: Iterable[tuple[Look, Look]]) -> dict[str, str]:
+def _join(
+    links: list[list[str]], near: Iterable[tuple[HashedImages, HashedImages]]
+) -> dict[str, str]:
     return link_groups([*links, *([one.group, other.group] for one, other in near)])
 
 
@@ -311,18 +320,20 @@ def _find_links(content: str, batches: Iterable[ReferenceBatch]) -> Iterator[lis
 
 
 def _band_of(look: Any, number: int) -> Any:
-    """The bits of one band of a hash, or of each hash in an array."""
+    """Returns the bits of one band of a hash, or of each hash in an array."""
     first, end = BANDS[number : number + 2]
     return look >> first & (1 << end - first) - 1
 
 
 def _cut_into_bands(
     content: str, batches: Iterable[ReferenceBatch]
-) -> Iterator[tuple[tuple[int, int], Look]]:
+) -> Iterator[tuple[tuple[int, int], HashedImages]]:
     if content.startswith(_LOOK):
         refs = [*_refs_of(batches)]
         group, keys = min(_own_group(content, ref) for ref in refs), sorted(ref.key for ref in refs)
-        look = Look(int(content.removeprefix(_LOOK)), group, len(refs), keys[: EXAMPLES + 1])
+        look = HashedImages(
+            int(content.removeprefix(_LOOK)), group, len(refs), keys[: EXAMPLES + 1]
+        )
         yield from (
             ((number, _band_of(look.hash, number)), look) for number in range(len(BANDS) - 1)
         )

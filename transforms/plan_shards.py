@@ -59,7 +59,7 @@ from recordmill.transforms.records.earlier_datasets import (
 from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards.read_ahead import ReadAhead
 from recordmill.transforms.shards.resources import available_processors
-from recordmill.transforms.shards.shard_files import Fingerprint, WrittenShard
+from recordmill.transforms.shards.shard_files import InputDigests, WrittenShard
 
 for _type in (DatasetPlan, RunPlan):  # Beam's own coder would make tuples of them
     coders.registry.register_coder(_type, coders.PickleCoder)
@@ -98,7 +98,7 @@ def _bytes_of_records(sample: Sample) -> int:
 
 
 def growth_of(sample: Sample) -> float:
-    """Bytes of records per byte of their sources."""
+    """Returns bytes of records per byte of their sources."""
     kept = [
         (ref, image)
         for ref, image in sample
@@ -111,7 +111,7 @@ def growth_of(sample: Sample) -> float:
 
 
 def predict_seconds(sample: Sample, summary: Summary) -> float:
-    """CPU seconds to convert all images, by regression on the file sizes of the sample."""
+    """Returns CPU seconds to convert all images, by regression on the file sizes of the sample."""
     found, sizes = np.array([(image.seconds, ref.expected_bytes) for ref, image in sample]).T
     whole, apart = sum(split.bytes for split in summary.splits.values()), sizes - sizes.mean()
     slope = 0.0
@@ -204,7 +204,7 @@ def _measure_writing(sample: Sample, compression: str) -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="recordmill-sample-") as folder:
         began = time.thread_time()
         shard = WrittenShard(
-            folder, "sample", 0, Fingerprint("0" * 64, "0" * 64), compression, repeat(0)
+            folder, "sample", 0, InputDigests("0" * 64, "0" * 64), compression, repeat(0)
         )
         # Copies, because writing clears their records.
         shard.write(replace(image) for _, image in some)
@@ -340,7 +340,7 @@ def plan_dataset(
 def assign_shard(
     ref: ImageRef, hashes: KeyHashes, plan: DatasetPlan, splitter: ImageSplitter
 ) -> ShardId | None:
-    """The shard of a reference; None if it is left out.
+    """Returns the shard of a reference; None if it is left out.
 
     Things that were rejected when listed get a shard, too, so that the sidecars list everything
     rejected.

@@ -30,8 +30,8 @@ from recordmill.schemas.dataset.outcome import (
     FailedNumbers,
     Numbers,
     Outcome,
+    OutcomeStatus,
     PlannedNumbers,
-    Status,
 )
 from recordmill.schemas.dataset.price import ComparedPrice, Price
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals
@@ -228,7 +228,7 @@ class _Publication:
 
     def _end(
         self,
-        status: Status,
+        status: OutcomeStatus,
         message: str,
         exit_code: int,
         numbers: Numbers | None = None,
@@ -410,7 +410,7 @@ class _Publication:
         return self._end("failed", problem, TOO_MANY_REJECTED, numbers)
 
     def _compare_with_contract(self, marker: Marker, before: EarlierDataset | None) -> _End | None:
-        """The outcome of a run whose dataset does not meet `expect`; None if it does."""
+        """Returns the outcome of a run whose dataset does not meet `expect`; None if it does."""
         containers = count_containers(self.plan.dataset.summary.rejected)
         old = None if before is None else before.marker
         breaches = verdicts.find_breaches(marker, old, self.settings.expect, containers)
@@ -451,7 +451,9 @@ class _Publication:
         return replace(end, marker=old)
 
     def _find_in_place(self) -> EarlierDataset | None:
-        """The dataset in the output; read again if its marker is not the one that was found there.
+        """Returns the dataset in the output.
+
+        Read again if its marker is not the one that was found there.
 
         Another run of the same plan may have published in the meantime.
         """

@@ -35,7 +35,7 @@ MOST_HELD = 65_536
 DIGEST_BYTES = 16
 """Enough to rule out that two files of a collection have the same digest by chance."""
 
-Digests = tuple[str, bytes]
+BucketDigests = tuple[str, bytes]
 """Some files of one bucket: why they were ignored, or the empty string if references name them; and
 `DIGEST_BYTES` of each, one after the other. For images that the listing counted as
 `taken_only_by_name`, it is `without_annotation`; after a slash, it has the folder of `OtherClasses`
@@ -44,7 +44,7 @@ that they are in."""
 _WITHOUT = "without_annotation"
 
 
-def find_used(bucket: Iterable[Digests]) -> Summary:
+def find_used(bucket: Iterable[BucketDigests]) -> Summary:
     """Returns corrections to a summary's counts of ignored files.
 
     They are for the files of a bucket that references name. A named file counts only as its
@@ -109,7 +109,7 @@ class SummarizeImages(beam.PTransform):
             batches
             | "DigestFiles"
             >> beam.ParDo(DigestFiles(self.settings.source, self.others)).with_output_types(
-                tuple[int, Digests]
+                tuple[int, BucketDigests]
             )
             | "GroupDigests" >> beam.GroupByKey()
             | "FindUsed"
@@ -149,7 +149,7 @@ class DigestFiles(beam.DoFn):
         self._held = 0
         self._found: defaultdict[tuple[int, str], bytearray] = defaultdict(bytearray)
 
-    def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, Digests]]:
+    def process(self, batch: ReferenceBatch) -> Iterator[tuple[int, BucketDigests]]:
         """Adds the digests of a batch; emits all of them if there are many."""
         for ref in (*batch.refs, *batch.notices):
             if ref.status == "ignored":
@@ -177,7 +177,7 @@ class DigestFiles(beam.DoFn):
         self._found[digest[0] % BUCKETS, reason] += digest
         self._held += 1
 
-    def _flush(self) -> Iterator[tuple[int, Digests]]:
+    def _flush(self) -> Iterator[tuple[int, BucketDigests]]:
         for (bucket, reason), digests in self._found.items():
             yield bucket, (reason, bytes(digests))
         self.start_bundle()

@@ -103,7 +103,7 @@ def read_written(path: str, compression: str = "none") -> ShardReport:
 
 
 def count_example(example: BuiltExample, progress: Progress) -> FinishedShards:
-    """The totals of one Example, to be added up."""
+    """Returns the totals of one Example, to be added up."""
     assert example.reference is not None
     assert example.converted is not None
     return _count(example.reference, example.split, example.converted, progress)
@@ -112,7 +112,7 @@ def count_example(example: BuiltExample, progress: Progress) -> FinishedShards:
 def count_rejected(
     rejected: RejectedImage, label_map: LabelMap, progress: Progress
 ) -> FinishedShards:
-    """The totals of one image without an Example, to be added up."""
+    """Returns the totals of one image without an Example, to be added up."""
     assert isinstance(rejected, RejectedReference)
     error = rejected.error
     if not isinstance(error, Rejected):

@@ -222,7 +222,7 @@ def _find_two_ways_to_split(values: Mapping[str, Any], flag: str) -> Iterator[Se
 
 
 def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
-    """The reasons for ignoring files that the written settings give."""
+    """Returns the reasons for ignoring files that the written settings give."""
     source = plain.get("source")
     reasons = {
         "not_included": plain.get("include"),
@@ -243,7 +243,7 @@ def _comment_on(layout: Layout | None, first_line: str) -> str | None:
 
 
 def flags_of(settings: Mapping[str, Any]) -> str:
-    """Settings, which are two levels deep at most, as flags for a shell."""
+    """Returns settings, which are two levels deep at most, as flags for a shell."""
     flags = []
     for path, value in iter_paths(settings):
         text = write_yaml_line(value)
@@ -254,7 +254,7 @@ def flags_of(settings: Mapping[str, Any]) -> str:
 
 
 def _is_to_be_recognized(plain: dict[str, Any], path: str | None) -> bool:
-    """Whether the files determine missing settings. Also removes the key `layout`."""
+    """Returns whether the files determine missing settings. Also removes the key `layout`."""
     is_asked_for = "layout" in plain
     layout = plain.pop("layout", AUTO if path in (None, AUTO) else "")
     if layout not in (AUTO, ""):

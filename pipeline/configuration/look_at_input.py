@@ -187,7 +187,7 @@ def look_deeper(sketch: FolderSketch, ignore: Ignore, inputs: int = 1) -> dict[s
 
 
 def _annotations_below(names: Mapping[str, Names]) -> Iterator[str]:
-    """Folders of annotations, and folders in them, that have not been looked into."""
+    """Yields folders of annotations, and folders in them, that have not been looked into."""
     for folder in sorted(names):
         for each in names[folder].folders:
             of_annotations = {each.lower(), posixpath.basename(folder).lower()} & ANNOTATION_FOLDERS
@@ -261,7 +261,7 @@ def _names_in(folder: str, below: str, ignore: Ignore) -> Names:
 
 
 def _rank(folder: str) -> tuple[bool, str]:
-    """A sort key that puts folders that reveal the layout first."""
+    """Returns a sort key that puts folders that reveal the layout first."""
     return folder.lower() not in ANNOTATION_FOLDERS | SPLIT_NAMES.keys() | {
         "images",
         "imagesets",
@@ -283,12 +283,12 @@ def _files_to_read(sketch: FolderSketch, endings: tuple[str, ...], most: int) ->
 
 
 def _rank_by_name(name: str) -> tuple[bool, bool]:
-    """A sort key that puts files first whose names reveal the layout."""
+    """Returns a sort key that puts files first whose names reveal the layout."""
     return not name.lower().endswith(BOXES_OF_OPEN_IMAGES), not begins_with_split(name)
 
 
 def _read_head(uri: str) -> bytes:
-    """The first bytes of a file; empty if it cannot be read, which the job will report."""
+    """Returns the first bytes of a file; empty if it cannot be read, which the job will report."""
     try:
         if uri.lower().endswith(".parquet"):
             return _columns_of(uri)
@@ -357,7 +357,10 @@ def _columns_of(uri: str) -> bytes:
 
 
 def _show_type(column: pa.Field, schema: pa.Schema) -> str | None:
-    """The placeholder for the cells of a column of lists or structs; None for an empty cell."""
+    """Returns the placeholder for the cells of a column of lists or structs.
+
+    Returns None for an empty cell.
+    """
     is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
     kind = column.type.value_type if is_list else column.type
     is_struct = pa.types.is_struct(kind)
@@ -383,7 +386,7 @@ def _first_rows(table: pq.ParquetFile, columns: list[str], most: int) -> list[di
 
 
 def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
-    """The sketch of an archive, and its first label: the first `.cls`, as in WebDataset."""
+    """Returns the sketch of an archive, and its first label: the first `.cls`, as in WebDataset."""
     most: int | None = None
     if not uri.lower().endswith((".zip", ".npz")):
         most = MOST_MEMBERS_OF_TAR if storage.is_local(uri) else MOST_MEMBERS_ON_STORE

@@ -57,7 +57,7 @@ def _find_annotations(kind: str, sketch: FolderSketch) -> Iterator[str]:
 
 
 def _leave_out(kind: str, files: Mapping[str, Sequence[str]], sketch: FolderSketch) -> list[str]:
-    """Patterns for the annotations of the other kinds."""
+    """Returns patterns for the annotations of the other kinds."""
     own = set(files[kind])
     others = {path for each, paths in files.items() if each != kind for path in paths} - own
     return sorted({_pattern_for(path, own, sketch) for path in others})

@@ -140,7 +140,7 @@ NO_JSON_HELP = "do not write the line of JSON"
 """What `--json` and `--no-json` do, in every command."""
 
 
-class _Section(Protocol):
+class _FlagGroup(Protocol):
     """A parser, or a group of its flags."""
 
     def add_argument(self, *names: str, **settings: Any) -> argparse.Action: ...
@@ -163,7 +163,7 @@ class Parser(argparse.ArgumentParser):
         )
         self.flags: list[argparse.Action] = []
 
-    def add_flag(self, name: str, section: _Section | None = None, **settings: Any) -> None:
+    def add_flag(self, name: str, section: _FlagGroup | None = None, **settings: Any) -> None:
         """Adds a flag of one name, whose hyphens may also be given as underscores.
 
         Args:
@@ -275,7 +275,7 @@ def _add_flags_for_reports(parser: Parser) -> None:
     _add_switch(parser, reports, "traceback", "show where an unexpected error comes from")
 
 
-def _add_result_files(parser: Parser, section: _Section) -> None:
+def _add_result_files(parser: Parser, section: _FlagGroup) -> None:
     summary = "also write the JSON of the last line to this file"
     _add_path(parser, section, "--summary-json", summary)
     outcome = "the file to which the job itself writes its outcome; it is not deleted"
@@ -296,7 +296,7 @@ def write_json(line: str, asked: bool | None) -> None:
 
 def _add_switch(
     parser: Parser,
-    section: _Section,
+    section: _FlagGroup,
     name: str,
     help_with: str,
     help_without: str = argparse.SUPPRESS,
@@ -318,7 +318,7 @@ def _add_switch(
 
 
 def _add_path(
-    parser: Parser, section: _Section, flag: str, meaning: str, metavar: str = "FILE"
+    parser: Parser, section: _FlagGroup, flag: str, meaning: str, metavar: str = "FILE"
 ) -> None:
     parser.add_flag(flag, section, type=os.path.expanduser, metavar=metavar, help=meaning)
 
@@ -330,14 +330,14 @@ def _true_or_false(text: str) -> bool:
 
 
 def positive(text: str) -> int:
-    """The value of a flag that takes a number of 1 or more."""
+    """Returns the value of a flag that takes a number of 1 or more."""
     if not (text.isascii() and text.isdigit() and int(text)):
         raise argparse.ArgumentTypeError(f"{text} is not a number of 1 or more")
     return int(text)
 
 
 def _known_runner(text: str) -> str:
-    """A local runner's full name; Beam also accepts `direct` and `directrunner`."""
+    """Returns a local runner's full name; Beam also accepts `direct` and `directrunner`."""
     short = text.lower().removesuffix("runner")
     return next(
         (name for name in LOCAL_RUNNERS if name.lower().removesuffix("runner") == short), text
@@ -345,7 +345,7 @@ def _known_runner(text: str) -> str:
 
 
 def build_parser(prog: str = MODULE) -> Parser:
-    """The parser of a conversion's flags.
+    """Returns the parser of a conversion's flags.
 
     Args:
         prog: what the user typed before them.

@@ -111,5 +111,5 @@ def parse_yaml(text: str, name: str) -> Any:
 
 
 def normalize(text: str) -> str:
-    """A text in NFC."""
+    """Returns a text in NFC."""
     return unicodedata.normalize("NFC", text)

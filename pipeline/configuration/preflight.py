@@ -26,7 +26,7 @@ from recordmill.storage.dataset_files import (
     version_names,
 )
 
-Result = TypeVar("Result")
+Answer = TypeVar("Answer")
 
 
 SECONDS_TO_ANSWER = 30.0
@@ -42,14 +42,14 @@ _SECRETS = (
 )
 
 
-def call_with_timeout(function: Callable[[], Result], seconds: float) -> Result:
+def call_with_timeout(function: Callable[[], Answer], seconds: float) -> Answer:
     """Calls a function; returns or raises what it does.
 
     Raises:
         TimeoutError: it has not ended within `seconds`; its thread may go on until the process
             ends.
     """
-    answer: Future[Result] = Future()
+    answer: Future[Answer] = Future()
 
     def call() -> None:
         try:
@@ -78,7 +78,7 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
         named = bool(equals) and name.replace("-", "_").isidentifier() and not os.path.exists(text)
         # The shell expands ~ only at the beginning of a word, so not in `NAME=~/photos` or
         # `--input=~/photos`.
-        path = normal_path(os.path.expanduser(path if named else text))
+        path = parse_path(os.path.expanduser(path if named else text))
         parsed.append(Input(path, name if named else ""))
     names = [each.name for each in parsed]
     if len(parsed) > 1 and not all(names):
@@ -91,7 +91,7 @@ def parse_inputs(inputs: Sequence[str]) -> tuple[Input, ...]:
     return tuple(parsed)
 
 
-def split_pattern(given: Input) -> Input:
+def separate_pattern(given: Input) -> Input:
     """Returns an input with a pattern in its path as the folder above, and the pattern below it."""
     folders = given.path.split("/")
     first = next((at for at, name in enumerate(folders) if set("*?[") & set(name)), None)
@@ -113,8 +113,8 @@ def check_secrets(arguments: Sequence[str]) -> None:
             raise UsageError(f"{flag} {why}: put it in the environment (docs/object_stores.md)")
 
 
-def normal_path(path: str) -> str:
-    """A path without trailing slashes.
+def parse_path(path: str) -> str:
+    """Returns a path without trailing slashes.
 
     Raises:
         UsageError: it is empty, or not valid text.

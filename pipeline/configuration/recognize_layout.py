@@ -146,7 +146,7 @@ def fill_in(
 def _find_other_classes(
     found: Sequence[tuple[Input, Recognized]], in_use: Mapping[str, Any]
 ) -> OtherClasses | None:
-    """The folders of all inputs that may be classes, next to tables that name images."""
+    """Returns the folders of all inputs that may be classes, next to tables that name images."""
     folders = frozenset[str]().union(*(each.class_folders for _, each in found))
     if not folders:
         return None
@@ -160,7 +160,7 @@ def _find_other_classes(
 
 
 def _columns_of(found: Recognized) -> list[str]:
-    """The columns of a table, those that the recognized settings name first."""
+    """Returns the columns of a table, those that the recognized settings name first."""
     columns = found.settings["source"].get("columns", {})
     named = [each for each in columns.values() if isinstance(each, str) and "{" not in each]
     return [*dict.fromkeys((*filter(None, named), *found.left_out))]
@@ -277,18 +277,18 @@ def _recognize_or_refuse(
 
 
 def _may_be_classes_only(sketch: FolderSketch, kinds: Sequence[str]) -> bool:
-    """Whether there are several ways, and none reads a file of labels."""
+    """Returns whether there are several ways, and none reads a file of labels."""
     ways = [each.kind for kind in kinds for each in load_source(kind).recognize(sketch)]
     return len(ways) > 1 and set(ways) == {"class_folders"}
 
 
 def _ignore_below(folder: str, ignore: Ignore) -> Ignore:
-    """The same decision for paths that begin in a folder of the input."""
+    """Returns the same decision for paths that begin in a folder of the input."""
     return lambda path, is_folder: ignore(f"{folder}/{path}", is_folder)
 
 
 def gives_classes(settings: Mapping[str, Any]) -> bool:
-    """Whether folders would be classes."""
+    """Returns whether folders would be classes."""
     return settings["source"].get("class_from") != "none"
 
 
@@ -356,7 +356,7 @@ def _refuse_files(sketch: FolderSketch, place: str) -> None:
 
 
 def _has_tables(sketch: FolderSketch) -> bool:
-    """Whether a table of images is among the files that were looked into."""
+    """Returns whether a table of images is among the files that were looked into."""
     return any(find_columns(path, sketch) for path in sketch.heads if path.endswith(TABLE_ENDINGS))
 
 
@@ -402,7 +402,7 @@ def recognize(
     written: Mapping[str, Any],
     inputs: int = 1,
 ) -> Recognized | None:
-    """The only possible layout of an input; None if file names do not show any.
+    """Returns the only possible layout of an input; None if file names do not show any.
 
     Args:
         sketch: the input.
@@ -460,7 +460,7 @@ def _ask(found: Recognized, place: str, written: Mapping[str, Any]) -> None:
 
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:
-    """The kinds of source that have all the given settings."""
+    """Returns the kinds of source that have all the given settings."""
     return [
         kind
         for kind in source_names()
@@ -469,7 +469,7 @@ def _kinds_with(source: Mapping[str, Any]) -> list[str]:
 
 
 def _listing(written: Mapping[str, Any]) -> ListingSettings:
-    """The given `include` and `ignore`, without values of other types."""
+    """Returns the given `include` and `ignore`, without values of other types."""
     given = [written.get(key) for key in ("include", "ignore")]
     texts = [
         each if isinstance(each, list) and all(isinstance(one, str) for one in each) else []
@@ -492,7 +492,7 @@ def _agreements(settings: Any, written: Any) -> int:
 
 
 def _without_chosen(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Recognized settings, without those about splits and ids that the user decides."""
+    """Returns recognized settings, without those about splits and ids that the user decides."""
     settings = _without_splits(settings, written)
     labels = _part(written, "labels")
     has_none = not _part(written, "source").get("label_part", "cls")
@@ -506,7 +506,7 @@ def _without_chosen(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
 
 
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Recognized settings, without those about splits if the user decides these."""
+    """Returns recognized settings, without those about splits if the user decides these."""
     splits, labels = _part(written, "splits"), _part(written, "labels")
     given = settings.get("splits", {})
     are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(
@@ -535,7 +535,7 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
 
 
 def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """The settings below a key; empty unless they are a mapping."""
+    """Returns the settings below a key; empty unless they are a mapping."""
     part = written.get(key)
     return part if isinstance(part, dict) else {}
 

@@ -8,7 +8,12 @@ from collections.abc import Mapping, Sequence
 from recordmill.pipeline.configuration.advise_input import advise_input
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Names, likely_splits, split_of
+from recordmill.transforms.inputs.folder_sketch import (
+    FolderSketch,
+    Names,
+    likely_splits,
+    split_for_word,
+)
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import (
@@ -188,7 +193,7 @@ def _explain_samples(sketch: FolderSketch, above: str, folders: Sequence[str]) -
 
 
 def _find_tree(sketch: FolderSketch, above: str, folders: Sequence[str]) -> dict[str, list[str]]:
-    """The folders in folders that would be merged into classes; empty if there are few.
+    """Returns the folders in folders that would be merged into classes; empty if there are few.
 
     Folders that are counted through, or unlikely to be classes, are parts of a class.
     """
@@ -222,7 +227,7 @@ def _explain_tree(folders: Sequence[str], inner: Mapping[str, Sequence[str]]) ->
 
 
 def _offer_classes(below: Sequence[str]) -> list[str]:
-    """The ways to take the last folders for classes, if they may be, or to do without."""
+    """Returns the ways to take the last folders for classes, if they may be, or to do without."""
     ways = []
     are_named = not any(NO_CLASS.fullmatch(each.lower()) for each in below)
     is_likely = are_named and not are_unlikely_classes(below) and not explain_unlikely(below)
@@ -240,7 +245,7 @@ def _explain_same(
     split, folders, below = found
     shown = show_folders([posixpath.join(split, each) for each in folders])
     what = f"{where}: {shown} all hold the folders {show_folders(below)}"
-    if not split and all(map(split_of, below)):
+    if not split and all(map(split_for_word, below)):
         ways = _explain_inner_splits(sketch, where, archive, folders, below)
         return f"{what}, which are splits: {'; '.join(ways)}"
     *ways, last = _offer_classes([] if set(below) == set(folders) else below)
@@ -254,7 +259,7 @@ def _explain_same(
 def _explain_inner_splits(
     sketch: FolderSketch, where: str, archive: str, folders: Sequence[str], below: Sequence[str]
 ) -> list[str]:
-    """The ways to convert folders that all hold the same splits."""
+    """Returns the ways to convert folders that all hold the same splits."""
     inner = {
         each
         for folder in folders
@@ -262,7 +267,7 @@ def _explain_inner_splits(
         for each in _names_in(sketch, posixpath.join(folder, split)).folders
         if not NO_CLASS.fullmatch(each.lower())
     }
-    splits = {"from_source": {each: split_of(each) for each in below}}
+    splits = {"from_source": {each: split_for_word(each) for each in below}}
     pattern = f"/(?P<split>{'|'.join(map(re.escape, below))})/"
     ways = []
     if inner and not archive:
@@ -324,7 +329,7 @@ def _refuse_some_splits(sketch: FolderSketch, where: str, folders: Sequence[str]
         settings = {
             "ignore": [*sketch.ignored, *(f"/{escape_glob(each)}/" for each in others)],
             "source": {**source, "split": pattern},
-            "splits": {"from_source": {each: split_of(each) for each in below}},
+            "splits": {"from_source": {each: split_for_word(each) for each in below}},
         }
         ways = [f"to convert {show_folders(some)} alone, add {flags_of(settings)}"]
     else:
@@ -340,11 +345,14 @@ def _refuse_some_splits(sketch: FolderSketch, where: str, folders: Sequence[str]
 
 
 def _find_splits_in(sketch: FolderSketch, folder: str) -> list[str]:
-    """The folders of splits in a folder, or in `images` in it; empty unless there are several."""
+    """Returns the folders of splits in a folder, or in `images` in it.
+
+    Returns empty unless there are several.
+    """
     path = _step_into(sketch, folder)
     names = _names_in(sketch, path)
     below = [each for each in names.folders if sketch.holds_images(f"{path}/{each}")]
-    splits = {split_of(each) for each in below}
+    splits = {split_for_word(each) for each in below}
     return below if len(splits) > 1 and all(splits) and not names.images else []
 
 
@@ -357,7 +365,10 @@ def _names_in(sketch: FolderSketch, folder: str) -> Names:
 
 
 def _step_into(sketch: FolderSketch, path: str) -> str:
-    """The folder below a path at which folders of images branch: `images` in `amazon/images`."""
+    """Returns the folder below a path at which folders of images branch.
+
+    `images` in `amazon/images`.
+    """
     names = _names_in(sketch, path)
     below = [each for each in names.folders if sketch.holds_images(f"{path}/{each}")]
     if len(below) != 1 or names.images or not says_nothing(below[0]):
@@ -366,7 +377,10 @@ def _step_into(sketch: FolderSketch, path: str) -> str:
 
 
 def _find_same_below(sketch: FolderSketch, above: str, folders: Sequence[str]) -> list[str]:
-    """The folders of images that all these folders hold; empty unless that says something."""
+    """Returns the folders of images that all these folders hold.
+
+    Returns empty unless that says something.
+    """
     paths = [_step_into(sketch, posixpath.join(above, folder)) for folder in folders]
     inner = {
         path: frozenset(
@@ -383,7 +397,7 @@ def _find_same_below(sketch: FolderSketch, above: str, folders: Sequence[str]) -
     if 3 * count < 2 * len(inner) or count < 2 or not all(each <= usual for each in inner.values()):
         return []
     below = sorted(usual)
-    if below and all(map(split_of, below)):
+    if below and all(map(split_for_word, below)):
         return below
     is_ordinary = are_numbered(below) and not are_unlikely_classes(folders)
     return [] if len(below) < 2 or is_ordinary else below

@@ -66,7 +66,7 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
 
 
 def _find_yolo_text(sketch: FolderSketch, folders: Sequence[str]) -> str | None:
-    """The first text file with boxes of YOLO in these folders or below."""
+    """Returns the first text file with boxes of YOLO in these folders or below."""
     for path, head in sorted(sketch.heads.items()):
         if path.partition("/")[0] in folders and role_of(path, head).title == YOLO_TEXT:
             return path
@@ -121,7 +121,10 @@ def _find_layers(sketch: FolderSketch, kept: Sequence[str]) -> list[str]:
 
 
 def _find_splits(sketch: FolderSketch) -> dict[str, Any] | None:
-    """The settings for splits of images without classes; None if some folders are not splits."""
+    """Returns the settings for splits of images without classes.
+
+    Returns None if some folders are not splits.
+    """
     folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
     splits = {each: split_word_of(each) for each in folders}
     are_usual = bool(sketch.split_folders)
@@ -170,7 +173,7 @@ def _command(
     left_out: Sequence[str],
     ignored: Sequence[str],
 ) -> str:
-    """The flags that convert these folders without those, and keep their splits.
+    """Returns the flags that convert these folders without those, and keep their splits.
 
     Files of annotations next to the folders are not left out without a word.
     """
@@ -208,5 +211,5 @@ def _with_ignore(
 
 
 def _is_of_cities(folder: str) -> bool:
-    """Whether the folders in it are cities, as in Cityscapes."""
+    """Returns whether the folders in it are cities, as in Cityscapes."""
     return posixpath.basename(folder).lower() == "leftimg8bit"

@@ -12,14 +12,14 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     likely_splits,
-    split_of,
+    split_for_word,
     split_pattern,
 )
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_wrappers
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, is_of_images
 
-Content = Literal["classes", "wrapped classes", "images"]
+FolderContent = Literal["classes", "wrapped classes", "images"]
 
 
 def refuse_unclear_splits(sketch: FolderSketch, place: str) -> None:
@@ -35,7 +35,7 @@ def refuse_unclear_splits(sketch: FolderSketch, place: str) -> None:
     folders = [
         each for each in sketch.top.folders if sketch.holds_images(each) or each not in sketch.names
     ]
-    splits = {each: split_of(each) for each in sketch.split_folders}
+    splits = {each: split_for_word(each) for each in sketch.split_folders}
     if splits:
         ways = _explain_mixed(sketch, splits, [], sketch.ignored)
         if ways:
@@ -86,8 +86,11 @@ def refuse_given_splits(sketch: FolderSketch, place: str, splits: Collection[str
 
 
 def _main_splits(folders: Sequence[str]) -> dict[str, str]:
-    """The folders that are likely to be splits; of `train` and `train_small`, the plain one."""
-    plain = {each: split_of(each) for each in folders if split_of(each)}
+    """Returns the folders that are likely to be splits.
+
+    Of `train` and `train_small`, the plain one.
+    """
+    plain = {each: split_for_word(each) for each in folders if split_for_word(each)}
     found = likely_splits(folders) or plain
     if len(set(found.values())) < 2:
         return {}
@@ -101,7 +104,7 @@ def _main_splits(folders: Sequence[str]) -> dict[str, str]:
 def _explain_mixed(
     sketch: FolderSketch, splits: Mapping[str, str], others: Sequence[str], ignored: Sequence[str]
 ) -> list[str]:
-    """The ways to convert splits, if some hold class folders and some hold only images."""
+    """Returns the ways to convert splits, if some hold class folders and some hold only images."""
     contents = _contents_of(sketch, splits)
     flat = [each for each, content in contents.items() if content == "images"]
     labeled = {each: split for each, split in splits.items() if each not in flat}
@@ -119,11 +122,11 @@ def _explain_mixed(
 
 def _as_splits(
     splits: Mapping[str, str],
-    content: Content,
+    content: FolderContent,
     left_out: Sequence[str],
     ignored: Sequence[str],
 ) -> str:
-    """The flags that take folders for splits, and leave others out."""
+    """Returns the flags that take folders for splits, and leave others out."""
     settings: dict[str, Any] = {"splits": {"from_folders": dict(splits)}}
     class_from = {"images": "none", "wrapped classes": "last_folder"}.get(content)
     if class_from:
@@ -134,14 +137,14 @@ def _as_splits(
     return flags_of(settings)
 
 
-def _contents_of(sketch: FolderSketch, folders: Collection[str]) -> dict[str, Content]:
-    """What folders hold, if they are splits."""
+def _contents_of(sketch: FolderSketch, folders: Collection[str]) -> dict[str, FolderContent]:
+    """Returns what folders hold, if they are splits."""
     if find_wrappers(sketch, folders):
         return dict.fromkeys(folders, "wrapped classes")
     return {each: _content_of(sketch, each) for each in folders}
 
 
-def _content_of(sketch: FolderSketch, folder: str) -> Content:
+def _content_of(sketch: FolderSketch, folder: str) -> FolderContent:
     if find_wrappers(sketch, [folder]):
         return "wrapped classes"
     folders = _folders_in(sketch, folder)
@@ -151,7 +154,7 @@ def _content_of(sketch: FolderSketch, folder: str) -> Content:
 
 
 def _folders_in(sketch: FolderSketch, split: str) -> list[str]:
-    """The folders of images in the folder of a split."""
+    """Returns the folders of images in the folder of a split."""
     folders = sketch.at(split).folders
     return [each for each in folders if sketch.holds_images(posixpath.join(split, each))]
 

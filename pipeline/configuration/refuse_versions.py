@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.pipeline.configuration.refuse_contradictions import MOST_SHOWN, show_folders
 from recordmill.schemas.errors import UsageError
-from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, split_of
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, split_for_word
 from recordmill.transforms.inputs.patterns import compile_globs
 from recordmill.transforms.inputs.sources.tfrecords import Tfrecords
 from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
@@ -33,9 +33,9 @@ def refuse_versions(sketch: FolderSketch, place: str, found: Recognized | None) 
     folders: dict[str, dict[tuple[str, bytes], str]] = defaultdict(dict)
     for path in _list_files(sketch, found.kind):
         *above, name = path.split("/")
-        others = [each for each in above if not split_of(each)]
+        others = [each for each in above if not split_for_word(each)]
         if len(others) < len(above) or _names_split(name):
-            form = "/".join((*filter(split_of, above), re.sub("[0-9]+", "0", name)))
+            form = "/".join((*filter(split_for_word, above), re.sub("[0-9]+", "0", name)))
             header = b""
             if found.kind == "manifest":
                 header = sketch.heads.get(path, b"").partition(b"\n")[0]
@@ -51,7 +51,7 @@ def refuse_versions(sketch: FolderSketch, place: str, found: Recognized | None) 
 
 
 def _list_files(sketch: FolderSketch, kind: str) -> list[str]:
-    """The paths of the tables or TFRecord files that were seen; empty for other layouts."""
+    """Returns the paths of the tables or TFRecord files that were seen; empty for other layouts."""
     paths = [
         posixpath.join(folder, name)
         for folder, names in {**sketch.deeper, **sketch.names}.items()
@@ -65,8 +65,8 @@ def _list_files(sketch: FolderSketch, kind: str) -> list[str]:
 
 
 def _names_split(name: str) -> bool:
-    """Whether a file's name has a word for a split: `train-00000-of-00001.parquet`."""
-    return any(map(split_of, re.findall("[A-Za-z]+", name)))
+    """Returns whether a file's name has a word for a split: `train-00000-of-00001.parquet`."""
+    return any(map(split_for_word, re.findall("[A-Za-z]+", name)))
 
 
 def _refuse(folders: Sequence[str], example: str, place: str, found: Recognized) -> None:

@@ -88,7 +88,7 @@ def _keys_of(loc: Sequence[str | int], values: Any) -> Iterator[str]:
 
 
 def without_none(kind: Any) -> Any:
-    """The type without `None`."""
+    """Returns the type without `None`."""
     members = [each for each in get_args(kind) if each is not NoneType]
     return members[0] if NoneType in get_args(kind) and len(members) == 1 else kind
 

@@ -147,7 +147,7 @@ def _fit_by_class(
 
 @cache
 def _members_of(kind: Any) -> tuple[Any, ...]:
-    """The types that a value may have: the members of a union, without bounds and names."""
+    """Returns the types that a value may have: the members of a union, without bounds and names."""
     return tuple(_iter_members(kind))
 
 
@@ -163,7 +163,7 @@ def _iter_members(kind: Any) -> Iterator[Any]:
 
 
 def _words_of(members: Collection[Any]) -> tuple[Any, ...]:
-    """The values that a setting may have, if its type lists them."""
+    """Returns the values that a setting may have, if its type lists them."""
     return tuple(word for each in members if get_origin(each) is Literal for word in get_args(each))
 
 
@@ -202,7 +202,7 @@ _SAID_FOR_TRUTH = frozenset({"yes", "no", "on", "off", "y", "n", "t", "f", "1", 
 
 
 def _item_types(members: Collection[Any], count: int) -> list[Any]:
-    """The types of the items of a list of this length."""
+    """Returns the types of the items of a list of this length."""
     for each in members:
         if get_origin(each) is tuple:
             kinds = get_args(each)

@@ -36,7 +36,7 @@ class Packable(Protocol):
     kind: ClassVar[str]
 
     def pack(self) -> bytes:
-        """The bytes that a reference carries; equal annotations give equal bytes."""
+        """Returns the bytes that a reference carries; equal annotations give equal bytes."""
 
 
 def pack_annotations(given: Iterable[Packable]) -> Annotations:
@@ -222,7 +222,7 @@ class AnnotationKind(Protocol):
         """Returns why too many are lost, in a sentence; None if they are not."""
 
     def most_lost(self, contract: "Contract") -> float | None:
-        """The largest share that `expect` allows to be lost, if it has one."""
+        """Returns the largest share that `expect` allows to be lost, if it has one."""
 
     def note_unstored(self, listed: int, convention: str) -> str | None:
         """Returns a note if the convention with this title stores none of them.
@@ -251,7 +251,10 @@ class AnnotationKind(Protocol):
         return None
 
     def measure(self, values: Values) -> "NDArray[np.float64] | None":
-        """The share of its image that each annotation in an Example covers; None if it has none."""
+        """Returns the share of its image that each annotation in an Example covers.
+
+        Returns None if it has none.
+        """
         return None
 
     def draw(self, image: bytes, values: Values) -> bytes:

@@ -94,7 +94,10 @@ class Boxes:
     shapes: Mapping[str, int] = field(default_factory=dict)
 
     def pack(self) -> bytes:
-        """The bytes that a reference carries: JSON, in which what is not finite becomes null."""
+        """Returns the bytes that a reference carries.
+
+        JSON, in which what is not finite becomes null.
+        """
         return orjson.dumps(
             [
                 self.boxes,
@@ -109,7 +112,7 @@ class Boxes:
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
-        """The boxes that a reference carries."""
+        """Returns the boxes that a reference carries."""
         return cls(*orjson.loads(packed))
 
     @property
@@ -244,7 +247,7 @@ class BoxKind(AnnotationKind):
         )
 
     def most_lost(self, contract: "Contract") -> float | None:
-        """The largest share of boxes that may end up in no record."""
+        """Returns the largest share of boxes that may end up in no record."""
         return contract.lost_boxes
 
     def note_unstored(self, listed: int, convention: str) -> str | None:
@@ -307,7 +310,7 @@ class BoxKind(AnnotationKind):
         return None
 
     def measure(self, values: Values) -> "NDArray[np.float64] | None":
-        """The share of the image that each box covers."""
+        """Returns the share of the image that each box covers."""
         import numpy as np
 
         left, top, right, bottom = read_sides(values).T
@@ -345,7 +348,7 @@ def read_sides(values: Values) -> "NDArray[np.float64]":
 
 
 def _sum_by_class(by_reason: Mapping[str, Mapping[str, int]]) -> Counter[str]:
-    """The counts of all reasons together, by class."""
+    """Returns the counts of all reasons together, by class."""
     total = Counter[str]()
     for counts in by_reason.values():
         total.update(counts)
@@ -416,7 +419,7 @@ def place_boxes(
     drawn_on, size, evidence = _find_drawn_size(given, geometry, settings)
     placed, dropped = list[_PlacedBox](), list[DroppedAnnotation]()
     for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
-        found = _Candidate(index, label, _as_fractions(box, size), label_map)
+        found = _BoxCandidate(index, label, _as_fractions(box, size), label_map)
         if found.fault and settings.invalid == "reject":
             detail = f"box {index + 1} of {len(given.boxes)} is {found.fault}"
             raise Rejected("encode", "bad_boxes", detail)
@@ -457,7 +460,7 @@ class _PlacedBox(NamedTuple):
     most_area: float
 
 
-class _Candidate:
+class _BoxCandidate:
     """A box that may be stored: its sides are fractions of the image that it was drawn on."""
 
     def __init__(
@@ -470,7 +473,7 @@ class _Candidate:
         self.fault = "unknown_class" if self.name is None else _find_fault(sides)
 
 
-def _drop(box: _Candidate, settings: "BoxSettings") -> DroppedAnnotation | None:
+def _drop(box: _BoxCandidate, settings: "BoxSettings") -> DroppedAnnotation | None:
     """Drops a box that is unusable, or that the settings drop."""
     fault = box.fault
     if fault is None:
@@ -482,7 +485,7 @@ def _drop(box: _Candidate, settings: "BoxSettings") -> DroppedAnnotation | None:
 
 
 def _place(
-    box: _Candidate, geometry: "Geometry", drawn_on: _Orientation
+    box: _BoxCandidate, geometry: "Geometry", drawn_on: _Orientation
 ) -> _PlacedBox | DroppedAnnotation:
     """Places a box of a known class on the stored image, or drops it if nothing of it is there."""
     name = str(box.name)
@@ -503,7 +506,7 @@ def _count_shapes(counts: AnnotationCounts, shapes: Mapping[str, int]) -> None:
 
 
 def _as_bytes(value: Any) -> Any:
-    """A string as UTF-8 for Examples; other values unchanged."""
+    """Returns a string as UTF-8 for Examples; other values unchanged."""
     if isinstance(value, str):
         return value.encode()
     return value
@@ -544,7 +547,7 @@ def _area_of(box: "Box", geometry: "Geometry") -> float:
 def _find_drawn_size(
     given: Boxes, geometry: "Geometry", settings: "BoxSettings"
 ) -> tuple[_Orientation, Sequence[int], str | None]:
-    """The orientation of the image on which boxes were drawn, and its size in their unit.
+    """Returns the orientation of the image on which boxes were drawn, and its size in their unit.
 
     The third value is the count of boxes on such images; None if nothing speaks against that
     orientation: `size_disagrees` if the size in the annotations does, `fits_only_displayed` or
@@ -575,7 +578,10 @@ def _find_drawn_size(
 
 
 def _fit(boxes: Sequence[Sequence[float | None]], size: Sequence[int]) -> bool:
-    """Whether an image of this size holds all boxes; those that are not finite do not count."""
+    """Returns whether an image of this size holds all boxes.
+
+    Those that are not finite do not count.
+    """
     return not any(
         _find_fault(fractions) in ("outside", "sticking_out")
         for fractions in (_as_fractions(box, size) for box in boxes)

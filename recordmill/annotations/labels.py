@@ -39,7 +39,7 @@ class Labels:
     names: Sequence[str]
 
     def pack(self) -> bytes:
-        """The bytes that a reference carries."""
+        """Returns the bytes that a reference carries."""
         return orjson.dumps(list(self.names))
 
 
@@ -111,7 +111,7 @@ class LabelKind(AnnotationKind):
         )
 
     def most_lost(self, contract: "Contract") -> float | None:
-        """The largest share of labels that may end up in no record."""
+        """Returns the largest share of labels that may end up in no record."""
         return contract.lost_labels
 
 

@@ -77,7 +77,7 @@ def sniff(data: bytes) -> str | None:
 
 
 def sniff_other(data: bytes) -> str | None:
-    """The name of a well-known format that is never accepted, or None. For messages."""
+    """Returns the name of a well-known format that is never accepted, or None. For messages."""
     for name, pattern in _OTHERS:
         if pattern.match(data):
             return name
@@ -90,12 +90,12 @@ def sniff_other(data: bytes) -> str | None:
 
 
 def sniff_raw(data: bytes) -> str | None:
-    """The name of a kind of raw photographs that `sniff` does not know, or None."""
+    """Returns the name of a kind of raw photographs that `sniff` does not know, or None."""
     return next((name for name, pattern in _RAW if pattern.match(data)), None)
 
 
 def accepted_format(data: bytes, settings: ImageSettings) -> str:
-    """The file's format, one of `settings.formats`.
+    """Returns the file's format, one of `settings.formats`.
 
     Raises:
         Rejected: `empty`, `too_many_bytes`, `unknown_format`, `format_not_allowed` or
@@ -374,7 +374,10 @@ def find_chunks(data: bytes) -> Iterator[tuple[bytes, int, int]]:
 
 
 def _read_chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
-    """Kinds and bodies of all chunks; nothing if a checksum is wrong or the end is missing."""
+    """Returns kinds and bodies of all chunks.
+
+    Nothing if a checksum is wrong or the end is missing.
+    """
     chunks: list[tuple[bytes, memoryview]] = []
     view = memoryview(data)
     for kind, begin, end in find_chunks(data):
@@ -387,7 +390,7 @@ def _read_chunks(data: bytes) -> list[tuple[bytes, memoryview]]:
 
 
 def _size_of_rows(width: int, height: int, bits: int, interlaced: bool) -> int:
-    """Bytes of all rows, each with its filter byte."""
+    """Returns bytes of all rows, each with its filter byte."""
     size = 0
     passes: tuple[tuple[int, int, int, int], ...] = ((0, 0, 1, 1),)
     if interlaced:

@@ -10,7 +10,7 @@ from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.color import lay_on
 from recordmill.imaging.depth import is_deep
 from recordmill.imaging.geometry import Box
-from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.imaging.pillow_decode import decode_first_frame, open_image
 from recordmill.imaging.pixels import PreparedImage, to_image
 from recordmill.schemas.rejection import Rejected
 
@@ -27,7 +27,9 @@ _TRANSPARENT = (190, 190, 190)
 
 
 def draw_before_and_after(data: bytes, stored: PreparedImage) -> tuple[bytes, bytes] | None:
-    """Two JPEGs, the second of the stored image; None for images that cannot be shown this way.
+    """Returns two JPEGs, the second of the stored image.
+
+    Returns None for images that cannot be shown this way.
 
     If only the encoding differs, these are enlarged crops of the middle; otherwise the whole
     images, the first without any of the changes: not rotated, colors unconverted, transparency as
@@ -53,7 +55,7 @@ def _decode(data: bytes) -> Image.Image | None:
         opened = open_image(data, file_format)
         if opened.width * opened.height > MOST_PIXELS:
             return None
-        image = load_image(opened, file_format).image
+        image = decode_first_frame(opened, file_format).image
     except Rejected:
         return None
     if is_deep(image.mode) or image.mode == "LAB":  # these cannot be shown as they are

@@ -45,7 +45,7 @@ def apply_profile(image: Image.Image, profile: bytes | None) -> tuple[Image.Imag
 
 @lru_cache(maxsize=1)
 def _lab_transform() -> ImageCms.ImageCmsTransform:
-    """From LAB (D50) to sRGB."""
+    """Returns from LAB (D50) to sRGB."""
     return _build(ImageCms.ImageCmsProfile(ImageCms.createProfile("LAB")), "LAB")
 
 
@@ -155,7 +155,7 @@ def lay_on(
 
 
 def _unpack(image: Image.Image) -> tuple[Image.Image, set[str]]:
-    """The image as L, LA, RGB, RGBA, CMYK or LAB."""
+    """Returns the image as L, LA, RGB, RGBA, CMYK or LAB."""
     transparent = "transparency" in image.info
     match image.mode:
         case mode if is_deep(mode):

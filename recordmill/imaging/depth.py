@@ -28,11 +28,11 @@ _VALUES_AT_ONCE = 2**22
 
 
 def is_deep(mode: str) -> bool:
-    """Whether a Pillow mode has more than 8 bits per channel."""
+    """Returns whether a Pillow mode has more than 8 bits per channel."""
     return mode in ("I", "F") or mode.startswith("I;")
 
 
-def reduce_loaded(
+def reduce_to_8_bits(
     image: Image.Image, bits: int | None, declared: int | None, has_high_bytes: bool
 ) -> tuple[Image.Image, Losses]:
     """Reduces a loaded image to 8 bits per channel, and measures what is lost.
@@ -102,7 +102,7 @@ def reduce_depth(image: Image.Image, bits: int | None = None) -> Image.Image:
 
 
 def _has_own_range(image: Image.Image) -> bool:
-    """Whether its values have no agreed range.
+    """Returns whether its values have no agreed range.
 
     Pillow scales a PPM's I to 16 bits, whatever its maximum.
     """
@@ -133,7 +133,7 @@ def reject_value(value: int, bits: int) -> Rejected:
 
 
 def _find_extremes(image: Image.Image) -> tuple[float, float]:
-    """The smallest and the largest finite value; 0 if there is none."""
+    """Returns the smallest and the largest finite value; 0 if there is none."""
     found = []
     for _, values in _blocks(image):
         finite = values[np.isfinite(values)]
@@ -145,7 +145,7 @@ def _find_extremes(image: Image.Image) -> tuple[float, float]:
 
 
 def _find_range(low: float, high: float, is_float: bool) -> str:
-    """The range that values between two extremes are taken to have."""
+    """Returns the range that values between two extremes are taken to have."""
     if low < 0 or high > 65_535:
         return "stretched"
     if high > 255:

@@ -21,7 +21,9 @@ _GPS_TAGS = (_GPS.to_bytes(2, "big"), _GPS.to_bytes(2, "little"))
 
 
 def has_position(metadata: bytes) -> bool:
-    """Whether Exif or XMP has a latitude; damaged Exif that refers to a position counts, too.
+    """Returns whether Exif or XMP has a latitude.
+
+    Damaged Exif that refers to a position counts, too.
 
     Args:
         metadata: Exif, with or without its prefix, or XMP; a TIFF file begins like Exif, too.
@@ -39,7 +41,7 @@ def has_position(metadata: bytes) -> bool:
 
 
 def orientation_only(orientation: int) -> bytes:
-    """The shortest Exif data, without prefix, with this orientation and nothing else."""
+    """Returns the shortest Exif data, without prefix, with this orientation and nothing else."""
     return struct.pack(">2sHIHHHIHHI", b"MM", 42, 8, 1, _ORIENTATION, 3, 1, orientation, 0, 0)
 
 
@@ -48,7 +50,7 @@ def _without_prefix(exif: bytes) -> bytes:
 
 
 def _values(exif: bytes, wanted: int) -> Iterator[int]:
-    """The values of a tag in the first directory."""
+    """Yields the values of a tag in the first directory."""
     order = _order(exif)
     if order:
         for tag, kind, place in _entries(exif, struct.unpack_from(order + "I", exif, 4)[0]):
@@ -104,7 +106,7 @@ def find_orientation(exif: bytes, xmp: bytes) -> int:
 
 
 def is_turned_sideways(orientation: int) -> bool:
-    """Whether height and width are swapped."""
+    """Returns whether height and width are swapped."""
     return orientation >= 5
 
 

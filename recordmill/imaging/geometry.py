@@ -10,7 +10,7 @@ from recordmill.imaging.acceptance import accepted_format
 from recordmill.imaging.color import Color, lay_on
 from recordmill.imaging.exif import is_turned_sideways
 from recordmill.imaging.jpeg_header import read_jpeg_header
-from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.imaging.pillow_decode import decode_first_frame, open_image
 from recordmill.imaging.pixels import PreparedImage, Raster, view_image
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
@@ -22,7 +22,10 @@ _REDUCING_GAP = 3.0
 
 
 def target_size(size: Size, resize: Resize | None) -> Size:
-    """Width and height after `resize` of an image of `size`, upright; unchanged if it fits."""
+    """Returns width and height after `resize` of an image of `size`, upright.
+
+    Unchanged if it fits.
+    """
     width, height = size
     if resize is None:
         return size
@@ -97,7 +100,7 @@ def padded_box(size: Size, target: Size) -> tuple[int, int, int, int]:
 COLUMNS, ROWS = 9, 8
 
 
-def difference_hash(raster: Raster) -> int:
+def hash_differences(raster: Raster) -> int:
     """Returns the hash of a decoded image, 0 to 2**64 - 1; the first bit is the highest.
 
     The hash of a single color is 0.
@@ -190,7 +193,7 @@ class Geometry:
 
 
 def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) -> Geometry:
-    """The geometry of a prepared image.
+    """Returns the geometry of a prepared image.
 
     A JPEG's header is read again. Any other file is loaded, unless it was for this image: its
     metadata may follow the pixels.
@@ -205,7 +208,9 @@ def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) ->
         header = read_jpeg_header(data)
         source = header.width, header.height, header.orientation
     else:
-        source = image.source or load_image(open_image(data, file_format), file_format).source
+        source = (
+            image.source or decode_first_frame(open_image(data, file_format), file_format).source
+        )
     resize = settings.resize if "resized" in image.changes else None
     return Geometry(
         source[:2], source[2], "rotated" in image.changes, resize, (image.width, image.height)
@@ -213,7 +218,7 @@ def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) ->
 
 
 def turn_box(box: Box, orientation: int) -> Box:
-    """A box in fractions of the image after rotation by `orientation`."""
+    """Returns a box in fractions of the image after rotation by `orientation`."""
     left, top, right, bottom = box
     return {
         2: (1 - right, top, 1 - left, bottom),

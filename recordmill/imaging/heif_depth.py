@@ -10,7 +10,7 @@ from itertools import islice
 _MAX_BOXES = 4_096  # of one kind of list; real files have about twenty
 _USUAL_BITS = 8
 
-_Box = tuple[bytes, memoryview]
+_BmffBox = tuple[bytes, memoryview]
 
 
 def read_bits(data: bytes) -> int:
@@ -31,7 +31,7 @@ def read_bits(data: bytes) -> int:
     return max(found, default=0) or _USUAL_BITS
 
 
-def _boxes(data: bytes) -> Iterator[_Box]:
+def _boxes(data: bytes) -> Iterator[_BmffBox]:
     """Yields the kind and the content of each box, up to a damaged one."""
     at, view = 0, memoryview(data)  # pixels are not copied
     for _ in range(_MAX_BOXES):
@@ -45,13 +45,13 @@ def _boxes(data: bytes) -> Iterator[_Box]:
         at = end
 
 
-def _find(boxes: Iterator[_Box] | list[_Box], wanted: bytes) -> bytes:
-    """The content of the first box of a kind; empty if there is none."""
+def _find(boxes: Iterator[_BmffBox] | list[_BmffBox], wanted: bytes) -> bytes:
+    """Returns the content of the first box of a kind; empty if there is none."""
     return next((bytes(content) for kind, content in boxes if kind == wanted), b"")
 
 
 def _read_main_item(content: bytes) -> int:
-    """The number of the main picture's item."""
+    """Returns the number of the main picture's item."""
     return int.from_bytes(content[4:8] if content[:1] > b"\0" else content[4:6], "big")
 
 
@@ -70,8 +70,8 @@ def _list_associations(content: bytes, item: int) -> Iterator[int]:
                 yield int.from_bytes(content[place : place + of_index], "big") & mask
 
 
-def _bits_of(box: _Box) -> int:
-    """The bits of a sample that a property says; 0 if it is about something else."""
+def _bits_of(box: _BmffBox) -> int:
+    """Returns the bits of a sample that a property says; 0 if it is about something else."""
     kind, content = box
     match kind:
         case b"pixi":

@@ -269,7 +269,7 @@ def _are_plain(segments: list[tuple[int, bytes]]) -> bool:
 
 
 def _read_frame(payload: bytes) -> tuple[int, int, int, int, Subsampling]:
-    """Precision, height, width, components, subsampling."""
+    """Returns precision, height, width, components, subsampling."""
     if len(payload) < 6 or len(payload) != 6 + 3 * payload[5]:
         raise Rejected(
             "decode", "bad_header", "JPEG: the frame header's length does not fit its components"

@@ -84,7 +84,7 @@ def _turn() -> Iterator[None]:
 
 
 def lock_path() -> str:
-    """The file that processes lock: one for each user, in the temporary folder."""
+    """Returns the file that processes lock: one for each user, in the temporary folder."""
     return os.path.join(tempfile.gettempdir(), f"recordmill-large-images-{os.getuid()}.lock")
 
 

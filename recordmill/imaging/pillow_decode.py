@@ -49,7 +49,7 @@ of this number."""
 
 
 def jpeg2000_profile(data: bytes) -> bytes | None:
-    """The ICC profile in the header's boxes; None if there is none."""
+    """Returns the ICC profile in the header's boxes; None if there is none."""
     at = 0
     while at + 8 <= len(data):
         length, kind = int.from_bytes(data[at : at + 4], "big"), data[at + 4 : at + 8]
@@ -211,7 +211,7 @@ def _forget_directories(opened: ImageFile.ImageFile) -> None:
 
 
 def pillow_opens(data: bytes, header: JpegHeader) -> bool:
-    """Whether Pillow opens a JPEG, too, and finds the same size and components."""
+    """Returns whether Pillow opens a JPEG, too, and finds the same size and components."""
     try:
         check_exif(data)
         opened = JpegImagePlugin.jpeg_factory(CountedReads(data, "JPEG"))
@@ -222,7 +222,9 @@ def pillow_opens(data: bytes, header: JpegHeader) -> bool:
     )
 
 
-def load_image(opened: ImageFile.ImageFile, file_format: str, bits: int | None = None) -> Loaded:
+def decode_first_frame(
+    opened: ImageFile.ImageFile, file_format: str, bits: int | None = None
+) -> Loaded:
     """Decodes the first frame of an opened image.
 
     `bits` is `images.bits`.
@@ -339,7 +341,7 @@ def reduce_loaded(loaded: Loaded, bits: int | None) -> tuple[Image.Image, Losses
     image, low = loaded.image, loaded.low
     if low is None or bits is None:
         has_high_bytes = "depth_reduced" in loaded.changes
-        return depth.reduce_loaded(image, bits, loaded.declared, has_high_bytes)
+        return depth.reduce_to_8_bits(image, bits, loaded.declared, has_high_bytes)
     joined = depth.join_bytes(image, low.image, bits)
     if low.transparency is not None:
         joined.info["transparency"] = tuple(value >> (bits - 8) for value in low.transparency)
@@ -404,7 +406,9 @@ def _read_samples(opened: ImageFile.ImageFile, bits: int | None) -> None:
 
 
 def has_more_frames(opened: ImageFile.ImageFile) -> bool:
-    """Whether another frame follows the first, once that is loaded and copied: Pillow may lose it.
+    """Returns whether another frame follows the first, once that is loaded and copied.
+
+    Pillow may lose it.
 
     A damaged frame does not count, nor one of a GIF that is found only after too many reads.
     """
@@ -414,7 +418,7 @@ def has_more_frames(opened: ImageFile.ImageFile) -> bool:
 
 
 def count_encoded_channels(opened: ImageFile.ImageFile) -> int:
-    """The number of channels, 1 to 4, that a reader decodes if it keeps transparency."""
+    """Returns the number of channels, 1 to 4, that a reader decodes if it keeps transparency."""
     transparent = "transparency" in opened.info
     if opened.mode in ("P", "PA"):
         if transparent or opened.mode == "PA":
@@ -459,7 +463,7 @@ def read_orientation(opened: ImageFile.ImageFile) -> int:
 
 
 def embedded_metadata(image: Image.Image) -> tuple[bytes, bytes]:
-    """Exif and XMP, each empty if there is none."""
+    """Returns Exif and XMP, each empty if there is none."""
     exif = image.info.get("exif")
     # ImageMagick's way of storing it in PNGs, as hex digits.
     if exif is None and "Raw profile type exif" in image.info:

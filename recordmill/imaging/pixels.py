@@ -37,27 +37,27 @@ _MODES = {1: ("L", "L"), 3: ("RGB", "RGB"), 4: ("RGB", "RGBX")}
 
 
 def count_channels(raster: Raster) -> int:
-    """1 or 3."""
+    """Returns 1 or 3."""
     if raster.shape[2] == 1:
         return 1
     return 3
 
 
 def to_image(raster: Raster) -> Image.Image:
-    """A copy as an image of mode L or RGB; pixels of three bytes are also accepted."""
+    """Returns a copy as an image of mode L or RGB; pixels of three bytes are also accepted."""
     height, width, channels = raster.shape
     mode, raw = _MODES[channels]
     return Image.frombytes(mode, (width, height), raster, "raw", raw)
 
 
 def to_raster(image: Image.Image) -> Raster:
-    """A copy of an image of mode L or RGB."""
+    """Returns a copy of an image of mode L or RGB."""
     raw = image.tobytes("raw", "L" if image.mode == "L" else "RGBX")
     return np.frombuffer(raw, np.uint8).reshape(image.height, image.width, -1)
 
 
 def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
-    """A copy without the fourth byte: height, width, 1 or 3 channels, red first."""
+    """Returns a copy without the fourth byte: height, width, 1 or 3 channels, red first."""
     # Pillow removes the fourth byte in a quarter of the time of numpy's slice.
     if raster.shape[2] == 1:
         return raster.copy()
@@ -65,7 +65,7 @@ def copy_pixels(raster: Raster) -> NDArray[np.uint8]:
 
 
 def digest_pixels(pixels: Raster | Image.Image, orientation: int) -> str:
-    """A digest of an image's pixels as decoded and of its orientation, in hex.
+    """Returns a digest of an image's pixels as decoded and of its orientation, in hex.
 
     It is the SHA-256 of the text `MODE WIDTH HEIGHT ORIENTATION`, a line feed, and the CRC-32C of
     each 64 KiB of the pixels, each as 4 bytes with the least significant first. An RGB pixel has 4
@@ -108,7 +108,10 @@ def count_values(raster: Raster) -> NDArray[np.int64]:
 
 
 def moments(raster: Raster) -> Moments:
-    """Each channel's exact sum and sum of squares; pixels of three bytes are also accepted."""
+    """Returns each channel's exact sum and sum of squares.
+
+    Pixels of three bytes are also accepted.
+    """
     values = np.arange(256)
     counts = count_values(raster)
     return tuple(zip((counts @ values).tolist(), (counts @ values**2).tolist(), strict=True))
@@ -208,14 +211,14 @@ def has_one_scan(data: bytes, header: JpegHeader) -> bool:
 
 
 def stored_format(settings: ImageSettings) -> str:
-    """The format of re-encoded images: `JPEG`, `PNG` or `RAW`."""
+    """Returns the format of re-encoded images: `JPEG`, `PNG` or `RAW`."""
     return {"png": "PNG", "raw": "RAW"}.get(settings.store, "JPEG")
 
 
 def encode_raster(
     raster: Raster, settings: ImageSettings, header: JpegHeader | None = None
 ) -> bytes:
-    """The stored bytes of an image; same pixels, same bytes, on any thread.
+    """Returns the stored bytes of an image; same pixels, same bytes, on any thread.
 
     Args:
         raster: the pixels.
@@ -289,7 +292,7 @@ class PreparedImage:
             decoded, or if other readers would see other values: with `reencode: never`, for files
             other than JPEG and PNG or other than 8-bit gray or RGB.
         changes: sorted names from `CHANGES`; empty if the bytes are unchanged.
-        difference_hash: see `imaging.geometry.difference_hash`; None if it was not requested.
+        difference_hash: see `imaging.geometry.hash_differences`; None if it was not requested.
         pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were
             not decoded in full.
         raster: the decoded pixels after all changes except re-encoding; None if they were not

@@ -13,7 +13,7 @@ from recordmill.imaging.color import apply_profile, judge_profile, to_gray_or_sr
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.geometry import (
     Size,
-    difference_hash,
+    hash_differences,
     hash_reduction,
     jpeg_reduction,
     resize_image,
@@ -114,7 +114,7 @@ class _Preparation:
             self.hooks.check_size(width, height)
 
     def prepare_pixels(self, decoded: Pixels) -> PreparedImage:
-        """The path of decoded pixels."""
+        """Returns the path of decoded pixels."""
         settings = self.settings
         height, width, channels = decoded.shape
         self.check_size(width, height)
@@ -131,7 +131,7 @@ class _Preparation:
         return self._encode(pixels.to_raster(image), changes, None, None)
 
     def prepare_jpeg(self, data: bytes, header: JpegHeader) -> PreparedImage:
-        """The path that nearly all images take."""
+        """Returns the path that nearly all images take."""
         settings, size = self.settings, (header.width, header.height)
         if is_turned_sideways(header.orientation):
             size = size[::-1]
@@ -227,7 +227,7 @@ class _Preparation:
     def prepare_with_pillow(
         self, data: bytes, file_format: str, header: JpegHeader | None
     ) -> PreparedImage:
-        """The path of all formats but JPEG, and of unusual JPEGs, whose header is given."""
+        """Returns the path of all formats but JPEG, and of unusual JPEGs, whose header is given."""
         settings, opened = self.settings, pillow_decode.open_image(data, file_format)
         self.check_size(*opened.size)
         area = opened.width * opened.height
@@ -243,10 +243,10 @@ class _Preparation:
         opened: ImageFile.ImageFile,
         header: JpegHeader | None,
     ) -> PreparedImage:
-        """The stored form of an opened image without `reencode: never`."""
+        """Returns the stored form of an opened image without `reencode: never`."""
         settings = self.settings
         channels = pillow_decode.count_encoded_channels(opened)
-        loaded = pillow_decode.load_image(opened, file_format, settings.bits)
+        loaded = pillow_decode.decode_first_frame(opened, file_format, settings.bits)
         source, digest = loaded.source, pixels.digest_pixels(loaded.image, loaded.orientation)
         reduced, losses = pillow_decode.reduce_loaded(loaded, settings.bits)
         image, changes = to_gray_or_srgb(reduced, loaded.icc_profile, settings.background)
@@ -290,7 +290,7 @@ class _Preparation:
     def _copy_with_pillow(
         self, data: bytes, file_format: str, opened: ImageFile.ImageFile
     ) -> PreparedImage:
-        """The stored form of an opened image with `reencode: never`."""
+        """Returns the stored form of an opened image with `reencode: never`."""
         if pillow_decode.is_later_page(opened):
             why = "its first page is a reduced picture, and reencode is never"
             raise reject_raw(file_format, why)
@@ -305,7 +305,7 @@ class _Preparation:
         if settings.check == "header" and not self.keep_pixels and not late:
             orientation = pillow_decode.read_orientation(opened)
         else:
-            loaded = pillow_decode.load_image(opened, file_format)
+            loaded = pillow_decode.decode_first_frame(opened, file_format)
             orientation, source = loaded.orientation, loaded.source
             digest = pixels.digest_pixels(loaded.image, orientation)
             if file_format == "PNG" and not is_sound_png(data):
@@ -378,7 +378,7 @@ class _Preparation:
         if self.settings.moments and read is not None:
             image.moments = pixels.moments(read)
         if self.settings.near_duplicates and shown is not None:
-            image.difference_hash = difference_hash(shown)
+            image.difference_hash = hash_differences(shown)
         image.pixels, image.raster = digest, shown if self.keep_pixels else None
         return image
 
@@ -396,7 +396,7 @@ def _pillow_opens_copy(data: bytes, header: JpegHeader, copied: PreparedImage) -
 def _decode(
     data: bytes, header: JpegHeader, reduction: int, max_pixels: int
 ) -> tuple[Raster, str | None]:
-    """The pixels of a JPEG, and their digest if they are decoded in full."""
+    """Returns the pixels of a JPEG, and their digest if they are decoded in full."""
     try:
         raster = pixels.decode_jpeg(data, header, reduction)
     except pixels.UnusualJpeg:
@@ -406,7 +406,7 @@ def _decode(
         with suppress(pixels.UnusualJpeg, UnstrippableError):
             pixels.decode_jpeg(strip_metadata(data, "JPEG"), header, pixels.SMALLEST_REDUCTION)
         raster = pixels.to_raster(
-            pillow_decode.load_image(pillow_decode.open_image(data, "JPEG"), "JPEG").image
+            pillow_decode.decode_first_frame(pillow_decode.open_image(data, "JPEG"), "JPEG").image
         )
     return raster, pixels.digest_pixels(raster, header.orientation) if reduction == 1 else None
 
@@ -439,7 +439,7 @@ def holds_position(data: bytes) -> bool:
 
 
 def _has_position(data: bytes, file_format: str, opened: ImageFile.ImageFile) -> bool:
-    """Whether a GPS position can be found in a file's metadata."""
+    """Returns whether a GPS position can be found in a file's metadata."""
     if file_format not in STRIPPABLE:
         exif, xmp = pillow_decode.embedded_metadata(opened)
         return (

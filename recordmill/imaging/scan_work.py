@@ -65,6 +65,9 @@ def find_end(data: bytes, scan_start: int) -> int:
 
 
 def _refines(data: bytes, start: int) -> bool:
-    """Whether a scan refines coefficients: its header's last byte has their earlier precision."""
+    """Returns whether a scan refines coefficients.
+
+    Its header's last byte has their earlier precision.
+    """
     end = start + 2 + int.from_bytes(data[start + 2 : start + 4], "big")
     return end <= len(data) and data[end - 1] >> 4 > 0

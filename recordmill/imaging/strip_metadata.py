@@ -72,7 +72,7 @@ stay."""
 
 
 def strip_metadata(data: bytes, file_format: str, orientation: int = 1) -> bytes:
-    """The same image, pixel by pixel, without metadata; its color profile stays.
+    """Returns the same image, pixel by pixel, without metadata; its color profile stays.
 
     Args:
         data: the file.
@@ -146,7 +146,7 @@ def _jpeg_parts(data: bytes, exif: bytes) -> Parts:
 
 
 def _kept_of_segment(marker: int, payload: bytes) -> bytes:
-    """The part of a segment before the first scan that stays; empty if it is removed."""
+    """Returns the part of a segment before the first scan that stays; empty if it is removed."""
     if marker in DECODING or (marker == _APP2 and payload.startswith(b"ICC_PROFILE\0")):
         return _segment(marker, payload)
     if marker == _APP0 and payload.startswith(_JFIF) and len(payload) >= _JFIF_BYTES:
@@ -170,7 +170,7 @@ def _name_segment(marker: int, payload: bytes) -> str:
 
 
 def _parts_after_scan(data: bytes, position: int) -> Parts:
-    """The parts from the marker of the first scan on."""
+    """Yields the parts from the marker of the first scan on."""
     view = memoryview(data)
     for _ in range(MAX_SEGMENTS):
         while data[position + 1 : position + 2] == b"\xff":  # optional fill bytes before a marker
@@ -251,7 +251,7 @@ def _webp_parts(data: bytes, exif: bytes) -> Parts:
 
 
 def _webp_chunks(data: bytes, position: int, known: frozenset[bytes], flags: int = 0) -> Parts:
-    """The chunks from a position on, in the file or in a frame of an animation."""
+    """Yields the chunks from a position on, in the file or in a frame of an animation."""
     while position < len(data):
         kind = data[position : position + 4]
         start, length = position + 8, int.from_bytes(data[position + 4 : position + 8], "little")

@@ -49,7 +49,7 @@ class TiffPage(NamedTuple):
     is_sensor_data: bool
 
 
-class _Form(NamedTuple):
+class _DirectoryLayout(NamedTuple):
     """The layout of a file's directories."""
 
     order: str
@@ -59,13 +59,13 @@ class _Form(NamedTuple):
     first: int
 
 
-def _form_of(data: bytes) -> _Form:
+def _form_of(data: bytes) -> _DirectoryLayout:
     order, is_big = "<" if data[:2] == b"II" else ">", data[2:3] == b"+" or data[3:4] == b"+"
     if is_big:
         start, count, entry, first = "Q", "Q", "HHQ8s", 8
     else:
         start, count, entry, first = "I", "H", "HHI4s", 4
-    return _Form(
+    return _DirectoryLayout(
         order,
         struct.Struct(order + start),
         struct.Struct(order + count),
@@ -102,7 +102,7 @@ def read_pages(data: bytes) -> list[TiffPage]:
 
 
 def _read_entries(
-    data: bytes, form: _Form, place: int, count: int
+    data: bytes, form: _DirectoryLayout, place: int, count: int
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """Yields the tags that are read, with their values."""
     for at in range(place, place + count * form.entry.size, form.entry.size):

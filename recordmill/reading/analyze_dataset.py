@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.reading.dataset import Dataset, StoredShard, open_dataset
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
@@ -65,7 +65,7 @@ def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
     return np.frombuffer(numbers, np.int64).reshape(-1, len(COLUMNS))
 
 
-def _read_rows(shard: Shard) -> Iterator[SidecarRow]:
+def _read_rows(shard: StoredShard) -> Iterator[SidecarRow]:
     is_there = storage.size_of(shard.sidecar) is not None
     most = dataset_files.MOST_SIDECAR_BYTES
     content = b""
@@ -192,7 +192,10 @@ def compute_statistics(images: int, found: Mapping[str, NDArray[Any]]) -> Statis
 
 
 def _preprocess(inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """The preprocessing function: tensors of shape (batch, 8) to totals over all batches."""
+    """Returns the preprocessing function.
+
+    Tensors of shape (batch, 8) to totals over all batches.
+    """
     import tensorflow as tf
     import tensorflow_transform as tft
 
@@ -251,7 +254,7 @@ def run_analysis(numbers: NDArray[np.int64]) -> dict[str, NDArray[Any]]:
 
 
 def _batches(numbers: NDArray[np.int64]) -> Iterator[Any]:
-    """Arrow record batches of one column, `row`: lists of eight numbers."""
+    """Yields Arrow record batches of one column, `row`: lists of eight numbers."""
     import pyarrow as pa
 
     for start in range(0, len(numbers), _ROWS_PER_BATCH):

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 
 from recordmill import storage
-from recordmill.reading.dataset import FORGED, Dataset, Shard
+from recordmill.reading.dataset import FORGED, Dataset, StoredShard
 from recordmill.schemas.dataset.compare_plans import DERIVED, list_differences
 from recordmill.schemas.dataset.json_values import differences
 from recordmill.schemas.dataset.marker import Marker
@@ -39,8 +39,8 @@ KINDS: Mapping[str, str] = {
 MOST_EXAMPLES = 10
 """Examples kept for each kind."""
 
-Row = Mapping[str, Any]
-Entry = tuple[int, str, str | None, Row]
+RowObject = Mapping[str, Any]
+HashedRow = tuple[int, str, str | None, RowObject]
 """The hash of a key, the key, the split (None if it is not known), and the sidecar's row."""
 
 
@@ -66,7 +66,7 @@ class RowJudge:
     stores_split: bool
 
     def find_kinds(
-        self, one: Row, other: Row, splits: tuple[str | None, str | None], renamed: bool
+        self, one: RowObject, other: RowObject, splits: tuple[str | None, str | None], renamed: bool
     ) -> Iterator[str]:
         """Yields those of `KINDS` that apply to two rows.
 
@@ -88,7 +88,7 @@ class RowJudge:
             yield "moved"
 
 
-def _annotations_differ(one: Row, other: Row) -> bool:
+def _annotations_differ(one: RowObject, other: RowObject) -> bool:
     """Returns whether rows differ in their classes, or in the number of annotations of a kind.
 
     Only kinds that both rows have are compared: those of format 2 do not have all.
@@ -99,13 +99,13 @@ def _annotations_differ(one: Row, other: Row) -> bool:
     return any(numbers[0][kind] != numbers[1][kind] for kind in numbers[0].keys() & numbers[1])
 
 
-def _count_annotations(row: Row) -> dict[str, Any]:
-    """The number of annotations that were listed, by kind."""
+def _count_annotations(row: RowObject) -> dict[str, Any]:
+    """Returns the number of annotations that were listed, by kind."""
     counts = with_present_keys(row).get("annotations") or {}
     return {kind: each.get("listed") for kind, each in counts.items()}
 
 
-def _differ(one: Row, other: Row) -> bool:
+def _differ(one: RowObject, other: RowObject) -> bool:
     """Returns whether Examples differ apart from their images.
 
     The answer is False unless both datasets have digests of them.
@@ -144,7 +144,9 @@ class Comparison:
             self.examples[kind].append(text)
 
 
-def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudge) -> Comparison:
+def compare_rows(
+    before: Iterable[HashedRow], after: Iterable[HashedRow], judge: RowJudge
+) -> Comparison:
     """Compares two streams of rows in ascending order of hash and key.
 
     Raises:
@@ -157,7 +159,7 @@ def compare_rows(before: Iterable[Entry], after: Iterable[Entry], judge: RowJudg
     return found
 
 
-Tagged = tuple[tuple[int, str], int, Entry]
+Tagged = tuple[tuple[int, str], int, HashedRow]
 """What entries are sorted by, whether they are of the first (0) or the second dataset (1), and the
 entry."""
 
@@ -183,12 +185,12 @@ def _compare_partners(
             _compare_pair(found, judge, one, other)
 
 
-def _tag(side: int, entries: Iterable[Entry]) -> Iterator[Tagged]:
+def _tag(side: int, entries: Iterable[HashedRow]) -> Iterator[Tagged]:
     return ((entry[:2], side, entry) for entry in entries)
 
 
 def _compare_pair(
-    found: Comparison, judge: RowJudge, one: Entry, other: Entry, renamed: bool = False
+    found: Comparison, judge: RowJudge, one: HashedRow, other: HashedRow, renamed: bool = False
 ) -> None:
     """Counts the kinds of difference between two entries of one image."""
     (_, old_key, old_split, old), (_, key, split, new) = one, other
@@ -205,7 +207,7 @@ def _compare_pair(
 
 
 def _compare_alone(
-    found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, Row]]
+    found: Comparison, judge: RowJudge, rows: Iterator[tuple[int, str, str | None, RowObject]]
 ) -> None:
     """Counts rows of one digest without a partner.
 
@@ -252,7 +254,7 @@ def compare_datasets(before: Dataset, after: Dataset) -> Comparison:
 
 
 def seed_of(marker: Marker) -> int:
-    """The seed of the hashes by which a dataset is ordered."""
+    """Returns the seed of the hashes by which a dataset is ordered."""
     return marker.plan.for_readers.seed
 
 
@@ -266,13 +268,13 @@ def judge_of(old: Marker, new: Marker) -> RowJudge:
 
 
 def compare_settings(old: Marker, new: Marker) -> list[str]:
-    """Differences between settings, versions and class ids, as `key: old -> new`."""
+    """Returns differences between settings, versions and class ids, as `key: old -> new`."""
     changed = list_differences(old.plan, new.plan, DERIVED | {"listing"})
     return [*changed, *differences(dict(old.labels), dict(new.labels), "labels")]
 
 
-def read_entries(dataset: Dataset, seed: int) -> Iterator[Entry]:
-    """The rows of all records, in ascending order of the hash of their keys with this seed.
+def read_entries(dataset: Dataset, seed: int) -> Iterator[HashedRow]:
+    """Returns the rows of all records, in ascending order of the hash of their keys with this seed.
 
     Raises:
         LoadError: a sidecar is malformed or out of order.
@@ -285,7 +287,7 @@ def read_entries(dataset: Dataset, seed: int) -> Iterator[Entry]:
     return sort_entries(((key, split, row) for _, key, split, row in entries), seed)
 
 
-def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entry]:
+def _read_split(shards: Sequence[StoredShard], split: str, seed: int) -> Iterator[HashedRow]:
     last = -1
     for shard in shards:
         try:
@@ -308,7 +310,7 @@ def _read_split(shards: Sequence[Shard], split: str, seed: int) -> Iterator[Entr
             ) from None
 
 
-def sort_entries(rows: Iterable[tuple[str, str | None, Any]], seed: int) -> Iterator[Entry]:
+def sort_entries(rows: Iterable[tuple[str, str | None, Any]], seed: int) -> Iterator[HashedRow]:
     """Sorts keys, splits and rows by the hash of the key, in a temporary file."""
     place = SortedRows()
     place.add((f"{order_of(seed, each[0]):016x}{each[0]}", orjson.dumps(each)) for each in rows)

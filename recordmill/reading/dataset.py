@@ -54,7 +54,7 @@ MOST_MORE_BYTES = 2**32
 
 
 @dataclass(frozen=True, slots=True)
-class Shard:
+class StoredShard:
     """One TFRecord file of a dataset. Unknown values are None, or the empty string.
 
     Attributes:
@@ -109,7 +109,9 @@ class Shard:
         return StoredFile(self.path)
 
     def rows(self) -> Iterator[SidecarRow]:
-        """The sidecar's rows for the file's records, in file order; none if there is no sidecar.
+        """Yields the sidecar's rows for the file's records, in file order.
+
+        None if there is no sidecar.
 
         Raises:
             OSError: the sidecar cannot be read.
@@ -126,7 +128,7 @@ class Shard:
             ) from None
 
     def intact_records(self) -> Iterator[memoryview]:
-        """The file's records, in file order.
+        """Yields the file's records, in file order.
 
         Raises:
             OSError: the file cannot be read.
@@ -141,7 +143,7 @@ class Shard:
                 yield data
 
 
-def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
+def read_tfds_folder(folder: str) -> tuple[tuple[StoredShard, ...], dict[str, int]]:
     """Reads the shards that `dataset_info.json` lists, with their counts, and the class ids.
 
     There are class ids only if the dataset has one label feature.
@@ -158,7 +160,7 @@ def read_tfds_folder(folder: str) -> tuple[tuple[Shard, ...], dict[str, int]]:
             if problem := find_problem(each.name):
                 raise ValueError(f"{each.name!r} {problem}")
         shards = tuple(
-            Shard(split, name, storage.join(folder, name), records)
+            StoredShard(split, name, storage.join(folder, name), records)
             for split, name, records in listed
         )
     except FORGED as error:
@@ -192,7 +194,7 @@ _OTHER = (
 )
 
 
-def find_shards(folder: str) -> tuple[Shard, ...]:
+def find_shards(folder: str) -> tuple[StoredShard, ...]:
     """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
     found = names_below(folder, hidden=False)  # a store lists hidden files, too
     names = [name for name in found if "/." not in f"/{name}"]
@@ -209,17 +211,17 @@ def match_files(pattern: str) -> list[str]:
     return [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
 
 
-def name_shards(paths: list[str]) -> tuple[str, tuple[Shard, ...]]:
-    """The common folder of the files, and the files as its shards, sorted by name."""
+def gather_shards(paths: list[str]) -> tuple[str, tuple[StoredShard, ...]]:
+    """Returns the common folder of the files, and the files as its shards, sorted by name."""
     folders = [path.split("/")[:-1] for path in paths]
     common = os.path.commonprefix(folders)  # noqa: RUF071  # of lists of names
     below = {"/".join(path.split("/")[len(common) :]): path for path in paths}
     return "/".join(common) or ("/" if common else "."), _in_splits(below)
 
 
-def _in_splits(paths: Mapping[str, str]) -> tuple[Shard, ...]:
+def _in_splits(paths: Mapping[str, str]) -> tuple[StoredShard, ...]:
     """Makes shards of paths by name, and sorts them."""
-    shards = (Shard(split_of(name), name, path) for name, path in paths.items())
+    shards = (StoredShard(split_of(name), name, path) for name, path in paths.items())
     return tuple(sorted(shards, key=lambda shard: (shard.split, shard.name)))
 
 
@@ -276,7 +278,7 @@ def read_label_lines(path: str) -> dict[str, int]:
     return {}
 
 
-Kind = Literal["recordmill", "tfds", "files"]
+DatasetKind = Literal["recordmill", "tfds", "files"]
 
 _NAME_ONE = "name a dataset's folder, a TFRecord file, or a pattern that matches local ones"
 
@@ -296,8 +298,8 @@ class Dataset:
     """
 
     folder: str
-    kind: Kind
-    shards: tuple[Shard, ...]
+    kind: DatasetKind
+    shards: tuple[StoredShard, ...]
     features: tuple[Feature, ...] = ()
     labels: Mapping[str, int] = field(default_factory=dict)
     marker_or_none: Marker | None = None
@@ -349,19 +351,21 @@ class Dataset:
         return f"<dataset {self.folder} ({counts}; {format_count(len(self.labels), 'class')})>"
 
     @property
-    def splits(self) -> dict[str, tuple[Shard, ...]]:
+    def splits(self) -> dict[str, tuple[StoredShard, ...]]:
         """The shards by split; a split of a Recordmill dataset may have none."""
         if self.marker_or_none and self.whole:
             listed = tuple(self.marker.splits)
         else:
             listed = ()
-        by_split: dict[str, list[Shard]] = {name: [] for name in listed}
+        by_split: dict[str, list[StoredShard]] = {name: [] for name in listed}
         for shard in self.shards:
             by_split.setdefault(shard.split, []).append(shard)
         return {name: tuple(shards) for name, shards in by_split.items()}
 
     def split_names(self, split: str | Sequence[str]) -> tuple[str, ...]:
-        """The splits that a caller names: one, several, or several in one string, joined by `+`.
+        """Returns the splits that a caller names.
+
+        One, several, or several in one string, joined by `+`.
 
         Raises:
             LoadError: one of them does not exist or is named twice, or none is named.
@@ -377,8 +381,8 @@ class Dataset:
             )
         return tuple(names)
 
-    def shards_of(self, split: str | Sequence[str]) -> tuple[Shard, ...]:
-        """The shards of one split, or of several one after the other; see `split_names`.
+    def shards_of(self, split: str | Sequence[str]) -> tuple[StoredShard, ...]:
+        """Returns the shards of one split, or of several one after the other; see `split_names`.
 
         Raises:
             LoadError: there is no such split.
@@ -400,7 +404,7 @@ class Dataset:
         return sum(count or 0 for count in counts)
 
     def lines(self, name: str) -> Iterator[dict[str, Any]]:
-        """The lines of one of its files of JSON lines.
+        """Yields the lines of one of its files of JSON lines.
 
         Raises:
             OSError: the file cannot be read.
@@ -408,10 +412,10 @@ class Dataset:
         """
         yield from map(orjson.loads, storage.read_lines(storage.join(self.folder, name)))
 
-    def rows(self) -> Iterator[tuple[Shard, SidecarRow]]:
+    def rows(self) -> Iterator[tuple[StoredShard, SidecarRow]]:
         """Yields the sidecar rows of all records, each with its shard, in the order of `shards`.
 
-        See `Shard.rows`.
+        See `StoredShard.rows`.
         """
         for shard in self.shards:
             for row in shard.rows():
@@ -490,7 +494,7 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str | None:
 
 
 def _open_described(folder: str) -> Dataset | None:
-    """A dataset with metadata; None if there is none."""
+    """Returns a dataset with metadata; None if there is none."""
     if storage.exists(storage.join(folder, MARKER)):
         # Resolved once: this version is read to the end.
         return _open_ours(dataset_files.current_folder(folder))
@@ -501,7 +505,7 @@ def _open_described(folder: str) -> Dataset | None:
 
 
 def _open_files(paths: list[str]) -> Dataset:
-    folder, shards = name_shards(paths)
+    folder, shards = gather_shards(paths)
     described = _open_described(folder)
     if described:
         listed = {shard.name: shard for shard in described.shards}
@@ -528,7 +532,7 @@ def describe_by_marker(folder: str, marker: Marker) -> Dataset:
     """Returns the dataset in a folder whose marker has been read already."""
     at = partial(storage.join, folder)
     shards = tuple(
-        Shard(
+        StoredShard(
             split,
             own.name,
             at(own.name),
@@ -566,7 +570,7 @@ class SplitInfo:
     features: tuple[Feature, ...]
     labels: Mapping[str, int]
     class_counts: Mapping[str, int]
-    shards: tuple[Shard, ...]
+    shards: tuple[StoredShard, ...]
     compression: str
     raw: bool
 
@@ -658,10 +662,10 @@ def describe_split(path: StrPath, split: str | Sequence[str] = "train") -> Split
         LoadError: there is no dataset, or no such split, or the dataset is of another version of
             Recordmill.
     """
-    return describe_dataset(open_dataset(path), split)
+    return describe_open_split(open_dataset(path), split)
 
 
-def describe_dataset(dataset: Dataset, split: str | Sequence[str]) -> SplitInfo:
+def describe_open_split(dataset: Dataset, split: str | Sequence[str]) -> SplitInfo:
     """Like `describe_split`, for a dataset that is already open."""
     marker, names = dataset.require_marker(), dataset.split_names(split)
     recipe = marker.plan.for_readers

@@ -76,7 +76,7 @@ class EpochOrder:
             yield numbers.tolist()
 
     def __len__(self) -> int:
-        """The number of batches from `start` to the end of the epoch."""
+        """Returns the number of batches from `start` to the end of the epoch."""
         full, rest = divmod(self.records - self.start, self.batch_size * self.ranks)
         return full + (rest > self.rank and not self.drop_last)
 
@@ -136,7 +136,7 @@ class EpochOrder:
 
 
 def shuffle(records: int, seed: int, epoch: int) -> NDArray[np.int64]:
-    """All record numbers in the order of an epoch, the same in every version of numpy."""
+    """Returns all record numbers in the order of an epoch, the same in every version of numpy."""
     digest = hashlib.sha256(f"{seed}\0epoch\0{epoch}".encode()).digest()
     frozen = np.random.RandomState(np.frombuffer(digest, "<u4"))  # newer generators may change
     return frozen.permutation(records)

@@ -11,18 +11,22 @@ from numpy.typing import NDArray
 
 from recordmill.annotations.annotation import Values
 from recordmill.annotations.kinds import ID_FIELDS, KINDS, NAMED_FIELDS, list_stored
-from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.reading.dataset import Dataset, StoredShard, open_dataset
 from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.features import Example, Feature, Kind, list_feature_lists
+from recordmill.schemas.features import Example, Feature, FeatureKind, list_feature_lists
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.str_path import StrPath
 from recordmill.storage.tfrecord_file import Damage
 
-_KINDS: dict[str, Kind] = {"bytes_list": "bytes", "float_list": "float", "int64_list": "int64"}
+_KINDS: dict[str, FeatureKind] = {
+    "bytes_list": "bytes",
+    "float_list": "float",
+    "int64_list": "int64",
+}
 
-Profile = tuple[tuple[str, Kind | None, int], ...]
+Profile = tuple[tuple[str, FeatureKind | None, int], ...]
 
 
 class DamagedExampleError(LoadError):
@@ -51,7 +55,7 @@ class ParsedExample:
         """The keys of a SequenceExample's `feature_lists`, which is parsed by its context alone."""
         return list_feature_lists(self._example)
 
-    def items(self) -> Iterator[tuple[str, Kind | None, Sequence[Any]]]:
+    def items(self) -> Iterator[tuple[str, FeatureKind | None, Sequence[Any]]]:
         """Yields the key, kind and values of each feature, sorted by key.
 
         The kind is None if no list is set.
@@ -65,13 +69,13 @@ class ParsedExample:
         return tuple((key, kind, len(values)) for key, kind, values in self.items())
 
     def values(self, key: str) -> Sequence[Any] | None:
-        """The values of one feature; None if the record does not have it."""
+        """Returns the values of one feature; None if the record does not have it."""
         if key in self._features:
             return _read_list(self._features[key])[1]
         return None
 
 
-def _read_list(feature: Any) -> tuple[Kind | None, Sequence[Any]]:
+def _read_list(feature: Any) -> tuple[FeatureKind | None, Sequence[Any]]:
     name = feature.WhichOneof("kind")
     if name:
         return _KINDS[name], getattr(feature, name).value
@@ -79,7 +83,7 @@ def _read_list(feature: Any) -> tuple[Kind | None, Sequence[Any]]:
 
 
 def parse_intact(data: bytes | memoryview | Damage) -> ParsedExample | None:
-    """A record's Example; None if the record is damaged or not an Example."""
+    """Returns a record's Example; None if the record is damaged or not an Example."""
     try:
         if isinstance(data, Damage):
             return None
@@ -220,7 +224,10 @@ class Expectations:
 
 
 def values_of(example: ParsedExample, keys: Mapping[str, str]) -> Values:
-    """The values in an Example by field; `keys` are the keys of its features by their fields."""
+    """Returns the values in an Example by field.
+
+    `keys` are the keys of its features by their fields.
+    """
     values = {field: example.values(key) for field, key in keys.items()}
     return {field: each for field, each in values.items() if each is not None}
 
@@ -270,7 +277,7 @@ UNMISTAKABLE = frozenset({"JPEG", "PNG", "GIF", "WEBP", "TIFF"})
 
 
 def find_image(example: ParsedExample, expected: Expectations) -> tuple[str, bytes]:
-    """The key and the bytes of a record's encoded image; ("", b"") if it has none.
+    """Returns the key and the bytes of a record's encoded image; ("", b"") if it has none.
 
     If a feature is known only by its usual name, its value must begin like an image: raw pixels
     have the same names.
@@ -345,7 +352,7 @@ def examples_as_numpy(
     return _examples(shards)
 
 
-def _examples(shards: Iterable[Shard]) -> Iterator[dict[str, NDArray[Any]]]:
+def _examples(shards: Iterable[StoredShard]) -> Iterator[dict[str, NDArray[Any]]]:
     for shard in shards:
         for number, data in enumerate(shard.intact_records()):
             try:
@@ -357,12 +364,12 @@ def _examples(shards: Iterable[Shard]) -> Iterator[dict[str, NDArray[Any]]]:
 
 
 def example_as_numpy(record: bytes | memoryview) -> dict[str, NDArray[Any]]:
-    """A serialized Example as a dict of arrays by key; see `examples_as_numpy`."""
+    """Returns a serialized Example as a dict of arrays by key; see `examples_as_numpy`."""
     return {key: as_array(kind, values) for key, kind, values in ParsedExample(record).items()}
 
 
 def as_array(kind: str | None, values: Sequence[Any]) -> NDArray[Any]:
-    """The values of one feature as an array of shape (n,)."""
+    """Returns the values of one feature as an array of shape (n,)."""
     array = np.empty(len(values), DTYPES[kind])
     array[:] = values
     return array

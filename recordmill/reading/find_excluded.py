@@ -63,11 +63,11 @@ def find_excluded(dataset: Dataset, exclusions: Exclusions, folder: str = "") ->
             yield Finding("more", f"{len(places) - MOST_FINDINGS:,} further places", name)
 
 
-_Place = tuple[str, int | None, int | None]
+_Match = tuple[str, int | None, int | None]
 """The match, the number of the record, and the offset."""
 
 
-def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Place]:
+def _search_shard(path: str, exclusions: Exclusions) -> Iterator[_Match]:
     with StoredFile(path) as stored:
         for number, (offset, data) in enumerate(RecordFile(stored)):
             if (example := parse_intact(data)) is None:
@@ -103,7 +103,7 @@ def _match_text(text: str, exclusions: Exclusions) -> str | None:
     return None
 
 
-def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
+def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Match]:
     name = PurePosixPath(path).name
     if name == INDEX:
         yield from _search_index(path, exclusions)
@@ -131,7 +131,7 @@ def _search_text(path: str, exclusions: Exclusions) -> Iterator[_Place]:
 
 
 def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
-    """The listed lines that match any string in a line of JSON."""
+    """Returns the listed lines that match any string in a line of JSON."""
     found, waiting = set[str](), []
     try:
         waiting.append(orjson.loads(line))
@@ -147,8 +147,8 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
     return found
 
 
-def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Place]:
-    """Keys whose hashes are in an index; the seed of the hashes is in its marker."""
+def _search_index(path: str, exclusions: Exclusions) -> Iterator[_Match]:
+    """Yields keys whose hashes are in an index; the seed of the hashes is in its marker."""
     try:
         folder = path.rpartition("/")[0]
         marker = storage.read_whole(storage.join(folder, MARKER), MOST_OBJECT_BYTES)

@@ -16,7 +16,7 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.imaging.acceptance import sniff
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.example import (
     Expectations,
     ParsedExample,
@@ -54,7 +54,7 @@ class FeatureSummary:
 
 
 @dataclass(slots=True)
-class SplitSummary:
+class SplitInspection:
     """One split.
 
     Attributes:
@@ -73,7 +73,7 @@ class SplitSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class Inspection:
     """The content of a dataset.
 
     Attributes:
@@ -84,7 +84,7 @@ class Summary:
     """
 
     dataset: Dataset
-    splits: dict[str, SplitSummary]
+    splits: dict[str, SplitInspection]
     features: dict[str, FeatureSummary]
     scanned: bool
 
@@ -105,7 +105,7 @@ class Summary:
 
 def summarize_dataset(
     dataset: Dataset, progress: Callable[[int], None] = lambda records: None
-) -> Summary:
+) -> Inspection:
     """Summarizes a dataset.
 
     Args:
@@ -118,7 +118,7 @@ def summarize_dataset(
     if dataset.marker_or_none and dataset.whole:
         return _read_marker(dataset, dataset.marker)
     label_keys = expect(dataset).label_keys
-    splits = {name: SplitSummary(len(shards)) for name, shards in dataset.splits.items()}
+    splits = {name: SplitInspection(len(shards)) for name, shards in dataset.splits.items()}
     profiles: Counter[Profile] = Counter()
     for shard in dataset.shards:
         split = splits[shard.split]
@@ -144,25 +144,25 @@ def summarize_dataset(
             names.get(label, label): count for label, count in sorted(split.labels.items())
         }
     meanings = {feature.key: feature.meaning for feature in dataset.features}
-    return Summary(dataset, splits, _describe(profiles, meanings), True)
+    return Inspection(dataset, splits, _describe(profiles, meanings), True)
 
 
-def _read_marker(dataset: Dataset, marker: Marker) -> Summary:
+def _read_marker(dataset: Dataset, marker: Marker) -> Inspection:
     splits = {}
     for name, entry in marker.splits.items():
         labels = {label: count for label, count in entry.class_counts.items() if label}
-        splits[name] = SplitSummary(len(entry.shards), entry.records, entry.bytes, labels=labels)
+        splits[name] = SplitInspection(len(entry.shards), entry.records, entry.bytes, labels=labels)
     features = {
         feature.key: FeatureSummary(
             feature.kind, "[?]" if feature.many else "[]", None, feature.meaning
         )
         for feature in sorted(dataset.features, key=lambda feature: feature.key)
     }
-    return Summary(dataset, splits, features, False)
+    return Inspection(dataset, splits, features, False)
 
 
 def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str, FeatureSummary]:
-    """Features by key, from the records' profiles."""
+    """Returns features by key, from the records' profiles."""
     kinds: dict[str, Counter[str]] = {}
     counts: dict[str, list[int]] = {}
     for profile, times in profiles.items():
@@ -180,7 +180,7 @@ def _describe(profiles: Counter[Profile], meanings: dict[str, str]) -> dict[str,
 
 
 def _show_shape(fewest: int, most: int) -> str:
-    """The numbers of a feature's values in the records: `[]` for one in each."""
+    """Returns the numbers of a feature's values in the records: `[]` for one in each."""
     if fewest < most:
         return f"[{fewest}..{most}]"
     if most == 1:
@@ -201,7 +201,7 @@ class FoundRecord:
         row: its row in the sidecar; None if there is none.
     """
 
-    shard: Shard
+    shard: StoredShard
     number: int
     place: int
     offset: int
@@ -209,7 +209,9 @@ class FoundRecord:
     row: SidecarRow | None
 
     def values(self) -> dict[str, tuple[str, list[Any]]]:
-        """Kind and values of each feature by key, sorted; `empty` for a feature without a list.
+        """Returns kind and values of each feature by key, sorted.
+
+        `empty` for a feature without a list.
 
         Raises:
             DamagedExampleError: it is not an Example.
@@ -220,7 +222,7 @@ class FoundRecord:
         }
 
     def image(self, expected: Expectations) -> bytes:
-        """Its encoded image; empty if it has none."""
+        """Returns its encoded image; empty if it has none."""
         example = parse_intact(self.data)
         if example:
             return find_image(example, expected)[1]
@@ -228,7 +230,7 @@ class FoundRecord:
 
 
 def read_records(dataset: Dataset) -> Iterator[FoundRecord]:
-    """Every intact record, split by split, with its row.
+    """Yields every intact record, split by split, with its row.
 
     Raises:
         LoadError: a sidecar is damaged.
@@ -238,7 +240,7 @@ def read_records(dataset: Dataset) -> Iterator[FoundRecord]:
         yield from _read_files(shards)
 
 
-def _read_files(shards: Iterable[Shard]) -> Iterator[FoundRecord]:
+def _read_files(shards: Iterable[StoredShard]) -> Iterator[FoundRecord]:
     before = 0
     for shard in shards:
         place = -1
@@ -303,7 +305,7 @@ def find_key(dataset: Dataset, key: str) -> list[FoundRecord]:
 
 
 def find_source(dataset: Dataset, file: str) -> list[FoundRecord]:
-    """The records that came from a file, by its name or, if it exists, by its bytes.
+    """Returns the records that came from a file, by its name or, if it exists, by its bytes.
 
     Uses sidecars if there are any, otherwise the images in the records.
 
@@ -340,7 +342,7 @@ def _find_by_rows(dataset: Dataset, file: str, digest: str) -> Iterator[FoundRec
 
 
 def _paths_match(key: str, file: str) -> bool:
-    """Whether one path ends with the other."""
+    """Returns whether one path ends with the other."""
     return key == file or key.endswith(f"/{file}") or file.endswith(f"/{key}")
 
 

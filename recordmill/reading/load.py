@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from recordmill.reading.dataset import Shard, SplitInfo, describe_split
+from recordmill.reading.dataset import SplitInfo, StoredShard, describe_split
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import tensorflow_features
 from recordmill.schemas.str_path import StrPath
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 
-Size = tuple[int, int]
+HeightAndWidth = tuple[int, int]
 """Height and width, in pixels."""
 
 
@@ -28,8 +28,8 @@ def image_from(
     values: Mapping[str, Any],
     info: SplitInfo,
     key: str,
-    size: Size | None = None,
-    stored: Size | None = None,
+    size: HeightAndWidth | None = None,
+    stored: HeightAndWidth | None = None,
 ) -> "tf.Tensor":
     """Returns one record's image with three channels and values from 0 to 255.
 
@@ -79,7 +79,7 @@ def _raw_image(values: Mapping[str, Any], info: SplitInfo, key: str) -> "tf.Tens
     )
 
 
-Shape = Literal["pair", "dict", "tuple"]
+ElementShape = Literal["pair", "dict", "tuple"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +95,7 @@ class ElementLayout:
         is_ragged: whether elements have features with a varying number of values.
     """
 
-    shape: Shape
+    shape: ElementShape
     keys: tuple[str, ...]
     image: str | None
     multi_hot: str | None
@@ -179,7 +179,10 @@ def parse_function(
 
 
 def finish_function(
-    info: SplitInfo, layout: ElementLayout, size: Size | None = None, stored: Size | None = None
+    info: SplitInfo,
+    layout: ElementLayout,
+    size: HeightAndWidth | None = None,
+    stored: HeightAndWidth | None = None,
 ) -> "Callable[[Mapping[str, Any]], Any]":
     """Makes the function that turns parsed values into an element.
 
@@ -248,7 +251,7 @@ def read_shards(
         shards = info.shards
     else:
         shards = info.shards[index::num_replicas]
-    if faults := [fault for fault in in_parallel(Shard.find_fault, shards) if fault]:
+    if faults := [fault for fault in in_parallel(StoredShard.find_fault, shards) if fault]:
         raise LoadError(faults[0])
     files = tf.data.Dataset.from_tensor_slices(
         (
@@ -304,7 +307,7 @@ def _read_shard(
 
 
 def _fault_before(path: bytes, size: Any) -> bytes:
-    fault = Shard("", "", path.decode(), bytes=int(size)).find_fault()
+    fault = StoredShard("", "", path.decode(), bytes=int(size)).find_fault()
     return (fault or "").encode()  # a tensor has no None
 
 
@@ -334,7 +337,7 @@ def load(
     split: str | Sequence[str] = "train",
     *,
     batch_size: int | None = None,
-    image_size: Size | None = None,
+    image_size: HeightAndWidth | None = None,
     shuffle: bool | int = False,
     seed: int | None = None,
     repeat: bool | int = False,
@@ -391,7 +394,7 @@ def load(
 
 
 def _check_arguments(
-    batch_size: int | None, image_size: Size | None, num_replicas: int, index: int
+    batch_size: int | None, image_size: HeightAndWidth | None, num_replicas: int, index: int
 ) -> None:
     if find_spec("tensorflow") is None:
         raise LoadError(
@@ -442,7 +445,7 @@ def _order(
     return ReadingOrder(bool(shuffle), buffer, seed, epochs, is_fixed)
 
 
-def _common_size(info: SplitInfo) -> Size:
+def _common_size(info: SplitInfo) -> HeightAndWidth:
     """The size that all stored images must have, since only images of one size can be batched."""
     if info.image_size is None:
         raise LoadError(

@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from recordmill import storage
 from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.pillow_decode import load_image, open_image
-from recordmill.reading.dataset import Dataset, Shard, SplitInfo, describe_dataset, open_dataset
+from recordmill.imaging.pillow_decode import decode_first_frame, open_image
+from recordmill.reading.dataset import (
+    Dataset,
+    SplitInfo,
+    StoredShard,
+    describe_open_split,
+    open_dataset,
+)
 from recordmill.reading.example import (
     DamagedExampleError,
     Expectations,
@@ -53,7 +59,7 @@ class ImageForm:
     features: tuple[Feature, ...]
 
     def __call__(self, record: bytes, buffer: NDArray[np.uint8] | None = None) -> Any:
-        """A pair of image and label, a dict, or a tuple; see `decode` for `buffer`."""
+        """Returns a pair of image and label, a dict, or a tuple; see `decode` for `buffer`."""
         values = parse_example(self.features, record)
         arrays = {each.key: _as_scalars(each, values[each.key]) for each in self.features}
         if (key := self.layout.image) is not None:
@@ -124,7 +130,7 @@ def choose_form(
         return None
     if dataset.marker_or_none is None:
         return partial(_decode_guessed, expect(dataset))
-    info = describe_dataset(dataset, split)
+    info = describe_open_split(dataset, split)
     layout = choose_elements(info, features, decode=True)
     needed = {*layout.keys, *((info.key_of("height"), info.key_of("width")) if info.raw else ())}
     own = tuple(feature for feature in info.features if feature.key in needed)
@@ -155,7 +161,7 @@ def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.u
         except ValueError:  # Pillow reads more JPEGs, and its errors name the fault
             pass
     kind = sniff(data) or "JPEG"
-    return np.array(load_image(open_image(data, kind), kind).image.convert("RGB"))
+    return np.array(decode_first_frame(open_image(data, kind), kind).image.convert("RGB"))
 
 
 def _as_scalars(feature: Feature, value: Any) -> Any:
@@ -220,7 +226,7 @@ class Records:
     def __getitem__(self, number: slice) -> list[Any]: ...
 
     def __getitem__(self, number: int | slice) -> Any:
-        """One element, or a list of several; negative numbers count from the end.
+        """Returns one element, or a list of several; negative numbers count from the end.
 
         Raises:
             LoadError: there is no such record, or it is damaged.
@@ -271,7 +277,7 @@ class Records:
         return isinstance(form, ImageForm) and form.layout.shape == "pair" and not form.info.raw
 
     def by_key(self, key: str) -> Any:
-        """The element made from a source, such as `cat/0001.jpg`.
+        """Returns the element made from a source, such as `cat/0001.jpg`.
 
         Raises:
             LoadError: there is none, or the keys are unknown.
@@ -371,7 +377,7 @@ class _OpenFile:
 
     __slots__ = ("_file", "_path")
 
-    def __init__(self, shard: Shard) -> None:
+    def __init__(self, shard: StoredShard) -> None:
         self._path, self._file = shard.path, -1
         if storage.is_local(shard.path):
             if fault := shard.find_fault():

@@ -20,7 +20,7 @@ def _pair(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def find_repeated_key(content: bytes) -> str | None:
-    """A key that occurs twice in one object of a JSON text; None if there is none.
+    """Returns a key that occurs twice in one object of a JSON text; None if there is none.
 
     Raises:
         ValueError: the text is not JSON.
@@ -34,7 +34,7 @@ def find_repeated_key(content: bytes) -> str | None:
 
 
 def find_repeated_in_lines(lines: Iterable[bytes]) -> tuple[int, str] | None:
-    """The first line of JSON lines with such a key, counted from 1, and the key.
+    """Returns the first line of JSON lines with such a key, counted from 1, and the key.
 
     A line that is as Recordmill writes it is not parsed a second time.
 

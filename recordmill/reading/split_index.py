@@ -16,7 +16,7 @@ from itertools import accumulate, chain, pairwise
 import numpy as np
 
 from recordmill import storage
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.record_index import (
@@ -51,13 +51,13 @@ class SplitIndex:
         seed: the seed of the hashes of keys; None if the keys are unknown.
     """
 
-    shards: tuple[Shard, ...]
+    shards: tuple[StoredShard, ...]
     starts: tuple[int, ...]
     entries: Places
     seed: int | None
 
     def find_key(self, key: str) -> int | None:
-        """The number of the record made from a source; None if there is none.
+        """Returns the number of the record made from a source; None if there is none.
 
         Within a split, records are sorted by the hash of their key. The sidecar distinguishes those
         with the same hash.
@@ -85,7 +85,7 @@ class SplitIndex:
         return next(row.key for row in shard.rows() if row.offset == self.entries[number, 0])
 
 
-def read_index(dataset: Dataset, shards: Sequence[Shard]) -> SplitIndex:
+def read_index(dataset: Dataset, shards: Sequence[StoredShard]) -> SplitIndex:
     """Finds where the records of some of a dataset's shards begin.
 
     Raises:
@@ -121,7 +121,7 @@ def _compressed(path: str) -> LoadError:
     )
 
 
-def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[Places]:
+def _read_companion(path: str, marker: Marker, shards: Sequence[StoredShard]) -> list[Places]:
     own = list_shards(marker)
     starts = (0, *accumulate(shard.records for shard in own))
     try:
@@ -143,7 +143,7 @@ def _read_companion(path: str, marker: Marker, shards: Sequence[Shard]) -> list[
     return [entries[begin - first : stop - first] for begin, stop in chosen]
 
 
-def _read_frames(shard: Shard) -> Places:
+def _read_frames(shard: StoredShard) -> Places:
     """Returns the index of any uncompressed TFRecord file, from the cache or by one pass.
 
     Each damaged part has a row.

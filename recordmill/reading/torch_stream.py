@@ -71,7 +71,7 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
         return int(self._skip_counts.sum())
 
     def __len__(self) -> int:
-        """The number of batches left in the epoch."""
+        """Returns the number of batches left in the epoch."""
         return len(self.order)
 
     def set_epoch(self, epoch: int) -> None:
@@ -172,7 +172,10 @@ def _take_buffer(buffers: list[Any], shape: tuple[int, ...], shared: bool) -> An
 
 
 def _receive(buffer: Any, shape: tuple[int, ...]) -> Any:
-    """The images in the main process: a tensor over an array whose deletion frees the buffer."""
+    """Returns the images in the main process.
+
+    A tensor over an array whose deletion frees the buffer.
+    """
     images = buffer[:-1].numpy().reshape(shape)
     finalize(images, buffer.__setitem__, -1, 0).atexit = False
     return torch.from_numpy(images)

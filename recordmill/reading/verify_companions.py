@@ -66,7 +66,7 @@ def _find_names(marker: Marker) -> Iterator[str]:
 
 
 def _find_keys(dataset: Dataset, marker: Marker) -> Iterator[str]:
-    """Keys of the marker that are lacking, unknown or given twice."""
+    """Yields keys of the marker that are lacking, unknown or given twice."""
     earlier = set[str]()
     if marker.plan.version <= LISTED_ALL_SETTINGS:
         earlier.add("plan.settings is missing")
@@ -101,7 +101,7 @@ def _compare_keys(kind: Any, value: Any, path: str, is_ours: bool) -> Iterator[s
 
 
 def _objects_in(kind: Any, value: Any, path: str) -> Iterator[tuple[Any, Any, str]]:
-    """The objects of a value that a dataclass describes: class, object and place."""
+    """Yields the objects of a value that a dataclass describes: class, object and place."""
     if hasattr(kind, "__dataclass_fields__"):
         yield kind, value, path
         return
@@ -190,7 +190,7 @@ _LEDGER = re.compile(
 
 
 def _list_ledger(marker: Marker) -> dict[tuple[str, str], int]:
-    """The marker's ledger as a card has it."""
+    """Returns the marker's ledger as a card has it."""
     ledger = {("listed", ""): marker.ledger.listed, ("written", ""): marker.ledger.written}
     for fate, counts in marker.ledger.by_fate().items():
         ledger |= {(fate.replace("_", " "), reason): count for reason, count in counts.items()}
@@ -198,7 +198,7 @@ def _list_ledger(marker: Marker) -> dict[tuple[str, str], int]:
 
 
 def _read_ledger(lines: Sequence[str]) -> Mapping[tuple[str, str], int] | None:
-    """The ledger in a card: counts by fate and reason; None if it has none."""
+    """Returns the ledger in a card: counts by fate and reason; None if it has none."""
     found = [match for match in map(_LEDGER.fullmatch, lines) if match]
     if not any(match["fate"] == "listed" for match in found):
         return None

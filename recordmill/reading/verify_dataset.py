@@ -112,7 +112,7 @@ def _compare_settings(dataset: Dataset, marker: Marker) -> list[str]:
 
 
 def _contradictions(marker: Marker) -> Iterator[str]:
-    """Contradictions between the parts of a marker."""
+    """Yields contradictions between the parts of a marker."""
     recipe, ledger, settings = marker.plan.recipe, marker.ledger, marker.plan.for_readers
     in_use = marker.plan.settings_in_use
     convention = in_use.get("convention")
@@ -145,7 +145,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
 
 
 def _annotation_contradictions(marker: Marker) -> Iterator[str]:
-    """Contradictions in what the marker says of sources and annotations."""
+    """Yields contradictions in what the marker says of sources and annotations."""
     kinds = [each.kind for each in marker.made_from]
     source = marker.plan.settings_in_use.get("source") or {}
     if kinds and source.get("kind") not in kinds:
@@ -174,7 +174,7 @@ def _count(dataset: Dataset, marker: Marker, checks: Sequence[ShardCheck]) -> Ro
 
 
 def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) -> Marker:
-    """The marker with counts from the sidecars."""
+    """Returns the marker with counts from the sidecars."""
     of_split: dict[str, list[ShardCheck]] = {name: [] for name in marker.splits}
     for check in checks:
         of_split[check.shard.split].append(check)
@@ -208,7 +208,7 @@ def _recount(marker: Marker, totals: RowTotals, checks: Sequence[ShardCheck]) ->
 
 
 def _recount_annotations(marker: Marker, totals: RowTotals) -> dict[str, AnnotationEntry]:
-    """The marker's ledgers of annotations with counts from the sidecars.
+    """Returns the marker's ledgers of annotations with counts from the sidecars.
 
     Kinds that this version does not know stay as they are.
     """
@@ -225,7 +225,7 @@ def _recount_annotations(marker: Marker, totals: RowTotals) -> dict[str, Annotat
 
 
 def _find_counted(marker: Marker, totals: RowTotals) -> str | None:
-    """The kind of annotations whose classes the splits should count."""
+    """Returns the kind of annotations whose classes the splits should count."""
     if marker.counted not in (None, *KINDS):
         return marker.counted
     listed = [name for name in KINDS if name in marker.annotations]
@@ -264,7 +264,10 @@ def _compare_sums(marker: Marker, totals: RowTotals) -> Iterator[str]:
 
 
 def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | None:
-    """The totals of `duplicates.jsonl`; None if it cannot be read, which is reported elsewhere."""
+    """Returns the totals of `duplicates.jsonl`.
+
+    Returns None if it cannot be read, which is reported elsewhere.
+    """
     totals = {"same_bytes": SameBytes(), "look_alike": SameBytes(), "closest_apart": SameBytes()}
     # Earlier versions counted images without a class as a class of their own.
     unlabeled = "no class" if marker.plan.version <= LISTED_ALL_SETTINGS else ""
@@ -311,7 +314,7 @@ def _find_duplicates(dataset: Dataset, unit: str) -> Iterator[Finding]:
 
 
 def check_side_files(dataset: Dataset, marker: Marker) -> Iterator[Finding]:
-    """The problems with the marker's companion files, in its order.
+    """Returns the problems with the marker's companion files, in its order.
 
     Lists of classes must agree with the marker's labels. Other files are checked by their digests
     (`run.digests`).
@@ -338,7 +341,7 @@ def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | N
         size, most = storage.size_of(path), most_bytes_of(marker)
         if size is not None and size > most:
             return Finding("size", f"the file has {size:,} bytes, more than it can have", name)
-        if storage.digest_of(path) == digest or digest is None:
+        if storage.hash_file(path) == digest or digest is None:
             return None
     except FileNotFoundError:
         return Finding("missing", "the file is missing", name)
@@ -355,7 +358,7 @@ def _check_side_file(dataset: Dataset, marker: Marker, name: str) -> Finding | N
 
 
 def _label_maps(name: str, labels: Mapping[str, int]) -> list[str]:
-    """The valid contents of a file that lists the classes; empty for other files."""
+    """Returns the valid contents of a file that lists the classes; empty for other files."""
     label_map = LabelMap(dict(labels))
     if name == LABELS:
         return [label_map.as_text("id:name"), label_map.as_text("name")]
@@ -478,7 +481,7 @@ def verify_dataset(
 
 
 def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
-    """Features whose kind differs from the one that they had first, once per file."""
+    """Yields features whose kind differs from the one that they had first, once per file."""
     first: dict[str, tuple[str, str]] = {}
     for check in checks:
         for (key, kind), place in check.kinds.items():
@@ -491,7 +494,7 @@ def _compare_kinds(checks: tuple[ShardCheck, ...]) -> Iterator[Finding]:
 
 
 def _find_missing(dataset: Dataset) -> Iterator[Finding]:
-    """Shards that are missing according to the numbers in other shards' names."""
+    """Yields shards that are missing according to the numbers in other shards' names."""
     if dataset.kind != "files":
         return
     # By pattern, then by the count in it.
@@ -514,7 +517,7 @@ def _find_missing(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _find_unlisted(dataset: Dataset) -> Iterator[Finding]:
-    """Files that look like shards or sidecars, but that the dataset does not list."""
+    """Yields files that look like shards or sidecars, but that the dataset does not list."""
     if dataset.kind == "files":
         return
     listed = {shard.name for shard in dataset.shards}
@@ -536,7 +539,7 @@ def _find_unlisted(dataset: Dataset) -> Iterator[Finding]:
 
 
 def _is_in_a_dataset(folder: str, name: str) -> bool:
-    """Whether a file is in a subfolder that is a dataset of its own."""
+    """Returns whether a file is in a subfolder that is a dataset of its own."""
     parts = name.split("/")[:-1]
     return any(
         storage.exists(storage.join(folder, *parts[: end + 1], MARKER)) for end in range(len(parts))

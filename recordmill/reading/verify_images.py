@@ -85,7 +85,7 @@ _ENCODED = "image/encoded"  # a name for nothing but the bytes of an image file
 _PAGE = re.compile(rb"\s*(?:<!doctype|<html|<head|<\?xml|\{)", re.IGNORECASE)
 _MOST_HELD = 1_000
 
-Place = tuple[int, int]
+RecordPlace = tuple[int, int]
 """A record's number in its file, and the byte at which it begins."""
 
 
@@ -101,9 +101,9 @@ class ImageFeatures:
         self._names = expected.image_keys
         self._records = 0
         self._images: Counter[str] = Counter()
-        self._held: dict[str, list[tuple[Place, str, bool]]] = defaultdict(list)
+        self._held: dict[str, list[tuple[RecordPlace, str, bool]]] = defaultdict(list)
 
-    def add(self, example: ParsedExample, place: Place) -> None:
+    def add(self, example: ParsedExample, place: RecordPlace) -> None:
         """Looks at one record."""
         self._records += 1
         is_raw = [*(example.values("image/format") or ())] in ([b"raw"], [b"RAW"])
@@ -118,7 +118,7 @@ class ImageFeatures:
                 is_sure |= key in self._names and (not data or bool(_PAGE.match(data)))
                 self._held[key].append((place, problem, is_sure))
 
-    def find_problems(self) -> list[tuple[Place, str]]:
+    def find_problems(self) -> list[tuple[RecordPlace, str]]:
         """The places of values that are not images, and what they are, in the file's order."""
         found = []
         for key, held in self._held.items():

@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection, Pipe
 from queue import SimpleQueue
 from typing import Any, Self
 
-from recordmill.reading.dataset import Shard
+from recordmill.reading.dataset import StoredShard
 from recordmill.reading.example import Expectations
 from recordmill.reading.verify_shard import Level, ShardCheck, verify_shard
 from recordmill.schemas.pillow_warnings import ignore_pillow_warnings
@@ -81,7 +81,7 @@ class ShardWorkers:
 
     def verify(
         self,
-        shard: Shard,
+        shard: StoredShard,
         expected: Expectations,
         level: Level,
         no_metadata: bool,

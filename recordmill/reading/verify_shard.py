@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from google.protobuf.message import DecodeError
 
 from recordmill import storage
-from recordmill.reading.dataset import FORGED, MOST_MORE_BYTES, Shard
+from recordmill.reading.dataset import FORGED, MOST_MORE_BYTES, StoredShard
 from recordmill.reading.example import (
     DamagedExampleError,
     Expectations,
@@ -69,7 +69,7 @@ class Finding:
         return self.kind in NOTES
 
     def __str__(self) -> str:
-        """The line: shard, record, byte, source, and problem."""
+        """Returns the line: shard, record, byte, source, and problem."""
         place = self.shard
         if self.record is not None:
             place += f", record {self.record:,}"
@@ -110,7 +110,7 @@ class ShardCheck:
             `totals` is.
     """
 
-    shard: Shard
+    shard: StoredShard
     level: Level = "frames"
     records: int = 0
     damages: int = 0
@@ -489,7 +489,7 @@ class _Reader:
 
 
 def verify_shard(
-    shard: Shard,
+    shard: StoredShard,
     expected: Expectations,
     level: Level,
     no_metadata: bool = False,

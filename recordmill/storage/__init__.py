@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 from recordmill.storage.regular_files import NotAFileError as NotAFileError
 from recordmill.storage.regular_files import open_regular
 from recordmill.storage.stores.store import in_parallel
-from recordmill.storage.stores.store import open_to_read as open_object
+from recordmill.storage.stores.store import open_object as open_object
 
 if TYPE_CHECKING:
     from apache_beam.io.filesystem import FileMetadata
@@ -53,13 +53,13 @@ def _find_store(path: str) -> "Store":
 
 
 def is_local(path: str) -> bool:
-    """Whether a path is a local path, not a URL."""
+    """Returns whether a path is a local path, not a URL."""
     # The first test takes a quarter of the time.
     return "://" not in path or _URL.match(path) is None
 
 
 def join(folder: str, *names: str) -> str:
-    """The path of a file below a folder."""
+    """Returns the path of a file below a folder."""
     if is_local(folder):
         return os.path.join(folder, *names)
     return "/".join((folder.rstrip("/"), *names))
@@ -158,7 +158,7 @@ def open_to_write(path: str) -> BinaryIO:
 
 
 def exists(path: str) -> bool:
-    """Whether a file exists; on this machine, also whether a folder does."""
+    """Returns whether a file exists; on this machine, also whether a folder does."""
     if is_local(path):
         return os.path.exists(path)
     return _find_store(path).describe(path) is not None
@@ -195,7 +195,10 @@ def write_file(path: str, content: bytes | Iterable[bytes], temporary: str = "")
 
 
 def temporary_name(path: str) -> str:
-    """A name in the same folder that no other writer uses; hidden from readers that glob."""
+    """Returns a name in the same folder that no other writer uses.
+
+    Hidden from readers that glob.
+    """
     folder, name = os.path.split(os.path.abspath(path) if is_local(path) else path)
     return join(folder, f".{name}.{uuid.uuid4().hex[:12]}.tmp")
 
@@ -234,12 +237,12 @@ def remove_files(paths: Iterable[str]) -> None:
 
 
 def is_link(path: str) -> bool:
-    """Whether a path of this machine is a symbolic link, to whatever."""
+    """Returns whether a path of this machine is a symbolic link, to whatever."""
     return is_local(path) and os.path.islink(path)
 
 
 def _is_special(path: str) -> bool:
-    """Whether there is something else than a file or a folder under this very name."""
+    """Returns whether there is something else than a file or a folder under this very name."""
     with suppress(OSError):
         mode = os.lstat(path).st_mode
         return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
@@ -284,12 +287,12 @@ def list_below(folder: str, start: str = "") -> "Iterator[FileMetadata]":
 
 
 def starts_anywhere(folder: str) -> bool:
-    """Whether `list_below` leaves out the paths before its `start`."""
+    """Returns whether `list_below` leaves out the paths before its `start`."""
     return _find_store(folder).starts_anywhere
 
 
 def size_of(path: str) -> int | None:
-    """The size of one file in bytes; None if there is no such file."""
+    """Returns the size of one file in bytes; None if there is no such file."""
     if is_local(path):
         if os.path.isfile(path):
             return os.path.getsize(path)
@@ -301,7 +304,7 @@ def size_of(path: str) -> int | None:
 
 
 def describe(path: str) -> "FileMetadata | None":
-    """Size and time of one file; None if there is no such file (a folder is not one)."""
+    """Returns size and time of one file; None if there is no such file (a folder is not one)."""
     return _find_store(path).describe(path)
 
 
@@ -364,7 +367,7 @@ def keep_file(path: str, sha256: str, target: str) -> bool:
             os.link(path, other)
         else:
             _find_store(target).copy(path, other)
-        is_whole = digest_of(other) == sha256
+        is_whole = hash_file(other) == sha256
         if is_whole and is_here:
             os.replace(other, target)
     except OSError:
@@ -417,8 +420,8 @@ def check_targets(paths: Iterable[str]) -> None:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), folder)
 
 
-def digest_of(path: str) -> str:
-    """The SHA-256 of a file in hex; it is read piece by piece.
+def hash_file(path: str) -> str:
+    """Returns the SHA-256 of a file in hex; it is read piece by piece.
 
     Raises:
         OSError: it does not exist, or cannot be read.

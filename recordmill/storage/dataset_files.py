@@ -68,7 +68,7 @@ class StrayNameError(DamagedMarkerError):
 
 
 def read_marker(folder: str) -> Marker:
-    """The marker of a finished dataset.
+    """Returns the marker of a finished dataset.
 
     Raises:
         FileNotFoundError: there is none.
@@ -108,7 +108,10 @@ def _parse_marker(folder: str, content: bytes) -> tuple[Marker, dict[str, Any]]:
 
 
 def find_marker(output: str) -> Marker | None:
-    """The marker of an output's finished dataset; None if there is none that can be read."""
+    """Returns the marker of an output's finished dataset.
+
+    Returns None if there is none that can be read.
+    """
     try:
         return read_marker(output)
     except (FileNotFoundError, NotADirectoryError, DamagedMarkerError):
@@ -155,14 +158,17 @@ def seal_report(page: bytes) -> bytes:
 
 
 def is_sealed(report: bytes) -> bool:
-    """Whether a report is as it was made; one of an earlier version need only have an end."""
+    """Returns whether a report is as it was made.
+
+    One of an earlier version need only have an end.
+    """
     if seal := _SEAL.search(report):
         return hashlib.sha256(report[: seal.start()]).hexdigest() == seal[1].decode()
     return report.rstrip().endswith(b"</html>")
 
 
 def most_bytes_of(marker: Marker) -> int:
-    """More bytes than any file of a dataset besides its shards has.
+    """Returns more bytes than any file of a dataset besides its shards has.
 
     No reader waits for the digest of a file that claims to be as large as a disk.
     """
@@ -190,7 +196,7 @@ def find_fault(output: str, marker: Marker) -> str | None:
             return f"holds {name} with {size:,} bytes, more than it can have"
         if isinstance(wanted, int) and size != wanted:
             return f"holds {name} with {size:,} bytes instead of {wanted:,}"
-        is_other = isinstance(wanted, str) and storage.digest_of(path) != wanted
+        is_other = isinstance(wanted, str) and storage.hash_file(path) != wanted
         if is_other:
             return f"holds {name} with another sha256"
         return None
@@ -204,12 +210,12 @@ def staging_folder(output: str, plan_id: str) -> str:
 
 
 def shard_path(staging: str, split: str, index: int, kind: str) -> str:
-    """The path of a shard's file in staging; see `shard_name`."""
+    """Returns the path of a shard's file in staging; see `shard_name`."""
     return storage.join(staging, shard_name(split, index, kind))
 
 
 def read_object(path: str) -> dict[str, Any]:
-    """The JSON object in a file; an empty one if there is none, or no file of that name."""
+    """Returns the JSON object in a file; an empty one if there is none, or no file of that name."""
     with suppress(
         FileNotFoundError, IsADirectoryError, storage.NotAFileError, orjson.JSONDecodeError
     ):
@@ -221,12 +227,12 @@ def read_object(path: str) -> dict[str, Any]:
 
 
 def read_rows(sidecar: str) -> Iterator[Row]:
-    """The rows of a sidecar, one after the other."""
+    """Yields the rows of a sidecar, one after the other."""
     yield from parse_rows(storage.read_lines(sidecar))
 
 
 def parse_rows(lines: Iterable[bytes]) -> Iterator[Row]:
-    """The rows that a sidecar's lines hold."""
+    """Returns the rows that a sidecar's lines hold."""
     return map(row_from_json, map(orjson.loads, lines))
 
 
@@ -246,7 +252,7 @@ def version_name(plan_id: str, number: int) -> str:
 
 
 def split_version(name: str) -> tuple[str, int] | None:
-    """Plan and number of the version whose folder has this name; None for other names."""
+    """Returns plan and number of the version whose folder has this name; None for other names."""
     found = _VERSION_NAME.fullmatch(name)
     if found:
         return found[1], int(found[2] or 1)
@@ -268,7 +274,7 @@ def version_names(output: str) -> list[str]:
 
 
 def work_folders(output: str) -> list[str]:
-    """The folders in which runs work: the output itself, and those of its versions.
+    """Returns the folders in which runs work: the output itself, and those of its versions.
 
     Raises:
         OSError: the output cannot be listed.
@@ -299,7 +305,7 @@ def explain_choice(output: str, otherwise: str = "convert the dataset again") ->
 
 
 def find_pointer(output: str) -> Pointer | None:
-    """The pointer of a folder with versions; None if there is no usable one.
+    """Returns the pointer of a folder with versions; None if there is no usable one.
 
     Raises:
         OSError: it cannot be read.
@@ -308,7 +314,7 @@ def find_pointer(output: str) -> Pointer | None:
 
 
 def _read_pointer(output: str, most: int = _MOST_POINTER_BYTES) -> bytes | None:
-    """The content of a pointer, or the first bytes of a marker; None if there is neither.
+    """Returns the content of a pointer, or the first bytes of a marker; None if there is neither.
 
     Raises:
         DamagedMarkerError: a pipe, a device or a folder has that name.
@@ -362,7 +368,7 @@ class NamedDataset:
     content: bytes | None = None
 
     def read_marker(self) -> Marker:
-        """The marker; raises the same errors as `read_marker`."""
+        """Returns the marker; raises the same errors as `read_marker`."""
         if self.content is None:
             return read_marker(self.folder)
         return _parse_marker(self.folder, self.content)[0]
@@ -383,7 +389,7 @@ def find_named(folder: str) -> NamedDataset:
 
 
 def _folder_named_by(content: bytes, folder: str) -> str:
-    """The folder of the dataset, from the first bytes of `recordmill.json` in a folder."""
+    """Returns the folder of the dataset, from the first bytes of `recordmill.json` in a folder."""
     pointer = _parse_pointer(content)
     if pointer is None and (len(content) == _MOST_POINTER_BYTES or not version_names(folder)):
         return folder  # with a marker of its own
@@ -434,7 +440,10 @@ def contents_digest(marker: Marker, split: str) -> str:
 
 
 def read_analysis(output: str) -> dict[str, Any] | None:
-    """The note on the analysis in `transform_fn/`; None if there is none, or it is incomplete."""
+    """Returns the note on the analysis in `transform_fn/`.
+
+    Returns None if there is none, or it is incomplete.
+    """
     folder = storage.join(output, TRANSFORM_FN)
     if not storage.exists(storage.join(folder, _MODEL)):
         return None

@@ -109,7 +109,7 @@ def gunzip(
 
 
 def most_unpacked(size: int, max_ratio: int = MAX_RATIO, free_bytes: int | None = None) -> int:
-    """The size to which this number of bytes may unpack; see `gunzip`."""
+    """Returns the size to which this number of bytes may unpack; see `gunzip`."""
     return (FREE_BYTES if free_bytes is None else free_bytes) + max_ratio * size
 
 
@@ -180,7 +180,7 @@ def unzip(archive: BinaryIO, name: str, max_ratio: int = MAX_RATIO) -> Iterator[
 
 
 def read_zip_member(member: ZipMember, data: bytes) -> bytes:
-    """The unpacked content of a member of a zip archive.
+    """Returns the unpacked content of a member of a zip archive.
 
     Args:
         member: its position.

@@ -72,7 +72,7 @@ class StoredFile:
         self._digested = 0
 
     def read_at(self, offset: int, count: int) -> bytes:
-        """The `count` bytes from `offset` on; fewer only at the end of the file."""
+        """Returns the `count` bytes from `offset` on; fewer only at the end of the file."""
         self._stream.seek(offset)
         data = self._stream.read(count)
         if self._digest and offset <= self._digested < offset + len(data):
@@ -88,11 +88,11 @@ class StoredFile:
         return memoryview(self.read_at(offset, max(count, BLOCK_BYTES)))
 
     def max_remaining(self, offset: int) -> int:
-        """The number of bytes from `offset` to the end."""
+        """Returns the number of bytes from `offset` to the end."""
         return self.size - offset
 
     def sha256(self) -> str:
-        """The file's hex digest; reads the rest of the file. Only with `digest=True`."""
+        """Returns the file's hex digest; reads the rest of the file. Only with `digest=True`."""
         assert self._digest is not None
         while self.read_at(self._digested, BLOCK_BYTES):
             pass
@@ -157,7 +157,7 @@ class GzipBytes:
         return held + (self._stored.size - self.packed_bytes + 64) * _MOST_UNPACKED
 
     def _unpack(self) -> bytes:
-        """The next unpacked bytes, perhaps none; `_ended` is set at the end."""
+        """Returns the next unpacked bytes, perhaps none; `_ended` is set at the end."""
         packed = self._stored.read_at(self.packed_bytes, _PACKED_BYTES)
         if not packed:
             return self._end(f"the {self.format} stream ends early: the file was truncated")
@@ -223,17 +223,17 @@ _Bytes = TypeVar("_Bytes", int, "NDArray[Any]")
 
 
 def frame_bytes(length: _Bytes) -> _Bytes:
-    """The size of the frame around a record of this length."""
+    """Returns the size of the frame around a record of this length."""
     return length + _FRAMING_BYTES
 
 
 def data_bytes(framed: _Bytes, records: int = 1) -> _Bytes:
-    """The size of the data in frames, by the size of the frames and their number."""
+    """Returns the size of the data in frames, by the size of the frames and their number."""
     return framed - _FRAMING_BYTES * records
 
 
 def data_offset(offset: int) -> int:
-    """The first byte of the data in the frame that begins at an offset."""
+    """Returns the first byte of the data in the frame that begins at an offset."""
     return offset + _HEADER.size
 
 
@@ -254,7 +254,7 @@ def _pack_header(length: int) -> bytes:
 
 
 def describe_frames(places: Iterable[tuple[int, int]]) -> bytes:
-    """The index of a file: a line `<offset> <length>` for each of its frames.
+    """Returns the index of a file: a line `<offset> <length>` for each of its frames.
 
     Args:
         places: the offset of each frame, and the length of its record.
@@ -381,7 +381,7 @@ def compression_of(start: bytes) -> Compression:
 
 
 def begins_with_frame(start: bytes) -> bool:
-    """Whether unpacked bytes begin with a frame: a length and its checksum."""
+    """Returns whether unpacked bytes begin with a frame: a length and its checksum."""
     return len(start) >= _HEADER.size and masked(crc32c(start[:8])) == _HEADER.unpack_from(start)[1]
 
 
@@ -426,12 +426,12 @@ def _zeros(count: int) -> Damage:
 
 
 def masked(checksum: int) -> int:
-    """A CRC-32C as TFRecord stores it: rotated right by 15 bits, plus 0xa282ead8."""
+    """Returns a CRC-32C as TFRecord stores it: rotated right by 15 bits, plus 0xa282ead8."""
     return ((checksum >> 15 | checksum << 17) + 0xA282EAD8) & 0xFFFFFFFF
 
 
 def looks_like_records(path: str) -> bool:
-    """Whether a file begins with a frame's length and its checksum, compressed or not.
+    """Returns whether a file begins with a frame's length and its checksum, compressed or not.
 
     Raises:
         OSError: it cannot be read.

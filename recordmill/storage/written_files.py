@@ -88,7 +88,7 @@ def take_back(staging: str, output: str) -> int:
 
 
 def _read_list(staging: str) -> Iterator[WrittenFile]:
-    """The entries of the list, without those whose names could lead out of the output."""
+    """Yields the entries of the list, without those whose names could lead out of the output."""
     path = storage.join(staging, MOVES)
     if not 0 < (storage.size_of(path) or 0) <= _MAX_LIST_BYTES:
         return
@@ -108,7 +108,7 @@ def _has_bytes_of(file: WrittenFile, path: str) -> bool:
         return (
             not is_link
             and storage.size_of(path) == file.bytes
-            and storage.digest_of(path) == file.sha256
+            and storage.hash_file(path) == file.sha256
         )
     except FileNotFoundError:
         return False

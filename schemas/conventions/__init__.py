@@ -13,8 +13,8 @@ from typing import ClassVar, Literal
 
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import Feature, FeatureValueError, Kind, coerce_setting
-from recordmill.schemas.setting_fields import ClassId, Shape
+from recordmill.schemas.features import Feature, FeatureKind, FeatureValueError, coerce_setting
+from recordmill.schemas.setting_fields import ClassId, FeatureShape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,9 +32,9 @@ class ConventionFeature:
         meaning: one line for people.
     """
 
-    type: Kind
+    type: FeatureKind
     field: str = ""
-    shape: Shape = ()
+    shape: FeatureShape = ()
     default: str | float | int | None = None
     value: str | float | int | None = None
     meaning: str = ""
@@ -54,7 +54,7 @@ class ConventionFeature:
                 raise SettingError(key, f": {error}") from None
 
     def as_feature(self, key: str) -> Feature:
-        """The feature under its name."""
+        """Returns the feature under its name."""
         meaning = self.meaning or (
             f"the field `{self.field}`" if self.field else f"always {self.value}"
         )
@@ -126,14 +126,14 @@ class Convention:
 
 @cache
 def convention_names() -> tuple[str, ...]:
-    """The names of all shipped conventions, sorted: those of the YAML files here."""
+    """Returns the names of all shipped conventions, sorted: those of the YAML files here."""
     files = (file.name for file in resources.files(__name__).iterdir())
     return tuple(sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml")))
 
 
 @cache
 def load_convention(name: str) -> Convention:
-    """The shipped convention of that name.
+    """Returns the shipped convention of that name.
 
     Raises:
         ValueError: there is none (the message lists those that exist).

@@ -128,17 +128,17 @@ _CONTROL = frozenset(map(chr, (*range(32), 127)))
 
 
 def sidecar_name(shard: str) -> str:
-    """The path of a shard's sidecar below the dataset's folder."""
+    """Returns the path of a shard's sidecar below the dataset's folder."""
     return f"{SIDECARS}/{shard}.jsonl"
 
 
 def index_name(shard: str) -> str:
-    """The path of a shard's index below the dataset's folder."""
+    """Returns the path of a shard's index below the dataset's folder."""
     return f"{SIDECARS}/{shard}.idx"
 
 
 def shard_name(split: str, index: int, kind: str) -> str:
-    """The name of a shard's file in staging.
+    """Returns the name of a shard's file in staging.
 
     `kind` is `SHARD`, `jsonl` (sidecar), `columns`, `versions`, `done.json` or `EXAMPLES`.
     """
@@ -151,13 +151,13 @@ def beam_name(split: str, index: int, count: int) -> str:
 
 
 def parse_beam_name(name: str) -> tuple[str, int]:
-    """The split and the index in a name that `beam_name` gives."""
+    """Returns the split and the index in a name that `beam_name` gives."""
     split, index = name.rpartition("-of-")[0].rsplit("-", 1)
     return split, int(index)
 
 
 def looks_like_shard(name: str) -> bool:
-    """Whether a file of this base name is likely a TFRecord file."""
+    """Returns whether a file of this base name is likely a TFRecord file."""
     return bool(_LIKE_A_SHARD.search(name))
 
 
@@ -167,7 +167,7 @@ def is_of_saved_model(name: str) -> bool:
 
 
 def counts_from_one(name: str, numbers: Collection[int], count: int) -> bool:
-    """Whether a set of files is numbered from 1, as in `01of02`; TensorFlow counts from 0.
+    """Returns whether a set of files is numbered from 1, as in `01of02`; TensorFlow counts from 0.
 
     Args:
         name: the base name of one of the files.
@@ -178,19 +178,19 @@ def counts_from_one(name: str, numbers: Collection[int], count: int) -> bool:
 
 
 def stem_of_shard(name: str) -> str:
-    """A base name without the number of its shard and the usual extensions."""
+    """Returns a base name without the number of its shard and the usual extensions."""
     return _SUFFIXES.sub("", SHARD_NUMBER.sub("", name)).strip("-_.")
 
 
 def staging_names(names: Iterable[str]) -> list[str]:
-    """The names in an output folder that are staging folders."""
+    """Returns the names in an output folder that are staging folders."""
     return [name for name in names if name.startswith(STAGING_PREFIX)]
 
 
 def fill_pattern(
     pattern: str, *, name: str, split: str, index: int, count: int, records: int
 ) -> str:
-    """The name of a shard; `index` counts from 0."""
+    """Returns the name of a shard; `index` counts from 0."""
     return pattern.format(
         name=name, split=split, index=index, number=index + 1, count=count, records=records
     )

@@ -110,7 +110,7 @@ class JsonKey(NamedTuple):
 
 @cache
 def json_keys(kind: type) -> tuple[JsonKey, ...]:
-    """The keys of a dataclass, in the order of its fields."""
+    """Returns the keys of a dataclass, in the order of its fields."""
     hints, keys = get_type_hints(kind), []
     for each in fields(kind):
         hint, is_omitted = hints[each.name], each.default is None
@@ -140,17 +140,20 @@ def to_json(value: Any) -> Any:
 
 
 def as_json(value: Any) -> bytes:
-    """Indented JSON with a newline at its end."""
+    """Returns indented JSON with a newline at its end."""
     return orjson.dumps(value, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
 def hash_json(value: Any) -> str:
-    """The SHA-256 of plain JSON values, in hex; the order of keys does not matter."""
+    """Returns the SHA-256 of plain JSON values, in hex; the order of keys does not matter."""
     return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def differences(old: Any, new: Any, key: str = "") -> list[str]:
-    """The differences between two recipes, as `key: old -> new` or in words, sorted by key."""
+    """Returns the differences between two recipes, as `key.
+
+    Old -> new` or in words, sorted by key.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         found = []
         for name in sorted({*old, *new}):

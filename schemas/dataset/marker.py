@@ -35,7 +35,7 @@ LABEL_FIELDS = frozenset(("label", "label_text"))
 
 
 def plan_id_of(recipe: Mapping[str, Any]) -> str:
-    """The id of a dataset's content: equal recipes, equal bytes."""
+    """Returns the id of a dataset's content: equal recipes, equal bytes."""
     return hash_json(recipe)[:16]
 
 
@@ -142,7 +142,7 @@ class Fingerprint:
 
     @classmethod
     def of(cls, splits: Mapping[str, RowTotals]) -> Self:
-        """The sums of a dataset with these totals of rows."""
+        """Returns the sums of a dataset with these totals of rows."""
         rows = RowTotals.sum_of(splits.values())
         sums = {name: add_hex(*each.fingerprints.values()) for name, each in splits.items()}
         return cls(add_hex(*sums.values()), sums, dict(sorted(rows.fingerprints.items())))
@@ -213,7 +213,7 @@ class Ledger:
     left_out: Mapping[str, int]
 
     def by_fate(self) -> dict[Fate, Mapping[str, int]]:
-        """What is not in the dataset: counts by fate and reason."""
+        """Returns what is not in the dataset: counts by fate and reason."""
         return {"rejected": self.rejected, "ignored": self.ignored, "left_out": self.left_out}
 
     @property
@@ -263,7 +263,7 @@ class AnnotationEntry:
         )
 
     def recount(self, counts: AnnotationCounts) -> Self:
-        """The entry with other counts."""
+        """Returns the entry with other counts."""
         other = AnnotationEntry.of(self.name, counts)
         return replace(
             self,
@@ -355,7 +355,7 @@ class LookAlikes:
 
     @classmethod
     def of(cls, pairs: SameBytes, bits: int, complete: bool) -> Self:
-        """The totals of pairs that were counted as groups."""
+        """Returns the totals of pairs that were counted as groups."""
         return cls(pairs.groups, pairs.across_splits, pairs.conflicting, bits, complete)
 
 
@@ -469,7 +469,7 @@ class About:
 
 
 def in_present_format(value: Any) -> Any:
-    """The JSON of a marker; one of an earlier format with the keys of the present one."""
+    """Returns the JSON of a marker; one of an earlier format with the keys of the present one."""
     present = with_license(value)
     if isinstance(present, dict) and present.get("recordmill") == EARLIER_FORMAT:
         present = {**with_annotation_entries(present), "recordmill": MARKER_FORMAT}
@@ -538,7 +538,9 @@ class Marker:
 
     @classmethod
     def from_json(cls, value: Any) -> Self:
-        """The marker that a file's JSON describes; one of an earlier format in the present one.
+        """Returns the marker that a file's JSON describes.
+
+        One of an earlier format in the present one.
 
         Raises:
             MisfitError: it is not a marker, or one of another format; the message says why.

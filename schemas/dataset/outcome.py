@@ -16,7 +16,7 @@ from recordmill.schemas.dataset.price import ComparedPrice
 from recordmill.schemas.earlier_names import with_earlier_counts
 from recordmill.schemas.errors import RecordmillError, as_message
 
-Status = Literal[
+OutcomeStatus = Literal[
     "published", "kept", "written", "planned", "submitted", "built", "refused", "failed"
 ]
 
@@ -148,7 +148,7 @@ class Outcome:
         notes: notes for the user.
     """
 
-    status: Status
+    status: OutcomeStatus
     message: str
     exit_code: int
     plan_id: str = ""
@@ -192,7 +192,7 @@ class Outcome:
         return with_earlier_counts(to_json(self.numbers))
 
 
-def _read_numbers(status: Status, numbers: Mapping[str, Any]) -> Numbers | None:
+def _read_numbers(status: OutcomeStatus, numbers: Mapping[str, Any]) -> Numbers | None:
     """Returns the numbers of an outcome with their types, or None if it has none.
 
     A run that failed after its dataset was complete has the numbers of that dataset.

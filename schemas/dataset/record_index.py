@@ -27,13 +27,13 @@ SECTION_BYTES = _SECTION.size
 
 
 def list_shards(marker: Marker) -> list[ShardEntry]:
-    """A dataset's shards in the order of its index."""
+    """Returns a dataset's shards in the order of its index."""
     splits = (marker.splits[name] for name in sorted(marker.splits))
     return [*chain.from_iterable(split.shards for split in splits)]
 
 
 def pack_head(shards: Sequence[ShardEntry]) -> bytes:
-    """The bytes before the places of the records of these shards."""
+    """Returns the bytes before the places of the records of these shards."""
     head = _HEAD.pack(b"RMINDEX2", len(shards), sum(shard.records for shard in shards))
     return head + b"".join(
         _SHARD.pack(shard.records, bytes.fromhex(shard.sha256)) for shard in shards
@@ -41,12 +41,12 @@ def pack_head(shards: Sequence[ShardEntry]) -> bytes:
 
 
 def pack_place(offset: int, length: int, order: int) -> bytes:
-    """The place of one record; `order` is the hash of its key."""
+    """Returns the place of one record; `order` is the hash of its key."""
     return _PLACE.pack(offset, length, order)
 
 
 def parse_places(content: bytes) -> Places:
-    """The places that an index holds.
+    """Returns the places that an index holds.
 
     Raises:
         ValueError: the bytes end inside a place.
@@ -55,12 +55,12 @@ def parse_places(content: bytes) -> Places:
 
 
 def edges_of(content: bytes) -> tuple[int, int]:
-    """The first and the last hash of a key in a shard's places."""
+    """Returns the first and the last hash of a key in a shard's places."""
     return int.from_bytes(content[16:24], "little"), int.from_bytes(content[-8:], "little")
 
 
 def parse_index(content: bytes) -> Places:
-    """The places in a whole `records.index`, whatever its shards are.
+    """Returns the places in a whole `records.index`, whatever its shards are.
 
     Raises:
         ValueError: the bytes end inside the head or inside a place.
@@ -85,7 +85,7 @@ class RowOrigin(NamedTuple):
     counts: Mapping[str, Any] | None = None
 
     def as_line(self) -> bytes:
-        """The line of a section."""
+        """Returns the line of a section."""
         values: tuple[Any, ...] = (self.source, self.reference)
         if self.counts:
             values = (*values, self.counts)
@@ -97,11 +97,11 @@ UNKNOWN = RowOrigin()
 
 
 def parse_origins(lines: Iterable[bytes]) -> Iterator[RowOrigin]:
-    """The origins that the lines of a section hold, one for each row of the sidecar."""
+    """Returns the origins that the lines of a section hold, one for each row of the sidecar."""
     return (RowOrigin(*orjson.loads(line)) for line in lines)
 
 
-class Section(NamedTuple):
+class IndexSection(NamedTuple):
     """The part of the file about one shard: its first byte, its length, and its SHA-256."""
 
     offset: int
@@ -110,7 +110,7 @@ class Section(NamedTuple):
 
 
 def pack_table(sections: Iterable[bytes], count: int) -> bytes:
-    """The start of the file: where each of its sections is."""
+    """Returns the start of the file: where each of its sections is."""
     packed, offset = [], count * SECTION_BYTES
     for section in sections:
         packed.append(_SECTION.pack(offset, len(section), hashlib.sha256(section).digest()))
@@ -118,10 +118,10 @@ def pack_table(sections: Iterable[bytes], count: int) -> bytes:
     return b"".join(packed)
 
 
-def parse_table(content: bytes) -> list[Section]:
-    """The sections that the start of a file names.
+def parse_table(content: bytes) -> list[IndexSection]:
+    """Returns the sections that the start of a file names.
 
     Raises:
         struct.error: the start is incomplete.
     """
-    return [Section(*each) for each in _SECTION.iter_unpack(content)]
+    return [IndexSection(*each) for each in _SECTION.iter_unpack(content)]

@@ -119,7 +119,7 @@ def row_from_json(row: Mapping[str, Any]) -> Row:
 
 
 def row_to_json(row: Row) -> dict[str, Any]:
-    """The line of a row."""
+    """Returns the line of a row."""
     kind = type(row)
     plain = dict(zip(_KEYS[kind], _VALUES[kind](row), strict=True))
     for key in _OPTIONAL[kind]:
@@ -138,12 +138,12 @@ _OPTIONAL = {
 }
 
 
-Section = str
+ReportSection = str
 """A section of the report that a remark can point to, by its anchor, such as `classes`, `changes`
 or a kind of annotations; empty if it is not known."""
 
 
-Kind = Literal["same_bytes", "look_alike", "closest_apart"]
+DuplicateKind = Literal["same_bytes", "look_alike", "closest_apart"]
 """The kinds of groups of duplicates."""
 
 
@@ -207,7 +207,7 @@ class DuplicateGroup:
         images: the images; only the first ones of a large group.
     """
 
-    kind: Kind
+    kind: DuplicateKind
     distance: int | None = None
     sha256: str | None = None
     count: int | None = None
@@ -226,7 +226,7 @@ class Remark:
     """
 
     text: str
-    section: Section = ""
+    section: ReportSection = ""
 
 
 @dataclass(frozen=True, slots=True)

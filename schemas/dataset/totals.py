@@ -34,7 +34,7 @@ class Totals:
 
     @classmethod
     def sum_of(cls, parts: Iterable[Self]) -> Self:
-        """The counts of several together."""
+        """Returns the counts of several together."""
         total = cls()
         for part in parts:
             total.merge(part)
@@ -69,12 +69,12 @@ def _merge(mine: Any, others: Any) -> Any:
 
 
 def add_hex(*digests: str) -> str:
-    """The sum of digests modulo 2**256, in hex."""
+    """Returns the sum of digests modulo 2**256, in hex."""
     return f"{add_digests(*(int(each, 16) for each in digests)):064x}"
 
 
 def digest_rejected(*values: str | int | None) -> str:
-    """The digest of a rejected reference, in hex.
+    """Returns the digest of a rejected reference, in hex.
 
     Args:
         values: its key, stage, reason, detail, bytes, sha256 and class, as in `RejectedFile`.
@@ -83,7 +83,7 @@ def digest_rejected(*values: str | int | None) -> str:
 
 
 def sum_rejected(rows: Iterable[Row]) -> str:
-    """The sum of the digests of the rejected references among rows, in hex."""
+    """Returns the sum of the digests of the rejected references among rows, in hex."""
     digests = [
         digest_rejected(
             row.key, row.stage, row.reason, row.detail, row.bytes, row.sha256, row.class_name
@@ -120,7 +120,7 @@ class AnnotationCounts(Totals):
             self.noted.update(noted)
 
     def as_row(self) -> dict[str, Any]:
-        """The counts of one image for its row in the sidecar, without what is 0."""
+        """Returns the counts of one image for its row in the sidecar, without what is 0."""
         row: dict[str, Any] = {"listed": self.listed, "written": self.written}
         for name, counts in (("dropped", +self.dropped), ("noted", +self.noted)):
             if counts:
@@ -195,7 +195,7 @@ class RowTotals(Totals):
 
     @classmethod
     def of(cls, rows: Iterable[Row], split: str) -> Self:
-        """The totals of rows of a split.
+        """Returns the totals of rows of a split.
 
         Raises:
             AttributeError, KeyError, TypeError, ValueError: Recordmill did not write them.
@@ -365,7 +365,7 @@ class ImageTotals(Totals):
                     self.lossless.add(row)
 
 
-Contents = bytes
+ContentDigests = bytes
 """8 bytes of the SHA-256 of each of a shard's images, in the order of the records."""
 
 
@@ -418,7 +418,7 @@ class ShardReport:
     reused: bool = False
     problem: str = ""
     images: ImageTotals = field(default_factory=ImageTotals)
-    contents: Contents = field(default=b"", compare=False, repr=False)
+    contents: ContentDigests = field(default=b"", compare=False, repr=False)
 
     @property
     def place(self) -> tuple[str, int]:

@@ -612,7 +612,7 @@ class DatasetSettings:
         )
 
     def differs(self, key: str) -> bool:
-        """Whether a setting, given by its path in YAML, differs from its default."""
+        """Returns whether a setting, given by its path in YAML, differs from its default."""
         parent = key.rpartition(".")[0]
         if parent and attrgetter(parent)(self) is None:
             return False

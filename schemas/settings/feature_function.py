@@ -4,8 +4,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import Feature, Kind
-from recordmill.schemas.setting_fields import Shape
+from recordmill.schemas.features import Feature, FeatureKind
+from recordmill.schemas.setting_fields import FeatureShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class Signature:
     """
 
     of: Literal["image", "file"]
-    kind: Kind
+    kind: FeatureKind
     many: bool
     meaning: str
 
@@ -61,8 +61,8 @@ class FeatureFunction:
     short_form: ClassVar[str] = "function"
 
     function: str
-    type: Kind | None = None
-    shape: Shape | None = None
+    type: FeatureKind | None = None
+    shape: FeatureShape | None = None
     of: Literal["image", "file"] | None = None
     meaning: str = ""
 
@@ -94,7 +94,7 @@ class FeatureFunction:
         )
 
     def as_feature(self, name: str) -> Feature:
-        """The feature that it fills; its field has the same name."""
+        """Returns the feature that it fills; its field has the same name."""
         signature = self.signature
         return Feature(
             name, signature.kind, name, self.meaning or signature.meaning, many=signature.many

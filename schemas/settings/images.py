@@ -85,7 +85,7 @@ def _given_as_pixels(_: "ImageSettings", now: Situation) -> str | None:
 
 
 def _copies(images: "ImageSettings", now: Situation) -> bool:
-    """Whether every image is stored as it is."""
+    """Returns whether every image is stored as it is."""
     return images.reencode == "never" and not now.may_give_pixels
 
 

@@ -239,7 +239,10 @@ class SourceSettings(Protocol):
         return self
 
     def classes(self) -> Mapping[str, int]:
-        """The classes, with their numbers, that settings alone determine; see `ClassNames`."""
+        """Returns the classes, with their numbers, that settings alone determine.
+
+        See `ClassNames`.
+        """
         return {}
 
     def uses(self, ref: ImageRef) -> Iterable[str]:

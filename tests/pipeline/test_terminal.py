@@ -12,7 +12,7 @@ from rich.console import Console
 
 from recordmill.pipeline import terminal
 from recordmill.pipeline.terminal import Terminal, record_progress
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.schemas.dataset.marker import Ledger
 from recordmill.schemas.dataset.outcome import FailedNumbers, Outcome
 from recordmill.transforms.planning.progress import Progress
@@ -199,7 +199,7 @@ def test_a_table_ends_its_lines_without_blanks(monkeypatch, colors):
     ]
 
 
-DATASET = Dataset("/x", "files", (Shard("train", "a", "/x/a", records=300),))
+DATASET = Dataset("/x", "files", (StoredShard("train", "a", "/x/a", records=300),))
 
 
 def show_records(terminal):

@@ -12,9 +12,9 @@ from recordmill import storage
 from recordmill.storage import (
     check_targets,
     describe_output_error,
-    digest_of,
     explain_output_error,
     force_to_disk,
+    hash_file,
     keep_file,
     map_each,
     move_files,
@@ -313,11 +313,11 @@ def test_digests_come_in_the_order_of_the_files(tmp_path):
     for number, content in enumerate(contents):
         (tmp_path / f"{number}").write_bytes(content)
     paths = [str(tmp_path / name) for name in "201"]
-    assert map_each(digest_of, iter(paths)) == [
+    assert map_each(hash_file, iter(paths)) == [
         hashlib.sha256(contents[number]).hexdigest() for number in (2, 0, 1)
     ]
     with pytest.raises(FileNotFoundError):
-        map_each(digest_of, [*paths, str(tmp_path / "absent")])
+        map_each(hash_file, [*paths, str(tmp_path / "absent")])
 
 
 def test_digests_on_a_network_are_taken_at_once(monkeypatch):
@@ -329,7 +329,7 @@ def test_digests_on_a_network_are_taken_at_once(monkeypatch):
 
     monkeypatch.setattr(storage, "open_to_read", open_to_read)
     paths = [f"gs://bucket/{number}" for number in range(8)]
-    assert map_each(digest_of, paths) == [
+    assert map_each(hash_file, paths) == [
         hashlib.sha256(path.encode()).hexdigest() for path in paths
     ]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from recordmill.reading.dataset import Shard
+from recordmill.reading.dataset import StoredShard
 from recordmill.reading.example import Expectations
 from recordmill.reading.verify_shard import Level, ShardCheck, verify_shard
 
@@ -11,7 +11,7 @@ class EagerChild:
     """Answers as a `ChildProcess` does."""
 
     def ask(
-        self, shard: Shard, expected: Expectations, level: Level, no_metadata: bool
+        self, shard: StoredShard, expected: Expectations, level: Level, no_metadata: bool
     ) -> Iterator[int | ShardCheck]:
         """All answers about a shard."""
         numbers: list[int] = []

@@ -8,8 +8,8 @@ from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import order_of
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import (
-    Column,
-    Fingerprint,
+    InputDigests,
+    NumbersColumn,
     WrittenShard,
     add_to_columns,
 )
@@ -20,7 +20,7 @@ def write_shard(
     split: str,
     index: int,
     images: Iterable[ConvertedImage],
-    mark: Fingerprint,
+    mark: InputDigests,
     compression: str,
 ) -> ShardReport:
     """Writes and finishes a shard in an existing folder."""
@@ -36,9 +36,9 @@ def write_shard(
     return shard.finish({})
 
 
-def columns_of(rows: Iterable[SidecarRow], seed: int = 0) -> dict[Column, bytearray]:
+def columns_of(rows: Iterable[SidecarRow], seed: int = 0) -> dict[NumbersColumn, bytearray]:
     """The columns of a shard with these records."""
-    columns: dict[Column, bytearray] = {
+    columns: dict[NumbersColumn, bytearray] = {
         "places": bytearray(),
         "contents": bytearray(),
         "hashes": bytearray(),

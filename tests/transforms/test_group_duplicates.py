@@ -21,7 +21,7 @@ from recordmill.schemas.settings.images import ImageSettings
 from recordmill.transforms import group_duplicates
 from recordmill.transforms.group_duplicates import (
     GroupDuplicates,
-    Look,
+    HashedImages,
     find_long_chain,
     link_groups,
     link_looks,
@@ -247,7 +247,7 @@ def near_looks(count, seed=0):
     copies = [int(centers[at % 12]) ^ bits for at, bits in enumerate(flips)]
     strangers = random.integers(0, 2**64, count, np.uint64).tolist()
     return [
-        Look(each, f"dhash:{each}", 1, [f"{each}"])
+        HashedImages(each, f"dhash:{each}", 1, [f"{each}"])
         for each in {*centers.tolist(), *copies, *strangers}
     ]
 
@@ -275,7 +275,9 @@ def test_links_join_what_is_within_five_bits_and_no_more():
 
 def test_a_band_with_too_many_to_compare_is_one_chain(monkeypatch):
     monkeypatch.setattr(group_duplicates, "MOST_COMPARISONS", 100)
-    looks = [Look(number << 11, f"dhash:{number}", 1, [f"{number:04}"]) for number in range(600)]
+    looks = [
+        HashedImages(number << 11, f"dhash:{number}", 1, [f"{number:04}"]) for number in range(600)
+    ]
     links = list(link_looks((0, 0), looks))
     assert len(links) == 599
     (problem,) = find_long_chain(links, 10_000).values()
@@ -284,10 +286,10 @@ def test_a_band_with_too_many_to_compare_is_one_chain(monkeypatch):
 
 def test_images_of_one_look_link_it_to_itself_unless_they_are_a_group():
     alone, many = (
-        Look(2**10 - 1, "dhash:1023", 1, ["a"]),
-        Look(2**40 - 2**20, "dhash:1099510579200", 3, ["b"]),
+        HashedImages(2**10 - 1, "dhash:1023", 1, ["a"]),
+        HashedImages(2**40 - 2**20, "dhash:1099510579200", 3, ["b"]),
     )
-    grouped = Look(2**60 - 2**45, "group:p1", 9, ["c"])
+    grouped = HashedImages(2**60 - 2**45, "group:p1", 9, ["c"])
     looks = [alone, many, grouped]
     links = {band: list(link_looks(band, those)) for band, those in by_band(looks).items()}
     assert {band: found for band, found in links.items() if found} == {
@@ -296,8 +298,10 @@ def test_images_of_one_look_link_it_to_itself_unless_they_are_a_group():
 
 
 def test_a_chain_of_more_than_a_hundredth_of_the_images_is_refused():
-    chain = [Look(number, f"dhash:{number}", 1, [f"{number:02}.jpg"]) for number in range(11)]
-    links = [*pairwise(chain), (Look(99, "dhash:99", 10, ["x"]),) * 2]
+    chain = [
+        HashedImages(number, f"dhash:{number}", 1, [f"{number:02}.jpg"]) for number in range(11)
+    ]
+    links = [*pairwise(chain), (HashedImages(99, "dhash:99", 10, ["x"]),) * 2]
     assert find_long_chain(links, 1_100) == {}
     assert find_long_chain(links[:9], 20) == {}  # ten images are never too many
     assert find_long_chain([], 0) == {}

@@ -55,7 +55,7 @@ class Member:
     detail: str = ""
 
     def place_in(self, archive: ImageRef) -> ImageRef:
-        """A reference to its contents, made from a reference to the archive."""
+        """Returns a reference to its contents, made from a reference to the archive."""
         return archive.replace(
             offset=self.offset, length=self.length, packing=str(self.packing or "")
         )
@@ -76,13 +76,13 @@ class Limits:
     ratio: int
 
     def refuse_large(self, length: int) -> str:
-        """Why a member of this length is refused; empty if it is not."""
+        """Returns why a member of this length is refused; empty if it is not."""
         if length <= self.member_bytes:
             return ""
         return f"it has {length} bytes, where source.max_member_bytes allows {self.member_bytes}"
 
 
-def check_names(members: Iterable[Member]) -> Iterator[Member]:
+def check_member_names(members: Iterable[Member]) -> Iterator[Member]:
     """Normalizes members' names, from which keys are made, and refuses members with invalid names.
 
     Names are only compared and printed, never opened. Those that lead out of the folder are refused
@@ -118,7 +118,7 @@ class BoundedStream:
         self.tell = stream.tell
 
     def read(self, count: int = -1) -> bytes:
-        """The next bytes; fewer only at the end.
+        """Returns the next bytes; fewer only at the end.
 
         Raises:
             Rejected: there are more than any header needs.
@@ -287,7 +287,7 @@ def list_members(file: ImageRef, limits: Limits, names_encoding: str = "") -> It
         OSError: the store does not return it.
     """
     unknown: list[str] = []
-    members = check_names(_note_unknown(_members(file, limits, names_encoding), unknown))
+    members = check_member_names(_note_unknown(_members(file, limits, names_encoding), unknown))
     yield from islice(members, limits.members)
     if next(members, None) is not None:
         raise bad_archive(f"it has more members than source.max_members allows ({limits.members})")

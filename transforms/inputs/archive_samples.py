@@ -50,7 +50,7 @@ def group_samples(members: Iterable[Member]) -> Iterator[dict[str, Member]]:
 
 
 def is_image_part(part: str) -> bool:
-    """Whether a part has the extension of an image, such as `jpg` and `seg.png`."""
+    """Returns whether a part has the extension of an image, such as `jpg` and `seg.png`."""
     return f".{part}".endswith(IMAGE_ENDINGS)
 
 
@@ -87,7 +87,7 @@ class SampleSketch:
         return cls(tuple(found.values()), folders)
 
     def has(self, part: str) -> bool:
-        """Whether a sample has this part."""
+        """Returns whether a sample has this part."""
         return any(part in parts for parts in self.parts)
 
     @cached_property
@@ -98,7 +98,7 @@ class SampleSketch:
         )
 
     def find_several(self, usual: Sequence[str]) -> list[str]:
-        """The parts of samples that all have the same images, several under unusual names.
+        """Returns the parts of samples that all have the same images, several under unusual names.
 
         Empty if the samples have a label, or are others. Numbers after a dot count images.
         """

@@ -125,7 +125,7 @@ def _parse_npy_header(data: bytes) -> ArrayHeader:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ArrayPlace:
     """The place of an array and its header: bytes that can be read by range.
 
     Attributes:
@@ -183,15 +183,15 @@ class Place:
             raise Rejected("list", "wrong_length", f"{described}, and the file has {found}")
 
 
-def place_of(file: ImageRef) -> Place:
-    """A whole file, unpacked if its name ends in `.gz`."""
+def place_of(file: ImageRef) -> ArrayPlace:
+    """Returns a whole file, unpacked if its name ends in `.gz`."""
     name = file.uri.rpartition("/")[2]
     if name.endswith(".gz"):
-        return Place(file.uri, Gzip(), version=file.version, name=name)
-    return Place(file.uri, size=file.size, version=file.version, name=name)
+        return ArrayPlace(file.uri, Gzip(), version=file.version, name=name)
+    return ArrayPlace(file.uri, size=file.size, version=file.version, name=name)
 
 
-def find_labels(file: DataFile, name: str) -> Place | None:
+def find_labels(file: DataFile, name: str) -> ArrayPlace | None:
     """Finds a label file, plain or gzipped, in the folder of a file of images.
 
     Returns None if there is none.
@@ -218,7 +218,7 @@ def find_labels(file: DataFile, name: str) -> Place | None:
     return None
 
 
-def find_members(file: ImageRef) -> dict[str, Place]:
+def find_members(file: ImageRef) -> dict[str, ArrayPlace]:
     """Returns the place of each array in a .npz file, by its name without `.npy`.
 
     The names in the archive end in `.npy`. An array that is not compressed is in the archive
@@ -243,7 +243,7 @@ def find_members(file: ImageRef) -> dict[str, Place]:
         packing, offset = (
             (None, member.packing.start) if is_stored else (NamedMember(member.name), 0)
         )
-        places[name] = Place(file.uri, packing, offset, member.length, file.version, name)
+        places[name] = ArrayPlace(file.uri, packing, offset, member.length, file.version, name)
     return places
 
 
@@ -260,8 +260,8 @@ LONGEST_LABEL = 4096
 def list_stack(
     file: ImageRef,
     key: str,
-    images: Place,
-    labels: Place | None,
+    images: ArrayPlace,
+    labels: ArrayPlace | None,
     word: str,
     order: Order,
     classes: Mapping[str, int],
@@ -286,7 +286,7 @@ def list_stack(
     count, *shape = header.shape
     names = None
     if labels is not None:
-        found = read_labels(labels, count)
+        found = read_label_array(labels, count)
         names = name_labels(found, classes)
         # Classes named 0, 1, ..., 10 keep that order.
         if not classes and found and isinstance(found[0], int):
@@ -339,7 +339,7 @@ def list_ranges(
         )
 
 
-def read_labels(place: Place, count: int) -> list[int] | list[str]:
+def read_label_array(place: ArrayPlace, count: int) -> list[int] | list[str]:
     """Reads the labels of `count` images from an array of shape (N) or (N, 1).
 
     Raises:

@@ -154,7 +154,7 @@ class Claims:
             self.images.add_member(path, file, ref)
 
     def _is_read(self, path: str) -> bool:
-        """Whether a known file of the format is read, or has nothing to lose."""
+        """Returns whether a known file of the format is read, or has nothing to lose."""
         if find_sibling(path, self._siblings) is None:
             return False
         self.unclaimed.files.claimed.add(path)

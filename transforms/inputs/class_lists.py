@@ -52,7 +52,7 @@ def says_nothing_new(head: bytes, levels: Collection[frozenset[str]]) -> bool:
 
 
 def _parse(text: str) -> Any:
-    """What a text is in JSON or YAML; None if it is in neither, or a plain text."""
+    """Returns what a text is in JSON or YAML; None if it is in neither, or a plain text."""
     try:
         if text[:1] in ("{", "["):
             return orjson.loads(text)

@@ -116,7 +116,7 @@ def parse_class_names(text: str, first: int) -> dict[int, str]:
 
 
 def split_names(text: str) -> list[str]:
-    """The class names in a text, one per line; blank lines at the end are ignored.
+    """Returns the class names in a text, one per line; blank lines at the end are ignored.
 
     Raises:
         ValueError: a name follows a blank line, and a class's number is that of its line.
@@ -131,7 +131,7 @@ def split_names(text: str) -> list[str]:
 
 
 def why_unread(error: ValueError | Rejected) -> str:
-    """Why a file cannot be used, on one line: the caller's sentence names the file."""
+    """Returns why a file cannot be used, on one line: the caller's sentence names the file."""
     if isinstance(error, UnicodeDecodeError):
         return f"it is not UTF-8, from byte {error.start} on"
     return " ".join((error.detail if isinstance(error, Rejected) else str(error)).split())
@@ -157,7 +157,7 @@ class LabelFiles:
     )
 
     def names_for(self, convention: Convention, first: int) -> tuple[str, Mapping[int, str]]:
-        """Where names were found, and the names by number; both empty if there are none.
+        """Returns where names were found, and the names by number; both empty if there are none.
 
         Args:
             convention: the Examples' convention, whose label features TensorFlow Datasets names its

@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.image_looks import (
     LOSSLESS,
     MOST_GRAY_LEVELS,
     SAMPLED_FILES,
-    Look,
+    Appearance,
     Looker,
     spread,
 )
@@ -144,7 +144,7 @@ def _form_of(text: str) -> str:
 
 
 def _sample(items: Sequence[T], most: int) -> list[T]:
-    """Some of the items, in no order that names may be in, too."""
+    """Returns some of the items, in no order that names may be in, too."""
     if len(items) <= most:
         return list(items)
     return [items[at * _STEP % len(items)] for at in range(most)]
@@ -237,7 +237,7 @@ def _compare_forms(one: str, other: str) -> tuple[Kind, tuple[str, ...]]:
 
 
 def _count_common(one: str, other: str) -> int:
-    """How many characters at the beginning are the same."""
+    """Returns how many characters at the beginning are the same."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
@@ -246,7 +246,7 @@ def _as_regex(form: str) -> str:
 
 
 def _globs(before: str, after: str, ending: str, stem: str) -> tuple[str, ...]:
-    """Patterns for names with this before and after anything.
+    """Returns patterns for names with this before and after anything.
 
     The widest is the first if there is a word in it: a letter may be in names that were not seen.
     """
@@ -263,7 +263,9 @@ def _globs(before: str, after: str, ending: str, stem: str) -> tuple[str, ...]:
 
 
 def _are_next_to(twins: Iterable[Twin], known: Mapping[str, Sequence[Twin]]) -> bool:
-    """Whether images that have masks known by name have these, too: `1_seg.png`, `1_parts_1.png`.
+    """Returns whether images that have masks known by name have these, too.
+
+    `1_seg.png`, `1_parts_1.png`.
 
     JPEGs next to others are checked by their looks.
     """
@@ -277,7 +279,7 @@ def _are_next_to(twins: Iterable[Twin], known: Mapping[str, Sequence[Twin]]) -> 
 
 
 def _are_drawn(kind: Kind, twins: Sequence[Twin], look: Looker) -> bool:
-    """Whether second images are drawings, such as masks, and first ones are not."""
+    """Returns whether second images are drawings, such as masks, and first ones are not."""
     are_named_apart = not kind.first.startswith(".")
     telling: list[bool] = []
     for at, each in enumerate(spread(twins, SAMPLED_FILES)):
@@ -289,7 +291,9 @@ def _are_drawn(kind: Kind, twins: Sequence[Twin], look: Looker) -> bool:
     return 4 * sum(telling) >= 3 * len(telling)
 
 
-def _is_drawing_of(first: Look | None, second: Look | None, are_named_apart: bool) -> bool:
+def _is_drawing_of(
+    first: Appearance | None, second: Appearance | None, are_named_apart: bool
+) -> bool:
     if first is None or second is None or first.is_drawn or not second.is_drawn:
         return False
     if not are_named_apart or second.levels <= MOST_GRAY_LEVELS:

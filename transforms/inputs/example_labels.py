@@ -126,7 +126,7 @@ def _has_values(found: ReadLabels, field_of_names: str) -> bool:
 
 
 def _label_keys(convention: Convention) -> frozenset[str]:
-    """The keys of the integers that are labels."""
+    """Returns the keys of the integers that are labels."""
     return frozenset(
         feature.key
         for feature in convention.example_features
@@ -146,12 +146,15 @@ def _with_integers(
 
 
 def _named(convention: Convention | None, kinds: Mapping[str, Any]) -> int:
-    """The number of an Example's keys that a convention has."""
+    """Returns the number of an Example's keys that a convention has."""
     return len(convention.features.keys() & kinds.keys()) if convention else -1
 
 
 def _as_integers(entry: Any, kind: str) -> list[int] | None:
-    """The integers that a list of texts or floats stands for; None if one is not an integer."""
+    """Returns the integers that a list of texts or floats stands for.
+
+    Returns None if one is not an integer.
+    """
     values = getattr(entry, kind).value
     if kind == "float_list":
         are_integers = all(value.is_integer() and abs(value) < _MOST_FLOAT for value in values)
@@ -161,7 +164,7 @@ def _as_integers(entry: Any, kind: str) -> list[int] | None:
 
 
 def _as_names(entry: Any, kind: str, feature: Feature) -> Any:
-    """The names of classes that a label consists of; None if it is something else.
+    """Returns the names of classes that a label consists of; None if it is something else.
 
     It is a list if the feature is one. Numbers that are not integers are not names.
     """

@@ -35,7 +35,7 @@ _TELLING = re.compile(
 
 
 def tells_of_all(path: str) -> bool:
-    """Whether a file's name tells that it is about many images, as `train.txt` does."""
+    """Returns whether a file's name tells that it is about many images, as `train.txt` does."""
     return _TELLING.search(path.rpartition("/")[2]) is not None and not has_digit(path)
 
 
@@ -44,7 +44,7 @@ def has_digit(path: str) -> bool:
     return any(map(str.isdigit, path.rpartition("/")[2]))
 
 
-class Place(NamedTuple):
+class FilePlace(NamedTuple):
     """Where a file is, and what its name ends with.
 
     Attributes:
@@ -57,7 +57,7 @@ class Place(NamedTuple):
 
     @classmethod
     def of(cls, path: str) -> Self:
-        """The place of a file."""
+        """Returns the place of a file."""
         folder, _, name = path.rpartition("/")
         stem, dot, ending = name.rpartition(".")
         return cls(folder, f".{ending}" if dot and stem else "")
@@ -86,7 +86,7 @@ class Candidate:
 
     @classmethod
     def of(cls, path: str, file: ImageRef) -> Self:
-        """The file at a path to which there is a reference."""
+        """Returns the file at a path to which there is a reference."""
         is_ordinary = _TELLING.search(path.rpartition("/")[2]) is None
         return cls(2 * path.count("/") + is_ordinary, path, file.uri, file)
 
@@ -104,14 +104,14 @@ class FileGroup:
 
     count: int = 0
     kept: list[Candidate] = field(default_factory=list)
-    places: set[Place] = field(default_factory=set)
+    places: set[FilePlace] = field(default_factory=set)
     has_more_places: bool = False
 
     def add(self, path: str, file: ImageRef) -> None:
         """Adds a file at a path below the input."""
         self.count += 1
         self._keep(Candidate.of(path, file))
-        self._add_place(Place.of(path))
+        self._add_place(FilePlace.of(path))
 
     def merge(self, other: Self) -> None:
         """Adds the files of another part."""
@@ -127,7 +127,7 @@ class FileGroup:
             insort(self.kept, candidate)
             del self.kept[MOST_KEPT:]
 
-    def _add_place(self, place: Place) -> None:
+    def _add_place(self, place: FilePlace) -> None:
         if place in self.places or len(self.places) < MOST_PLACES:
             self.places.add(place)
         else:
@@ -146,12 +146,12 @@ class ClaimedFiles:
 
     first_folders: set[str] = field(default_factory=set)
     endings: set[str] = field(default_factory=set)
-    by_place: dict[Place, set[str]] = field(default_factory=dict)
+    by_place: dict[FilePlace, set[str]] = field(default_factory=dict)
     has_more_places: bool = False
 
     def add(self, path: str) -> None:
         """Adds a file that is not named like an image."""
-        place = Place.of(path)
+        place = FilePlace.of(path)
         self.first_folders.add(place.first_folder)
         self.endings.add(place.ending)
         self._add(place, (path,))
@@ -164,7 +164,7 @@ class ClaimedFiles:
         for place, paths in other.by_place.items():
             self._add(place, sorted(paths))
 
-    def _add(self, place: Place, paths: Sequence[str]) -> None:
+    def _add(self, place: FilePlace, paths: Sequence[str]) -> None:
         if place not in self.by_place and len(self.by_place) >= MOST_PLACES:
             self.has_more_places = True
             return
@@ -274,7 +274,7 @@ def _by_place(group: FileGroup, claimed: ClaimedFiles) -> list[str]:
 
 
 def _by_depth(group: FileGroup, claimed: ClaimedFiles) -> list[str]:
-    """Patterns for files without an extension, whose folders are as deep as these."""
+    """Returns patterns for files without an extension, whose folders are as deep as these."""
     is_bare = {place.ending for place in group.places} == {""}
     if not is_bare or "" in claimed.endings:
         return []

@@ -115,7 +115,7 @@ class FileRole:
 
 
 def suffix_of(path: str) -> str:
-    """The extension of a file's name, in lower case and without its dot; empty for others.
+    """Returns the extension of a file's name, in lower case and without its dot; empty for others.
 
     A name that begins with its only dot has none, nor one whose last part is long or not plain.
     """
@@ -127,7 +127,7 @@ def suffix_of(path: str) -> str:
 
 
 def is_description_name(path: str) -> bool:
-    """Whether a file is named like a text about the collection, such as a license."""
+    """Returns whether a file is named like a text about the collection, such as a license."""
     name, suffix = path.rpartition("/")[2].lower(), suffix_of(path)
     if name in _DESCRIPTIONS or _ROLE_OF_SUFFIX.get(suffix) == "description":
         return True
@@ -138,7 +138,7 @@ def is_description_name(path: str) -> bool:
 
 
 def role_of_name(path: str) -> FileRole | None:
-    """The role that a file's name gives it; None if its first bytes must decide.
+    """Returns the role that a file's name gives it; None if its first bytes must decide.
 
     The bytes of a text with a name such as `about.txt` may still show that it is a list.
     """
@@ -196,7 +196,7 @@ _NAME_LINE = re.compile(
 
 
 def role_of_head(head: bytes, path: str = "", most: int = HEAD_BYTES) -> FileRole:
-    """The role that a file's first bytes give it.
+    """Returns the role that a file's first bytes give it.
 
     Args:
         head: the bytes.
@@ -219,7 +219,7 @@ def _role_of_unknown(path: str) -> FileRole:
 
 
 def _text_of(head: bytes, is_whole: bool) -> str | None:
-    """The text that a file begins with; None if it is none."""
+    """Returns the text that a file begins with; None if it is none."""
     encoding = "utf-16" if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
     try:  # the last character may have been cut
         text = head.decode(encoding, "strict" if is_whole else "ignore")
@@ -229,7 +229,7 @@ def _text_of(head: bytes, is_whole: bool) -> str | None:
 
 
 def _role_of_text(text: str, is_whole: bool) -> FileRole | None:
-    """The role of a text that is recognized; None for others."""
+    """Returns the role of a text that is recognized; None for others."""
     begin = text.lstrip()[:1]
     if _SECTION.match(text):
         return FileRole("annotations", "INI")
@@ -274,7 +274,10 @@ TITLES = {"coco": "COCO's JSON", "labelme": "LabelMe's JSON", "voc": "Pascal VOC
 
 
 def title_of(path: str, head: bytes) -> str:
-    """The format of a file of annotations, from its first bytes; empty if it is not known."""
+    """Returns the format of a file of annotations, from its first bytes.
+
+    Returns empty if it is not known.
+    """
     text = head.decode(errors="ignore").lstrip("\ufeff")
     if suffix_of(path) == "xml":
         return _title_of_xml(text)

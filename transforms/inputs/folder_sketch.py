@@ -70,7 +70,10 @@ class Names:
         return {posixpath.splitext(name)[0]: name for name in reversed(self.images)}
 
     def find_image(self, name: str) -> str:
-        """The image with this name, or with this name and an extension; empty if there is none."""
+        """Returns the image with this name, or with this name and an extension.
+
+        Returns empty if there is none.
+        """
         if name.lower().endswith(IMAGE_ENDINGS) and name in self._image_names:
             return name
         return self._images_by_stem.get(name, "")
@@ -97,7 +100,7 @@ class Names:
 
 
 def stems_of(names: Iterable[str]) -> set[str]:
-    """The names without their extensions."""
+    """Returns the names without their extensions."""
     return {posixpath.splitext(name)[0] for name in names}
 
 
@@ -151,11 +154,11 @@ class FolderSketch:
         return self.at("")
 
     def at(self, folder: str) -> Names:
-        """The contents of a folder; empty if it was not read."""
+        """Returns the contents of a folder; empty if it was not read."""
         return self.names.get(folder, Names())
 
     def has_folder(self, path: str) -> bool:
-        """Whether there is such a folder; the empty string is the input."""
+        """Returns whether there is such a folder; the empty string is the input."""
         above, _, name = path.rpartition("/")
         return not path or name in self.at(above).folders
 
@@ -200,7 +203,7 @@ class FolderSketch:
         return tuple(folder for folder in self.top.folders if self.at(folder).images)
 
     def holds_images(self, folder: str) -> bool:
-        """Whether images were seen in a folder, or anywhere below it."""
+        """Returns whether images were seen in a folder, or anywhere below it."""
         if self.at(folder).images:  # most do, and there may be thousands
             return True
         return any(
@@ -214,7 +217,7 @@ class FolderSketch:
         return any(names.images for names in self.names.values())
 
     def all_ending(self, *endings: str) -> tuple[str, ...]:
-        """The paths of all files with one of these extensions."""
+        """Returns the paths of all files with one of these extensions."""
         return tuple(
             posixpath.join(at, name)
             for at, names in self.names.items()
@@ -222,7 +225,7 @@ class FolderSketch:
         )
 
     def all_matching(self, matches: Callable[[str], bool]) -> tuple[str, ...]:
-        """The paths of all files whose names match."""
+        """Returns the paths of all files whose names match."""
         return tuple(
             posixpath.join(at, name)
             for at, names in self.names.items()
@@ -257,7 +260,7 @@ class FolderSketch:
         )
 
     def below(self, folder: str) -> "FolderSketch":
-        """The names in a folder of the input."""
+        """Returns the names in a folder of the input."""
         inner = {
             path: names for path, names in self.names.items() if f"{path}/".startswith(f"{folder}/")
         }
@@ -307,11 +310,11 @@ class Recognized:
         return str(self.settings["source"]["kind"])
 
     def describe(self, left_out: Sequence[str]) -> str:
-        """What led to the settings, and which columns are left out."""
+        """Returns what led to the settings, and which columns are left out."""
         return self.why + (f" (left out: {show_first(left_out)})" if left_out else "")
 
 
-def split_of(word: str) -> str:
+def split_for_word(word: str) -> str:
     """Returns the split that a word stands for, or an empty string if it is not a split word.
 
     The word may have a year after it (`val2017`).
@@ -320,20 +323,20 @@ def split_of(word: str) -> str:
 
 
 def likely_splits(folders: Iterable[str]) -> dict[str, str]:
-    """The folders whose names contain a split word, such as `seg_train`, and their splits.
+    """Returns the folders whose names contain a split word, such as `seg_train`, and their splits.
 
     Empty unless there are several splits, and at least as many such folders as others.
     """
     found: dict[str, str] = {}
     for folder in (names := sorted(folders)):
-        words = map(split_of, re.findall(r"[A-Za-z]+", folder))
+        words = map(split_for_word, re.findall(r"[A-Za-z]+", folder))
         if split := next(filter(None, words), ""):
             found[folder] = split
     return found if len(set(found.values())) > 1 and 2 * len(found) >= len(names) else {}
 
 
 def begins_with_split(name: str) -> bool:
-    """Whether a name begins with a split word, as `train_labels.csv` does."""
+    """Returns whether a name begins with a split word, as `train_labels.csv` does."""
     return name.lower().startswith(tuple(SPLIT_NAMES))
 
 
@@ -357,13 +360,13 @@ def split_pattern(names: Iterable[str]) -> tuple[str, list[str]]:
 def given_splits(
     key: str, words: Iterable[str], known: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """The settings that map words to splits; `key` is `from_source` or `from_folders`.
+    """Returns the settings that map words to splits; `key` is `from_source` or `from_folders`.
 
     Empty if no word is a split word, or a word is empty. Any other word becomes a split of its own
     name, unless `known` has its split.
     """
     order = list(dict.fromkeys(SPLIT_NAMES.values()))
-    splits = {word: split_of(word) or (known or {}).get(word, "") for word in set(words)}
+    splits = {word: split_for_word(word) or (known or {}).get(word, "") for word in set(words)}
     found = sorted(
         splits, key=lambda word: (order.index(splits[word]) if splits[word] else 99, word)
     )

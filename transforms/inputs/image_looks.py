@@ -32,7 +32,7 @@ MOST_PIXELS = 2**25
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Appearance:
     """What an image looks like.
 
     Attributes:
@@ -61,7 +61,7 @@ class Look:
         return not self.is_mask and self.most <= MOST_OF_ONE_VALUE
 
 
-def look_at_image(data: bytes) -> Look | None:
+def look_at_image(data: bytes) -> Appearance | None:
     """Looks at a file's pixels; None if it cannot be decoded."""
     try:
         with Image.open(io.BytesIO(data)) as image:
@@ -78,8 +78,8 @@ def look_at_image(data: bytes) -> Look | None:
         colors = [(count, value[1]) for count, value in colors]
         one_channel = True
     if one_channel:
-        return Look(1, _count_levels(colors), most)
-    return Look(3, min(len(colors) or 256, 256), most)
+        return Appearance(1, _count_levels(colors), most)
+    return Appearance(3, min(len(colors) or 256, 256), most)
 
 
 def _count_levels(colors: Sequence[tuple[int, float]]) -> int:
@@ -99,11 +99,11 @@ def _count_levels(colors: Sequence[tuple[int, float]]) -> int:
     return min(levels, 256)
 
 
-Looker = Callable[[str], Look | None]
+Looker = Callable[[str], Appearance | None]
 """Looks at the image with that path below the input; None if it cannot be read."""
 
 
 def spread(items: Sequence[T], most: int) -> list[T]:
-    """A sample of the items, from the first to the last."""
+    """Returns a sample of the items, from the first to the last."""
     count = min(most, len(items))
     return [items[at * len(items) // count] for at in range(count)]

@@ -56,7 +56,7 @@ class FolderNames:
         return found[0] if len(found) == 1 else ""
 
     def images(self, stem: str) -> tuple[str, ...]:
-        """The images with exactly this stem."""
+        """Returns the images with exactly this stem."""
         return tuple(
             name for name in self.by_stem.get(stem, ()) if name.lower().endswith(IMAGE_ENDINGS)
         )
@@ -125,7 +125,7 @@ def find_other_place(root: str, folder: str, name: str) -> str:
 
 
 def _split_path(name: str) -> list[str]:
-    """The parts of a path of any system, without a drive, `.` and `..`; none of a URL."""
+    """Returns the parts of a path of any system, without a drive, `.` and `..`; none of a URL."""
     if "://" in name:
         return []
     path = ntpath.splitdrive(name)[1].replace("\\", "/")
@@ -167,7 +167,7 @@ def _places(folder: str, parts: list[str]) -> list[str]:
 
 
 def _exists(root: str, below: str) -> bool:
-    """Whether there is a file at a path below the root, which is not a link out of it."""
+    """Returns whether there is a file at a path below the root, which is not a link out of it."""
     try:
         uri, size, _ = locate(root, below)
         return size >= 0 or storage.size_of(uri) is not None

@@ -29,6 +29,6 @@ PICTURE_SUFFIXES = frozenset(
 
 
 def is_image_name(path: str) -> bool:
-    """Whether a file is named like a picture, which may be one that cannot be converted."""
+    """Returns whether a file is named like a picture, which may be one that cannot be converted."""
     _, dot, suffix = path.rpartition(".")
     return bool(dot) and suffix.lower() in PICTURE_SUFFIXES

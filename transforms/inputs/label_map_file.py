@@ -14,7 +14,7 @@ _CONTROLS = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"a": b"\a", b"b": b"\b", b"
 
 
 def parse_label_map(text: str) -> dict[int, str]:
-    """The names of classes by id in the text of a `StringIntLabelMap`.
+    """Returns the names of classes by id in the text of a `StringIntLabelMap`.
 
     A class is called what Examples call it: its `display_name` if it has one, else its `name`.
 
@@ -71,7 +71,7 @@ def _tokens(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _unquoted(token: str) -> str:
-    """The text in quotes, whose escapes are bytes of UTF-8."""
+    """Returns the text in quotes, whose escapes are bytes of UTF-8."""
 
     def replace(found: re.Match[bytes]) -> bytes:
         if found[1]:

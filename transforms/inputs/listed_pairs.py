@@ -16,7 +16,7 @@ from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.found_pairs import Pairs
-from recordmill.transforms.inputs.image_looks import Look, Looker, look_at_image
+from recordmill.transforms.inputs.image_looks import Appearance, Looker, look_at_image
 from recordmill.transforms.inputs.pair_names import (
     AGREEMENT,
     is_domain,
@@ -50,14 +50,14 @@ NUMBERS_IN_NAMES = "numbers_in_names"
 
 _NUMBERS = re.compile(r"(?!(?:19|20)[0-9]{2}[_-])[0-9]{1,4}(?:[_-][0-9]+){2,}\b")
 
-_PHOTOGRAPH = Look(3, 256)
+_PHOTOGRAPH = Appearance(3, 256)
 
 
 def make_looker(root: str, most_on_store: int) -> Looker:
     """Looks at images below a root; on a store at a few only, which are not JPEGs."""
     requests = iter(range(most_on_store))
 
-    def look(path: str) -> Look | None:
+    def look(path: str) -> Appearance | None:
         uri = f"{root}/{path}"
         is_local = storage.is_local(uri)
         try:
@@ -170,7 +170,7 @@ class ListedImages:
         look_at_file = make_looker(root, on_store)
         left = iter(range(MOST_READ if storage.is_local(root) else on_store))
 
-        def look(path: str) -> Look | None:
+        def look(path: str) -> Appearance | None:
             if next(left, None) is None:
                 return None
             if path not in self.members:
@@ -200,7 +200,7 @@ class SecondImages:
     place: str = ""
 
     def as_notice(self, whole: ImageRef) -> Notice:
-        """A notice that carries it through Beam."""
+        """Returns a notice that carries it through Beam."""
         features = orjson.dumps(self.ways).decode()
         return whole.replace(features=features).notice(
             "second_images", "second_images", self.why, self.count
@@ -208,7 +208,7 @@ class SecondImages:
 
     @classmethod
     def of_notice(cls, notice: Notice) -> Self:
-        """What a notice carries."""
+        """Returns what a notice carries."""
         ways = tuple((kept, settings) for kept, settings in orjson.loads(notice.features))
         return cls(notice.detail, notice.count, ways, notice.uri)
 
@@ -216,7 +216,10 @@ class SecondImages:
 def _leave_out(
     pairs: Pairs, left_out: Sequence[str], kept: Sequence[str], archives: Collection[str]
 ) -> tuple[str, str] | None:
-    """The folders that are kept, and settings that leave the others out; None: there are none."""
+    """Returns the folders that are kept, and settings that leave the others out.
+
+    Returns None: there are none.
+    """
     shown = ", ".join(kept[:_SHOWN]) + (", ..." if len(kept) > _SHOWN else "")
     if archives:
         settings = _leave_out_members(pairs, left_out, kept, archives)
@@ -231,7 +234,7 @@ def _leave_out(
 def _leave_out_members(
     pairs: Pairs, left_out: Sequence[str], kept: Sequence[str], archives: Collection[str]
 ) -> dict[str, Any]:
-    """The settings that leave out members or whole archives; empty if there are none.
+    """Returns the settings that leave out members or whole archives; empty if there are none.
 
     Patterns of members hold for all archives.
     """
@@ -269,7 +272,7 @@ def _without_begin(pattern: str, begins: Iterable[str]) -> str:
 
 
 def _divide(path: str, archives: Collection[str]) -> tuple[str, str]:
-    """An archive's path, and a folder in it."""
+    """Returns an archive's path, and a folder in it."""
     at = len(path)
     while at > 0 and path[:at] not in archives:
         at = path.rfind("/", 0, at)
@@ -277,7 +280,7 @@ def _divide(path: str, archives: Collection[str]) -> tuple[str, str]:
 
 
 def _read_members(left_out: Sequence[str]) -> dict[str, Any]:
-    """The setting that reads all members but those that match these patterns."""
+    """Returns the setting that reads all members but those that match these patterns."""
     patterns = ["*"]
     for each in left_out:
         anywhere = each if each.startswith("/") or not each.endswith("/") else f"**/{each}"

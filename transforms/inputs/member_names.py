@@ -96,7 +96,7 @@ def _can_decode(data: bytes, encoding: str) -> bool:
 
 
 def _marked_name(info: zipfile.ZipInfo) -> str | None:
-    """The name that is marked as UTF-8; None if none is."""
+    """Returns the name that is marked as UTF-8; None if none is."""
     if info.flag_bits & _UTF8_NAME:
         return info.orig_filename
     name = info.orig_filename.encode("cp437")
@@ -116,7 +116,7 @@ def _extra_fields(extra: bytes) -> Iterator[tuple[int, bytes]]:
 
 
 def explain_names(count: int, first: str, encoding: str) -> str:
-    """The sentence about names that could not be decoded.
+    """Returns the sentence about names that could not be decoded.
 
     Args:
         count: how many.
@@ -135,7 +135,7 @@ def explain_names(count: int, first: str, encoding: str) -> str:
 
 
 def _plausible_text(data: bytes, encoding: str) -> str:
-    """The name in an encoding; empty if it cannot be, or would have control characters."""
+    """Returns the name in an encoding; empty if it cannot be, or would have control characters."""
     if not _can_decode(data, encoding):
         return ""
     text = data.decode(encoding)

@@ -67,7 +67,7 @@ class DataFile:
         return posixpath.dirname(self.spelled)
 
     def has(self, below: str) -> bool:
-        """Whether there is a file at a path below the root."""
+        """Returns whether there is a file at a path below the root."""
         try:
             return storage.size_of(resolve_inside(self.root, below)) is not None
         except (
@@ -119,7 +119,7 @@ class DataFile:
 
 
 def explain_os_error(error: OSError) -> str:
-    """Why a file cannot be read, without its path."""
+    """Returns why a file cannot be read, without its path."""
     return (error.strerror or type(error).__name__).lower()
 
 

@@ -30,14 +30,17 @@ class OtherClasses:
     are_inputs_named: bool = False
 
     def folder_of(self, key: str) -> str | None:
-        """The folder of an image if it may be a class."""
+        """Returns the folder of an image if it may be a class."""
         path = key.partition("/")[2] if self.are_inputs_named else key
         folder = posixpath.dirname(path)
         return folder if folder in self.folders else None
 
 
 def find_class_folders(sketch: FolderSketch) -> frozenset[str]:
-    """The folders of images whose names may be those of classes; none if they have one name."""
+    """Returns the folders of images whose names may be those of classes.
+
+    None if they have one name.
+    """
     folders = {
         path: posixpath.basename(path)
         for path, names in (*sketch.names.items(), *sketch.deeper.items())

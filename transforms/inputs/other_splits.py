@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.folder_sketch import split_for_word
 
 OTHER_THAN_FOLDER = (
     "{images have} a split in a table or annotations that contradicts the name of the folder: the "
@@ -15,13 +15,16 @@ OTHER_THAN_FOLDER = (
 
 
 def contradicts_folder(ref: ImageRef) -> bool:
-    """Whether an image's folder is named like another split than its own."""
+    """Returns whether an image's folder is named like another split than its own."""
     split = _split_of_folder(posixpath.dirname(ref.key)) if ref.split else None
     return split is not None and ref.split in SPLIT_NAMES.values() and split != ref.split
 
 
 @lru_cache(4096)
 def _split_of_folder(folder: str) -> str | None:
-    """The split that the folders of a path are named after; None if there is not exactly one."""
-    splits = {split for name in folder.split("/") if (split := split_of(name))}
+    """Returns the split that the folders of a path are named after.
+
+    Returns None if there is not exactly one.
+    """
+    splits = {split for name in folder.split("/") if (split := split_for_word(name))}
     return splits.pop() if len(splits) == 1 else None

@@ -66,7 +66,7 @@ def enclose_segmentation(outline: Any) -> Box | None:
 
 
 def _enclose_part(part: Any) -> Box | None:
-    """The box around one polygon, or around one mask in a list of them."""
+    """Returns the box around one polygon, or around one mask in a list of them."""
     if isinstance(part, dict):
         return _enclose_mask(part)
     sides = list(map(float, part))
@@ -77,7 +77,10 @@ def _enclose_part(part: Any) -> Box | None:
 
 
 def _enclose_mask(mask: dict[str, Any]) -> Box | None:
-    """The box around a mask: runs of pixels outside and inside it in turn, column by column."""
+    """Returns the box around a mask.
+
+    Runs of pixels outside and inside it in turn, column by column.
+    """
     height, width = map(int, mask["size"])
     counts = mask["counts"]
     runs = _unpack_runs(counts) if isinstance(counts, str) else iter(map(int, counts))

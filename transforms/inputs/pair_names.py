@@ -11,7 +11,7 @@ from zlib import crc32
 import re2
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.folder_sketch import split_for_word
 
 AGREEMENT = 0.95
 """The least share of base names that two folders of pairs have in common."""
@@ -95,21 +95,24 @@ def is_telling(name: str) -> bool:
 
 
 def is_domain(name: str) -> bool:
-    """Whether a folder is one side of a split: `trainA`, `test_B`."""
+    """Returns whether a folder is one side of a split: `trainA`, `test_B`."""
     return bool(_DOMAIN.fullmatch(name))
 
 
 def is_second_domain(name: str) -> bool:
-    """Whether a folder is the second side of a split: `trainB`."""
+    """Returns whether a folder is the second side of a split: `trainB`."""
     return is_domain(name) and name.endswith("B")
 
 
 def split_word_of(name: str) -> str:
-    """The split that a folder is for, alone or next to what its images are: `val_images`."""
+    """Returns the split that a folder is for, alone or next to what its images are.
+
+    `val_images`.
+    """
     if is_domain(name):
-        return split_of(name[:-1].rstrip(" _-"))
-    whole = split_of(name)
-    words = [split_of(word) for word in WORD.findall(name)]
+        return split_for_word(name[:-1].rstrip(" _-"))
+    whole = split_for_word(name)
+    words = [split_for_word(word) for word in WORD.findall(name)]
     return whole or next(filter(None, words), "")
 
 
@@ -130,7 +133,7 @@ def core_of(stem: str, counted: bool = False) -> str:
 
 @lru_cache(1 << 16)
 def _find_core(stem: str, counted: bool) -> tuple[int, int]:
-    """Where the core of a stem begins and ends; most stems of a folder are alike."""
+    """Returns where the core of a stem begins and ends; most stems of a folder are alike."""
     start, end = 0, len(stem)
     while found := _WORD_AFTER.fullmatch(stem, 0, end):
         if not is_about_pairs(found[2]) or (found[3] and not (counted and is_telling(found[2]))):
@@ -145,18 +148,18 @@ def _find_core(stem: str, counted: bool) -> tuple[int, int]:
 
 @lru_cache(1 << 12)
 def is_about_pairs(word: str) -> bool:
-    """Whether a word in a name tells of an image, or of what was drawn on it."""
+    """Returns whether a word in a name tells of an image, or of what was drawn on it."""
     lower = word.lower()
     return is_telling(word) or lower in IMAGE_WORDS or lower.rstrip("s") in IMAGE_WORDS
 
 
 def stem_of(name: str) -> str:
-    """A file's name without its extension."""
+    """Returns a file's name without its extension."""
     return name.rpartition(".")[0] or name
 
 
 def cores_of(images: Sequence[str], counted: bool = False) -> list[str]:
-    """The cores of images' names, as `core_of` returns them, in the same order."""
+    """Returns the cores of images' names, as `core_of` returns them, in the same order."""
     stems = [stem_of(name) for name in images]
     if not _SIGNS.search("\n".join((*stems, ""))):
         return stems
@@ -197,7 +200,7 @@ def divide_by_sides(
 
 
 def are_counters(stems: Iterable[str]) -> bool:
-    """Whether names are counted through: `0001`, `img_7`, `b (12)`."""
+    """Returns whether names are counted through: `0001`, `img_7`, `b (12)`."""
     shapes = Counter(re.sub("[0-9]+", "0", stem) for stem in stems)
     whole = shapes.total()
     (shape, count), *_ = shapes.most_common(1)

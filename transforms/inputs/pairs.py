@@ -20,7 +20,7 @@ from recordmill.transforms.inputs.image_looks import (
     MOST_GRAY_LEVELS,
     SAMPLED_FILES,
     SAMPLED_FOLDERS,
-    Look,
+    Appearance,
     Looker,
     spread,
 )
@@ -139,7 +139,7 @@ def _divide(
 
 
 def _are_sides(group: Sequence[str]) -> bool:
-    """Whether names tell that folders are two sides: `left`, `right`."""
+    """Returns whether names tell that folders are two sides: `left`, `right`."""
     return all(divide_by_sides(_own_parts(group)))
 
 
@@ -260,7 +260,7 @@ def _part_of_several(
 
 
 def _is_second(path: str, kept: Iterable[str], left_out: Iterable[str]) -> bool:
-    """Whether a folder is named as those of second images are, and as no other is."""
+    """Returns whether a folder is named as those of second images are, and as no other is."""
     name = posixpath.basename(path)
     # `label_0` is as `label_1`, next to which it is.
     forms = {re.sub("[0-9]+", "0", posixpath.basename(each)) for each in kept}
@@ -305,7 +305,7 @@ def _agree(one: frozenset[str], other: frozenset[str]) -> bool:
 
 
 def _own_parts(group: Sequence[str]) -> dict[str, set[str]]:
-    """The parts of each path that not all paths of the group have."""
+    """Returns the parts of each path that not all paths of the group have."""
     parts = {path: set(path.split("/")) for path in group}
     shared = set.intersection(*parts.values())
     return {path: each - shared for path, each in parts.items()}
@@ -327,7 +327,10 @@ def _by_words(group: Sequence[str]) -> tuple[list[str], list[str]]:
 def _are_other_splits(
     firsts: Sequence[str], seconds: Sequence[str], parts: Mapping[str, set[str]]
 ) -> bool:
-    """Whether all telling names are for splits, and no other is: `seg_train` next to classes."""
+    """Returns whether all telling names are for splits, and no other is.
+
+    `seg_train` next to classes.
+    """
     return all(any(map(split_word_of, parts[path])) for path in seconds) and not any(
         any(map(split_word_of, parts[path])) for path in firsts
     )
@@ -353,7 +356,7 @@ def _by_layers(firsts: list[str], seconds: list[str]) -> tuple[list[str], list[s
 
 
 def _differ_once(one: str, other: str) -> bool:
-    """Whether two paths are of one length and differ in one folder."""
+    """Returns whether two paths are of one length and differ in one folder."""
     pairs = zip(one.split("/"), other.split("/"), strict=False)
     return one.count("/") == other.count("/") and sum(a != b for a, b in pairs) == 1
 
@@ -380,7 +383,7 @@ def _by_looks(
         return list(group), []
     seen = {}
     for path in _choose_folders(group):
-        looks: list[Look] = []
+        looks: list[Appearance] = []
         for at, name in enumerate(spread(folders[path], SAMPLED_FILES)):
             if (found := look(posixpath.join(path, name))) is not None:
                 looks.append(found)
@@ -425,13 +428,13 @@ def _choose_folders(group: Sequence[str]) -> list[str]:
 
 
 def _differ_in_splits(group: Sequence[str]) -> bool:
-    """Whether the paths differ in words for splits alone: then images are there twice."""
+    """Returns whether the paths differ in words for splits alone: then images are there twice."""
     own = [[*map(split_word_of, parts)] for parts in _own_parts(group).values()]
     return all(map(all, own)) and len({*map(tuple, own)}) > 1
 
 
 def _agree_by_themselves(group: Sequence[str], cores: Mapping[str, frozenset[str]]) -> bool:
-    """Whether exactly two folders hold the same names, which are not counters."""
+    """Returns whether exactly two folders hold the same names, which are not counters."""
     if len(group) != 2 or _differ_in_splits(group):
         return False
     own = cores[group[0]]
@@ -439,7 +442,7 @@ def _agree_by_themselves(group: Sequence[str], cores: Mapping[str, frozenset[str
 
 
 def patterns_of(left_out: Sequence[str], kept: Sequence[str]) -> list[str]:
-    """Patterns for folders, in gitignore's syntax, that leave these out and keep those.
+    """Returns patterns for folders, in gitignore's syntax, that leave these out and keep those.
 
     A name that is left out in several places, and kept nowhere, is left out everywhere.
     """

@@ -125,7 +125,7 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
 
 
 def normal_path(path: str) -> str | None:
-    """A path in NFC; None if it is not valid text."""
+    """Returns a path in NFC; None if it is not valid text."""
     if path.isascii():
         return path
     try:
@@ -136,7 +136,7 @@ def normal_path(path: str) -> str | None:
 
 
 def escape_path(path: str) -> str:
-    """A path as valid text: bytes that are not UTF-8 become backslash escapes."""
+    """Returns a path as valid text: bytes that are not UTF-8 become backslash escapes."""
     return path.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
 
 
@@ -147,7 +147,7 @@ def compile_globs(patterns: tuple[str, ...]) -> pathspec.GitIgnoreSpec:
 
 
 def escape_glob(path: str) -> str:
-    """A path as a pattern in gitignore's syntax."""
+    """Returns a path as a pattern in gitignore's syntax."""
     text = re.sub(r"([\\*?\[\]])", r"\\\1", path)
     text = re.sub(r"( +)$", lambda found: "\\ " * len(found[1]), text)
     return f"\\{text}" if text.startswith(("#", "!")) else text

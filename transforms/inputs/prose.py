@@ -31,7 +31,7 @@ _MOST_WORDS_OF_ITEMS = 2
 
 
 def is_prose(lines: Sequence[str]) -> bool:
-    """Whether a text is of sentences, and not a list with a line for each image or class.
+    """Returns whether a text is of sentences, and not a list with a line for each image or class.
 
     Args:
         lines: the text's lines without surrounding blanks; an empty one separates paragraphs.
@@ -54,7 +54,7 @@ def _count_words(sentence: str) -> float:
 
 
 def _are_cells(lines: Sequence[str]) -> bool:
-    """Whether half of the lines are rows of a table, or about things with numbers."""
+    """Returns whether half of the lines are rows of a table, or about things with numbers."""
     full = [line for line in lines if line]
     cells = sum(_CELLS.search(line) is not None for line in full)
     numbered = sum(_NUMBERED.match(line) is not None for line in full)
@@ -70,7 +70,7 @@ def _are_captions(lines: Sequence[str]) -> bool:
 
 
 def _has_items(lines: Sequence[str]) -> bool:
-    """Whether some lines, one after the other, are no more than names or numbers."""
+    """Returns whether some lines, one after the other, are no more than names or numbers."""
     found = 0
     for line in lines:
         is_item = 0 < len(line.split()) <= _MOST_WORDS_OF_ITEMS and not _WHOLE_LINE.fullmatch(line)

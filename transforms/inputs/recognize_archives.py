@@ -18,7 +18,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Recognized,
     given_splits,
     likely_splits,
-    split_of,
+    split_for_word,
 )
 from recordmill.transforms.inputs.pair_names import AGREEMENT, is_telling, split_word_of
 from recordmill.transforms.inputs.patterns import escape_glob
@@ -33,7 +33,7 @@ _ENDING = re.compile(r"(?<=.)\.(tar|tar\.gz|tgz|zip)$", re.IGNORECASE)
 
 
 def name_of_archive(path: str) -> str:
-    """An archive's own name, without its extension."""
+    """Returns an archive's own name, without its extension."""
     return _ENDING.sub("", posixpath.basename(path))
 
 
@@ -128,7 +128,7 @@ _BEGIN_OF_WORD = re.compile(rf"(?<![a-z])(?:{'|'.join(SPLIT_NAMES)})", re.IGNORE
 
 
 def _find_splits_of_names(sketch: FolderSketch) -> dict[str, Any]:
-    """The settings that take splits from archives' names, if all have a split word.
+    """Returns the settings that take splits from archives' names, if all have a split word.
 
     If it is the same split for all, a word such as `contest` is not enough.
     """
@@ -209,7 +209,7 @@ def _find_same_member(insides: Sequence[FolderSketch]) -> str | None:
 
 
 def _are_beside(inside: FolderSketch) -> bool:
-    """Whether labels are next to images, outside any folder."""
+    """Returns whether labels are next to images, outside any folder."""
     return any(map(inside.top.beside_images, (".cls", ".json", ".txt")))
 
 
@@ -244,7 +244,7 @@ def _unwrap(sketch: FolderSketch, inside: FolderSketch) -> _Unwrapped:
         (folder,) = found.holding
         below = _Unwrapped(found.inner.below(folder), found.depth + 1)
         is_split = bool(split_word_of(folder)) if are_splits else False
-        if split_of(folder) and not are_splits:
+        if split_for_word(folder) and not are_splits:
             return found
         if below.inner.top.images and len(below.holding) < 2 and not is_split:
             return found
@@ -323,7 +323,7 @@ def _are_same(some: Sequence[Recognized], others: Sequence[Recognized]) -> bool:
 
 
 def _split_words(inside: _Unwrapped) -> list[str]:
-    """The first folders of an archive, if all of them are named after splits."""
+    """Returns the first folders of an archive, if all of them are named after splits."""
     are_splits = all(each.lower() in SPLIT_NAMES for each in inside.holding)
     return inside.holding if are_splits and not inside.inner.top.images else []
 
@@ -360,7 +360,10 @@ def _as_folders_in(
 
 
 def _find_splits(sketch: FolderSketch) -> tuple[str, dict[str, Any]]:
-    """The pattern and the settings that take splits from paths of archives; empty if none do."""
+    """Returns the pattern and the settings that take splits from paths of archives.
+
+    Returns empty if none do.
+    """
     if splits := _find_splits_of_folders(sketch):
         return f"(?:^|/){_any_of(splits)}/", splits
     if _are_several(sketch) and (splits := _find_splits_of_names(sketch)):
@@ -371,7 +374,7 @@ def _find_splits(sketch: FolderSketch) -> tuple[str, dict[str, Any]]:
 def _label_images(
     sketch: FolderSketch, inside: _Unwrapped, are_splits: bool
 ) -> tuple[dict[str, Any], str] | None:
-    """The settings that label images, and what these are; None if it is not clear.
+    """Returns the settings that label images, and what these are; None if it is not clear.
 
     Args:
         sketch: the input.
@@ -402,7 +405,10 @@ _MOST_OFFERED = 4
 
 
 def _says_nothing(inside: _Unwrapped) -> bool:
-    """Whether the images of an archive are in one folder, which names no class: `images`."""
+    """Returns whether the images of an archive are in one folder, which names no class.
+
+    `images`.
+    """
     holding = inside.holding
     return (
         len(holding) == 1 and says_nothing(holding[0]) and bool(inside.inner.at(holding[0]).images)
@@ -435,7 +441,7 @@ def _below_splits(
 
 
 def _find_likely_splits(inside: _Unwrapped) -> dict[str, str]:
-    """The folders that may be splits, and their splits; other folders may be next to them.
+    """Returns the folders that may be splits, and their splits; other folders may be next to them.
 
     A single one, such as `train`, is a split if there are folders of images in it.
     """
@@ -479,14 +485,16 @@ def _as_likely_splits(inside: _Unwrapped, likely: Mapping[str, str], where: str)
 
 
 def _pattern_for_names(sketch: FolderSketch, splits: Mapping[str, Any]) -> str:
-    """The pattern that finds splits in the names of archives, in folders or not."""
+    """Returns the pattern that finds splits in the names of archives, in folders or not."""
     if any("/" in path for path in sketch.all_ending(*ARCHIVE_ENDINGS)):
         return rf"{_any_of(splits)}[^/]*\.(?:tar|tar\.gz|tgz|zip)/"
     return f"^[^/]*?{_any_of(splits)}"
 
 
 def _label_flat(sketch: FolderSketch, are_splits: bool) -> tuple[str, str]:
-    """Whether archives without folders are classes: a value of `class_from`, and what they hold.
+    """Returns whether archives without folders are classes.
+
+    A value of `class_from`, and what they hold.
 
     Archives in folders for splits may be, if these have some in common.
     """
@@ -504,7 +512,7 @@ def _ask_about_folders(sketch: FolderSketch) -> str:
     """Asks about folders of archives that may be classes; empty if there are none."""
     paths = sketch.all_ending(*ARCHIVE_ENDINGS)
     folders = sorted({posixpath.basename(posixpath.dirname(path)) for path in paths})
-    may_be = [each for each in folders if each and not split_of(each)]
+    may_be = [each for each in folders if each and not split_for_word(each)]
     if len(folders) < 2 or not may_be or may_be != folders or not _are_classes(folders):
         return ""
     return (
@@ -515,18 +523,18 @@ def _ask_about_folders(sketch: FolderSketch) -> str:
 
 
 def _name_classes(sketch: FolderSketch) -> bool:
-    """Whether the names of archives may be those of classes."""
+    """Returns whether the names of archives may be those of classes."""
     return _are_classes({name_of_archive(path) for path in sketch.all_ending(*ARCHIVE_ENDINGS)})
 
 
 def _are_classes(names: Collection[str]) -> bool:
-    """Whether names of archives, or of folders around them, may be those of classes."""
+    """Returns whether names of archives, or of folders around them, may be those of classes."""
     is_nothing = are_unlikely_classes(names) or explain_unlikely(names) is not None
     return not is_nothing and not all(map(says_nothing, names)) and not _are_counted(names)
 
 
 def _are_counted(names: Collection[str]) -> bool:
-    """Whether names are those of parts: `1`, `2`, or `flowers_1`, `flowers_2`."""
+    """Returns whether names are those of parts: `1`, `2`, or `flowers_1`, `flowers_2`."""
     if all(map(str.isdigit, names)):
         return True
     parts = [re.fullmatch(r"(.*?)([0-9]+)([^0-9]*)", name) for name in names]

@@ -91,7 +91,10 @@ def _has_digit(text: str) -> bool:
 
 
 def _find_firsts(files: Files, names: Sequence[str], drawn: Collection[str]) -> list[str]:
-    """The names of images that may be the first one of a sample; empty unless there are samples."""
+    """Returns the names of images that may be the first one of a sample.
+
+    Returns empty unless there are samples.
+    """
     firsts = [name for name in names if name not in drawn]
     if not drawn:
         if len(files) < FEWEST_SAMPLES or _are_counted(names):
@@ -108,7 +111,7 @@ def _count(files: Files, names: Collection[str]) -> int:
 
 
 def _find_files(folders: Mapping[str, Sequence[str]]) -> Files:
-    """The images of samples; empty if most folders hold other names, or many images."""
+    """Returns the images of samples; empty if most folders hold other names, or many images."""
     total = sum(map(len, folders.values()))
     small = {at: names for at, names in folders.items() if at and len(names) <= MOST_OF_A_SAMPLE}
     if sum(map(len, small.values())) < LEAST_PART * total:
@@ -143,7 +146,7 @@ def _may_be_sample(folder: str) -> bool:
 
 
 def _keep_usual(samples: Mapping[str, Sequence[str]], form_of: Callable[[str, str], str]) -> Files:
-    """The images whose names nearly all folders hold; empty if it is one name or none."""
+    """Returns the images whose names nearly all folders hold; empty if it is one name or none."""
     some = spread([*samples], _SAMPLED_FOLDERS)
     held = [{form_of(folder, path) for path in samples[folder]} for folder in some]
     counts = Counter(chain.from_iterable(held))
@@ -160,7 +163,7 @@ def _keep_usual(samples: Mapping[str, Sequence[str]], form_of: Callable[[str, st
 
 
 def _name_in(folder: str, path: str) -> str:
-    """An image's path below a folder, with a sign for the folder's own name."""
+    """Returns an image's path below a folder, with a sign for the folder's own name."""
     name, below = posixpath.basename(folder), path.removeprefix(f"{folder}/")
     if name not in below:
         return below
@@ -175,12 +178,12 @@ def _own_name(name: str) -> re.Pattern[str]:
 
 
 def _form_in(folder: str, path: str) -> str:
-    """The same with a sign for numbers, for samples with several masks."""
+    """Returns the same with a sign for numbers, for samples with several masks."""
     return re.sub("[0-9]+", _ANY, _name_in(folder, path))
 
 
 def _find_drawn(files: Files, names: Sequence[str], look: Looker) -> list[str]:
-    """The names of images that look or are named like masks, if others do not."""
+    """Returns the names of images that look or are named like masks, if others do not."""
     drawn = []
     for name in names:
         paths = [found[name][0] for found in files.values() if name in found]
@@ -199,13 +202,16 @@ def _are_counted(names: Sequence[str]) -> bool:
 
 
 def _are_counted_folders(folders: Collection[str]) -> bool:
-    """Whether folders have a word and a number: `s00`, `case12`. Numbers alone may be classes."""
+    """Returns whether folders have a word and a number.
+
+    `s00`, `case12`. Numbers alone may be classes.
+    """
     names = {posixpath.basename(each) for each in folders}
     return are_numbered(names) and not all(map(str.isdigit, names))
 
 
 def _find_named_image(names: Sequence[str]) -> list[str]:
-    """The only name that is one of an image; empty if others are, or all are sides."""
+    """Returns the only name that is one of an image; empty if others are, or all are sides."""
     words = {name: {word.lower() for word in WORD.findall(stem_of(name))} for name in names}
     images = [name for name in names if words[name] & IMAGE_WORDS]
     are_sides = all(divide_by_sides({name: {stem_of(name)} for name in names}))
@@ -213,7 +219,10 @@ def _find_named_image(names: Sequence[str]) -> list[str]:
 
 
 def _find_classes(files: Files) -> Literal["first_folder", "none"] | None:
-    """Where the classes of samples are: in the folders around them; None: that is not clear."""
+    """Returns where the classes of samples are: in the folders around them.
+
+    Returns None: that is not clear.
+    """
     above = [_split_below_archive(folder)[:-1] for folder in files]
     if all(each and split_word_of(each[0]) for each in above):
         above = [each[1:] for each in above]
@@ -224,7 +233,7 @@ def _find_classes(files: Files) -> Literal["first_folder", "none"] | None:
 
 
 def _split_below_archive(path: str) -> list[str]:
-    """The parts of a path, without an archive and the folders that it is in."""
+    """Returns the parts of a path, without an archive and the folders that it is in."""
     parts = path.split("/")
     archives = [at for at, part in enumerate(parts) if part.lower().endswith(ARCHIVE_ENDINGS)]
     return parts[archives[-1] + 1 :] if archives else parts
@@ -233,7 +242,7 @@ def _split_below_archive(path: str) -> list[str]:
 def _leave_out(
     files: Files, all_images: Collection[str], names: Collection[str]
 ) -> tuple[str, ...]:
-    """Patterns for the images of samples that have these names."""
+    """Returns patterns for the images of samples that have these names."""
     left_out = {
         path: _patterns_for(name)
         for found in files.values()
@@ -244,7 +253,7 @@ def _leave_out(
 
 
 def _patterns_for(name: str) -> list[str]:
-    """The patterns that may leave out the images of this name, the widest first."""
+    """Returns the patterns that may leave out the images of this name, the widest first."""
     folder, _, base = name.rpartition("/")
     first = folder.partition("/")[0]
     forms = [base, *([f"{first}/", f"**/{name}"] if folder else [])]

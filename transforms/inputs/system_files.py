@@ -33,7 +33,7 @@ _FIRST_LETTERS = frozenset(
 
 
 def is_system_name(name: str) -> bool:
-    """Whether a file or folder of this name was created by a system or a tool."""
+    """Returns whether a file or folder of this name was created by a system or a tool."""
     # This is called for each listed file, and the first letter decides most of the time.
     if name[:1] not in _FIRST_LETTERS:
         return False

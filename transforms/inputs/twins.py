@@ -74,13 +74,13 @@ def choose_patterns(left_out: Mapping[str, Iterable[str]], kept: Iterable[str]) 
 
 
 def _patterns_for(twin: Twin) -> list[str]:
-    """The patterns that may leave out a second image, the widest first."""
+    """Returns the patterns that may leave out a second image, the widest first."""
     within = escape_glob(f"{twin.folder}/" if twin.folder else "")
     return [*twin.forms, *(f"/{within}{form}" for form in twin.forms)]
 
 
 def _form_of(second: str) -> str:
-    """A pattern for second images whose names have the same words."""
+    """Returns a pattern for second images whose names have the same words."""
     stem, ending = posixpath.splitext(second)
     before, _, after = second.partition(core_of(stem, counted=True))
     after = re.sub("[0-9]+", "*", escape_glob(after.removesuffix(ending))) + escape_glob(ending)
@@ -127,7 +127,10 @@ def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tup
 
 
 def _count_others(images: Sequence[str], pairs: Sequence[tuple[str, str]]) -> int:
-    """How many images have more after the name of a paired one: `1_parts_1.png` next to `1.jpg`."""
+    """Returns how many images have more after the name of a paired one.
+
+    `1_parts_1.png` next to `1.jpg`.
+    """
     known = {name for pair in pairs for name in pair}
     stems = {stem_of(first) for first, _ in pairs}
     others = [stem_of(name) for name in images if name not in known]
@@ -138,7 +141,7 @@ def _count_others(images: Sequence[str], pairs: Sequence[tuple[str, str]]) -> in
 
 
 def _are_jpegs(*names: str) -> bool:
-    """Whether all are JPEGs: `1.JPG` and `1.jpeg` come from different sources."""
+    """Returns whether all are JPEGs: `1.JPG` and `1.jpeg` come from different sources."""
     return all(name.lower().endswith(_JPEGS) for name in names)
 
 
@@ -153,7 +156,7 @@ def _rank(name: str) -> tuple[bool, str]:
 
 
 def _are_masks(folder: str, seconds: Sequence[tuple[str, str]], look: Looker) -> bool:
-    """Whether second images look like masks and first ones do not."""
+    """Returns whether second images look like masks and first ones do not."""
     some = spread(seconds, SAMPLED_FILES)
     looks = [[look(posixpath.join(folder, name)) for name in pair] for pair in some]
     telling = [

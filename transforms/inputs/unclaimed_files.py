@@ -62,12 +62,12 @@ _SHOWN = 3
 
 @lru_cache(64)
 def _compile_siblings(patterns: tuple[str, ...]) -> re.Pattern[str]:
-    """One pattern for all, with a group for each: a path is matched once."""
+    """Returns one pattern for all, with a group for each: a path is matched once."""
     return re.compile("|".join(f"({_as_regex(each)})" for each in patterns), re.IGNORECASE)
 
 
 def _as_regex(pattern: str) -> str:
-    """A pattern such as `captions_*.json` or `ImageSets/**` as a regular expression.
+    """Returns a pattern such as `captions_*.json` or `ImageSets/**` as a regular expression.
 
     It matches at any depth. `*` stands for any characters but slashes, `**` for any.
     """
@@ -77,7 +77,9 @@ def _as_regex(pattern: str) -> str:
 
 
 def find_sibling(path: str, siblings: Mapping[str, str]) -> str | None:
-    """What is not stored of a file that downloads of a format contain; None for other files.
+    """Returns what is not stored of a file that downloads of a format contain.
+
+    Returns None for other files.
 
     The result is empty if nothing in the file is lost.
 
@@ -223,7 +225,7 @@ def _find_roles(
 
 
 def _is_about_all(text: Candidate) -> bool:
-    """Whether prose is not about the image that has its name."""
+    """Returns whether prose is not about the image that has its name."""
     stem = posixpath.splitext(posixpath.basename(text.path))[0]
     if text.file.length >= 0 or not storage.is_local(text.uri):  # asking would take a request
         return not has_digit(text.path)
@@ -240,7 +242,7 @@ def _show(candidate: Candidate, is_member: bool) -> str:
 
 
 def _image_folder(group: FileGroup, paths: Sequence[str], claimed: ClaimedFiles) -> str:
-    """The only folder that a source reads, if these files are outside it; else empty."""
+    """Returns the only folder that a source reads, if these files are outside it; else empty."""
     folders = claimed.first_folders
     around = {path[: path.find("/") + 1] for path in paths}
     if group.count > len(group.kept):
@@ -273,7 +275,7 @@ class Unclaimed:
     are_members: bool = False
 
     def as_notice(self, whole: ImageRef) -> Notice:
-        """A notice that carries it through Beam."""
+        """Returns a notice that carries it through Beam."""
         given = {
             "paths": self.paths,
             "patterns": self.patterns,
@@ -286,7 +288,7 @@ class Unclaimed:
 
     @classmethod
     def of_notice(cls, notice: Notice) -> Self:
-        """What a notice carries."""
+        """Returns what a notice carries."""
         given, role = orjson.loads(notice.features), cast(Role, notice.reason)
         return cls(
             FileRole(role, notice.detail),
@@ -300,7 +302,7 @@ class Unclaimed:
 
 
 def role_of(path: str, head: bytes | None, most: int = HEAD_BYTES) -> FileRole:
-    """The role of a file.
+    """Returns the role of a file.
 
     Args:
         path: the file.
@@ -336,7 +338,7 @@ def _read_heads(candidates: Sequence[Candidate]) -> list[bytes | None]:
 
 
 def _read_head(candidate: Candidate) -> bytes | None:
-    """The first bytes of a file; None if they cannot be read."""
+    """Returns the first bytes of a file; None if they cannot be read."""
     is_text = suffix_of(candidate.path) in _TEXTS or role_of_name(candidate.path) is None
     most = _TEXT_BYTES if is_text else HEAD_BYTES
     try:

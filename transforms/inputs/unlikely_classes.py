@@ -4,7 +4,7 @@ import re
 from collections.abc import Collection
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.folder_sketch import split_for_word
 
 _IMAGES = ("images", "image", "imgs", "img", "jpegimages", "img_dir", "leftimg8bit", "image_2")
 NO_CLASS = re.compile(
@@ -51,18 +51,24 @@ _NUMBER = re.compile(r"[0-9]{3,}")
 
 
 def is_of_images(folder: str) -> bool:
-    """Whether a folder is named after the images in it, as no class is."""
+    """Returns whether a folder is named after the images in it, as no class is."""
     return bool(_FOLDER_OF_IMAGES.fullmatch(folder.lower()))
 
 
 def says_nothing(folder: str) -> bool:
-    """Whether a folder's name says no more than that images are in it: `images`, `all_photos`."""
+    """Returns whether a folder's name says no more than that images are in it.
+
+    `images`, `all_photos`.
+    """
     words = re.findall(r"[a-z]+", folder.lower())
     return bool(_GENERIC.fullmatch(folder.lower())) or any(map(_IMAGE_WORD.fullmatch, words))
 
 
 def are_hex_digits(names: Collection[str]) -> bool:
-    """Whether folders are named after the first digits of hashes: `0` to `f`, or `00` to `ff`."""
+    """Returns whether folders are named after the first digits of hashes.
+
+    `0` to `f`, or `00` to `ff`.
+    """
     lower = [name.lower() for name in names]
     has_both = any(map(str.isdigit, lower)) and any(not name.isdigit() for name in lower)
     is_one_length = len({len(name) for name in lower}) == 1
@@ -92,7 +98,7 @@ _NO_CLASSES = {
 
 
 def explain_unlikely(names: Collection[str]) -> str | None:
-    """What folders are that do not name classes, in words; None if they may name some.
+    """Returns what folders are that do not name classes, in words; None if they may name some.
 
     Fewer names are unlikely than by `are_unlikely_classes`: people and numbers may be classes.
     """
@@ -114,12 +120,12 @@ def are_unlikely_classes(names: Collection[str]) -> bool:
     lower = [name.lower() for name in names]
     if not lower or are_hex_digits(lower):
         return True
-    kinds = (split_of, _PART.fullmatch, _HASH.fullmatch, _NUMBER.fullmatch)
+    kinds = (split_for_word, _PART.fullmatch, _HASH.fullmatch, _NUMBER.fullmatch)
     return any(all(map(kind, lower)) for kind in kinds)
 
 
 def are_numbered(names: Collection[str]) -> bool:
-    """Whether folders are counted through: `character01`, `character02`."""
+    """Returns whether folders are counted through: `character01`, `character02`."""
     return len({re.sub("[0-9]+", "0", name) for name in names}) == 1 and all(
         re.search("[0-9]", name) for name in names
     )

@@ -112,7 +112,7 @@ def _show(each: Unclaimed) -> str:
 def _advise(
     unclaimed: Sequence[Unclaimed], settings: DatasetSettings, command: Sequence[str]
 ) -> str:
-    """The command that leaves the files out and keeps everything else."""
+    """Returns the command that leaves the files out and keeps everything else."""
     folders = {(each.place, each.image_folder) for each in unclaimed}
     place, folder = next(iter(folders))
     are_classes = settings.source.labels_from_folders and not settings.splits.from_folders
@@ -132,7 +132,7 @@ def _advise(
 
 
 def _set_ignore(command: Sequence[str], patterns: Sequence[str]) -> list[str]:
-    """The arguments of a command with these patterns in place of those that it gives."""
+    """Returns the arguments of a command with these patterns in place of those that it gives."""
     value = f"ignore={orjson.dumps(patterns).decode()}"
     flags = _drop_replaced([*command, "--set", value])
     return flags if patterns else flags[:-2]
@@ -161,7 +161,7 @@ def _leave_out(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> lis
 
 
 def _as_exception(pattern: str) -> str:
-    """A pattern for `ignore` as one for patterns of what is read, after `*`."""
+    """Returns a pattern for `ignore` as one for patterns of what is read, after `*`."""
     if pattern.startswith("!"):
         return pattern[1:]
     return f"!{pattern}**" if pattern.endswith("/") else f"!{pattern}"
@@ -173,7 +173,7 @@ def as_command(flags: Sequence[str], command: Sequence[str]) -> str:
 
 
 def _drop_replaced(flags: Sequence[str]) -> list[str]:
-    """The flags without those `--set` whose settings a later one gives again."""
+    """Returns the flags without those `--set` whose settings a later one gives again."""
     keys = {
         at: value.partition("=")[0]
         for at, (flag, value) in enumerate(pairwise(flags))

@@ -22,7 +22,7 @@ from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_l
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.schemas.settings.recipe import Recipe
 from recordmill.schemas.yaml_core import write_yaml_line
-from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.folder_sketch import split_for_word
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
 from recordmill.transforms.inputs.sources.source import FindsClassesInFolders
@@ -77,10 +77,10 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         # The last folder would make one class of folders of one name.
         key = "path" if folders & others else "last_folder"
         advice = f"if those are the classes, set source.class_from={key}"
-        if any(map(split_of, folders)):
+        if any(map(split_for_word, folders)):
             advice = (
                 "if those are splits, put their folders around those of the classes, as in "
-                f"{min(filter(split_of, folders))}/{label}"
+                f"{min(filter(split_for_word, folders))}/{label}"
             )
         elif are_unlikely_classes(folders):
             continue
@@ -93,7 +93,7 @@ def _note_folders(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
 def _note_unused_splits(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
     """Notes that images are in folders named after splits, and that nothing gives their splits."""
     folders = {ref.key.split("/")[0] for _, _, ref in summary.sample if "/" in ref.key}
-    splits = {split_of(folder) for folder in folders}
+    splits = {split_for_word(folder) for folder in folders}
     if (
         len(splits) > 1
         and all(splits)
@@ -285,7 +285,7 @@ def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]
 def describe_settings(
     settings: DatasetSettings, recipe: Recipe, label_ids: str = "", cuts: str = ""
 ) -> dict[str, Any]:
-    """Everything that decides the dataset's bytes, except for the listing.
+    """Returns everything that decides the dataset's bytes, except for the listing.
 
     Args:
         settings: what the dataset is.

@@ -85,11 +85,11 @@ class Progress:
             }
 
     def cpu_seconds(self) -> float:
-        """Processor time of the run so far: of this process and its workers."""
+        """Returns processor time of the run so far: of this process and its workers."""
         return _cpu_seconds() - self.cpu_before + self.cpu_of_workers
 
     def price(self, bytes_read: int, bytes_written: int) -> Price | None:
-        """What the run has cost so far; None if this process did not do all of it."""
+        """Returns what the run has cost so far; None if this process did not do all of it."""
         if not (seconds := self.seconds()):
             return None
         return Price(
@@ -130,7 +130,7 @@ def _cpu_seconds() -> float:
 
 
 def peak_memory() -> int:
-    """The peak memory of this process, in bytes."""
+    """Returns the peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (
         1 if sys.platform == "darwin" else 1024
     )

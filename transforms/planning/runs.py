@@ -94,7 +94,7 @@ class RunSettings:
     progress: Progress = field(default_factory=Progress, compare=False, repr=False)
 
     def processes_for(self, shards: int) -> int:
-        """The number of processes that convert the images of a number of shards.
+        """Returns the number of processes that convert the images of a number of shards.
 
         A user's number is at most that of the shards: more would only take memory.
         """
@@ -142,7 +142,9 @@ def claim_output(
 
 
 def _is_linked_version(folder: str) -> bool:
-    """Whether a version was moved elsewhere, and is now a link: it can be read, and stays as it is.
+    """Returns whether a version was moved elsewhere, and is now a link.
+
+    It can be read, and stays as it is.
 
     An output may be a link.
     """
@@ -226,13 +228,13 @@ def _claim_path(staging: str, run_id: str) -> str:
 
 
 def _read_claims(staging: str) -> Iterator[dict[str, Any]]:
-    """The claims in a staging folder, except for unreadable ones."""
+    """Returns the claims in a staging folder, except for unreadable ones."""
     names = (name for name in storage.folder_names(staging) if name.startswith(CLAIM_PREFIX))
     return filter(None, (read_object(storage.join(staging, name)) for name in names))
 
 
 def _is_at_work(claim: dict[str, Any]) -> bool:
-    """Whether the process of a claim is still running on this machine."""
+    """Returns whether the process of a claim is still running on this machine."""
     process = claim.get("process")
     if claim.get("host") != socket.gethostname() or not isinstance(process, int):
         return False

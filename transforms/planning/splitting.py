@@ -89,7 +89,7 @@ class ImageSplitter:
 
 
 def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]:
-    """The ranges of hashes that give one class its exact shares.
+    """Returns the ranges of hashes that give one class its exact shares.
 
     Args:
         numbers: the split hashes of the class's images; images of the same group have the same
@@ -107,7 +107,7 @@ def bounds_by_rank(numbers: Sequence[int], settings: SplitSettings) -> list[int]
 
 
 def _bound_near(ranked: Sequence[int], end: int) -> int:
-    """The nearer edge of the group at an end; `HASH_RANGE` is the last of `ranked`."""
+    """Returns the nearer edge of the group at an end; `HASH_RANGE` is the last of `ranked`."""
     first, beyond = bisect_left(ranked, ranked[end]), bisect_right(ranked, ranked[end])
     return ranked[end] if end - first <= beyond - end else ranked[beyond]
 

@@ -110,12 +110,12 @@ class HashHistogram(Totals):
 
 
 def _are_few(places: Iterable[int], down: int) -> bool:
-    """Whether places without their last bits are at most `MAX_BINS`."""
+    """Returns whether places without their last bits are at most `MAX_BINS`."""
     return len({place >> down for place in places}) <= MAX_BINS
 
 
 def range_of(starts: Sequence[int], number: int) -> int:
-    """The index of the range from `HashHistogram.cut` that a hash falls into."""
+    """Returns the index of the range from `HashHistogram.cut` that a hash falls into."""
     return bisect_right(starts, number) - 1
 
 

@@ -29,13 +29,23 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import DUPLICATES
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
-from recordmill.schemas.dataset.side_files import Duplicate, DuplicateGroup, Kind, SidecarRow
+from recordmill.schemas.dataset.side_files import (
+    Duplicate,
+    DuplicateGroup,
+    DuplicateKind,
+    SidecarRow,
+)
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.formatting import say_count
 from recordmill.storage.dataset_files import read_rows, shard_path
 from recordmill.storage.temporary_files import SortedRows
 from recordmill.transforms.planning.run_plan import RunPlan
-from recordmill.transforms.shards.shard_files import Column, Digests, as_numbers, read_column
+from recordmill.transforms.shards.shard_files import (
+    DigestArray,
+    NumbersColumn,
+    as_numbers,
+    read_column,
+)
 
 Hashes = NDArray[np.uint64]
 
@@ -53,7 +63,7 @@ _MOST_COMPARISONS = 300_000_000  # about ten seconds: ten times what a million r
 _MOST_FOUND = 4_000_000  # pairs in memory, each of them perhaps about sixty times
 
 
-Pairs = NDArray[np.int64]
+PairArray = NDArray[np.int64]
 """Pairs of places in an array, of shape (pairs, 2)."""
 
 
@@ -69,7 +79,7 @@ def are_distinctive(hashes: Hashes) -> NDArray[np.bool_]:
 
 def find_near_pairs(
     hashes: Hashes, most_pairs: int = MOST_PAIRS, comparisons: int = _MOST_COMPARISONS
-) -> tuple[Pairs, bool]:
+) -> tuple[PairArray, bool]:
     """Finds pairs of hashes that differ in at most `MOST_BITS` bits.
 
     Also returns whether the pairs are complete. In each pair, the lower place comes first; pairs
@@ -92,12 +102,12 @@ def find_near_pairs(
     return pairs[order], complete and len(order) == len(pairs)
 
 
-def count_differing(hashes: Hashes, pairs: Pairs) -> NDArray[np.uint8]:
-    """The number of differing bits of each pair of places."""
+def count_differing(hashes: Hashes, pairs: PairArray) -> NDArray[np.uint8]:
+    """Returns the number of differing bits of each pair of places."""
     return np.bitwise_count(hashes[pairs[:, 0]] ^ hashes[pairs[:, 1]])
 
 
-def _find_different(unique: Hashes, comparisons: int) -> tuple[Pairs, bool]:
+def _find_different(unique: Hashes, comparisons: int) -> tuple[PairArray, bool]:
     """Finds pairs of places in an array of different hashes, and whether none are missing."""
     found, room = [np.zeros((0, 2), np.int64)], _MOST_FOUND
     if len(unique) <= min(_FEW, comparisons**0.5):
@@ -131,7 +141,9 @@ def _find_different(unique: Hashes, comparisons: int) -> tuple[Pairs, bool]:
     return np.unique(np.concatenate(found), axis=0), True
 
 
-def find_closest_apart(hashes: Hashes, parts: NDArray[np.int64], comparisons: int = 10**9) -> Pairs:
+def find_closest_apart(
+    hashes: Hashes, parts: NDArray[np.int64], comparisons: int = 10**9
+) -> PairArray:
     """Finds the places of the closest two hashes in different parts.
 
     Returns an array of shape (1, 2), or (0, 2) if there is one part.
@@ -158,11 +170,11 @@ MOST_LISTED = 1_000
 GROUP_IMAGES = 4_000_000
 """Digests that a worker sorts at once, on average: 8 bytes each."""
 
-Place = tuple[str, int]
+ShardPlace = tuple[str, int]
 """A shard's split and index."""
 
 
-Copies = tuple[Place, list[tuple[str, bytes]] | None]
+Copies = tuple[ShardPlace, list[tuple[str, bytes]] | None]
 """A shard's images whose digests occur several times: the SHA-256 of each, and its key, split and
 class as JSON; in the order of the records. None if the shard is no longer in staging, because
 another run has published it."""
@@ -187,11 +199,11 @@ class FindCopies(beam.PTransform):
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
             | "GroupCopies" >> beam.GroupByKey()
             | "FetchCopies"
-            >> beam.Map(_fetch_copies, self.plan).with_output_types(tuple[Place, Any])
+            >> beam.Map(_fetch_copies, self.plan).with_output_types(tuple[ShardPlace, Any])
         )
 
 
-def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: RunPlan) -> Copies:
+def _fetch_copies(repeated: tuple[ShardPlace, Iterable[bytes]], plan: RunPlan) -> Copies:
     """Reads the rows of a shard whose digests occur several times."""
     place, digests = repeated
     wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
@@ -206,7 +218,7 @@ def _fetch_copies(repeated: tuple[Place, Iterable[bytes]], plan: RunPlan) -> Cop
 
 def distribute_digests(
     report: ShardReport, plan: RunPlan
-) -> Iterator[tuple[int, tuple[Place, bytes]]]:
+) -> Iterator[tuple[int, tuple[ShardPlace, bytes]]]:
     """Distributes a shard's digests over groups of bounded size, equal ones to the same group."""
     contents = as_numbers(report.contents)
     groups = 1 + plan.dataset.summary.references // GROUP_IMAGES
@@ -215,7 +227,7 @@ def distribute_digests(
         yield number, (report.place, contents[numbers == number].tobytes())
 
 
-def find_repeated(parts: Iterable[tuple[Place, bytes]]) -> Iterator[tuple[Place, bytes]]:
+def find_repeated(parts: Iterable[tuple[ShardPlace, bytes]]) -> Iterator[tuple[ShardPlace, bytes]]:
     """Yields a group's digests that occur several times, by the shards that have them."""
     places, columns = zip(*parts, strict=True)
     digests = [as_numbers(column) for column in columns]
@@ -250,7 +262,7 @@ def list_duplicates(
     if len(hashes) == sum(report.records for report in reports):  # the run computed them
         pairs, complete = find_look_alikes(staging, reports, hashes, finds_closest)
         groups = chain(groups, pairs)
-    numbers: defaultdict[Kind, SameBytes] = defaultdict(SameBytes)
+    numbers: defaultdict[DuplicateKind, SameBytes] = defaultdict(SameBytes)
 
     def lines() -> Iterator[bytes]:
         for group in groups:
@@ -289,7 +301,7 @@ def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[Duplicat
 
 
 def _group(
-    kind: Kind, images: list[Duplicate], splits: set[str], classes: set[str], **more: Any
+    kind: DuplicateKind, images: list[Duplicate], splits: set[str], classes: set[str], **more: Any
 ) -> DuplicateGroup:
     return DuplicateGroup(
         kind=kind,
@@ -300,13 +312,15 @@ def _group(
     )
 
 
-def read_numbers(staging: str, reports: Iterable[ShardReport], column: Column) -> Digests:
+def read_numbers(
+    staging: str, reports: Iterable[ShardReport], column: NumbersColumn
+) -> DigestArray:
     """Reads one column for all records of some shards."""
     return as_numbers(b"".join([read_column(staging, report, column) for report in reports]))
 
 
 def find_look_alikes(
-    staging: str, reports: Sequence[ShardReport], hashes: Digests, finds_closest: bool
+    staging: str, reports: Sequence[ShardReport], hashes: DigestArray, finds_closest: bool
 ) -> tuple[Iterator[DuplicateGroup], bool]:
     """Finds pairs of images with different bytes whose difference hashes are close.
 
@@ -322,7 +336,7 @@ def find_look_alikes(
     contents, first = contents[distinctive], first[distinctive]
     hashes = hashes[first]
 
-    def describe(kind: Kind, pairs: Pairs) -> Iterator[DuplicateGroup]:
+    def describe(kind: DuplicateKind, pairs: PairArray) -> Iterator[DuplicateGroup]:
         wanted = contents[np.unique(pairs)]
         found: dict[int, Duplicate] = {}
         for report in reports if len(wanted) else ():
@@ -349,7 +363,7 @@ def find_look_alikes(
     return chain(describe("look_alike", near), describe("closest_apart", closest)), complete
 
 
-def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
+def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], DigestArray]]:
     """Yields the rows of a sidecar's records, 20,000 at a time, and the images' digests.
 
     These are the first 64 bits of each image's SHA-256.
@@ -360,7 +374,7 @@ def read_digests(sidecar: str) -> Iterator[tuple[list[SidecarRow], Digests]]:
         yield chunk, np.frombuffer(digests, ">u8").astype(np.uint64)
 
 
-def _get_rows(sidecar: str, wanted: Digests) -> Iterator[tuple[int, SidecarRow]]:
+def _get_rows(sidecar: str, wanted: DigestArray) -> Iterator[tuple[int, SidecarRow]]:
     """Yields the rows whose digests begin with one of the ascending `wanted`.
 
     Each comes with its place in `wanted`, which is first.
@@ -374,7 +388,7 @@ def _get_rows(sidecar: str, wanted: Digests) -> Iterator[tuple[int, SidecarRow]]
 MOST_COMPARED = 10_000_000
 """The most images of both datasets together that are compared; each takes 8 bytes."""
 
-Contents = Mapping[str, Digests]
+ContentsBySplit = Mapping[str, DigestArray]
 """The first 64 bits of the SHA-256 of each image, by split."""
 
 
@@ -432,14 +446,14 @@ def compare_splits(
         yield f"{what}: {ways}"
 
 
-def _contents(paths: Iterable[str]) -> Digests:
+def _contents(paths: Iterable[str]) -> DigestArray:
     """Reads the contents of some sidecars."""
     return np.concatenate(
         [np.zeros(0, np.uint64), *(digests for path in paths for _, digests in read_digests(path))]
     )
 
 
-def count_moved(old: Contents, new: Contents) -> Counter[tuple[str, str]]:
+def count_moved(old: ContentsBySplit, new: ContentsBySplit) -> Counter[tuple[str, str]]:
     """Counts contents that were in one split and are now in another, by the names of both.
 
     Contents that were already in both count as not moved.

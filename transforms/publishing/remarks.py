@@ -257,7 +257,7 @@ def _find_large_loss(marker: Marker, settings: DatasetSettings) -> Iterator[Rema
 
 
 def _count_rejected(marker: Marker) -> int:
-    """How many images were rejected; files of many images are counted apart."""
+    """Returns how many images were rejected; files of many images are counted apart."""
     rejected = marker.ledger.rejected
     return sum(rejected[reason] for reason in rejected.keys() - OF_WHOLE_FILES)
 

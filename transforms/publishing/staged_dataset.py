@@ -175,7 +175,7 @@ def build_marker(
 
 
 def _describe_names(summary: Summary) -> NamedImages | None:
-    """How many images files name, and how many files; None without any."""
+    """Returns how many images files name, and how many files; None without any."""
     if not summary.naming_files:
         return None
     return NamedImages(summary.references + summary.left_out.total(), summary.naming_files)
@@ -250,7 +250,7 @@ class StagedDataset:
         )
 
     def path_of(self, report: ShardReport, kind: str) -> str:
-        """Where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
+        """Returns where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
         return dataset_files.shard_path(self.folder, report.split, report.index, kind)
 
 
@@ -352,7 +352,7 @@ def stage_dataset(
     check_names(marker)
     storage.check_targets(storage.join(output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
-    digests = storage.map_each(storage.digest_of, (staged[name] for name in marker.files))
+    digests = storage.map_each(storage.hash_file, (staged[name] for name in marker.files))
     entry = _describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
     switch = Switch(tuple(map(tuple, moves)), _old_files(output, old))
     marker = replace(marker, run=entry)
@@ -399,7 +399,7 @@ def _describe_run(
 
 
 def _old_files(output: str, old: Marker | None) -> tuple[str, ...]:
-    """The files of the dataset in an output, which the new one replaces.
+    """Returns the files of the dataset in an output, which the new one replaces.
 
     Raises:
         LoadError: its marker names a file that is not a dataset's.
@@ -552,7 +552,7 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
 
 
 def _unusual_shards(switch: Switch) -> Iterator[str]:
-    """The names of the replaced dataset's shards, as far as no other file has them."""
+    """Returns the names of the replaced dataset's shards, as far as no other file has them."""
     return (name for name in switch.removes if sidecar_name(name) in switch.removes)
 
 

@@ -132,7 +132,7 @@ def predict_lost_classes(summary: Summary, label_map: LabelMap) -> list[str]:
 
 
 def lost_splits(summary: Summary, finished: FinishedShards) -> list[str]:
-    """The splits with listed images and without written ones, sorted."""
+    """Returns the splits with listed images and without written ones, sorted."""
     written = {name for name, rows in finished.splits.items() if rows.records}
     return sorted(
         name for name, split in summary.splits.items() if split.references and name not in written
@@ -211,7 +211,7 @@ def check_limits(
 
 
 def _correct(rejected: Mapping[str, int]) -> str | None:
-    """What to do first about rejected images; None if there are none."""
+    """Returns what to do first about rejected images; None if there are none."""
     if not rejected:
         return None
     if most_frequent(rejected)[0] == "vanished":
@@ -248,7 +248,7 @@ def _explain_nothing_left(
     settings: DatasetSettings,
     examples: Mapping[str, str],
 ) -> str:
-    """The sentence about a run that leaves no image."""
+    """Returns the sentence about a run that leaves no image."""
     unit, example, remedy = _describe_rejected(rejected, settings, examples)
     gone = {**rejected, **left_out}
     count, fate = sum(gone.values()), "rejected or left out" if left_out else "rejected"
@@ -327,7 +327,7 @@ def find_breaches(
     contract: Contract,
     containers: Mapping[str, int] = MappingProxyType({}),
 ) -> list[str]:
-    """One sentence for each breach of the contract.
+    """Returns one sentence for each breach of the contract.
 
     Args:
         marker: the marker of the dataset that is about to be published.

@@ -68,7 +68,7 @@ def lose_annotations(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> 
 
 
 def describe_outcomes(outcomes: Outcomes) -> dict[str, dict[str, Any]] | None:
-    """The counts of an image's annotations for its row; None if it has none."""
+    """Returns the counts of an image's annotations for its row; None if it has none."""
     return {name: outcome.counts.as_row() for name, outcome in outcomes.items()} or None
 
 
@@ -87,7 +87,7 @@ def describe_details(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
 
 
 def read_outcomes(row: Row, details: Mapping[str, Any]) -> Outcomes:
-    """The outcomes from a row of a sidecar, and from what `describe_details` gave."""
+    """Returns the outcomes from a row of a sidecar, and from what `describe_details` gave."""
     outcomes = {}
     for name, stored in (row.annotations or {}).items():
         counts, detail = AnnotationCounts(), details.get(name, {})
@@ -141,7 +141,7 @@ def _add_dropped(
 
 
 def _why_bare(outcome: AnnotationOutcome) -> str:
-    """Why an image has no annotation of a kind, as a key of `AnnotationTotals.bare`."""
+    """Returns why an image has no annotation of a kind, as a key of `AnnotationTotals.bare`."""
     if outcome.counts.listed:
         return "all_dropped"
     if outcome.lacks_file:

@@ -84,7 +84,7 @@ def reference_record(
 
 
 def as_bytes(value: Any) -> Any:
-    """Strings as UTF-8 for Examples; all other values unchanged."""
+    """Returns strings as UTF-8 for Examples; all other values unchanged."""
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, dict):
@@ -131,11 +131,11 @@ class ConvertedImage:
     excluded: tuple[str, ...] = ()
 
     def size(self) -> int:
-        """Bytes that it takes in memory, without its row."""
+        """Returns bytes that it takes in memory, without its row."""
         return len(self.record or b"")
 
     def origin(self) -> RowOrigin:
-        """What a later run needs besides the row in order to copy the record."""
+        """Returns what a later run needs besides the row in order to copy the record."""
         if self.record is None or not (self.missing or self.has_position or self.annotations):
             return self.made_from
         counts = {
@@ -169,7 +169,7 @@ class LoadedImage:
     size: int
 
     def digest(self) -> str:
-        """The hex digest of its bytes."""
+        """Returns the hex digest of its bytes."""
         return self.sha256 or hashlib.sha256(self.content.data).hexdigest()
 
 

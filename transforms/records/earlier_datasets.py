@@ -80,7 +80,10 @@ _MOST_HASH = 2**64 - 1
 
 
 def find_decisive(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a recipe that decide the contents of a record; its version of zlib does not."""
+    """Returns the parts of a recipe that decide the contents of a record.
+
+    Its version of zlib does not.
+    """
     decisive = {key: value for key, value in recipe.items() if key not in _PLACING}
     versions = decisive.get("versions", {})
     return {
@@ -107,7 +110,7 @@ class ReferenceDigests:
         self._stores_split = not layout.fields.isdisjoint({"split", "split_upper"})
 
     def digest(self, ref: ImageRef, split: str) -> int:
-        """64 bits; 0 for a reference that cannot become a record.
+        """Returns 64 bits; 0 for a reference that cannot become a record.
 
         With annotations, the ids of all classes count.
         """
@@ -156,7 +159,7 @@ class EarlierRecord(NamedTuple):
     is_disputed: bool = False
 
     def contradicts(self, other: "EarlierRecord") -> bool:
-        """Whether both claim the same source, but their digests differ."""
+        """Returns whether both claim the same source, but their digests differ."""
         if (self.is_current, self.is_same) != (other.is_current, other.is_same):
             return False
         one, two = (
@@ -180,7 +183,7 @@ class EarlierRecord(NamedTuple):
         return cast("SidecarRow", self.row)
 
     def as_prepared(self, settings: ImageSettings) -> PreparedImage:
-        """The image as a conversion would prepare it."""
+        """Returns the image as a conversion would prepare it."""
         row: Any = self.written  # of an image, so it has a size
         is_raw = settings.store == "raw"
         return PreparedImage(
@@ -386,7 +389,7 @@ class _EarlierShard(NamedTuple):
     number: int
 
     def may_hold(self, orders: Sequence[int]) -> bool:
-        """Whether any of these ascending hashes is in its range."""
+        """Returns whether any of these ascending hashes is in its range."""
         return self.first <= orders[-1] and bisect_left(orders, self.first) < bisect_right(
             orders, self.last
         )
@@ -509,7 +512,7 @@ class _OpenShard:
                 yield row, origin
 
     def _origins(self, first: int) -> Iterator[RowOrigin]:
-        """The origins of all rows from this number on."""
+        """Returns the origins of all rows from this number on."""
         origins: Iterator[RowOrigin] = repeat(UNKNOWN)
         place = record_index.SECTION_BYTES * self._shard.number
         with self._noting_damage(VERSIONS) as path:
@@ -521,7 +524,10 @@ class _OpenShard:
         return origins
 
     def compare(self, row: Row, origin: RowOrigin, now: RowOrigin) -> EarlierRecord | None:
-        """What a reference can reuse of a row; None if nothing, even with an unchanged source."""
+        """Returns what a reference can reuse of a row.
+
+        Returns None if nothing, even with an unchanged source.
+        """
         dataset = self._shard.reusable
         is_current = dataset.same_source and origin.source == now.source != 0
         is_same = origin.reference == now.reference != 0
@@ -530,7 +536,7 @@ class _OpenShard:
         return EarlierRecord(row, origin, is_current, is_same)
 
     def read(self, earlier: EarlierRecord) -> EarlierRecord | None:
-        """The same with its record; None if the record is damaged."""
+        """Returns the same with its record; None if the record is damaged."""
         if not isinstance(row := earlier.row, SidecarRow):
             return earlier
         whole = None

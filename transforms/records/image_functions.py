@@ -18,7 +18,7 @@ import numpy as np
 from recordmill.annotations.kinds import KINDS
 from recordmill.imaging import ImageSettings
 from recordmill.imaging.acceptance import check_size
-from recordmill.imaging.geometry import difference_hash as hash_of
+from recordmill.imaging.geometry import hash_differences as hash_of
 from recordmill.imaging.pixels import Raster, copy_pixels, count_values, moments, to_image
 from recordmill.imaging.prepare import NO_HOOKS, Hooks
 from recordmill.schemas.errors import SettingError
@@ -55,17 +55,17 @@ def color_histogram(image: Pixels) -> list[float]:
 
 
 def difference_hash(image: Pixels) -> bytes:
-    """64 bits in hex; few differ between images that look alike: see `imaging.geometry`."""
+    """Returns 64 bits in hex; few differ between images that look alike: see `imaging.geometry`."""
     return f"{hash_of(np.ascontiguousarray(image)):016x}".encode()
 
 
 def pixels_sha256(image: Pixels) -> bytes:
-    """SHA-256 in hex of the pixels, row by row, with interleaved channels."""
+    """Returns SHA-256 in hex of the pixels, row by row, with interleaved channels."""
     return hashlib.sha256(copy_pixels(np.ascontiguousarray(image)).data).hexdigest().encode()
 
 
 def file_sha256(data: bytes, uri: str) -> bytes:
-    """SHA-256 in hex of the file's bytes."""
+    """Returns SHA-256 in hex of the file's bytes."""
     return hashlib.sha256(data).hexdigest().encode()
 
 
@@ -173,12 +173,12 @@ def find_function(name: str) -> Callable[..., Any]:
 
 
 def _is_built_into_python(module: str) -> bool:
-    """Whether a module is part of the interpreter rather than a file: `os`, `builtins`."""
+    """Returns whether a module is part of the interpreter rather than a file: `os`, `builtins`."""
     return getattr(sys.modules.get(module), "__loader__", None) in (BuiltinImporter, FrozenImporter)
 
 
 def digest_code(name: str) -> str:
-    """SHA-256 of the source of a function's module: changed code makes another dataset.
+    """Returns SHA-256 of the source of a function's module: changed code makes another dataset.
 
     Modules that it imports are not included. Empty for Recordmill's own functions: it has a
     version.
@@ -284,7 +284,7 @@ def _apply_function(images: ImageSettings, ref: ImageRef, twice: bool, pixels: P
 
 
 def _find_moved(ref: ImageRef) -> str | None:
-    """The annotations of an image that would have to move with its pixels, in a word."""
+    """Returns the annotations of an image that would have to move with its pixels, in a word."""
     for name, packed in ref.annotations:
         kind = KINDS[name]
         if kind.follows_pixels and kind.list_labels(packed).total:

@@ -26,7 +26,7 @@ images."""
 
 
 def take_first(results: Iterable[Result], size_of: Callable[[Result], int]) -> list[Result]:
-    """The first results, until they have `RESULT_BYTES` together."""
+    """Returns the first results, until they have `RESULT_BYTES` together."""
     taken, size = list[Result](), 0
     for result in results:
         taken.append(result)

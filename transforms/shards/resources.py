@@ -38,7 +38,10 @@ def available_processors() -> int:
 
 
 def default_processes() -> int:
-    """The number of processes to convert images: one per processor, as far as memory allows."""
+    """Returns the number of processes to convert images.
+
+    One per processor, as far as memory allows.
+    """
     free = [limit for (limit,) in _limits("memory")]
     with suppress(OSError):
         lines = (SYSTEM / "meminfo").read_text().splitlines()

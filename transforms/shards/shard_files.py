@@ -47,16 +47,16 @@ from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.records.image_functions import make_hooks
 
-Digests = NDArray[np.uint64]
+DigestArray = NDArray[np.uint64]
 
-Column = Literal["places", "contents", "hashes"]
+NumbersColumn = Literal["places", "contents", "hashes"]
 """`places` are entries of the dataset's index (docs/format.md); `contents` are the first 64 bits of
 each image's SHA-256; `hashes` are difference hashes, if they are computed."""
 
-_WIDTHS: dict[Column, int] = {"places": PLACE_BYTES, "contents": 8, "hashes": 8}
+_WIDTHS: dict[NumbersColumn, int] = {"places": PLACE_BYTES, "contents": 8, "hashes": 8}
 
 
-def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, order: int) -> None:
+def add_to_columns(columns: Mapping[NumbersColumn, bytearray], row: SidecarRow, order: int) -> None:
     """Adds a record to a shard's columns; `order` is `KeyHashes.order` of its key."""
     columns["places"].extend(pack_place(row.offset, row.length, order))
     columns["contents"].extend(int(row.sha256[:16], 16).to_bytes(8, "little"))
@@ -64,7 +64,7 @@ def add_to_columns(columns: Mapping[Column, bytearray], row: SidecarRow, order: 
         columns["hashes"].extend(int(row.difference_hash, 16).to_bytes(8, "little"))
 
 
-def read_column(staging: str, report: ShardReport, column: Column) -> bytes:
+def read_column(staging: str, report: ShardReport, column: NumbersColumn) -> bytes:
     """Reads a column of a shard.
 
     Raises:
@@ -78,8 +78,8 @@ def read_column(staging: str, report: ShardReport, column: Column) -> bytes:
     return b""
 
 
-def as_numbers(column: bytes) -> Digests:
-    """The entries of a column."""
+def as_numbers(column: bytes) -> DigestArray:
+    """Returns the entries of a column."""
     return np.frombuffer(column, "<u8").astype(np.uint64, copy=False)
 
 
@@ -89,7 +89,7 @@ _OTHER_KINDS = ("jsonl", "columns", "versions")
 _ROWS_AT_ONCE = 256
 
 
-class Fingerprint(NamedTuple):
+class InputDigests(NamedTuple):
     """Digests of a shard's input, in hex.
 
     Attributes:
@@ -101,12 +101,12 @@ class Fingerprint(NamedTuple):
     versions: str
 
 
-def fingerprint(batch: ShardBatch) -> Fingerprint:
-    """The fingerprint of a shard's references."""
-    return Fingerprint(f"{batch.digest:064x}", f"{batch.versions:064x}")
+def fingerprint(batch: ShardBatch) -> InputDigests:
+    """Returns the fingerprint of a shard's references."""
+    return InputDigests(f"{batch.digest:064x}", f"{batch.versions:064x}")
 
 
-def find_finished(staging: str, split: str, index: int, mark: Fingerprint) -> ShardReport | None:
+def find_finished(staging: str, split: str, index: int, mark: InputDigests) -> ShardReport | None:
     """Returns the report of a shard that an earlier run finished from the same references.
 
     Returns None if there is none. A shard does not count as finished if an image could not be read
@@ -153,7 +153,7 @@ class WrittenShard:
         staging: str,
         split: str,
         index: int,
-        mark: Fingerprint,
+        mark: InputDigests,
         compression: str,
         orders: Iterable[int],
     ) -> None:
@@ -169,7 +169,7 @@ class WrittenShard:
         self._seconds = 0.0
         self._damaged: set[str] = set()
         self._origins = bytearray()
-        self._columns: dict[Column, bytearray] = {column: bytearray() for column in _WIDTHS}
+        self._columns: dict[NumbersColumn, bytearray] = {column: bytearray() for column in _WIDTHS}
         self._orders = iter(orders)
         self._sidecar_digest = hashlib.sha256()
 
@@ -328,7 +328,7 @@ def _write_records(images: Iterable[ConvertedImage], sink: RecordSink) -> Iterat
 
 
 def failed_report(split: str, index: int, references: int, problem: str) -> ShardReport:
-    """The report of a shard that could not be written, for a reason that a user can fix."""
+    """Returns the report of a shard that could not be written, for a reason that a user can fix."""
     return ShardReport(split, index, references, RowTotals(), problem=problem)
 
 

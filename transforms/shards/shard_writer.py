@@ -58,7 +58,10 @@ def find_duplicate_key(refs: list[ImageRef], unit: str) -> str | None:
 
 
 def needs_unpacking(refs: Iterable[ImageRef]) -> bool:
-    """Whether files must be unpacked to reach the images: each process would repeat that."""
+    """Returns whether files must be unpacked to reach the images.
+
+    Each process would repeat that.
+    """
     return any(ref.packing and not ref.packing.startswith("zip:") for ref in refs)
 
 
@@ -78,7 +81,7 @@ class WorkerDiedError(Exception):
     """A worker process ended before its task was done; the message says what to do."""
 
 
-Convert = Callable[[ShardBatch, str], Generator[ConvertedImage, None, None]]
+ConvertBatch = Callable[[ShardBatch, str], Generator[ConvertedImage, None, None]]
 """Converts references of a split to records, in their order, which is the final one."""
 
 
@@ -130,7 +133,7 @@ class ShardWriter:
         }
 
     def write(
-        self, split: str, index: int, batch: ShardBatch, convert: Convert | None = None
+        self, split: str, index: int, batch: ShardBatch, convert: ConvertBatch | None = None
     ) -> WrittenShard | ShardReport:
         """Writes one shard.
 

@@ -22,7 +22,7 @@ from recordmill.transforms.steps.elements import BuiltExample, EncodedImage
 from recordmill.transforms.steps.image_step import ImageStep, ImageWork
 from recordmill.transforms.steps.reencode_images import reference_of
 
-Labels = Sequence[str] | LabelMap | AsSideInput
+ClassesOfLabels = Sequence[str] | LabelMap | AsSideInput
 """Class ids, or a side input with them."""
 
 
@@ -34,7 +34,7 @@ class BuildExamples(ImageStep):
 
     def __init__(
         self,
-        labels: Labels,
+        labels: ClassesOfLabels,
         convention: str | Convention = "default",
         *,
         settings: DatasetSettings | None = None,
@@ -65,7 +65,7 @@ class BuildExamples(ImageStep):
         return self.divide(images, "Build", self._work, BuiltExample, self._labels)
 
 
-def _describe(labels: Labels) -> str:
+def _describe(labels: ClassesOfLabels) -> str:
     if isinstance(labels, AsSideInput):
         return "a side input"
     if isinstance(labels, LabelMap):

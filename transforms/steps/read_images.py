@@ -87,7 +87,7 @@ class ReadImages(ImageStep):
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ImageRow:
     """An element as a row: what is known of an image before it is read."""
 
     key: str
@@ -122,7 +122,7 @@ class _ReadImage(ImageWork):
             row = _as_row(each)
             yield from self.attempt(row.key or _key_of(row, self._root), partial(self._read, row))
 
-    def _read(self, row: _Row) -> RawImage:
+    def _read(self, row: _ImageRow) -> RawImage:
         if row.reference is not None:
             return self._read_reference(row.reference)
         key = row.key
@@ -193,23 +193,23 @@ def raw_image(ref: ImageRef, content: Content, label: str | int | None, split: s
     )
 
 
-def _as_row(element: Any) -> _Row:
+def _as_row(element: Any) -> _ImageRow:
     """Returns any element as a row.
 
     Raises:
         TypeError: it has another type than the documented ones.
     """
     if isinstance(element, str | os.PathLike):
-        return _Row("", os.fspath(element))
+        return _ImageRow("", os.fspath(element))
     if isinstance(element, ReadableFile):
-        return _Row("", element.metadata.path)
+        return _ImageRow("", element.metadata.path)
     if isinstance(element, ImageRef):
-        return _Row(element.key, reference=element)
+        return _ImageRow(element.key, reference=element)
     values = element
     if hasattr(element, "_asdict"):
         values = element._asdict()
     if isinstance(values, Mapping):
-        return _Row(
+        return _ImageRow(
             key=values.get("key") or "",
             uri=values.get("uri") or "",
             data=_as_bytes(values.get("bytes")),
@@ -219,7 +219,7 @@ def _as_row(element: Any) -> _Row:
             split=values.get("split") or "",
         )
     if isinstance(values, tuple) and len(values) == 2:
-        return _Row(values[0], data=_as_bytes(values[1]))
+        return _ImageRow(values[0], data=_as_bytes(values[1]))
     raise TypeError(
         f"ReadImages cannot read a {type(element).__name__}: give it paths, files of "
         "fileio.ReadMatches, pairs of a key and bytes, or rows with uri or bytes"
@@ -232,7 +232,7 @@ def _as_bytes(data: Any) -> bytes | None:
     raise TypeError(f"the bytes of an image are a {type(data).__name__}: give bytes")
 
 
-def _key_of(row: _Row, root: str) -> str:
+def _key_of(row: _ImageRow, root: str) -> str:
     """Returns the key of a row that gives none."""
     if row.data is not None:
         return sha256(row.data).hexdigest()
@@ -247,7 +247,7 @@ def _comparable(path: str) -> str:
     return path.rstrip("/")
 
 
-def _check_path(row: _Row, root: str) -> None:
+def _check_path(row: _ImageRow, root: str) -> None:
     """Raises Rejected if a path gives no key, or none below the root."""
     if row.data is not None:
         return

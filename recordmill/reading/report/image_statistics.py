@@ -23,7 +23,7 @@ from recordmill import storage
 from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
 from recordmill.imaging import ImageSettings, Resize, prepare_image
 from recordmill.imaging.acceptance import sniff
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.example import (
     DamagedExampleError,
     ParsedExample,
@@ -59,7 +59,7 @@ _CHUNK = 20_000
 
 Counts = NDArray[np.int64]
 
-Place = tuple[Shard, SidecarRow]
+ImagePlace = tuple[StoredShard, SidecarRow]
 """Where an image is: its shard, and its row of the sidecar."""
 
 
@@ -86,12 +86,14 @@ class ImageStatistics:
     aspects: Counts = field(default_factory=lambda: np.zeros(ASPECT_BINS, np.int64))
     file_bytes: Counts = field(default_factory=lambda: np.zeros(BYTE_BINS, np.int64))
     annotated: dict[str, Counter[int]] = field(default_factory=dict)
-    samples: dict[str, list[Place]] = field(default_factory=dict)
-    named: dict[tuple[str, str], Place] = field(default_factory=dict)
+    samples: dict[str, list[ImagePlace]] = field(default_factory=dict)
+    named: dict[tuple[str, str], ImagePlace] = field(default_factory=dict)
 
 
 def gather_statistics(
-    shards: Iterable[Shard], wanted: Mapping[str, int], named: Set[tuple[str, str]] = frozenset()
+    shards: Iterable[StoredShard],
+    wanted: Mapping[str, int],
+    named: Set[tuple[str, str]] = frozenset(),
 ) -> ImageStatistics:
     """Reads the sidecars of all shards once, in the order given.
 
@@ -129,9 +131,9 @@ def _count_annotations(annotated: dict[str, Counter[int]], rows: Iterable[Sideca
 
 
 def _choose_samples(
-    samples: Mapping[str, list[Place]],
+    samples: Mapping[str, list[ImagePlace]],
     wanted: Mapping[str, int],
-    shard: Shard,
+    shard: StoredShard,
     rows: Iterable[SidecarRow],
 ) -> None:
     missing = {name for name, places in samples.items() if len(places) < wanted[name]}
@@ -273,7 +275,7 @@ def _add_areas(areas: dict[str, Counts], kind: str, shares: NDArray[np.float64] 
         areas[kind] = areas.get(kind, np.zeros(AREA_BINS, np.int64)) + counted
 
 
-def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview]:
+def _sample(shards: Sequence[StoredShard], found: StoredValues) -> Iterator[memoryview]:
     records, size = (
         sum(shard.records or 0 for shard in shards),
         sum(shard.bytes or 0 for shard in shards),
@@ -294,7 +296,7 @@ def _sample(shards: Sequence[Shard], found: StoredValues) -> Iterator[memoryview
 
 
 def choose_evenly(things: Sequence[T], most: int) -> Sequence[T]:
-    """At most `most` of them, evenly spaced from first to last."""
+    """Returns at most `most` of them, evenly spaced from first to last."""
     if len(things) <= most:
         return things
     return [things[number * (len(things) - 1) // (most - 1)] for number in range(most)]
@@ -328,7 +330,7 @@ MOST_PIXELS = 2**25
 
 
 def choose_samples(classes: Mapping[str, int], are_drawn_on: bool = False) -> dict[str, int]:
-    """How many images to show, by class name, the largest class first.
+    """Returns how many images to show, by class name, the largest class first.
 
     If there are too many classes, they are chosen evenly from the largest to the smallest,
     including both.
@@ -346,7 +348,7 @@ def choose_samples(classes: Mapping[str, int], are_drawn_on: bool = False) -> di
 
 
 def make_thumbnails(
-    dataset: Dataset, places: Sequence[Place], side: int = SIDE
+    dataset: Dataset, places: Sequence[ImagePlace], side: int = SIDE
 ) -> list[str | None]:
     """Returns a `data:` URI for each image, its annotations drawn, or None if it cannot be shown.
 
@@ -364,7 +366,7 @@ def make_thumbnails(
     drawn = annotation_keys_of(dataset.features)
     is_packed = dataset.marker.plan.for_readers.compression != "none"
 
-    def make(place: Place) -> str | None:
+    def make(place: ImagePlace) -> str | None:
         shard, row = place
         if not 0 < (row.height or 0) * (row.width or 0) <= MOST_PIXELS:
             return None

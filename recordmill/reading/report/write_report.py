@@ -110,7 +110,7 @@ MOST_OF_REASON = 5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Contents:
+class ReportContents:
     """What the report shows.
 
     Attributes:
@@ -152,14 +152,14 @@ class Contents:
         return [kind.name for kind in stored if kind.follows_pixels]
 
 
-def read_contents(dataset: Dataset, marker: Marker) -> Contents:
+def read_contents(dataset: Dataset, marker: Marker) -> ReportContents:
     """Reads the contents of a dataset's report.
 
     Raises:
         LoadError: a record is damaged.
         OSError: a file cannot be read.
     """
-    found = Contents(
+    found = ReportContents(
         dataset=dataset,
         marker=marker,
         configuration=storage.read_whole(
@@ -201,7 +201,7 @@ def _worst_groups(dataset: Dataset) -> list[DuplicateGroup]:
 
 
 def _first_rejected(dataset: Dataset) -> dict[str, list[RejectedFile]]:
-    """The first rejected files by reason."""
+    """Returns the first rejected files by reason."""
     found: dict[str, list[RejectedFile]] = {}
     for line in dataset.lines(REJECTED):
         if len(kept := found.setdefault(line["reason"], [])) < MOST_OF_REASON:
@@ -249,7 +249,7 @@ def write_report(folder: str, marker: Marker | None = None) -> str:
     return path
 
 
-def render_report(contents: Contents) -> bytes:
+def render_report(contents: ReportContents) -> bytes:
     """Renders the page.
 
     Raises:
@@ -281,19 +281,19 @@ def show_name(name: str | None) -> str:
 
 
 def show_percent(count: float, total: float) -> str:
-    """A share in percent, with three digits."""
+    """Returns a share in percent, with three digits."""
     return f"{100 * count / max(total, 1):.3g} %"
 
 
 def show_value(value: float) -> str:
-    """A number for people: integers in full, others with six digits."""
+    """Returns a number for people: integers in full, others with six digits."""
     if isinstance(value, int):
         return f"{value:,}"
     return f"{value:,.6g}"
 
 
-def build_view(contents: Contents) -> dict[str, Any]:
-    """All values that the template shows."""
+def build_view(contents: ReportContents) -> dict[str, Any]:
+    """Returns all values that the template shows."""
     marker, statistics, stored = contents.marker, contents.statistics, contents.stored
     return {
         "REASONS": REASONS,
@@ -317,7 +317,7 @@ def build_view(contents: Contents) -> dict[str, Any]:
     }
 
 
-def _show_pictures(contents: Contents) -> dict[str, Any]:
+def _show_pictures(contents: ReportContents) -> dict[str, Any]:
     """Returns the contact sheet, by class, and the groups of duplicates.
 
     Each image that can be shown has a picture.
@@ -377,7 +377,7 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
 
 
 def describe_sizes(statistics: image_statistics.ImageStatistics) -> dict[str, Any]:
-    """Sizes, shapes and bytes of images."""
+    """Returns sizes, shapes and bytes of images."""
     return {
         "common": sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[
             :MOST_SIZES_SHOWN

@@ -116,7 +116,7 @@ class AmazonStore(Store):
         return data[:length]
 
     def describe(self, uri: str) -> FileMetadata | None:
-        """Size and time of one object."""
+        """Returns size and time of one object."""
         if not split_uri(uri)[1]:
             return None
         try:
@@ -127,7 +127,7 @@ class AmazonStore(Store):
         return _describe(uri, found["ContentLength"], found)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix, from `start` on."""
+        """Yields every object whose URL has this prefix, from `start` on."""
         bucket, below = split_uri(prefix)
         # S3 also leaves out the name itself. Without the last letter, it lists a few more, which
         # the caller skips.
@@ -140,7 +140,7 @@ class AmazonStore(Store):
                     yield _describe(f"s3://{bucket}/{found['Key']}", found["Size"], found)
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL with this prefix; folders end with a slash."""
+        """Yields the next part of each URL with this prefix; folders end with a slash."""
         bucket, start = split_uri(prefix)
         pages = self._client.get_paginator("list_objects_v2").paginate(
             Bucket=bucket, Prefix=start, Delimiter="/"
@@ -153,7 +153,7 @@ class AmazonStore(Store):
                 )
 
     def open_to_write(self, uri: str) -> BinaryIO:
-        """A stream that becomes an object when it is closed."""
+        """Returns a stream that becomes an object when it is closed."""
         return cast(BinaryIO, _Upload(self._client, uri))
 
     def copy(self, source: str, target: str) -> None:

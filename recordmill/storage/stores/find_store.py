@@ -69,23 +69,23 @@ class BeamStore(Store):
         return read_resuming(ask, uri)
 
     def describe(self, uri: str) -> FileMetadata | None:
-        """Size and time of one file."""
+        """Returns size and time of one file."""
         files = FileSystems.match([_make_pattern(uri)])[0].metadata_list
         return next((file for file in files if file.path == uri), None)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
-        """Every file whose URL has this prefix; `start` is ignored."""
+        """Yields every file whose URL has this prefix; `start` is ignored."""
         found = FileSystems.match([_make_pattern(prefix) + "**"])[0].metadata_list
         yield from (file for file in found if file.path.startswith(prefix))
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL with this prefix, found by listing everything below."""
+        """Yields the next part of each URL with this prefix, found by listing everything below."""
         for file in self.list_below(prefix):
             name, slash, _ = file.path[len(prefix) :].partition("/")
             yield name + slash
 
     def open_to_write(self, uri: str) -> BinaryIO:
-        """A stream into the file."""
+        """Returns a stream into the file."""
         return FileSystems.create(uri, compression_type=_PLAIN)
 
     def move(self, source: str, target: str) -> None:
@@ -99,7 +99,10 @@ class BeamStore(Store):
 
 
 def _make_pattern(path: str) -> str:
-    """A pattern that matches a path and few others; Beam's own escape, `[[]`, makes Python warn."""
+    """Returns a pattern that matches a path and few others.
+
+    Beam's own escape, `[[]`, makes Python warn.
+    """
     return re.sub(r"[*?\[]", "?", path)
 
 

@@ -78,7 +78,7 @@ class GoogleStore(Store):
         return data[:length]
 
     def describe(self, uri: str) -> FileMetadata | None:
-        """Size and time of one object."""
+        """Returns size and time of one object."""
         bucket, name = split_uri(uri)
         if not name:
             return None
@@ -89,7 +89,7 @@ class GoogleStore(Store):
         return _describe(uri, blob)
 
     def list_below(self, prefix: str, start: str = "") -> Iterator[FileMetadata]:
-        """Every object whose URL has this prefix, from `start` on."""
+        """Yields every object whose URL has this prefix, from `start` on."""
         bucket, below = split_uri(prefix)
         more: dict[str, Any] = {}
         if start:
@@ -102,7 +102,7 @@ class GoogleStore(Store):
                 yield _describe(f"gs://{bucket}/{blob.name}", blob)
 
     def names(self, prefix: str) -> Iterator[str]:
-        """The next part of each URL with this prefix; folders end with a slash."""
+        """Yields the next part of each URL with this prefix; folders end with a slash."""
         bucket, start = split_uri(prefix)
         fields = "items(name),prefixes,nextPageToken"
         with _os_errors(prefix):
@@ -120,7 +120,7 @@ class GoogleStore(Store):
             self._blob(uri).upload_from_string(content, content_type=_TYPE, retry=DEFAULT_RETRY)
 
     def open_to_write(self, uri: str) -> BinaryIO:
-        """A stream that becomes an object when it is closed."""
+        """Returns a stream that becomes an object when it is closed."""
         return BeamBlobWriter(self._blob(uri), _TYPE, chunk_size=BLOCK_BYTES, retry=DEFAULT_RETRY)
 
     def copy(self, source: str, target: str) -> None:

@@ -44,10 +44,10 @@ class Store(Protocol):
         """
 
     def describe(self, uri: str) -> "FileMetadata | None":
-        """Size and time of one object; None if it does not exist."""
+        """Returns size and time of one object; None if it does not exist."""
 
     def list_below(self, prefix: str, start: str = "") -> "Iterator[FileMetadata]":
-        """Every object whose URL has this prefix, page by page, in the order of names.
+        """Returns every object whose URL has this prefix, page by page, in the order of names.
 
         Args:
             prefix: begins with the bucket.
@@ -66,7 +66,10 @@ class Store(Protocol):
             stream.writelines((content,) if isinstance(content, bytes) else content)
 
     def open_to_write(self, uri: str) -> BinaryIO:
-        """A stream that becomes an object only when it is closed; holds about a block in memory."""
+        """Returns a stream that becomes an object only when it is closed.
+
+        Holds about a block in memory.
+        """
 
     def copy(self, source: str, target: str) -> None:
         """Copies an object of any size within the store, replacing any other.
@@ -86,13 +89,13 @@ class Store(Protocol):
 
 
 def split_uri(uri: str) -> tuple[str, str]:
-    """Bucket and object of a URL."""
+    """Returns bucket and object of a URL."""
     bucket, _, name = uri.partition("://")[2].partition("/")
     return bucket, name
 
 
 def system_error(status: int | None, why: str, uri: str) -> OSError:
-    """The OSError that corresponds to a store's HTTP status."""
+    """Returns the OSError that corresponds to a store's HTTP status."""
     code = {404: errno.ENOENT, 401: errno.EACCES, 403: errno.EACCES}.get(status or 0, errno.EIO)
     return OSError(code, why if code == errno.EIO else os.strerror(code), uri)
 
@@ -153,7 +156,7 @@ def in_parallel(function: Callable[[Any], R], items: Iterable[Any]) -> list[R]:
         return list(pool.map(function, items))
 
 
-def open_to_read(store: Store, uri: str) -> BinaryIO:
+def open_object(store: Store, uri: str) -> BinaryIO:
     """Opens an object as a stream, with one request per block, the first at the first read."""
     return io.BufferedReader(_RangeReader(store, uri), BLOCK_BYTES)
 

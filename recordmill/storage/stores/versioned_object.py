@@ -19,7 +19,7 @@ class VersionedObject(FileMetadata):
 
 
 def version_of(file: FileMetadata) -> str:
-    """The version of an object; its time if the store has no versions."""
+    """Returns the version of an object; its time if the store has no versions."""
     version = ""
     if isinstance(file, VersionedObject):
         version = file.version

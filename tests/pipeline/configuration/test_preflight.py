@@ -10,8 +10,8 @@ from recordmill.pipeline.configuration.preflight import (
     check_places,
     check_secrets,
     find_folder,
-    normal_path,
     parse_inputs,
+    parse_path,
     probe_dataset_store,
 )
 from recordmill.schemas.errors import RecordmillError, UsageError
@@ -63,7 +63,7 @@ def test_inputs_that_cannot_be_meant(inputs, message):
 
 
 def test_normal_path():
-    assert (normal_path("out//"), normal_path("/")) == ("out", "/")
+    assert (parse_path("out//"), parse_path("/")) == ("out", "/")
 
 
 def test_the_folder_of_a_local_input(tmp_path, monkeypatch):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from recordmill.imaging.depth import is_deep, reduce_depth, reduce_loaded
+from recordmill.imaging.depth import is_deep, reduce_depth, reduce_to_8_bits
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ def test_a_transparent_gray_becomes_alpha():
     image.info["transparency"] = 0x1234
     reduced = reduce_depth(image)
     assert (reduced.mode, np.asarray(reduced).tolist()) == ("LA", [[[0x12, 255], [0x12, 0]]])
-    measured, losses = reduce_loaded(image, None, None, has_high_bytes=False)
+    measured, losses = reduce_to_8_bits(image, None, None, has_high_bytes=False)
     assert (measured.mode, losses) == ("LA", {"brightest": 0x12})
 
 

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image, ImageEnhance
 
 from recordmill.imaging import ImageSettings, prepare_image
-from recordmill.imaging.geometry import difference_hash, hash_reduction
+from recordmill.imaging.geometry import hash_differences, hash_reduction
 
 HASHED = ImageSettings(near_duplicates=True)
 
@@ -17,20 +17,20 @@ def raster(cells):
 
 def test_a_bit_says_that_a_cell_is_darker_than_its_right_neighbor():
     rising, falling, flat = range(10, 100, 10), range(90, 0, -10), [7] * 9
-    assert difference_hash(raster([rising] * 8)) == 2**64 - 1
-    assert difference_hash(raster([falling] * 8)) == 0
-    assert difference_hash(raster([flat] * 8)) == 0
+    assert hash_differences(raster([rising] * 8)) == 2**64 - 1
+    assert hash_differences(raster([falling] * 8)) == 0
+    assert hash_differences(raster([flat] * 8)) == 0
     first, last = [0, 9, *[9] * 7], [9, *[9] * 6, 0, 9]
-    assert difference_hash(raster([first, *[flat] * 6, last])) == 1 << 63 | 1
+    assert hash_differences(raster([first, *[flat] * 6, last])) == 1 << 63 | 1
 
 
 def test_color_counts_by_its_brightness():
     gray = raster([range(0, 90, 10)] * 8)
     colored = np.concatenate([gray, gray, gray, np.full_like(gray, 255)], axis=2)
-    assert difference_hash(colored) == difference_hash(gray) == 2**64 - 1
+    assert hash_differences(colored) == hash_differences(gray) == 2**64 - 1
     # A byte without meaning.
     colored[..., 3] = np.random.default_rng(0).integers(0, 256, colored.shape[:2])
-    assert difference_hash(colored) == 2**64 - 1
+    assert hash_differences(colored) == 2**64 - 1
 
 
 @pytest.mark.parametrize(

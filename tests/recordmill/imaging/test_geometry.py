@@ -106,5 +106,5 @@ def test_an_image_is_not_decoded_again_for_its_boxes(reencode, monkeypatch):
     settings = ImageSettings(reencode=reencode)
     image = prepare_image(data, settings)
     expected = read_geometry(data, replace(image, source=None), settings)
-    monkeypatch.setattr(geometry_module, "load_image", None)
+    monkeypatch.setattr(geometry_module, "decode_first_frame", None)
     assert read_geometry(data, image, settings) == expected

@@ -5,8 +5,8 @@ from PIL import Image
 
 from recordmill.imaging.pillow_decode import (
     count_encoded_channels,
+    decode_first_frame,
     has_more_frames,
-    load_image,
     open_image,
 )
 from recordmill.schemas.rejection import Rejected
@@ -16,7 +16,7 @@ from recordmill.schemas.rejection import Rejected
 def test_every_format_opens_unloaded_and_loads(photo, save, file_format):
     opened = open_image(save(photo, file_format), file_format)
     assert opened.size == photo.size
-    loaded = load_image(opened, file_format)
+    loaded = decode_first_frame(opened, file_format)
     assert (loaded.image.size, loaded.orientation, loaded.icc_profile, loaded.changes) == (
         photo.size,
         1,
@@ -29,7 +29,9 @@ def test_every_format_opens_unloaded_and_loads(photo, save, file_format):
 def test_orientations_are_found_or_applied(photo, save, file_format):
     exif = Image.Exif()
     exif[0x0112] = 6
-    loaded = load_image(open_image(save(photo, file_format, exif=exif), file_format), file_format)
+    loaded = decode_first_frame(
+        open_image(save(photo, file_format, exif=exif), file_format), file_format
+    )
     if file_format == "TIFF":
         assert (loaded.orientation, loaded.image.size, loaded.changes) == (
             1,
@@ -51,7 +53,7 @@ def test_orientations_are_found_or_applied(photo, save, file_format):
 def test_half_a_file(photo, save, file_format, code):
     data = save(photo, file_format)
     with pytest.raises(Rejected) as caught:
-        load_image(open_image(data[: len(data) // 2], file_format), file_format)
+        decode_first_frame(open_image(data[: len(data) // 2], file_format), file_format)
     assert caught.value.reason == code
     assert caught.value.detail.startswith(file_format)
 
@@ -74,7 +76,7 @@ def test_frames(photo, save, file_format):
 def test_a_damaged_frame_of_a_gif_does_not_count(save, after):
     whole = save(Image.new("L", (3, 3)), "GIF")
     opened = open_image(whole.removesuffix(b";") + after, "GIF")
-    load_image(opened, "GIF")
+    decode_first_frame(opened, "GIF")
     assert not has_more_frames(opened)
 
 
@@ -106,7 +108,7 @@ def test_pixels_of_another_mode_than_announced_are_refused(save, monkeypatch):
     with pytest.raises(
         Rejected, match="decode_error: PNG: ValueError: P pixels in an image of mode L"
     ):
-        load_image(opened, "PNG")
+        decode_first_frame(opened, "PNG")
 
 
 @pytest.mark.parametrize("file_format", ["WEBP", "AVIF"])
@@ -117,6 +119,6 @@ def test_a_loaded_image_keeps_no_frames_of_its_decoder(file_format, frames):
     pictures[0].save(
         stream, file_format, save_all=frames > 1, append_images=pictures[1:frames], lossless=True
     )
-    loaded = load_image(open_image(stream.getvalue(), file_format), file_format)
+    loaded = decode_first_frame(open_image(stream.getvalue(), file_format), file_format)
     assert not hasattr(loaded.image, "_decoder")
     assert abs(loaded.image.convert("RGB").getpixel((16, 12))[0] - 200) < 4  # the first frame

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import PpmImagePlugin
 
-from recordmill.imaging.pillow_decode import load_image, open_image
+from recordmill.imaging.pillow_decode import decode_first_frame, open_image
 from recordmill.schemas.rejection import Rejected
 
 
 def loaded(data):
-    image = load_image(open_image(data, "PPM"), "PPM").image
+    image = decode_first_frame(open_image(data, "PPM"), "PPM").image
     return image.mode, image.size, image.format, image.tobytes()
 
 

@@ -5,8 +5,8 @@ import pytest
 
 from recordmill.reading.dataset import (
     find_shards,
+    gather_shards,
     match_files,
-    name_shards,
     read_label_lines,
     split_of,
 )
@@ -115,7 +115,7 @@ def test_a_pattern_of_a_store_matches_nothing():
     ],
 )
 def test_files_are_named_below_the_folder_that_holds_all(paths, folder, names):
-    found, shards = name_shards(paths)
+    found, shards = gather_shards(paths)
     assert found == folder
     assert [shard.name for shard in shards] == names
     assert {shard.path for shard in shards} == set(paths)

@@ -5,7 +5,7 @@ import crashing_verifier
 import pytest
 
 from recordmill.reading import verify_images, verify_processes
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.example import ParsedExample, expect, find_image
 from recordmill.reading.verify_images import check_pixels
 from recordmill.reading.verify_processes import ShardWorkers
@@ -70,7 +70,7 @@ def test_an_image_that_crashes_the_process_is_counted_from(
     ]
     (tmp_path / "a.tfrecord").write_bytes(b"".join(records))
     with ShardWorkers(1) as workers:
-        shard = Shard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"))
+        shard = StoredShard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"))
         check = workers.verify(shard, STRANGER, "pixels", False, lambda records: None)
     expected = "a.tfrecord: reading it ended the verifier's process after 2 records (exit code 7)"
     assert [str(finding) for finding in check.findings] == [expected]

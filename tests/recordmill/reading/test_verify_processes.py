@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from recordmill.reading import verify_dataset as module
-from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.reading.dataset import Dataset, StoredShard, open_dataset
 from recordmill.reading.example import expect
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.reading.verify_processes import ShardWorkers
@@ -28,7 +28,7 @@ def damaged(tmp_path, frame, example):
     for number in range(3):
         content = b"".join(frame(example(a=n, b=b"x" * 50)) for n in range(600))
         path = tmp_path / f"{number}.tfrecord"
-        shards.append(Shard("train", path.name, str(path)))
+        shards.append(StoredShard("train", path.name, str(path)))
         path.write_bytes(content if number == 0 else content[:150] + b"?" + content[151:])
     path.unlink()
     return shards
@@ -58,7 +58,7 @@ def test_a_process_that_dies_is_an_error_that_names_the_shard_and_is_replaced(tm
         killer = threading.Thread(target=kill)
         killer.start()
         check = workers.verify(
-            Shard("a", "a-waits", str(tmp_path / "waits")), STRANGER, "frames", False, print
+            StoredShard("a", "a-waits", str(tmp_path / "waits")), STRANGER, "frames", False, print
         )
         killer.join()
         expected = (

@@ -4,7 +4,7 @@ import zlib
 
 import pytest
 
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.example import expect
 from recordmill.reading.verify_shard import MOST_FINDINGS, verify_shard
 
@@ -16,7 +16,7 @@ def verify(tmp_path):
     def go(content, level="frames", **stated):
         (tmp_path / "a.tfrecord").write_bytes(content)
         return verify_shard(
-            Shard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"), **stated), STRANGER, level
+            StoredShard("a", "a.tfrecord", str(tmp_path / "a.tfrecord"), **stated), STRANGER, level
         )
 
     return go
@@ -55,12 +55,12 @@ def test_the_metadata_are_compared(verify, frame, example):
 
 
 def test_a_missing_file():
-    (finding,) = verify_shard(Shard("a", "a", "/no/such/file"), STRANGER, "frames").findings
+    (finding,) = verify_shard(StoredShard("a", "a", "/no/such/file"), STRANGER, "frames").findings
     assert str(finding) == "a: the file is missing"
 
 
 def test_a_folder_in_the_place_of_a_file(tmp_path):
-    (finding,) = verify_shard(Shard("a", "a", str(tmp_path)), STRANGER, "frames").findings
+    (finding,) = verify_shard(StoredShard("a", "a", str(tmp_path)), STRANGER, "frames").findings
     assert str(finding) == "a: the file cannot be read: is a directory"
 
 
@@ -73,7 +73,9 @@ def test_endless_findings_are_counted(verify, frame):
 def test_progress_adds_up(tmp_path, frame, example):
     (tmp_path / "a").write_bytes(frame(example(a=1)) * 1000)
     counts = []
-    verify_shard(Shard("a", "a", str(tmp_path / "a")), STRANGER, "frames", progress=counts.append)
+    verify_shard(
+        StoredShard("a", "a", str(tmp_path / "a")), STRANGER, "frames", progress=counts.append
+    )
     assert sum(counts) == 1000
 
 
@@ -203,7 +205,7 @@ def test_feature_lists_are_noted(verify, frame, example):
 @pytest.mark.parametrize("name", ["a.tfrecord", "a.tfrecord.gz", "a.zlib"])
 def test_zlib_is_read_and_a_name_that_does_not_say_so_is_reported(tmp_path, frame, example, name):
     (tmp_path / name).write_bytes(zlib.compress(3 * frame(example(a=1))))
-    check = verify_shard(Shard("a", name, str(tmp_path / name)), STRANGER, "files")
+    check = verify_shard(StoredShard("a", name, str(tmp_path / name)), STRANGER, "files")
     assert check.records == 3
     said = "its name says gzip" if name.endswith("gz") else "its name does not say so"
     assert [each.detail for each in check.findings] == (
@@ -216,7 +218,7 @@ def test_zlib_is_read_and_a_name_that_does_not_say_so_is_reported(tmp_path, fram
 def test_a_damaged_zlib_stream_is_reported(tmp_path, frame, example):
     packed = zlib.compress(200 * frame(example(a=1)))
     (tmp_path / "a.zlib").write_bytes(packed[:-2])
-    check = verify_shard(Shard("a", "a.zlib", str(tmp_path / "a.zlib")), STRANGER, "files")
+    check = verify_shard(StoredShard("a", "a.zlib", str(tmp_path / "a.zlib")), STRANGER, "files")
     assert [(each.kind, each.detail) for each in check.findings] == [
         ("gzip", "the ZLIB stream ends early: the file was truncated")
     ]

@@ -13,7 +13,7 @@ from recordmill.transforms.inputs.archive_members import (
     BoundedStream,
     Limits,
     Member,
-    check_names,
+    check_member_names,
     list_members,
 )
 
@@ -105,7 +105,7 @@ def test_a_damaged_member_is_found_when_it_is_read(make_zip, written):
     ],
 )
 def test_a_name_becomes_a_path(name, key):
-    assert list(check_names([Member(name, 5, 7, Gzip())])) == [Member(key, 5, 7, Gzip())]
+    assert list(check_member_names([Member(name, 5, 7, Gzip())])) == [Member(key, 5, 7, Gzip())]
 
 
 BAD_NAME = "its name is empty, absolute or repeated, or has .. or a zero byte in it"
@@ -116,18 +116,18 @@ BAD_NAME = "its name is empty, absolute or repeated, or has .. or a zero byte in
     ["/etc/passwd", "C:\\x.jpg", "\\\\host\\x.jpg", "../x.jpg", "a/../../x.jpg", "./", "a\0b"],
 )
 def test_a_name_that_leads_out_is_refused(name):
-    (found,) = check_names([Member(name, 5, 7)])
+    (found,) = check_member_names([Member(name, 5, 7)])
     assert (found.reason, found.detail, found.length) == ("bad_member", BAD_NAME, 0)
 
 
 def test_a_name_that_is_not_utf8_is_printed_with_its_bytes():
-    (found,) = check_names([Member(b"caf\xe9.jpg".decode("utf-8", "surrogateescape"))])
+    (found,) = check_member_names([Member(b"caf\xe9.jpg".decode("utf-8", "surrogateescape"))])
     assert (found.name, found.reason) == ("caf\\xe9.jpg", "bad_name")
 
 
 def test_the_second_member_of_a_name_is_refused():
     link = Member("a/b", reason="bad_member", detail="it is a link")
-    first, second, third, again = check_names(
+    first, second, third, again = check_member_names(
         [Member("a/b", 1), Member("./a//b", 2), Member("a/c", 3), link]
     )
     assert (first.reason, second.reason, third.reason) == ("", "bad_member", "")
@@ -140,7 +140,7 @@ def test_the_second_member_of_a_name_is_refused():
 
 def test_what_was_refused_before_keeps_its_reason():
     refused = Member("a", reason="bad_member", detail="it is a device")
-    assert list(check_names([refused])) == [refused]
+    assert list(check_member_names([refused])) == [refused]
 
 
 def test_a_limit_is_the_largest_that_is_allowed():

@@ -17,7 +17,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.array_files import (
     LONGEST_HEADER,
     ArrayHeader,
-    Place,
+    ArrayPlace,
     find_labels,
     find_members,
     parse_header,
@@ -169,7 +169,7 @@ def test_another_size_is_found(place, expected):
 
 def test_an_array_inside_a_file(tmp_path):
     (tmp_path / "x").write_bytes(DATA)
-    place = Place(str(tmp_path / "x"), offset=10, size=20)
+    place = ArrayPlace(str(tmp_path / "x"), offset=10, size=20)
     assert (place.read(0, 3), place.read(5, 3)) == (DATA[10:13], DATA[15:18])
     place.check_size(header(20), "")
 

@@ -3,13 +3,15 @@
 import pytest
 
 from recordmill.transforms.inputs.drawn_twins import MOST_FORMS, find_drawn_twins
-from recordmill.transforms.inputs.image_looks import Look
+from recordmill.transforms.inputs.image_looks import Appearance
 from recordmill.transforms.inputs.pair_names import cores_of
 from recordmill.transforms.inputs.twins import find_twins
 
-PHOTO, GRAY, MASK, COLORED, SKETCH = (
-    Look(3, 256), Look(1, 200, 0.7), Look(1, 2), Look(3, 5, 0.7), Look(1, 30),
-)  # fmt: skip
+PHOTO = Appearance(3, 256)
+GRAY = Appearance(1, 200, 0.7)
+MASK = Appearance(1, 2)
+COLORED = Appearance(3, 5, 0.7)
+SKETCH = Appearance(1, 30)
 COUNTED = tuple(map(str, range(12)))
 TWO = ("000", "001")
 WORDS = ("abbey", "bar", "castle", "dome", "arch", "arcade")

@@ -4,7 +4,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Names,
     given_splits,
-    split_of,
+    split_for_word,
     split_pattern,
     stems_of,
 )
@@ -94,7 +94,7 @@ def test_words_in_the_names_of_archives():
     ],
 )
 def test_words_for_splits(word, split):
-    assert split_of(word) == split
+    assert split_for_word(word) == split
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.array_files import (
     ArrayHeader,
-    Place,
+    ArrayPlace,
     check_images,
     interleave,
     list_stack,
     name_labels,
-    read_labels,
+    read_label_array,
     read_stacked_image,
 )
 
@@ -45,7 +45,7 @@ def test_every_image_is_where_its_reference_says(tmp_path_factory, order, shape,
     path = tmp_path_factory.mktemp("stack") / "x"
     np.save(stream := io.BytesIO(), np.ascontiguousarray(stored))
     path.write_bytes(bytes(offset) + stream.getvalue() + b"more")
-    place = Place(str(path), offset=offset, size=len(stream.getvalue()))
+    place = ArrayPlace(str(path), offset=offset, size=len(stream.getvalue()))
     refs = list(list_stack(ImageRef("x", str(path), 99), "x", place, None, "train", order, {}))
     assert [(ref.key, ref.label, ref.split) for ref in refs] == [
         (f"x#{index}", "", "train") for index in range(len(images))
@@ -85,7 +85,7 @@ def test_arrays_that_are_not_stacks_of_images(shape, order, detail):
 @pytest.mark.parametrize("size", [8 + 39, 8 + 41])
 def test_a_file_of_another_length(size):
     with pytest.raises(Rejected) as caught:
-        Place("x", size=size).check_size(header((10, 2, 2), 8), "10 x 2 x 2")
+        ArrayPlace("x", size=size).check_size(header((10, 2, 2), 8), "10 x 2 x 2")
     assert caught.value.reason == "wrong_length"
     assert (
         caught.value.detail == f"8 of header and 10 x 2 x 2 are 48 bytes, and the file has {size}"
@@ -110,7 +110,9 @@ def read(tmp_path):
         path = tmp_path / "y.npy"
         np.save(path, array, allow_pickle=True)
         path.write_bytes(change(path.read_bytes()))
-        return read_labels(Place(str(path), size=path.stat().st_size, name="y_train"), count)
+        return read_label_array(
+            ArrayPlace(str(path), size=path.stat().st_size, name="y_train"), count
+        )
 
     return run
 

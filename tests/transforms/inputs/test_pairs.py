@@ -3,7 +3,7 @@
 import pytest
 from paired_inputs import counted, digit, mask, photo
 
-from recordmill.transforms.inputs.image_looks import Look, look_at_image
+from recordmill.transforms.inputs.image_looks import Appearance, look_at_image
 from recordmill.transforms.inputs.pair_names import (
     are_counters,
     core_of,
@@ -14,7 +14,7 @@ from recordmill.transforms.inputs.pair_names import (
 from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 
-PHOTO, MASK, GRAY = Look(3, 256), Look(1, 2), Look(1, 200)
+PHOTO, MASK, GRAY = Appearance(3, 256), Appearance(1, 2), Appearance(1, 200)
 
 
 def find(folders, looks=None):
@@ -97,11 +97,11 @@ def test_classes_are_not_pairs():
 
 def test_drawings_are_not_photographs():
     names = [f"{number}.png" for number in counted(20)]
-    icons, icon = Look(3, 200, 0.7), Look(1, 12, 0.7)
+    icons, icon = Appearance(3, 200, 0.7), Appearance(1, 12, 0.7)
     assert find({"plain": names, "colored": names}, {"plain": icon, "colored": icons}) is None
-    circles, squares = Look(1, 90, 0.8), Look(1, 2, 0.8)
+    circles, squares = Appearance(1, 90, 0.8), Appearance(1, 2, 0.8)
     assert find({"circle": names, "square": names}, {"circle": circles, "square": squares}) is None
-    xray = Look(1, 250, 0.4)
+    xray = Appearance(1, 250, 0.4)
     found = find({"a": names, "b": names}, {"a": xray, "b": squares})
     assert (found.kept, found.left_out) == (("a",), ("b",))
 

@@ -2,10 +2,10 @@
 
 import pytest
 
-from recordmill.transforms.inputs.image_looks import Look
+from recordmill.transforms.inputs.image_looks import Appearance
 from recordmill.transforms.inputs.sample_folders import find_samples
 
-PHOTO, MASK, COLORED = Look(3, 256), Look(1, 2), Look(3, 5, 0.7)
+PHOTO, MASK, COLORED = Appearance(3, 256), Appearance(1, 2), Appearance(3, 5, 0.7)
 
 
 def look(path):

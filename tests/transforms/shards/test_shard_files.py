@@ -19,7 +19,7 @@ from recordmill.storage.dataset_files import shard_path, staging_folder
 from recordmill.storage.tfrecord_file import DamagedFileError, RecordSink
 from recordmill.transforms.records.convert_image import ConvertedImage
 from recordmill.transforms.shards.shard_files import (
-    Fingerprint,
+    InputDigests,
     failed_report,
     find_finished,
     fingerprint,
@@ -60,7 +60,7 @@ def staging(tmp_path):
     return folder
 
 
-MARK = Fingerprint("ab" * 32, "cd" * 32)
+MARK = InputDigests("ab" * 32, "cd" * 32)
 
 
 def write(staging, images, mark=MARK, compression="none"):

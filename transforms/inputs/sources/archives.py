@@ -18,7 +18,7 @@ import orjson
 from annotated_types import Interval
 
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import Kind
+from recordmill.schemas.features import FeatureKind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne
@@ -77,7 +77,7 @@ class PartFeature(FeatureFrom):
     described: ClassVar[str] = "`{}` beside the image"  # part of plan ids: these words stay
 
     def value_of(self, value: Any) -> Any:
-        """The feature's value or values.
+        """Returns the feature's value or values.
 
         Raises:
             Rejected: it is of another type, or missing.
@@ -91,7 +91,7 @@ class PartFeature(FeatureFrom):
         return self.default_value() if value is None else _convert(value, self.type, self.part)
 
 
-def _convert(value: Any, kind: Kind, part: str) -> Any:
+def _convert(value: Any, kind: FeatureKind, part: str) -> Any:
     """Converts a value to the form in references, by the rules for cells of manifests.
 
     But captions may contain any character.
@@ -106,7 +106,7 @@ def _convert(value: Any, kind: Kind, part: str) -> Any:
         ) from None
 
 
-def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
+def value_in_part(part: str, contents: Mapping[str, bytes]) -> Any:
     """Returns the value of a part, or None if it is missing.
 
     The value is a file's text without surrounding white space, or a value in `.json`.
@@ -133,7 +133,7 @@ def value_of(part: str, contents: Mapping[str, bytes]) -> Any:
 
 
 def class_of(label: Any, part: str, names: Sequence[str]) -> str:
-    """The class for a label next to an image.
+    """Returns the class for a label next to an image.
 
     Args:
         label: a name, or a number.
@@ -167,14 +167,14 @@ _USUAL_PARTS = ("cls", "json", "txt")
 
 
 def _explain_order(path: str) -> str:
-    """What to say about a sample without a part: another member may be between them."""
+    """Returns what to say about a sample without a part: another member may be between them."""
     if path.lower().endswith(".zip"):  # its members are sorted
         return ""
     return "; the order matters: the members of a sample must follow one another"
 
 
 def _json_parts(texts: Mapping[str, bytes]) -> set[str]:
-    """The parts `json.KEY` of the `.json` that was read; none if it is malformed."""
+    """Returns the parts `json.KEY` of the `.json` that was read; none if it is malformed."""
     try:
         values = orjson.loads(texts["json"]) if "json" in texts else None
     except ValueError:  # reported where a value is read
@@ -262,7 +262,7 @@ class Archives(Source):
         return self.label_part != "" if self.labels == "beside" else self.class_from != "none"
 
     def idle_settings(self) -> Mapping[str, str]:
-        """The settings for the other value of `labels`."""
+        """Returns the settings for the other value of `labels`."""
         if self.labels == "beside":
             return dict.fromkeys(("class_from", "strip_folders"), "source.labels is `beside`")
         return dict.fromkeys(
@@ -275,7 +275,7 @@ class Archives(Source):
         yield from recognize_archives(sketch, cls().image_parts)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """A member's contents; see `Source.read`."""
+        """Returns a member's contents; see `Source.read`."""
         data = read_image(ref, max_bytes, self.max_ratio)
         return Content(data, data)
 
@@ -315,7 +315,10 @@ class Archives(Source):
         }
 
     def remedy_for(self, not_stored: Iterable[str]) -> str:
-        """How to read labels, or store texts: images and other binary parts cannot be stored."""
+        """Returns how to read labels, or store texts.
+
+        Images and other binary parts cannot be stored.
+        """
         kinds = {*not_stored}
         if _LABEL_FILES in kinds:
             return "set source.labels to `beside` to read labels next to images"
@@ -392,7 +395,7 @@ class Archives(Source):
             yield Unclaimed(role, (first,), unlabeled).as_notice(file)
 
     def _is_stray(self, extension: str, name: str, others: Collection[str]) -> bool:
-        """Whether a member without an image is not what is left of a sample.
+        """Returns whether a member without an image is not what is left of a sample.
 
         Args:
             extension: its part.
@@ -423,7 +426,7 @@ class Archives(Source):
     def _with_parts(
         self, image: ImageRef, refs: Mapping[str, ImageRef], unused: Counter[str]
     ) -> ImageRef:
-        """The image's reference, with what the wanted members next to it hold.
+        """Returns the image's reference, with what the wanted members next to it hold.
 
         Values of `.json` that nothing reads are counted as unused.
         """
@@ -434,12 +437,12 @@ class Archives(Source):
             }
             unused.update(_json_parts(texts) - self._wanted_parts)
             values = {
-                key: each.value_of(value_of(each.part, texts))
+                key: each.value_of(value_in_part(each.part, texts))
                 for key, each in self.features_from.items()
             }
             if self.label_part:
                 label = class_of(
-                    value_of(self.label_part, texts), self.label_part, self.class_names
+                    value_in_part(self.label_part, texts), self.label_part, self.class_names
                 )
         except Rejected as error:
             is_lacking = bool(self._read_parts - refs.keys() - {""})
@@ -458,7 +461,7 @@ class Archives(Source):
             raise bad_sample(f"{posixpath.basename(ref.key)}: {error.detail}") from None
 
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
-        """A member's reference, with the class from its folders."""
+        """Returns a member's reference, with the class from its folders."""
         ref = file.replace(key=f"{file.key}/{member.name}", spelling="")
         if ignored := self._ignores(member.name):
             return ref.notice("ignored", ignored)
@@ -477,7 +480,7 @@ class Archives(Source):
         return member.place_in(ref).replace(split=word, label=label)
 
     def _ignores(self, name: str) -> str:
-        """The reason for which a member is ignored; empty if it is not."""
+        """Returns the reason for which a member is ignored; empty if it is not."""
         settings = ListingSettings(include=self.members)
         paths = accumulate(name.split("/"), posixpath.join)
         return next(filter(None, (why_ignored(settings, path, path != name) for path in paths)), "")

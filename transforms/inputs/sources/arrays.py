@@ -8,8 +8,8 @@ from typing import ClassVar
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.transforms.inputs.array_files import (
+    ArrayPlace,
     Order,
-    Place,
     find_labels,
     find_members,
     list_stack,
@@ -20,7 +20,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
     given_splits,
-    split_of,
+    split_for_word,
 )
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.sources.source import ArraySource
@@ -124,8 +124,8 @@ class Arrays(ArraySource):
             listed += list_stack(file, key, places[name], labels, word, self.order, self.classes())
         yield from listed  # all or nothing
 
-    def _find_pair(self, name: str, file: DataFile) -> dict[str, Place]:
-        """The arrays of a .npy file and of the file of its labels, if there is one."""
+    def _find_pair(self, name: str, file: DataFile) -> dict[str, ArrayPlace]:
+        """Returns the arrays of a .npy file and of the file of its labels, if there is one."""
         places = {name: place_of(file.ref)}
         for word, labels in self.labels.items():
             if self.images[word] == name and (found := find_labels(file, f"{labels}.npy")):
@@ -133,7 +133,7 @@ class Arrays(ArraySource):
         return places
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """One image."""
+        """Returns one image."""
         return Content(*read_stacked_image(ref, max_bytes, self.order))
 
 
@@ -147,7 +147,7 @@ def _pair_arrays(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
     for name in sorted(names):
         words = name.lower().split("_")
         kinds = [word for word in words if word in (*_IMAGES, *_LABELS)]
-        splits = [word for word in words if split_of(word)]
+        splits = [word for word in words if split_for_word(word)]
         if len(kinds) == 1 and len(kinds) + len(splits) == len(words) <= 2:
             found[kinds[0] in _LABELS, next(iter(splits), "all")] = name
     words = [word for is_label, word in found if not is_label and (True, word) in found]
@@ -155,7 +155,7 @@ def _pair_arrays(names: Iterable[str]) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _ask_for_arrays(names: Sequence[str]) -> str:
-    """What to do about arrays without a known meaning."""
+    """Returns what to do about arrays without a known meaning."""
     return (
         f"the meaning of {', '.join(names[:8])} is not known: name the arrays of images and of "
         "their labels in source.images and source.labels, as {train: NAME, test: NAME}, and those "

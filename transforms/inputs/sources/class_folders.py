@@ -127,7 +127,7 @@ class ClassFolders(Source):
 
 
 def likely_classes(sketch: FolderSketch) -> set[str]:
-    """The folders that may be class folders, by names and contents as far as seen."""
+    """Returns the folders that may be class folders, by names and contents as far as seen."""
     found = set()
     for at in sketch.split_folders or ("",):
         for folder in sketch.at(at).folders:
@@ -209,7 +209,7 @@ def _find_wrapper(sketch: FolderSketch, split: str) -> tuple[str, list[str]]:
 
 
 def _have_folders(sketch: FolderSketch, above: str, folders: Iterable[str]) -> bool:
-    """Whether some of these folders have folders of images, too."""
+    """Returns whether some of these folders have folders of images, too."""
     return any(
         sketch.holds_images(posixpath.join(above, folder, each))
         for folder in folders
@@ -256,7 +256,7 @@ def _as_classes(sketch: FolderSketch, source: Mapping[str, Any]) -> Recognized:
 
 
 def _without_folder(path: str, folder: str) -> str:
-    """A path without the first folder of that name."""
+    """Returns a path without the first folder of that name."""
     above, slash, name = path.rpartition("/")
     folders = above.split("/")
     if folder in folders:

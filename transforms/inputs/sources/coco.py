@@ -18,7 +18,7 @@ from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, V
 from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, Status
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, NoticeStatus
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, title_of
@@ -137,7 +137,7 @@ class Coco(AnnotationSource):
         if not match:
             yield file.notice("ignored", "not_annotations")
             return
-        annotations = Annotations(_read_contents(file.uri))
+        annotations = CocoAnnotations(_read_contents(file.uri))
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         yield from annotations.report_twins(file)
@@ -163,7 +163,7 @@ Number = Annotated[int, Interval(ge=-(2**63), lt=2**63)]
 Presence = Annotated[bool, BeforeValidator(bool)]
 """Whether there is a value."""
 
-Side = Annotated[float, Interval(ge=0, lt=2**31)]
+CocoSide = Annotated[float, Interval(ge=0, lt=2**31)]
 
 
 class Image(BaseModel):
@@ -171,8 +171,8 @@ class Image(BaseModel):
 
     id: Id
     file_name: str
-    width: Side | None = None
-    height: Side | None = None
+    width: CocoSide | None = None
+    height: CocoSide | None = None
 
 
 class Category(BaseModel):
@@ -194,7 +194,7 @@ def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
 
 
 def _find_angle(attributes: Any) -> float:
-    """The rotation that CVAT writes among an annotation's attributes."""
+    """Returns the rotation that CVAT writes among an annotation's attributes."""
     return angle_of(attributes.get("rotation")) if isinstance(attributes, dict) else 0.0
 
 
@@ -262,7 +262,7 @@ class Annotation(BaseModel):
 
 
 def _is_absent(bbox: Any) -> bool:
-    """Whether an annotation has no box: null, an empty list, or nothing but NaN."""
+    """Returns whether an annotation has no box: null, an empty list, or nothing but NaN."""
     sides = bbox if isinstance(bbox, list) else [bbox]
     return all(side is None or (isinstance(side, float) and math.isnan(side)) for side in sides)
 
@@ -275,7 +275,7 @@ def _as_number(side: Any) -> float:
     return float(side)
 
 
-class Contents(BaseModel):
+class CocoFile(BaseModel):
     """The contents of one file."""
 
     images: Annotated[list[Image], FailFast()]
@@ -283,14 +283,14 @@ class Contents(BaseModel):
     annotations: Annotated[list[Annotation], FailFast()] = []
 
 
-def _read_contents(uri: str) -> Contents:
+def _read_contents(uri: str) -> CocoFile:
     """Reads a file.
 
     Raises:
         Rejected: it cannot be read, or has another form, such as that of panoptic masks.
     """
     try:
-        return read_json(uri, MAX_JSON_BYTES, Contents)
+        return read_json(uri, MAX_JSON_BYTES, CocoFile)
     except Rejected:
         if b'"segments_info"' not in read_sibling(uri, MAX_JSON_BYTES):
             raise
@@ -298,7 +298,7 @@ def _read_contents(uri: str) -> Contents:
         raise bad_annotations(why) from None
 
 
-class Annotations:
+class CocoAnnotations:
     """The annotations of one file, by image.
 
     Attributes:
@@ -313,7 +313,7 @@ class Annotations:
             is not four numbers.
     """
 
-    def __init__(self, contents: Contents) -> None:
+    def __init__(self, contents: CocoFile) -> None:
         self.images = sorted(contents.images, key=lambda image: image.file_name)
         used = {each.category_id for each in contents.annotations}
         self.classes, self.twins = number_categories(contents.categories, used)
@@ -357,7 +357,7 @@ class Annotations:
             first, count = self.strays[0], format_count(len(self.strays), "annotation")
             such = f"such as annotation {first.id!r:.60} of image {first.image_id!r:.60}"
             remedy = "list the images, or write all ids as numbers or all as text"
-            status: Status = "warning" if any(self._objects.values()) else "fatal"
+            status: NoticeStatus = "warning" if any(self._objects.values()) else "fatal"
             yield file.notice(
                 status,
                 "stray_annotations",
@@ -565,7 +565,7 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
 
 
 def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]:
-    """The values for `source.images` that may be meant.
+    """Returns the values for `source.images` that may be meant.
 
     These are all places that hold the first image; or else the first of the usual folders that
     exists for every word.
@@ -614,7 +614,7 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]
 
 
 def _holds(sketch: FolderSketch, folders: Iterable[str], image: str) -> bool:
-    """Whether one of these folders has an image of that name."""
+    """Returns whether one of these folders has an image of that name."""
     paths = (posixpath.join(folder, image) for folder in folders)
     return any(
         posixpath.basename(path) in sketch.at(posixpath.dirname(path)).files for path in paths

@@ -14,7 +14,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
-    split_of,
+    split_for_word,
 )
 from recordmill.transforms.inputs.pair_names import is_about_pairs, split_word_of
 from recordmill.transforms.inputs.patterns import compile_pattern, escape_glob
@@ -148,7 +148,7 @@ class FilenameLabels(Source):
         )
 
     def features(self) -> tuple[Feature, ...]:
-        """The features in `features_from`."""
+        """Returns the features in `features_from`."""
         return tuple(
             Feature(key, "bytes", key, f"group `{group}` of the file's name", default=b"")
             for key, group in self.features_from.items()
@@ -156,7 +156,10 @@ class FilenameLabels(Source):
 
 
 def _find_flat_folders(sketch: FolderSketch) -> list[str]:
-    """The only folder of images, or those of splits; the empty string is the input itself."""
+    """Returns the only folder of images, or those of splits.
+
+    Returns the empty string is the input itself.
+    """
     holding = [folder for folder in sketch.top.folders if sketch.holds_images(folder)]
     if sketch.top.images:
         return [""] if not holding else []
@@ -200,7 +203,7 @@ def _find_labels(names: Sequence[str]) -> tuple[str, set[str], bool]:
 
 
 def _is_no_label_after(text: str) -> bool:
-    """Whether the end of a name is written by a tool or a camera, or is that of a mask."""
+    """Returns whether the end of a name is written by a tool or a camera, or is that of a mask."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     is_known = any(word in _NO_LABELS_AFTER or is_about_pairs(word) for word in words)
     return is_known or _is_no_label(text)
@@ -210,7 +213,9 @@ def _is_no_label(text: str) -> bool:
     """Whether the beginning of a name is a camera's, a counter's, a split's, or of a hash."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     is_short = len(text) < 2
-    return is_short or not words or any(word in _NO_LABELS or split_of(word) for word in words)
+    return (
+        is_short or not words or any(word in _NO_LABELS or split_for_word(word) for word in words)
+    )
 
 
 SOURCE = FilenameLabels

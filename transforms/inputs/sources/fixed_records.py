@@ -112,7 +112,10 @@ class FixedRecords(ArraySource):
         self.classes()
 
     def _with_preset(self) -> Self:
-        """The source with the preset's values for missing settings; itself if none is missing."""
+        """Returns the source with the preset's values for missing settings.
+
+        Itself if none is missing.
+        """
         preset = PRESETS[self.preset]
         given = {
             "labels": preset["labels"] if self.labels is None else self.labels,
@@ -163,7 +166,7 @@ class FixedRecords(ArraySource):
         return len(self.labels or ()) + self.height * self.width * self.channels
 
     def features(self) -> tuple[Feature, ...]:
-        """The label bytes that are not the class."""
+        """Returns the label bytes that are not the class."""
         others = (name for name in self.labels or () if name != self.label)
         return tuple(
             Feature(name, "int64", name, f"label byte `{name}` of the record") for name in others
@@ -231,7 +234,7 @@ class FixedRecords(ArraySource):
         return self.labels != ()
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """One record: its pixels, and the values of its label bytes."""
+        """Returns one record: its pixels, and the values of its label bytes."""
         data = read_image(ref, max_bytes)
         names = self.labels or ()
         values = dict(zip(names, data, strict=False))

@@ -92,7 +92,7 @@ class Idx(ArraySource):
         )
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """One image."""
+        """Returns one image."""
         data, pixels = read_stacked_image(ref, max_bytes, "interleaved")
         return Content(data, pixels.swapaxes(0, 1) if self.transposed else pixels)
 

@@ -91,7 +91,7 @@ class ImageFolder(Source):
         return replace(self, features_from=self._manifest().settle(tables, note).features_from)
 
     def annotations(self) -> Mapping[str, str]:
-        """The annotations that have a column."""
+        """Returns the annotations that have a column."""
         return {
             what: key.replace("columns.", "")
             for what, key in self._manifest().annotations().items()

@@ -29,10 +29,10 @@ Point = tuple[float, float]
 _ENDINGS = tuple(each for ending in IMAGE_ENDINGS for each in (ending, ending.upper()))
 
 
-Side = Annotated[int, Field(gt=0, lt=2**31)]
+LabelMeSide = Annotated[int, Field(gt=0, lt=2**31)]
 
 
-class Shape(BaseModel):
+class DrawnShape(BaseModel):
     """One of the shapes that were drawn."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
@@ -61,15 +61,15 @@ class Shape(BaseModel):
         return self.points
 
 
-class Contents(BaseModel):
+class LabelMeFile(BaseModel):
     """The contents of one file: of its keys, those that are read, under LabelMe's names."""
 
     model_config = ConfigDict(strict=True)
 
-    shapes: list[Shape]
+    shapes: list[DrawnShape]
     imagePath: str = Field(min_length=1)
-    imageWidth: Side | None = None
-    imageHeight: Side | None = None
+    imageWidth: LabelMeSide | None = None
+    imageHeight: LabelMeSide | None = None
     flags: Any = None
 
 
@@ -128,9 +128,9 @@ class LabelMe(AnnotationSource):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""
         annotation = DataFile(path, file)
-        contents = read_json(file.uri, MAX_JSON_BYTES, Contents)
+        contents = read_json(file.uri, MAX_JSON_BYTES, LabelMeFile)
         boxes, outlines = self.read_annotation(contents)
-        place = find_image(annotation, contents.imagePath)
+        place = find_labeled_image(annotation, contents.imagePath)
         if other := _find_other_image(annotation, contents.imagePath, place):
             detail = (
                 f"it may describe {posixpath.basename(place)} or {other}, by its imagePath and its "
@@ -148,7 +148,7 @@ class LabelMe(AnnotationSource):
             place, [boxes], classes=boxes.labels, find_other=find_other
         )
 
-    def read_annotation(self, contents: Contents) -> tuple[Boxes, int]:
+    def read_annotation(self, contents: LabelMeFile) -> tuple[Boxes, int]:
         """Returns the boxes of a file, and the number of other shapes that these enclose.
 
         Raises:
@@ -183,7 +183,7 @@ def _count_flags(flags: Any) -> int:
     return sum(value is True for value in flags.values()) if isinstance(flags, dict) else 0
 
 
-def find_image(file: DataFile, name: str) -> str:
+def find_labeled_image(file: DataFile, name: str) -> str:
     """Returns the path below the input of a JSON file's image.
 
     If there is no image, returns the path where it should be.

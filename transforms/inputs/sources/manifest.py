@@ -29,15 +29,15 @@ from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 from recordmill.transforms.inputs.named_files import DataFile, key_of, locate
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
-from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError, bad_row
+from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.class_name_files import NAME_LISTS, NAME_TABLES
 from recordmill.transforms.inputs.tables.column_patterns import has_patterns, replace_patterns
 from recordmill.transforms.inputs.tables.known_tables import PRESETS
 from recordmill.transforms.inputs.tables.manifest_columns import (
     CellReader,
     Columns,
-    Entry,
     FeatureColumn,
+    ManifestEntry,
     Unlabeled,
 )
 from recordmill.transforms.inputs.tables.names_of_ids import NamesOfIds, read_names_of_ids
@@ -50,7 +50,7 @@ from recordmill.transforms.inputs.tables.read_table import (
     LIST_FILES,
     TABLE_ENDINGS,
     TABLE_FILES,
-    Table,
+    TableFile,
     TableFormat,
     read_table,
 )
@@ -93,7 +93,7 @@ class RowReader:
         self._root = os.path.abspath(root) if storage.is_local(root) else root
 
     def list_references(
-        self, rows: Iterable[Row], read: Callable[[Any], Entry]
+        self, rows: Iterable[TableRow], read: Callable[[Any], ManifestEntry]
     ) -> Iterator[ImageRef | ClassNames]:
         """Yields a reference for each row, or for rows that are joined.
 
@@ -127,30 +127,32 @@ class RowReader:
             yield self.file.notice("fatal", "small_boxes", f"{what}: {advice}")
 
     def _entries(
-        self, rows: Iterable[Row], read: Callable[[Any], Entry]
-    ) -> Iterator[tuple[Row, Entry]]:
+        self, rows: Iterable[TableRow], read: Callable[[Any], ManifestEntry]
+    ) -> Iterator[tuple[TableRow, ManifestEntry]]:
         """Yields each row and its entry.
 
         Rows of boxes of one image are joined, and held in memory. They come last, as the image's
         first row with all boxes.
         """
-        images: dict[str, tuple[Row, Entry]] = {}
+        images: dict[str, tuple[TableRow, ManifestEntry]] = {}
         has_row_boxes = self.settings.preset == "automl" or bool(self.settings.columns.row_boxes)
         for row in rows:
             try:
-                entry = Entry(fault=row.fault) if row.cells is None else read(row.cells)
+                entry = ManifestEntry(fault=row.fault) if row.cells is None else read(row.cells)
             except Rejected as error:
-                entry = Entry(fault=error.detail)
+                entry = ManifestEntry(fault=error.detail)
             if has_row_boxes and entry.boxes is not None:
                 _join(images, replace(row, cells=None), entry)
             else:
                 yield row, entry
         yield from images.values()
 
-    def _row_key(self, row: Row) -> str:
+    def _row_key(self, row: TableRow) -> str:
         return f"{self.file.key}/{row.number:06}"
 
-    def _make_references(self, row: Row, entry: Entry) -> Iterator[ImageRef | ClassNames]:
+    def _make_references(
+        self, row: TableRow, entry: ManifestEntry
+    ) -> Iterator[ImageRef | ClassNames]:
         ref = self._place(row, entry)
         given = list[Packable]()
         if entry.labels is not None:
@@ -176,8 +178,8 @@ class RowReader:
             annotations=pack_annotations(given),
         )
 
-    def _place(self, row: Row, entry: Entry) -> ImageRef:
-        """A reference with the image's key and place."""
+    def _place(self, row: TableRow, entry: ManifestEntry) -> ImageRef:
+        """Returns a reference with the image's key and place."""
         if entry.sha256 and not _SHA256.fullmatch(entry.sha256):
             raise bad_row(f"its digest {entry.sha256!r:.70} is not a SHA-256 in hex")
         prefix = self.file.key[: len(self.file.key) - len(self.path)]
@@ -221,7 +223,9 @@ class RowReader:
 
 
 def _folder_in_keys(own: str, root: str) -> str:
-    """The folder in the keys of images if each manifest has a root: names in two may be equal.
+    """Returns the folder in the keys of images if each manifest has a root.
+
+    Names in two may be equal.
 
     Args:
         own: the manifest's folder below the input.
@@ -232,7 +236,9 @@ def _folder_in_keys(own: str, root: str) -> str:
     return below if is_inside else posixpath.basename(root.rstrip("/"))
 
 
-def _join(images: dict[str, tuple[Row, Entry]], row: Row, entry: Entry) -> None:
+def _join(
+    images: dict[str, tuple[TableRow, ManifestEntry]], row: TableRow, entry: ManifestEntry
+) -> None:
     """Adds a row of boxes to those of its image; the first bad row makes the whole image bad."""
     first, joined = images.setdefault(entry.uri, (row, entry))
     if first is not row and not joined.fault and (fault := entry.fault or joined.join(entry)):
@@ -311,7 +317,7 @@ class Manifest(TableFormat, Source):
         self.classes()
 
     def root_of(self, path: str) -> str:
-        """The setting `root` for a manifest.
+        """Returns the setting `root` for a manifest.
 
         Raises:
             UnreadableTableError: there is none for this one.
@@ -335,7 +341,7 @@ class Manifest(TableFormat, Source):
         return recognize_tables(sketch)
 
     def annotations(self) -> Mapping[str, str]:
-        """The annotations that have a column; with a preset, there may be either."""
+        """Returns the annotations that have a column; with a preset, there may be either."""
         if self.preset:
             return {"boxes": "", "labels": ""}
         boxes = next((name for name in ("boxes", "xmin") if getattr(self.columns, name)), "objects")
@@ -438,7 +444,7 @@ class Manifest(TableFormat, Source):
             yield file.notice("ignored", "no_rows")
 
     def _wanted_columns(self) -> dict[str, str]:
-        """The columns that a manifest must have, each with the YAML key that names it."""
+        """Returns the columns that a manifest must have, each with the YAML key that names it."""
         wanted = dict((column, key) for key, column in self.columns.named())
         for key, feature in self.features_from.items():
             for column in feature.names:
@@ -455,7 +461,7 @@ class Manifest(TableFormat, Source):
         return replace(self, features_from=settled)
 
     def _is_manifest(self, path: str) -> bool:
-        """Whether a listed file is a manifest, by its name."""
+        """Returns whether a listed file is a manifest, by its name."""
         name = posixpath.basename(path)
         if self.split:
             return bool(compile_pattern(self.split, "source.split").fullmatch(name))
@@ -471,7 +477,7 @@ class Manifest(TableFormat, Source):
     def _table_format(self) -> TableFormat:
         return replace(self, format=PRESETS[self.preset][0]) if self.preset else self
 
-    def _reader(self, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], Entry]:
+    def _reader(self, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], ManifestEntry]:
         if self.preset:
             return PRESETS[self.preset][1]
         return CellReader(
@@ -483,8 +489,8 @@ class Manifest(TableFormat, Source):
             return None
         return read_names_of_ids(DataFile(path, file), self.class_names_file)
 
-    def _class_names(self, table: Table) -> Mapping[str, Sequence[str]]:
-        """The names of each column's numbered classes, from settings or from Parquet."""
+    def _class_names(self, table: TableFile) -> Mapping[str, Sequence[str]]:
+        """Returns the names of each column's numbered classes, from settings or from Parquet."""
         if self.class_names or table.schema is None:
             return dict.fromkeys(self.columns.of_classes, self.class_names)
         return {column: class_names(table.schema, column) for column in self.columns.of_classes}

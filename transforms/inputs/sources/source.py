@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import Feature, Kind
+from recordmill.schemas.features import Feature, FeatureKind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import SourceSettings
@@ -22,7 +22,7 @@ from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
 class AddedFeature(Protocol):
     """A setting that describes one feature which a source adds."""
 
-    type: Kind
+    type: FeatureKind
     many: bool
 
     @property
@@ -30,7 +30,7 @@ class AddedFeature(Protocol):
         """Where the values are: columns, or keys."""
 
     def as_feature(self, key: str) -> Feature:
-        """The feature, stored under a key."""
+        """Returns the feature, stored under a key."""
 
 
 @runtime_checkable
@@ -102,7 +102,7 @@ class Source(SourceSettings, Protocol):
         return Content(data, data)
 
     def classes(self) -> Mapping[str, int]:
-        """The classes in the setting `class_names`, if the source has it."""
+        """Returns the classes in the setting `class_names`, if the source has it."""
         if isinstance(self, NamesClasses):
             return number_classes(self.class_names, "source.class_names")
         return {}
@@ -113,7 +113,7 @@ class Source(SourceSettings, Protocol):
         return TITLES.get(self.kind)
 
     def features(self) -> tuple[Feature, ...]:
-        """The features in the setting `features_from`, if the source has it."""
+        """Returns the features in the setting `features_from`, if the source has it."""
         if isinstance(self, AddsFeatures):
             return tuple(each.as_feature(key) for key, each in self.features_from.items())
         return ()
@@ -156,14 +156,14 @@ def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[Lis
 
 @cache
 def source_names() -> tuple[str, ...]:
-    """The names of all sources, sorted."""
+    """Returns the names of all sources, sorted."""
     package = import_module("recordmill.transforms.inputs.sources")
     modules = (module.name for module in pkgutil.iter_modules(package.__path__))
     return tuple(sorted(name for name in modules if name != "source"))
 
 
 def load_source(kind: str) -> type[Source]:
-    """The dataclass of the source with that name.
+    """Returns the dataclass of the source with that name.
 
     Raises:
         SettingError: there is no such source; the message lists all.

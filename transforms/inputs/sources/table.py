@@ -17,18 +17,18 @@ from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import (
     TYPES,
     ColumnSettings,
-    Row,
+    TableRow,
     UnreadableTableError,
     bad_row,
-    from_json,
+    decode_cell,
+    encode_cell,
     infer_type,
     is_rounded,
     read_cell,
-    to_json,
 )
 from recordmill.transforms.inputs.tables.manifest_columns import name_of
 from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, TableFormat, read_table
-from recordmill.transforms.inputs.tables.read_table import Table as OpenTable
+from recordmill.transforms.inputs.tables.read_table import TableFile as OpenTable
 
 _ZEROS: dict[str, int | float | str] = {"int64": 0, "float": 0.0, "bytes": ""}
 
@@ -81,7 +81,7 @@ class ColumnTypes:
         return sorted(name for name, first in self._first.items() if not first)
 
     def settled(self) -> dict[str, ColumnSettings]:
-        """The columns' settings by name; columns without a single value are left out.
+        """Returns the columns' settings by name; columns without a single value are left out.
 
         If a row lacks a column's value, the column's default is its type's zero, as in TensorFlow's
         tutorial.
@@ -102,7 +102,7 @@ class ColumnTypes:
 
 
 def _type_of(cell: Any, as_text: bool) -> str:
-    """The type of a cell; empty if it has no value."""
+    """Returns the type of a cell; empty if it has no value."""
     if cell is None or (as_text and cell == ""):
         return ""
     if as_text:
@@ -114,7 +114,7 @@ def _type_of(cell: Any, as_text: bool) -> str:
 
 
 def _merge(name: str, seen: Mapping[str, str], as_text: bool) -> str:
-    """The type of all values of a column; empty lists are of any type."""
+    """Returns the type of all values of a column; empty lists are of any type."""
     types = set(seen)
     if as_text and len(types) > 1:
         return "float" if types == {"int", "float"} else "string"
@@ -206,7 +206,7 @@ class Table(TableFormat, Source):
         return replace(self, columns={**self.columns, **found}, infer="no")
 
     def features(self) -> tuple[Feature, ...]:
-        """One feature per column."""
+        """Returns one feature per column."""
         return tuple(column.as_feature(name) for name, column in self.columns.items())
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
@@ -242,9 +242,12 @@ class Table(TableFormat, Source):
             raise Rejected("list", "no_rows", "the table has no rows")
 
     def _make_reference(
-        self, ref: ImageRef, below: str, row: Row, as_text: bool, rounded: dict[str, str]
+        self, ref: ImageRef, below: str, row: TableRow, as_text: bool, rounded: dict[str, str]
     ) -> ImageRef:
-        """The reference of a row; columns whose values lose digits are added to `rounded`."""
+        """Returns the reference of a row.
+
+        Columns whose values lose digits are added to `rounded`.
+        """
         if row.cells is None:
             raise bad_row(row.fault)
         names = {}
@@ -255,7 +258,7 @@ class Table(TableFormat, Source):
         for name, column in self.columns.items():
             value = read_cell(row.cells.get(name), name, column, as_text)
             if value is not None:
-                values[column.feature or name] = to_json(value)
+                values[column.feature or name] = encode_cell(value)
                 if name not in rounded and is_rounded(value):
                     rounded[name] = f"{value:.0f} ({row.place}) becomes {np.float32(value):.0f}"
             elif column.default is None and not column.many:
@@ -266,10 +269,10 @@ class Table(TableFormat, Source):
         return ref.replace(features=features.decode(), length=len(features), **names)
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:  # the reference contains the row
-        """The row itself; `data` is its features as JSON."""
+        """Returns the row itself; `data` is its features as JSON."""
         values: dict[str, Any] = orjson.loads(ref.features)
         kinds = {column.feature or name: column.kind for name, column in self.columns.items()}
-        fields = {name: from_json(value, kinds[name]) for name, value in values.items()}
+        fields = {name: decode_cell(value, kinds[name]) for name, value in values.items()}
         return Content(ref.features.encode(), None, fields=fields)
 
 

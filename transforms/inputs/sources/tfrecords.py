@@ -33,7 +33,7 @@ from recordmill.schemas.features import (
     STORED_IMAGE,
     Example,
     Feature,
-    Kind,
+    FeatureKind,
     list_feature_lists,
 )
 from recordmill.schemas.image_ref import (
@@ -78,11 +78,11 @@ def parse_entries(record: bytes) -> Mapping[str, Any]:
     Raises:
         Rejected: it is not an Example, or an empty one.
     """
-    entries: Mapping[str, Any] = parse_example(record).features.feature
+    entries: Mapping[str, Any] = parse_record(record).features.feature
     return entries
 
 
-def parse_example(record: bytes) -> Any:
+def parse_record(record: bytes) -> Any:
     """Parses a serialized Example, or the context of a SequenceExample, which is alike.
 
     Raises:
@@ -97,7 +97,7 @@ def parse_example(record: bytes) -> Any:
 
 
 def value_of(entries: Mapping[str, Any], feature: Feature) -> Any:
-    """The value of one feature, or a list of all if it is `many`; None if it has none.
+    """Returns the value of one feature, or a list of all if it is `many`; None if it has none.
 
     Raises:
         Rejected: it is of another kind, or a scalar has several values.
@@ -142,7 +142,7 @@ def read_fields(entries: Mapping[str, Any], convention: Convention) -> dict[str,
 
 
 def holds_images(convention: Convention) -> bool:
-    """Whether the convention's Examples have images."""
+    """Returns whether the convention's Examples have images."""
     return any(feature.field in STORED_IMAGE for feature in convention.example_features)
 
 
@@ -178,7 +178,7 @@ def find_convention(entries: Mapping[str, Any]) -> Convention:
 
 
 def require_convention(entries: Mapping[str, Any], found: Convention | None) -> Convention:
-    """The convention that was found for an Example.
+    """Returns the convention that was found for an Example.
 
     Raises:
         Rejected: none was.
@@ -218,7 +218,7 @@ def _find_convention(kinds: frozenset[tuple[str, str | None]]) -> Convention | N
 
 
 def read_kept(entries: Mapping[str, Any], kept: Iterable[Feature]) -> dict[str, Any]:
-    """The values of the features to copy, by key; absent lists are empty.
+    """Returns the values of the features to copy, by key; absent lists are empty.
 
     Raises:
         Rejected: a feature is of another kind, or has no value or several where one is expected.
@@ -240,13 +240,13 @@ def text_in(entries: Mapping[str, Any], key: str) -> str:
     """
     is_number = key in entries and entries[key].WhichOneof("kind") == "int64_list"
     value = value_of(entries, Feature(key, "int64" if is_number else "bytes", key, ""))
-    text = str(value) if isinstance(value, int) else text_of(value, f"feature {key}")
+    text = str(value) if isinstance(value, int) else decode_text(value, f"feature {key}")
     if not text:
         raise bad_example(f"feature {key} is missing or empty")
     return unicodedata.normalize("NFC", text)
 
 
-def text_of(value: bytes | None, what: str) -> str:
+def decode_text(value: bytes | None, what: str) -> str:
     """Decodes a text; empty if there is none.
 
     Raises:
@@ -258,7 +258,7 @@ def text_of(value: bytes | None, what: str) -> str:
         raise bad_example(f"{what} is not UTF-8") from None
 
 
-def read_boxes(
+def boxes_from_fields(
     fields: Mapping[str, Any], name_of: Callable[[str, int | None], str]
 ) -> Boxes | None:
     """Returns an Example's boxes, or None if it has no features for them.
@@ -277,7 +277,7 @@ def read_boxes(
     else:
         sides = [fields.get(side, ()) for side in _SIDES]
     count = len(sides[0])
-    texts = [text_of(text, "the class of a box") for text in fields.get("box_label_texts", ())]
+    texts = [decode_text(text, "the class of a box") for text in fields.get("box_label_texts", ())]
     numbers = list(fields.get("box_labels", ()))
     if count and not texts and not numbers:
         raise bad_example("it has boxes without labels")
@@ -299,7 +299,7 @@ def read_boxes(
 def read_image_of(
     fields: Mapping[str, Any], is_raw: bool, shape: Sequence[int]
 ) -> tuple[bytes, bytes | Pixels]:
-    """The stored bytes of the image, and the image.
+    """Returns the stored bytes of the image, and the image.
 
     Args:
         fields: the Example's values by field.
@@ -421,7 +421,7 @@ class Tfrecords(Source):
         )
 
     def idle_settings(self) -> Mapping[str, str]:
-        """The pattern for file names, if a feature gives the split."""
+        """Returns the pattern for file names, if a feature gives the split."""
         return {"split": "source.split_feature gives the split"} if self.split_feature else {}
 
     @property
@@ -456,11 +456,11 @@ class Tfrecords(Source):
         yield Recognized(settings, f"TFRecord files such as {example}")
 
     def word_in(self, path: str) -> str:
-        """The word for a file's split: in its name, or else in its path; empty: none."""
+        """Returns the word for a file's split: in its name, or else in its path; empty: none."""
         return find_split_word(self.split, posixpath.basename(path), path)
 
     def classes(self) -> Mapping[str, int]:
-        """The classes in `class_names`."""
+        """Returns the classes in `class_names`."""
         first = self._first_label(self._declared)
         return {name: first + number for name, number in Source.classes(self).items()}
 
@@ -473,7 +473,8 @@ class Tfrecords(Source):
     def kept(self) -> tuple[Feature, ...]:
         """The features in `keep`."""
         kinds = {
-            key: cast(Kind, declared.removesuffix("[]")) for key, declared in self.keep.items()
+            key: cast(FeatureKind, declared.removesuffix("[]"))
+            for key, declared in self.keep.items()
         }
         lists = {key for key, declared in self.keep.items() if declared.endswith("[]")}
         return tuple(
@@ -482,7 +483,7 @@ class Tfrecords(Source):
         )
 
     def features(self) -> tuple[Feature, ...]:
-        """The features in `keep`, and those of a convention without images."""
+        """Returns the features in `keep`, and those of a convention without images."""
         own = own_features(self._declared) if self._declared else ()
         return (*self.kept, *(replace(feature, meaning="as in the input") for feature in own))
 
@@ -497,7 +498,7 @@ class Tfrecords(Source):
         return self.remedies["not_stored"] if others else ""
 
     def annotations(self) -> Mapping[str, str]:
-        """Boxes, if there are images."""
+        """Returns boxes, if there are images."""
         return {"boxes": ""} if self.contents == "images" else {}
 
     @property
@@ -564,7 +565,7 @@ class Tfrecords(Source):
         )
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
-        """The image of one Example, and the features to copy; see `Source.read`."""
+        """Returns the image of one Example, and the features to copy; see `Source.read`."""
         record = read_image(ref, max_bytes, self.max_ratio)
         entries = parse_entries(record)
         labels = read_labels(entries, self._declared, _find_convention, self.keep)
@@ -588,7 +589,10 @@ class Tfrecords(Source):
 
 
 def _name_kind(key: str, entry: Any) -> str:
-    """What a feature that is not stored is called: by its key, and whether it holds images."""
+    """Returns what a feature that is not stored is called.
+
+    By its key, and whether it holds images.
+    """
     formats = set(map(sniff, entry.bytes_list.value)) - _AMBIGUOUS
     return f"{SECOND_IMAGES} {key}" if formats and None not in formats else key
 
@@ -597,7 +601,7 @@ _MOST_DAMAGES = 3
 
 
 def _show_damages(damages: Sequence[str]) -> str:
-    """The damaged places of a file, as a sentence."""
+    """Returns the damaged places of a file, as a sentence."""
     more = f", and {len(damages) - _MOST_DAMAGES:,} more" if damages[_MOST_DAMAGES:] else ""
     return "; ".join(damages[:_MOST_DAMAGES]) + more
 
@@ -637,7 +641,7 @@ class _ExamplesOfFile:
     has_labels: bool = False
 
     def ask_for_label(self) -> str:
-        """What to do about Examples without a label, and with a feature that may be one."""
+        """Returns what to do about Examples without a label, and with a feature that may be one."""
         if self.has_labels or self.source.convention != "auto" or not self.likely:
             return ""
         key, kind = next(iter(self.likely.items()))
@@ -657,7 +661,7 @@ class _ExamplesOfFile:
             Rejected: it is not an Example, or not of the convention.
             ClassNamesError: its file of class names cannot be used.
         """
-        source, example = self.source, parse_example(record)
+        source, example = self.source, parse_record(record)
         entries: Mapping[str, Any] = example.features.feature
         labels = read_labels(entries, source._declared, _find_convention, source.keep)
         convention = require_convention(entries, labels.convention)
@@ -672,11 +676,11 @@ class _ExamplesOfFile:
             text_in(entries, source.split_feature) if source.split_feature else self.word
         )
         texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}
-        values: dict[str, Any] = {each: text_of(text, each) for each, text in texts.items()}
+        values: dict[str, Any] = {each: decode_text(text, each) for each, text in texts.items()}
         boxes = None
         if holds_images(convention):
-            boxes = read_boxes(fields, partial(self._name_of_box, convention))
-        text = text_of(fields.get("label_text"), "the class's name")
+            boxes = boxes_from_fields(fields, partial(self._name_of_box, convention))
+        text = decode_text(fields.get("label_text"), "the class's name")
         number = fields.get("label")
         if number == NO_CLASS and "label_text" in fields and not text:
             number = None
@@ -702,7 +706,7 @@ class _ExamplesOfFile:
                 self.likely[key] = _KINDS_OF_LABELS[kind]
 
     def _name_of(self, convention: Convention, text: str, number: int | None) -> str:
-        """The class of a name and a number in an Example; adds the classes to announce."""
+        """Returns the class of a name and a number in an Example; adds the classes to announce."""
         if number is None:
             return text
         if text:

@@ -18,14 +18,14 @@ from recordmill import storage
 from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice, Status
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice, NoticeStatus
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
     given_splits,
-    split_of,
+    split_for_word,
     stems_of,
 )
 from recordmill.transforms.inputs.image_names import find_other_place, names_in
@@ -97,7 +97,9 @@ class Voc(AnnotationSource):
                 lists -= {"trainval"} if lists & {"train", "val"} else set()
                 words = [word for word in SETS if word in lists]
                 settings = {
-                    "splits": {"from_source": {word: split_of(word) or "train" for word in words}}
+                    "splits": {
+                        "from_source": {word: split_for_word(word) or "train" for word in words}
+                    }
                 }
             example = posixpath.join(min(folders), sketch.at(min(folders)).ending(".xml")[0])
             where = "next to images" if images == "{folder}" else f"with images in {images}"
@@ -200,13 +202,13 @@ class Voc(AnnotationSource):
         return other if annotation.has(posixpath.join(folder, other)) else ""
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
-        """The image, and the lists that may have given its split."""
+        """Returns the image, and the lists that may have given its split."""
         above, folder, _ = ref.uri.rpartition(f"/{self.images.removesuffix(_EACH)}/")
         lists = [f"{above}/{self.sets}/{word}.txt" for word in SETS] if self.sets and folder else []
         return ref.uri, *lists
 
     def features(self) -> tuple[Feature, ...]:
-        """VOC's attributes of boxes, except the class."""
+        """Returns VOC's attributes of boxes, except the class."""
         return (
             Feature(
                 "image/object/difficult",
@@ -267,7 +269,7 @@ def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, 
 
 
 def _folders_below(sketch: FolderSketch, folder: str, images: str) -> Sequence[str]:
-    """The folders that `*` stands for in the setting `images` of XML files in a folder."""
+    """Returns the folders that `*` stands for in the setting `images` of XML files in a folder."""
     if not images.endswith(_EACH):
         return ()
     above = posixpath.dirname(folder)
@@ -275,7 +277,7 @@ def _folders_below(sketch: FolderSketch, folder: str, images: str) -> Sequence[s
 
 
 def _stems_below(sketch: FolderSketch, above: str, folder: str) -> set[str]:
-    """The stems of the images in the folders in a folder."""
+    """Returns the stems of the images in the folders in a folder."""
     path = posixpath.join(above, folder)
     inner = (sketch.at(f"{path}/{each}").images for each in sketch.at(path).folders)
     return {stem for images in inner for stem in stems_of(images)}
@@ -363,7 +365,7 @@ def _check_set(path: str, file: ImageRef, above: str) -> Iterator[Notice]:
             f"no XML file matches {format_count(len(wrong), 'name')} in it, such as "
             f"{wrong[0]!r:.100}"
         )
-        status: Status = "fatal" if names.keys().isdisjoint(stems | others) else "warning"
+        status: NoticeStatus = "fatal" if names.keys().isdisjoint(stems | others) else "warning"
         leave_out = shlex.quote(f"ignore={orjson.dumps([f'/{escape_glob(path)}']).decode()}")
         detail = f"{what}: correct the list, or leave it out with --set {leave_out}"
         yield file.notice(status, "bad_annotations", detail)
@@ -438,7 +440,7 @@ def read_annotation(root: Element) -> tuple[str, Boxes]:
 
 
 def _find_angle(found: Element) -> float:
-    """The rotation that CVAT writes among an object's attributes; 0 if there is none."""
+    """Returns the rotation that CVAT writes among an object's attributes; 0 if there is none."""
     for attribute in found.iterfind("attributes/attribute"):
         if (attribute.findtext("name") or "").strip() == "rotation":
             return angle_of((attribute.findtext("value") or "").strip())

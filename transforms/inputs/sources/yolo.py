@@ -27,7 +27,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
     given_splits,
-    split_of,
+    split_for_word,
 )
 from recordmill.transforms.inputs.image_names import names_in
 from recordmill.transforms.inputs.image_suffixes import IMAGE_PATTERNS
@@ -129,7 +129,9 @@ class Yolo(AnnotationSource):
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
         """Recognizes folders `images` and `labels`, or text files with boxes next to images."""
         lists = [
-            name for name in sketch.top.ending(".txt") if split_of(posixpath.splitext(name)[0])
+            name
+            for name in sketch.top.ending(".txt")
+            if split_for_word(posixpath.splitext(name)[0])
         ]
         for source, words, why in _recognize_places(sketch):
             files = {
@@ -160,7 +162,7 @@ class Yolo(AnnotationSource):
                 "convention": "tf_object_detection",
             }
             key = "source.names"
-            are_others = not all(map(split_of, words)) and len(_SPLITS.findall(data_yaml)) > 1
+            are_others = not all(map(split_for_word, words)) and len(_SPLITS.findall(data_yaml)) > 1
             if not needs and (are_others or (not splits and len(lists) > 1)):
                 key, needs = "splits", _ask_for_splits(sketch, words, lists)
             yield Recognized(settings, why, needs=needs, needed_keys=(key,))
@@ -225,7 +227,10 @@ class Yolo(AnnotationSource):
         yield file.replace(split=word, lacks_file=lacks_file, annotations=pack_annotations([boxes]))
 
     def _text_file(self, path: str) -> str:
-        """The path of an image's text file; empty for an image that is not below `images`."""
+        """Returns the path of an image's text file.
+
+        Returns empty for an image that is not below `images`.
+        """
         stem = posixpath.splitext(path)[0]
         if self.text_files == "labels":
             above, images, below = f"/{stem}".rpartition("/images/")
@@ -233,7 +238,10 @@ class Yolo(AnnotationSource):
         return stem and f"{stem}.txt"
 
     def _image_folder(self, text_file: str) -> str | None:
-        """The folder of the images of a text file; None if it is not where text files are."""
+        """Returns the folder of the images of a text file.
+
+        Returns None if it is not where text files are.
+        """
         folder = posixpath.dirname(text_file)
         if self.text_files == "beside":
             return folder
@@ -327,12 +335,12 @@ class Yolo(AnnotationSource):
         return boxes_of(boxes, labels, fractions=True, shapes=shapes)
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
-        """The image, and the text file with its boxes."""
+        """Returns the image, and the text file with its boxes."""
         text_file = "" if ref.lacks_file else self._text_file(ref.uri)
         return (ref.uri, text_file) if text_file else (ref.uri,)
 
     def classes(self) -> Mapping[str, int]:
-        """The classes in `names`."""
+        """Returns the classes in `names`."""
         return number_classes(self.names, "source.names")
 
     def _announce(self, path: str, file: ImageRef) -> Iterator[Listed]:
@@ -359,7 +367,7 @@ class Yolo(AnnotationSource):
 
 
 def _may_name_classes(path: str) -> bool:
-    """Whether a file may name the classes, by its path below the input."""
+    """Returns whether a file may name the classes, by its path below the input."""
     return path in NAMES_FILES or ("/" not in path and path.endswith(_YAML))
 
 
@@ -373,7 +381,7 @@ def _find_kpt_shape(text: str) -> list[int]:
 
 
 def _word_around_images(path: str) -> str:
-    """The folder below `images`, or else the one above it."""
+    """Returns the folder below `images`, or else the one above it."""
     above, _, below = f"/{path}".rpartition("/images/")
     return below.partition("/")[0] if "/" in below else above.rpartition("/")[2]
 
@@ -390,7 +398,7 @@ def _recognize_places(
     splits = [
         each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)
     ]
-    is_known = any(map(split_of, splits)) or any(map(_may_name_classes, sketch.top.files))
+    is_known = any(map(split_for_word, splits)) or any(map(_may_name_classes, sketch.top.files))
     if is_known and _holds_boxes(sketch, [f"{each}/labels" for each in splits]):
         yield {}, splits, f"YOLO's folders {splits[0]}/images, {splits[0]}/labels"
     beside = [
@@ -417,8 +425,8 @@ def _ask_for_splits(sketch: FolderSketch, words: Collection[str], lists: Sequenc
         texts[posixpath.splitext(name)[0]] = sketch.heads.get(name, b"").decode(errors="replace")
     named: dict[str, str] = {}
     for word in sorted(words):
-        found = {split_of(key) for key, text in texts.items() if word in _PARTS.findall(text)}
-        if split := split_of(word) or (found.pop() if len(found) == 1 else ""):
+        found = {split_for_word(key) for key, text in texts.items() if word in _PARTS.findall(text)}
+        if split := split_for_word(word) or (found.pop() if len(found) == 1 else ""):
             named[word] = split
     what = f"the splits of {', '.join(lists) or 'data.yaml'} are not those of folders: "
     others = [word for word in sorted(words) if word not in named]
@@ -524,7 +532,7 @@ def _refuse_misread_numbers(numbered: Mapping[Any, Any]) -> None:
 
 
 def _without_text(pair: tuple[Any, Any]) -> tuple[Any, Any]:
-    """A number and a name as plain values; a list in place of a name stays as it is."""
+    """Returns a number and a name as plain values; a list in place of a name stays as it is."""
     number, name = (plain_numbers(each) if isinstance(each, Written) else each for each in pair)
     return number, name
 

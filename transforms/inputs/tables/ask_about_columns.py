@@ -32,7 +32,7 @@ _OF_MASKS = re.compile("mask|seg|label|annot|gt|truth|depth", re.IGNORECASE)
 
 
 def ask_for_second(first: FoundColumns, kept: str) -> Question:
-    """What to do about a table whose rows name several images."""
+    """Returns what to do about a table whose rows name several images."""
     uri, label = first.columns["uri"], first.columns.get("label", "")
     others = _unknown_columns(first)
     are_masks = any(map(_OF_MASKS.search, first.seconds))
@@ -53,7 +53,7 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
 
 
 def ask_for_meanings(path: str, first: FoundColumns, sketch: FolderSketch) -> Iterator[Question]:
-    """What to do about columns that may hold boxes, the split or the class."""
+    """Yields what to do about columns that may hold boxes, the split or the class."""
     key = "source.columns.label"
     label = first.columns.get("label", "")
     if first.several:
@@ -92,7 +92,7 @@ _FACTS = frozenset(
 
 
 def _ask_for_inner(first: FoundColumns) -> Question | None:
-    """What to do about fields of structs that may be the class or the split."""
+    """Returns what to do about fields of structs that may be the class or the split."""
     likely = {
         f"{column}.{name}": name
         for column, names in first.inner.items()
@@ -117,7 +117,7 @@ def _ask_for_inner(first: FoundColumns) -> Question | None:
 
 
 def _ask_for_unnamed_boxes(first: FoundColumns) -> Question:
-    """What to do about four columns without a name that may be the sides of boxes."""
+    """Returns what to do about four columns without a name that may be the sides of boxes."""
     key, label = "source.columns.label", first.columns.get("label", "")
     sides = [
         f"source.columns.{side}={name}" for side, name in zip(SIDES, first.corners, strict=True)
@@ -134,7 +134,7 @@ def _ask_for_unnamed_boxes(first: FoundColumns) -> Question:
 
 
 def _ask_for_split(first: FoundColumns) -> Question:
-    """What to do about a column that may say which split an image is in."""
+    """Returns what to do about a column that may say which split an image is in."""
     column, key = first.other_split, "source.columns.split"
     given = orjson.dumps(first.guessed_splits).decode()
     use = f"add {to_set(f'{key}={column}', f'splits.from_source={given}')} to keep these splits"
@@ -148,7 +148,7 @@ def _ask_for_split(first: FoundColumns) -> Question:
 
 
 def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
-    """What to do if a table has columns, and none is known to be the class."""
+    """Returns what to do if a table has columns, and none is known to be the class."""
     label, features = "source.columns.label", "source.features_from"
     keys = (label, "source.columns.labels", features)
     if len(others) == 1 and others[0] not in first.numbers:
@@ -173,7 +173,7 @@ def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
 
 
 def _ways_of_classes(names: Sequence[str], first: FoundColumns) -> list[str]:
-    """What to add to take a column for the class, for each of the first columns."""
+    """Returns what to add to take a column for the class, for each of the first columns."""
     return [
         f"{to_set(*_flags_of_class(name, first))} for classes {_show_class(name, first)}"
         for name in names[:MOST_WAYS]
@@ -181,20 +181,20 @@ def _ways_of_classes(names: Sequence[str], first: FoundColumns) -> list[str]:
 
 
 def _flags_of_class(column: str, first: FoundColumns) -> list[str]:
-    """The settings that take a column for the class, or for lists of classes."""
+    """Returns the settings that take a column for the class, or for lists of classes."""
     if column in first.lists:
         return [f"source.columns.labels={column}", f"convention={WITH_SEVERAL_LABELS}"]
     return [f"source.columns.label={column}"]
 
 
 def _show_class(column: str, first: FoundColumns) -> str:
-    """The first class that a column holds; the column if that is a list."""
+    """Returns the first class that a column holds; the column if that is a list."""
     value = first.candidates[column]
     return f"in {column}" if value in ("", SEVERAL) else f"such as {value:.40}"
 
 
 def _ask_for_only_column(column: str, first: FoundColumns) -> Question:
-    """What to do if the only column that may be the class does not look like one."""
+    """Returns what to do if the only column that may be the class does not look like one."""
     label, labels, features = (
         "source.columns.label",
         "source.columns.labels",
@@ -214,7 +214,7 @@ def _ask_for_only_column(column: str, first: FoundColumns) -> Question:
 
 
 def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
-    """The columns of a feature in YAML: names if they are few, else patterns."""
+    """Returns the columns of a feature in YAML: names if they are few, else patterns."""
     if len(numbers) > _MOST_NAMED:
         starts = [re.split("[0-9]", each, maxsplit=1)[0] for each in numbers]
         patterns = list(dict.fromkeys(f"{start or '[0-9]'}*" for start in starts))
@@ -227,17 +227,17 @@ def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
 
 
 def _unknown_columns(first: FoundColumns) -> list[str]:
-    """The columns without a meaning that may have one for the user."""
+    """Returns the columns without a meaning that may have one for the user."""
     known = {*first.index, *first.packed, *first.inner, *first.seconds}
     return [name for name in first.others if name not in known]
 
 
 def to_set(*flags: str) -> str:
-    """Settings as flags for a shell."""
+    """Returns settings as flags for a shell."""
     return " ".join(f"--set {shlex.quote(flag)}" for flag in flags)
 
 
 def to_ignore(paths: Sequence[str], sketch: FolderSketch) -> str:
-    """The flag that leaves files out, too."""
+    """Returns the flag that leaves files out, too."""
     patterns = [*sketch.ignored, *(f"/{path}" for path in paths)]
     return f"--set {shlex.quote(f'ignore={orjson.dumps(patterns).decode()}')}"

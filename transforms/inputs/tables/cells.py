@@ -21,8 +21,8 @@ from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import (
     COERCE,
     Feature,
+    FeatureKind,
     FeatureValueError,
-    Kind,
     Value,
     coerce_setting,
 )
@@ -37,7 +37,7 @@ class UnreadableTableError(Exception):
 
 
 @dataclass(slots=True)  # if frozen, creating one would take five times as long
-class Row:
+class TableRow:
     """One row.
 
     Attributes:
@@ -75,7 +75,7 @@ class ColumnType:
         parse: parses a string into a cell; None if strings stand for themselves.
     """
 
-    kind: Kind
+    kind: FeatureKind
     convert: Callable[[Any], Any]
     parse: Callable[[str], Any] | None = None
 
@@ -182,7 +182,7 @@ class ColumnSettings:
         return self.type.endswith("[]")
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> FeatureKind:
         """The list of an Example that stores its values."""
         return TYPES[self.base].kind
 
@@ -193,7 +193,7 @@ class ColumnSettings:
         return coerce_setting(default, self.kind)
 
     def as_feature(self, column: str) -> Feature:
-        """The feature that the column becomes."""
+        """Returns the feature that the column becomes."""
         name = self.feature or column
         meaning = self.meaning or f"the column `{column}`, {self.type}"
         return Feature(
@@ -267,24 +267,24 @@ def is_rounded(value: Any) -> bool:
     return isinstance(value, float) and value.is_integer() and float(np.float32(value)) != value
 
 
-def to_json(value: Any) -> Any:
-    """Converts a value to JSON, from which `from_json` restores it exactly."""
+def encode_cell(value: Any) -> Any:
+    """Converts a value to JSON, from which `decode_cell` restores it exactly."""
     if isinstance(value, list):
-        return [to_json(each) for each in value]
+        return [encode_cell(each) for each in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     return str(value) if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def from_json(value: Any, kind: str) -> Any:
-    """Restores a value from `to_json`.
+def decode_cell(value: Any, kind: str) -> Any:
+    """Restores a value from `encode_cell`.
 
     Args:
-        value: the result of `to_json`.
+        value: the result of `encode_cell`.
         kind: `bytes`, `float` or `int64`.
     """
     if isinstance(value, list):
-        return [from_json(each, kind) for each in value]
+        return [decode_cell(each, kind) for each in value]
     if kind == "bytes":
         return base64.b64decode(value)
     return float(value) if kind == "float" else value

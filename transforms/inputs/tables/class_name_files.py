@@ -90,7 +90,7 @@ def _read_names(path: str, sketch: FolderSketch) -> Mapping[int, str]:
 
 
 def _names_in_table(head: TableHead) -> Mapping[int, str]:
-    """The names in a table with a column of different numbers and one of different names.
+    """Returns the names in a table with a column of different numbers and one of different names.
 
     Of several columns of names, the one with `name` in its own counts.
     """
@@ -107,7 +107,10 @@ def _names_in_table(head: TableHead) -> Mapping[int, str]:
 
 
 def _are_names(names: Sequence[str]) -> bool:
-    """Whether texts may name classes: they differ, and none is empty, a number or an image."""
+    """Returns whether texts may name classes.
+
+    They differ, and none is empty, a number or an image.
+    """
     differ = len(names) > 1 and len(set(names)) == len(names)
     return differ and not any(
         not name or name.replace(".", "").isdecimal() or name.lower().endswith(IMAGE_ENDINGS)

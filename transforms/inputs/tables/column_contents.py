@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import split_of
+from recordmill.transforms.inputs.folder_sketch import split_for_word
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.tables.table_heads import (
     HELD_LIST,
@@ -49,13 +49,13 @@ _WORDS_OF_PROSE = 4
 
 
 def names_images(name: str, head: TableHead) -> bool:
-    """Whether all sampled cells end like the names of images."""
+    """Returns whether all sampled cells end like the names of images."""
     cells = [cell.lower() for cell in head.cells(name) if cell]
     return bool(cells) and all(cell.endswith(IMAGE_ENDINGS) for cell in cells)
 
 
 def is_no_class(name: str, head: TableHead) -> bool:
-    """Whether a column surely holds no classes, but images, numbers, dates or the like."""
+    """Returns whether a column surely holds no classes, but images, numbers, dates or the like."""
     first = head.first().get(name, "")
     if is_held(first) or is_struct(first):
         return True
@@ -66,7 +66,7 @@ def is_no_class(name: str, head: TableHead) -> bool:
 
 
 def may_be_class(key: str, name: str, head: TableHead) -> bool:
-    """Whether the only column that has no other meaning holds classes.
+    """Returns whether the only column that has no other meaning holds classes.
 
     Classes come again. Prose does not, and almost all of its cells differ.
 
@@ -78,18 +78,18 @@ def may_be_class(key: str, name: str, head: TableHead) -> bool:
     if (key in _MEASURES and head.holds_numbers(name)) or key.removesuffix("s") in _TEXTS:
         return False
     is_long = len([cell for cell in head.cells(name) if cell]) >= _FEWEST_CELLS
-    return not (is_prose(name, head) or (is_long and _differ(name, head)))
+    return not (holds_prose(name, head) or (is_long and _differ(name, head)))
 
 
-def is_prose(name: str, head: TableHead) -> bool:
-    """Whether a column holds sentences that almost all differ."""
+def holds_prose(name: str, head: TableHead) -> bool:
+    """Returns whether a column holds sentences that almost all differ."""
     cells = [cell for cell in head.cells(name) if cell]
     words = sum(len(cell.split()) for cell in cells)
     return _differ(name, head) and words >= _WORDS_OF_PROSE * len(cells)
 
 
 def _differ(name: str, head: TableHead) -> bool:
-    """Whether almost all cells of a column differ."""
+    """Returns whether almost all cells of a column differ."""
     cells = [cell for cell in head.cells(name) if cell]
     return len(cells) > 1 and 10 * len(set(cells)) >= 9 * len(cells)
 
@@ -111,7 +111,7 @@ def find_separator(key: str, name: str, head: TableHead) -> str:
 
 
 def separator_in(cells: Collection[str], more: str = "") -> str | None:
-    """The character that separates several classes in some texts; None if each holds one.
+    """Returns the character that separates several classes in some texts; None if each holds one.
 
     Args:
         cells: different texts.
@@ -170,12 +170,15 @@ _FLAGS = {
 
 
 def may_be_split(name: str) -> bool:
-    """Whether a name is that of a column of splits."""
+    """Returns whether a name is that of a column of splits."""
     return re.sub(r"[\s_.-]", "", name.lower()) in _SPLIT
 
 
 def find_split(left: Mapping[str, str], head: TableHead) -> str:
-    """The key of the column that says which split an image is in, in words; empty without one."""
+    """Returns the key of the column that says which split an image is in, in words.
+
+    Returns empty without one.
+    """
     for key in _SPLIT:
         cells = [cell.lower() for cell in head.cells(left[key]) if cell] if key in left else []
         if cells and all(cell in SPLIT_NAMES for cell in cells):
@@ -211,5 +214,5 @@ def _guess_splits(key: str, values: list[str]) -> dict[str, str]:
         first = {str(number): "train" for number in numbers}
         return {**first, str(numbers[0]): "validation"} if len(numbers) > 1 else {}
     words = {value: re.findall("[A-Z]?[a-z]+|[A-Z]+", value) for value in values}
-    guessed = {value: next(filter(None, map(split_of, words[value])), "") for value in values}
+    guessed = {value: next(filter(None, map(split_for_word, words[value])), "") for value in values}
     return guessed if all(guessed.values()) else {}

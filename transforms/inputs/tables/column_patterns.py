@@ -21,12 +21,12 @@ _SIGNS = frozenset("*?[")
 
 
 def has_patterns(feature: FeatureColumn) -> bool:
-    """Whether a feature names columns in a way that only a table can explain."""
+    """Returns whether a feature names columns in a way that only a table can explain."""
     return isinstance(feature.columns, str) or any(map(_SIGNS.intersection, feature.columns))
 
 
 def header_of(uri: str, table_format: TableFormat) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The names of a table's columns, and those that no pattern matches.
+    """Returns the names of a table's columns, and those that no pattern matches.
 
     Those are the ones that the table itself leaves empty, and in Parquet those without single
     values. JSON lines have the keys of the first line.
@@ -97,7 +97,7 @@ def replace_patterns(
     table_format: TableFormat,
     others: Collection[str],
 ) -> dict[str, FeatureColumn]:
-    """The same features with names of columns instead of patterns.
+    """Returns the same features with names of columns instead of patterns.
 
     Args:
         features: at least one has patterns.

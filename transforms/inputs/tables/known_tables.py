@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, split_of
+from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, split_for_word
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.tables.cells import bad_row
 from recordmill.transforms.inputs.tables.column_contents import (
@@ -24,7 +24,7 @@ from recordmill.transforms.inputs.tables.column_contents import (
     names_images,
 )
 from recordmill.transforms.inputs.tables.manifest_columns import (
-    Entry,
+    ManifestEntry,
     list_of,
     name_of,
     number_of,
@@ -62,7 +62,7 @@ _NUMBER = re.compile(r"-?[0-9]*\.?[0-9]+(?:[eE][+-]?[0-9]+)?")
 _CORNERS = 8
 
 
-def read_vertex(cells: Mapping[str, Any]) -> Entry:
+def read_vertex(cells: Mapping[str, Any]) -> ManifestEntry:
     """Makes the entry of a line of Vertex AI's import files for images.
 
     `imageGcsUri` is the image, `classificationAnnotation` its class, `classificationAnnotations`
@@ -72,7 +72,7 @@ def read_vertex(cells: Mapping[str, Any]) -> Entry:
     Raises:
         Rejected: a value is missing or of another type.
     """
-    entry = Entry(uri=name_of(cells.get("imageGcsUri"), "imageGcsUri", is_required=True))
+    entry = ManifestEntry(uri=name_of(cells.get("imageGcsUri"), "imageGcsUri", is_required=True))
     use = _object(cells.get("dataItemResourceLabels") or {}, "dataItemResourceLabels")
     entry.split = text_of(use.get(ML_USE), ML_USE)
     if (column := "classificationAnnotation") in cells:
@@ -101,12 +101,12 @@ def _name(annotation: Any, column: str) -> str:
     )
 
 
-def read_automl(cells: Sequence[str]) -> Entry:
+def read_automl(cells: Sequence[str]) -> ManifestEntry:
     """Makes the entry of a row `[set,]path[,label...]` of AutoML's CSV, or of its form for boxes.
 
     In that form, the corners of one box follow the label in eight cells, as fractions of the image.
     Only two opposite corners are needed; all nine cells are empty for an image without boxes. Each
-    further box has its own row: see `Entry.join`.
+    further box has its own row: see `ManifestEntry.join`.
 
     Raises:
         Rejected: there is no path, or a box has no two opposite corners.
@@ -117,7 +117,7 @@ def read_automl(cells: Sequence[str]) -> Entry:
     path, *rest = cells[1 if known_set else 0 :] or [""]
     if not path:
         raise bad_row("it does not contain a path")
-    entry = Entry(uri=path, split=split)
+    entry = ManifestEntry(uri=path, split=split)
     corners = rest[1:]
     numbers = len(corners) == _CORNERS and all(
         not cell or _NUMBER.fullmatch(cell) for cell in corners
@@ -143,7 +143,7 @@ def _box(label: str, corners: Sequence[str]) -> tuple[list[list[float]], list[st
     return [[min(xs), min(ys), max(xs), max(ys)]], [label]
 
 
-PRESETS: Mapping[str, tuple[Literal["jsonl", "csv"], Callable[[Any], Entry]]] = {
+PRESETS: Mapping[str, tuple[Literal["jsonl", "csv"], Callable[[Any], ManifestEntry]]] = {
     "vertex": ("jsonl", read_vertex),
     "automl": ("csv", read_automl),
 }
@@ -265,7 +265,7 @@ class FoundColumns:
         return not self.has_classes and not {*self.others} - {*self.index}
 
     def without_label(self) -> "FoundColumns":
-        """The same without a class; its column is one of the others."""
+        """Returns the same without a class; its column is one of the others."""
         label = self.columns.get("label", "")
         if not label:
             return self
@@ -273,7 +273,7 @@ class FoundColumns:
         return replace(self, columns=kept, others=(*self.others, label))
 
     def with_root(self) -> "FoundColumns":
-        """The same with the folder of a template, such as `train/{id}.jpg`, in `root`."""
+        """Returns the same with the folder of a template, such as `train/{id}.jpg`, in `root`."""
         folder, _, name = self.columns.get("uri", "").rpartition("/")
         if "{" not in name or "{" in folder:
             return self
@@ -324,7 +324,10 @@ def find_columns(path: str, sketch: FolderSketch) -> FoundColumns | None:
 
 
 def _without_header(head: TableHead, path: str, sketch: FolderSketch) -> FoundColumns | None:
-    """The columns of a table without a header, by their cells; None if there is only a path."""
+    """Returns the columns of a table without a header, by their cells.
+
+    Returns None if there is only a path.
+    """
     if len(head.rows[0]) < 2:
         return None
     names = name_unnamed(_with_rows_alike(head, path, sketch))
@@ -358,7 +361,7 @@ def _with_rows_alike(head: TableHead, path: str, sketch: FolderSketch) -> TableH
 
 
 def sampled_classes(path: str, columns: FoundColumns, sketch: FolderSketch) -> list[str]:
-    """The classes in the first rows of a table that has one for each row."""
+    """Returns the classes in the first rows of a table that has one for each row."""
     name = columns.columns.get("box_label", columns.columns.get("label", ""))
     head = head_of(path, sketch)
     if not name:
@@ -370,7 +373,7 @@ def sampled_classes(path: str, columns: FoundColumns, sketch: FolderSketch) -> l
 
 
 def named_images(path: str, columns: FoundColumns, sketch: FolderSketch) -> list[str]:
-    """The paths below the input of the images that the first rows of a table name."""
+    """Returns the paths below the input of the images that the first rows of a table name."""
     head = head_of(path, sketch)
     names = columns.names or head.header
     rows = head.rows if columns.names else head.rows[1:]
@@ -385,7 +388,10 @@ def named_images(path: str, columns: FoundColumns, sketch: FolderSketch) -> list
 
 
 def holds_pixels(path: str, sketch: FolderSketch) -> bool:
-    """Whether the rows of a table hold images as numbers: a column, or a word, for each pixel."""
+    """Returns whether the rows of a table hold images as numbers.
+
+    A column, or a word, for each pixel.
+    """
     rows = head_of(path, sketch).rows
     cells = [cell.strip() for cell in rows[-1]] if rows else []
     in_columns = [cell for cell in cells if cell.isdecimal()]
@@ -397,18 +403,18 @@ def holds_pixels(path: str, sketch: FolderSketch) -> bool:
 
 
 def column_names(path: str, sketch: FolderSketch) -> tuple[str, ...]:
-    """The names in the first row of a table that has a header."""
+    """Returns the names in the first row of a table that has a header."""
     return head_of(path, sketch).header
 
 
 def has_header(path: str, sketch: FolderSketch) -> bool:
-    """Whether a table begins with a header and a row, as far as can be seen."""
+    """Returns whether a table begins with a header and a row, as far as can be seen."""
     head = head_of(path, sketch)
     return len(head.rows) > 1 and head.is_header and b"\0" not in sketch.heads[path]
 
 
 def why_no_columns(path: str, sketch: FolderSketch) -> str:
-    """Why `find_columns` finds nothing in a table."""
+    """Returns why `find_columns` finds nothing in a table."""
     if not has_header(path, sketch):
         return "it does not begin with a header of different names and a row, in UTF-8"
     row = head_of(path, sketch).rows[1]
@@ -418,7 +424,7 @@ def why_no_columns(path: str, sketch: FolderSketch) -> str:
 
 
 def _plain(name: str) -> str:
-    """A column's name in lower case, without what people put between words: `Image ID`."""
+    """Returns a column's name in lower case, without what people put between words: `Image ID`."""
     return re.sub(r"[\s_.-]", "", name.lower())
 
 
@@ -446,7 +452,7 @@ def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColum
 
 
 def _in_folder(name: str, folder: str, template: str) -> _ImageColumn:
-    """A column whose images are in a folder relative to the table's own.
+    """Returns a column whose images are in a folder relative to the table's own.
 
     Images outside the table's folder need another root.
     """
@@ -462,7 +468,7 @@ _OF_IMAGES = re.compile("image|img|path|file|photo|picture|mask|left|right|befor
 def _find_second_images(
     image: _ImageColumn, head: TableHead, path: str, sketch: FolderSketch
 ) -> tuple[str, ...]:
-    """The columns that name other images of the input than the one that was found.
+    """Returns the columns that name other images of the input than the one that was found.
 
     The image's own name may be in two columns, with and without its folders. Numbers are ids where
     the image's column has whole names.
@@ -483,13 +489,16 @@ def _find_second_images(
 
 
 def _files_of(cell: str, path: str, sketch: FolderSketch) -> set[str]:
-    """The images that a cell may name."""
+    """Returns the images that a cell may name."""
     places = _places_of(cell, path, sketch)
     return {posixpath.normpath(posixpath.join(root, cell) + end) for root, end in places.items()}
 
 
 def _choose_image(head: TableHead) -> FoundColumns | None:
-    """The columns of a table with several columns of images; None if there are not several."""
+    """Returns the columns of a table with several columns of images.
+
+    Returns None if there are not several.
+    """
     held = tuple(name for name, value in head.first().items() if is_held(value))
     if not held:
         return _explain_unread_images(head)
@@ -498,7 +507,10 @@ def _choose_image(head: TableHead) -> FoundColumns | None:
 
 
 def _explain_unread_images(head: TableHead) -> FoundColumns | None:
-    """What is wrong with a table whose images are in lists or in text; None if it has none."""
+    """Returns what is wrong with a table whose images are in lists or in text.
+
+    Returns None if it has none.
+    """
     for name, cell in head.first().items():
         if cell == HELD_LIST:
             fault = f"its column {name} holds several images in a row: write a row for each image"
@@ -573,7 +585,10 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
 
 
 def _find_several(columns: Mapping[str, str], image: str, head: TableHead) -> tuple[str, ...]:
-    """An image with two rows of different classes, and these classes; empty if there is none."""
+    """Returns an image with two rows of different classes, and these classes.
+
+    Returns empty if there is none.
+    """
     if "label" not in columns or "uri" not in columns:
         return ()
     of_name = re.findall(r"\{([^{}]+)\}", columns["uri"]) or [image]
@@ -588,7 +603,7 @@ def _find_several(columns: Mapping[str, str], image: str, head: TableHead) -> tu
 
 
 def _find_candidates(left: Mapping[str, str], head: TableHead) -> dict[str, str]:
-    """The columns without a meaning that may be the class, each with its first cell.
+    """Returns the columns without a meaning that may be the class, each with its first cell.
 
     Text may be, even if no cell comes again.
     """
@@ -600,7 +615,10 @@ def _find_candidates(left: Mapping[str, str], head: TableHead) -> dict[str, str]
 
 
 def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) -> str:
-    """The key of the column of the class among those without another meaning; empty without one."""
+    """Returns the key of the column of the class among those without another meaning.
+
+    Returns empty without one.
+    """
     classes = [key for key, name in left.items() if not is_no_class(name, head)]
     if label := next((key for key in _LABEL if key in classes), ""):
         return find_name_column(label, left, head) or label
@@ -610,7 +628,7 @@ def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) 
 
 
 def _name_plainly(names: Iterable[str], head: TableHead) -> dict[str, str]:
-    """Columns by their plain names; of equal ones, the later by their own.
+    """Returns columns by their plain names; of equal ones, the later by their own.
 
     What follows a last delimiter in each line is left out.
     """
@@ -630,7 +648,7 @@ _VIA_FAULT = (
 
 
 def _holds_numbered_classes(column: str, head: TableHead) -> bool | None:
-    """Whether classes are numbers; None if that cannot be seen. -1 stands for no class."""
+    """Returns whether classes are numbers; None if that cannot be seen. -1 stands for no class."""
     if not column or {*head.cells(column)} <= {"-1", ""}:
         return None
     return head.holds_numbers(column)
@@ -722,16 +740,16 @@ def _find_folder_column(
 
 
 def split_words(path: str) -> set[str]:
-    """The splits whose words are in a path."""
-    return {split for word in re.findall("[A-Za-z]+", path) if (split := split_of(word))}
+    """Returns the splits whose words are in a path."""
+    return {split for word in re.findall("[A-Za-z]+", path) if (split := split_for_word(word))}
 
 
 def _below(root: str, own: str) -> str:
-    """The path of a folder relative to another; empty if they are the same."""
+    """Returns the path of a folder relative to another; empty if they are the same."""
     path = posixpath.relpath(root or ".", own or ".")
     return "" if path == "." else path
 
 
 def _match_case(word: str, like: str) -> str:
-    """A word in the upper or lower case of another."""
+    """Returns a word in the upper or lower case of another."""
     return word.upper() if like.isupper() else word.capitalize() if like[:1].isupper() else word

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import orjson
 
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import COERCE, Feature, FeatureValueError, Kind
+from recordmill.schemas.features import COERCE, Feature, FeatureKind, FeatureValueError
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, NO_CLASS
 from recordmill.transforms.inputs.tables.cells import bad_row
@@ -63,12 +63,12 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
 
 
 def _is_no_class(value: Any) -> bool:
-    """Whether a value stands for no class where classes are numbered."""
+    """Returns whether a value stands for no class where classes are numbered."""
     return value in (NO_CLASS, str(NO_CLASS)) and not isinstance(value, float)
 
 
 def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: bool = False) -> str:
-    """A value as a short text, which nothing but blanks is not."""
+    """Returns a value as a short text, which nothing but blanks is not."""
     text = text_of(value, column, names)
     if len(text) > LONGEST_NAME:
         count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
@@ -93,7 +93,7 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 
 
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
-    """A value as a list of non-empty strings."""
+    """Returns a value as a list of non-empty strings."""
     return [
         name_of(each, column, names, is_required=True)
         for each in list_of(value, column, separator)
@@ -101,8 +101,8 @@ def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ())
     ]
 
 
-def feature_value(value: Any, kind: Kind, column: str) -> Any:
-    """A value as stored in a reference's features: a text, an integer or a finite float.
+def feature_value(value: Any, kind: FeatureKind, column: str) -> Any:
+    """Returns a value as stored in a reference's features: a text, an integer or a finite float.
 
     A text becomes a number only as a whole (`12`, `-1.5e3`; `true` and `false` are 1 and 0); an
     integer becomes a float if `kind` says so; nothing is rounded.
@@ -121,7 +121,7 @@ def feature_value(value: Any, kind: Kind, column: str) -> Any:
 
 
 def number_of(value: Any, column: str) -> float:
-    """A value as a number; strings are decimal.
+    """Returns a value as a number; strings are decimal.
 
     Raises:
         Rejected: it is something else, not finite, or missing.
@@ -145,7 +145,7 @@ def parse_json(text: str, column: str) -> Any:
 
 
 def boxes_from(value: Any, column: str) -> list[list[float]]:
-    """A value as boxes: lists of xmin, ymin, xmax, ymax.
+    """Returns a value as boxes: lists of xmin, ymin, xmax, ymax.
 
     Raises:
         Rejected: it is something else.
@@ -158,7 +158,7 @@ def boxes_from(value: Any, column: str) -> list[list[float]]:
 
 
 def pixels_of(value: Any, column: str) -> int:
-    """A value as a number of pixels; 0 if there is none.
+    """Returns a value as a number of pixels; 0 if there is none.
 
     Raises:
         Rejected: it is not a whole number.
@@ -169,7 +169,7 @@ def pixels_of(value: Any, column: str) -> int:
     return int(number)
 
 
-def check_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -> None:
+def check_box_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -> None:
     """Raises Rejected unless each box has a label."""
     if len(labels) != len(boxes):
         raise bad_row(f"column {column!r}: there are {len(boxes)} boxes and {len(labels)} labels")
@@ -204,12 +204,12 @@ def objects_from(
     labels = texts_of(
         value.get("categories", value.get("category")), f"{column}.categories", ",", names
     )
-    check_labels(column, boxes, labels)
+    check_box_labels(column, boxes, labels)
     return [[x, y, x + width, y + height] for x, y, width, height in boxes], labels
 
 
 @dataclass(slots=True)
-class Entry:
+class ManifestEntry:
     """The contents of a row, as strings and numbers; what the row lacks is empty.
 
     Attributes:
@@ -240,7 +240,7 @@ class Entry:
     features: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
-    def join(self, other: "Entry") -> str:
+    def join(self, other: "ManifestEntry") -> str:
         """Adds the boxes of another row of the same image.
 
         Returns:
@@ -378,7 +378,7 @@ class FeatureFrom:
         described: the feature's meaning, for people, with `{}` for the field's value.
     """
 
-    type: Kind = "bytes"
+    type: FeatureKind = "bytes"
     many: bool = False
     default: str | int | float | None = None
 
@@ -423,7 +423,7 @@ class FeatureFrom:
         )
 
     def as_feature(self, key: str) -> Feature:
-        """The feature under its name."""
+        """Returns the feature under its name."""
         default = self.default_value()
         default = default.encode() if isinstance(default, str) else default
         text = self.described.format(getattr(self, self.where))
@@ -482,7 +482,7 @@ class FeatureColumn(FeatureFrom):
             raise SettingError(f"{name}.columns", f"names {twice!r} twice: remove one of them")
 
     def as_feature(self, key: str) -> Feature:
-        """The feature under its name; several columns become a list without a default."""
+        """Returns the feature under its name; several columns become a list without a default."""
         if self.column:
             return super(FeatureColumn, self).as_feature(key)
         count, shown = len(self.names), [f"`{name}`" for name in self.names]
@@ -490,7 +490,7 @@ class FeatureColumn(FeatureFrom):
         return Feature(key, self.type, key, f"{count} columns: {listed}", many=True)
 
     def value_in(self, cells: Mapping[str, Any], separator: str) -> Any:
-        """The feature's value or values in a row; an empty cell has none.
+        """Returns the feature's value or values in a row; an empty cell has none.
 
         Raises:
             Rejected: a value is missing or of another type.
@@ -529,7 +529,7 @@ class CellReader:
     class_names: Mapping[str, Sequence[str]]
     unlabeled: Unlabeled = "auto"
 
-    def read(self, cells: Mapping[str, Any]) -> Entry:
+    def read(self, cells: Mapping[str, Any]) -> ManifestEntry:
         """Makes the entry of one row.
 
         Raises:
@@ -546,10 +546,10 @@ class CellReader:
         except Rejected as error:
             if not self.columns.row_boxes:
                 raise
-            return Entry(uri=uri, boxes=[], fault=error.detail)
+            return ManifestEntry(uri=uri, boxes=[], fault=error.detail)
 
-    def _read(self, uri: str, cells: Mapping[str, Any]) -> Entry:
-        entry = Entry(uri=uri)
+    def _read(self, uri: str, cells: Mapping[str, Any]) -> ManifestEntry:
+        entry = ManifestEntry(uri=uri)
         for name in ("key", "label", "split", "group", "sha256"):
             if column := getattr(self.columns, name):
                 is_required = name == "key" or (name == "label" and self._needs_class(cells))
@@ -562,7 +562,7 @@ class CellReader:
         return entry
 
     def _needs_class(self, cells: Mapping[str, Any]) -> bool:
-        """Whether a row without a class is refused.
+        """Returns whether a row without a class is refused.
 
         Raises:
             Rejected: its class is the number that stands for none, which is refused, too.
@@ -576,12 +576,12 @@ class CellReader:
             raise bad_row(f"column {column!r}: {cell!r} stands for no class: {remedy}")
         return False
 
-    def _read_boxes(self, entry: Entry, cells: Mapping[str, Any]) -> None:
+    def _read_boxes(self, entry: ManifestEntry, cells: Mapping[str, Any]) -> None:
         columns = self.columns
         if columns.boxes:
             entry.boxes = boxes_from(cells.get(columns.boxes), columns.boxes)
             entry.box_labels = self._texts_in(columns.box_labels, cells)
-            check_labels(columns.box_labels, entry.boxes, entry.box_labels)
+            check_box_labels(columns.box_labels, entry.boxes, entry.box_labels)
         if columns.objects:
             names = self.class_names.get(columns.objects, ())
             entry.boxes, entry.box_labels = objects_from(

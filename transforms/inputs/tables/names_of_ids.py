@@ -14,7 +14,7 @@ from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import FolderSketch
 from recordmill.transforms.inputs.named_files import DataFile, read_sibling, resolve_inside
 from recordmill.transforms.inputs.tables.cells import UnreadableTableError
-from recordmill.transforms.inputs.tables.manifest_columns import Entry
+from recordmill.transforms.inputs.tables.manifest_columns import ManifestEntry
 
 NAMES_OF_IDS = "*class-descriptions*.csv"
 """Names of Open Images' tables of classes, in lower case."""
@@ -32,7 +32,7 @@ class NamesOfIds:
     names: Mapping[str, str]
     unknown: set[str] = field(default_factory=set)
 
-    def around(self, read: Callable[[Any], Entry]) -> Callable[[Any], Entry]:
+    def around(self, read: Callable[[Any], ManifestEntry]) -> Callable[[Any], ManifestEntry]:
         """Reads entries, with the names of their classes."""
         return lambda cells: self.rename(read(cells))
 
@@ -43,7 +43,7 @@ class NamesOfIds:
         shown = show_first(sorted(self.unknown), 3)
         return f"classes without a name in {path} keep their ids: {shown}"
 
-    def rename(self, entry: Entry) -> Entry:
+    def rename(self, entry: ManifestEntry) -> ManifestEntry:
         """Replaces the ids of an entry's classes by their names."""
         if entry.label:
             entry.label = self._name(entry.label)

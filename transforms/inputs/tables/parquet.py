@@ -28,7 +28,7 @@ from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import MAX_RATIO, most_unpacked
-from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError
 
 _ROWS = 1024
 """Rows that are decoded at once."""
@@ -82,12 +82,12 @@ def check_sizes(parquet: pq.ParquetFile, columns: Collection[str]) -> None:
                 raise UnreadableTableError(f"{what} in row group {number + 1}")
 
 
-def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[Row]:
+def read_parquet_rows(parquet: pq.ParquetFile, columns: Sequence[str]) -> Iterator[TableRow]:
     """Yields rows with the values of these columns by name."""
     batches = parquet.iter_batches(_ROWS, columns=list(columns), use_threads=False)
     values = chain.from_iterable(batch.to_pylist() for batch in batches)
     for number, cells in enumerate(values, start=1):
-        yield Row(number, cells)
+        yield TableRow(number, cells)
 
 
 def class_names(schema: pa.Schema, column: str) -> list[str]:
@@ -118,7 +118,7 @@ def _names_in(feature: Any) -> list[Any]:
 
 
 def fields_next_to_bytes(schema: pa.Schema, column: str) -> list[str]:
-    """The fields of a column's structs that are not read: neither `bytes` nor `path`."""
+    """Returns the fields of a column's structs that are not read: neither `bytes` nor `path`."""
     kind = schema.field(column).type
     if not pa.types.is_struct(kind):
         return []
@@ -215,7 +215,7 @@ def read_parquet_cell(ref: ImageRef, column: str, max_bytes: int) -> bytes:
 
 @cache
 def _first_rows(uri: str, version: str) -> list[int]:
-    """The number of each row group's first row, and the number of all rows."""
+    """Returns the number of each row group's first row, and the number of all rows."""
     with storage.open_to_read(uri) as stream, open_parquet(stream) as parquet:
         counts = [
             parquet.metadata.row_group(index).num_rows for index in range(parquet.num_row_groups)

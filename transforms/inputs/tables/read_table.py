@@ -22,7 +22,7 @@ from recordmill.schemas.formatting import format_count, show_first
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.storage.packed_files import MAX_RATIO, BadPacking, TooLarge, gunzip
 from recordmill.storage.tfrecord_file import StoredFile
-from recordmill.transforms.inputs.tables.cells import Row, UnreadableTableError
+from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError
 from recordmill.transforms.inputs.tables.parquet import (
     check_sizes,
     fields_next_to_bytes,
@@ -147,7 +147,7 @@ def _read_gzip(stored: StoredFile) -> Iterator[memoryview]:
         raise UnreadableTableError(damage.detail) from None
 
 
-def read_csv_rows(lines: TextLines, dialect: Mapping[str, Any]) -> Iterator[Row]:
+def read_csv_rows(lines: TextLines, dialect: Mapping[str, Any]) -> Iterator[TableRow]:
     """Yields rows whose cells are lists of strings; empty lines are skipped.
 
     Args:
@@ -180,7 +180,7 @@ def read_csv_rows(lines: TextLines, dialect: Mapping[str, Any]) -> Iterator[Row]
     return _read_rows(lines, read_cells)
 
 
-def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
+def read_jsonl_rows(lines: TextLines) -> Iterator[TableRow]:
     """Yields a row for each line that is not empty; cells are a JSON object's values by name."""
 
     def read_cells() -> Any:
@@ -197,7 +197,7 @@ def read_jsonl_rows(lines: TextLines) -> Iterator[Row]:
     return _read_rows(lines, read_cells)
 
 
-def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]:
+def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[TableRow]:
     """Yields the rows of a text, except empty ones.
 
     A malformed row has a fault, and the next row begins with the line after it.
@@ -218,7 +218,7 @@ def _read_rows(lines: TextLines, read_cells: Callable[[], Any]) -> Iterator[Row]
         except ValueError as error:
             fault = str(error)
         if cells != []:
-            yield Row(lines.row_number, cells, fault)
+            yield TableRow(lines.row_number, cells, fault)
         elif (empty := empty + 1) > _MOST_EMPTY_LINES:
             raise UnreadableTableError(
                 f"it has over {_MOST_EMPTY_LINES:,} empty lines: remove them"
@@ -282,7 +282,7 @@ class TableFormat:
                 raise SettingError(f"source.{key}", f"is {text!r}: give one character")
 
     def kind_of(self, path: str) -> TableKind:
-        """The kind of a file.
+        """Returns the kind of a file.
 
         Raises:
             UnreadableTableError: it is unknown.
@@ -304,7 +304,7 @@ class TableFormat:
         return dict.fromkeys(idle.get(self.format, ()), f"source.format is {self.format}")
 
     def csv_dialect(self, kind: str, head: str) -> dict[str, Any]:
-        """The arguments of `csv.reader` for a kind of file.
+        """Returns the arguments of `csv.reader` for a kind of file.
 
         The first line of a list shows its delimiter: a tab, a comma or a semicolon, otherwise
         blanks.
@@ -319,7 +319,7 @@ class TableFormat:
 
 
 @dataclass(slots=True)
-class Table:
+class TableFile:
     """An open table.
 
     Attributes:
@@ -334,7 +334,7 @@ class Table:
     """
 
     kind: TableKind
-    rows: Iterator[Row]
+    rows: Iterator[TableRow]
     schema: pa.Schema | None = None
     header: tuple[str, ...] = ()
     unnamed: frozenset[str] = frozenset()
@@ -347,11 +347,11 @@ class Table:
         """Whether all cells are strings."""
         return self.kind in ("csv", "tsv", "txt")
 
-    def watch_blanks(self) -> "Table":
-        """The same table, which sets `blank` when its rows are read."""
+    def watch_blanks(self) -> "TableFile":
+        """Returns the same table, which sets `blank` when its rows are read."""
         rows = self.rows
 
-        def watched() -> Iterator[Row]:
+        def watched() -> Iterator[TableRow]:
             for row in rows:
                 if row.cells and not self.blank:
                     self.blank = next(
@@ -367,14 +367,14 @@ class Table:
         self.rows = watched()
         return self
 
-    def counted(self) -> "Table":
-        """The same table, which sets `count` and `keys` when its rows are read.
+    def counted(self) -> "TableFile":
+        """Returns the same table, which sets `count` and `keys` when its rows are read.
 
         A row that is not in the encoding raises UnreadableTableError: the others may be misread.
         """
         rows = self.rows
 
-        def counted() -> Iterator[Row]:
+        def counted() -> Iterator[TableRow]:
             for row in rows:
                 self.count += 1
                 if row.fault.startswith(_NOT_ENCODED):
@@ -423,7 +423,7 @@ def read_table(
     wanted: Mapping[str, str] | None = None,
     unread: Sequence[str] = (),
     ragged: bool = False,
-) -> Iterator[Table]:
+) -> Iterator[TableFile]:
     """Opens a table; its rows must be read inside the `with` block.
 
     Args:
@@ -446,14 +446,14 @@ def read_table(
                 check_sizes(parquet, wanted.keys())
                 read = [name for name in wanted if name not in unread]
                 rows = read_parquet_rows(parquet, read)
-                yield Table(kind, rows, schema=schema, header=tuple(schema.names)).counted()
+                yield TableFile(kind, rows, schema=schema, header=tuple(schema.names)).counted()
             return
         with open_lines(uri, table_format.encoding) as lines:
             if kind == "jsonl":
-                yield Table(kind, _check_keys(read_jsonl_rows(lines), wanted)).counted()
+                yield TableFile(kind, _check_keys(read_jsonl_rows(lines), wanted)).counted()
             elif ragged:
                 rows = read_csv_rows(lines, _dialect(kind, lines, table_format))
-                yield Table(kind, rows).counted()
+                yield TableFile(kind, rows).counted()
             else:
                 table = _read_columns(kind, lines, table_format, wanted).counted()
                 yield table.watch_blanks() if table_format.blanks == "auto" else table
@@ -465,7 +465,7 @@ def read_table(
 
 def _read_columns(
     kind: TableKind, lines: TextLines, table_format: TableFormat, wanted: Mapping[str, str] | None
-) -> Table:
+) -> TableFile:
     """Opens CSV, TSV or a list, whose rows have cells by column name."""
     dialect = _dialect(kind, lines, table_format)
     if dialect["delimiter"] == " " and kind == "txt":
@@ -489,11 +489,14 @@ def _read_columns(
     positions = {name: place for place, name in enumerate(names) if name in wanted}
     where = "source.names" if table_format.names else "the table"
     named = _name_cells(rows, positions, len(names), where)
-    return Table(kind, named, header=tuple(names), unnamed=unnamed)
+    return TableFile(kind, named, header=tuple(names), unnamed=unnamed)
 
 
 def _dialect(kind: TableKind, lines: TextLines, table_format: TableFormat) -> dict[str, Any]:
-    """The arguments of `csv.reader`; skips Excel's line `sep=;`, which names the delimiter."""
+    """Returns the arguments of `csv.reader`.
+
+    Skips Excel's line `sep=;`, which names the delimiter.
+    """
     dialect = table_format.csv_dialect(kind, lines.head)
     delimiter = delimiter_line(lines.head)
     if delimiter and not table_format.delimiter:
@@ -504,7 +507,7 @@ def _dialect(kind: TableKind, lines: TextLines, table_format: TableFormat) -> di
 
 
 def delimiter_line(line: str) -> str:
-    """The delimiter that a table's first line names in Excel's way, `sep=;`; else empty."""
+    """Returns the delimiter that a table's first line names in Excel's way, `sep=;`; else empty."""
     found = _DELIMITER_LINE.fullmatch(line)
     return found[1] if found else ""
 
@@ -524,7 +527,7 @@ def name_columns(header: Sequence[str], own: Collection[str] = ()) -> list[str]:
     ]
 
 
-def _read_header(rows: Iterator[Row]) -> list[str]:
+def _read_header(rows: Iterator[TableRow]) -> list[str]:
     header = next(rows, None)
     if header is None:
         raise UnreadableTableError(
@@ -556,7 +559,7 @@ def _check_columns(names: Sequence[str], wanted: Mapping[str, str] | None) -> Ma
     return wanted
 
 
-def _check_keys(rows: Iterator[Row], wanted: Mapping[str, str] | None) -> Iterator[Row]:
+def _check_keys(rows: Iterator[TableRow], wanted: Mapping[str, str] | None) -> Iterator[TableRow]:
     """Yields the rows of JSON lines; their columns are known only at the end, and checked there."""
     found: set[str] = set()
     for row in rows:
@@ -567,8 +570,8 @@ def _check_keys(rows: Iterator[Row], wanted: Mapping[str, str] | None) -> Iterat
 
 
 def _name_cells(
-    rows: Iterator[Row], positions: Mapping[str, int], width: int, header: str
-) -> Iterator[Row]:
+    rows: Iterator[TableRow], positions: Mapping[str, int], width: int, header: str
+) -> Iterator[TableRow]:
     for row in rows:
         if row.cells is not None and len(row.cells) != width:
             columns = format_count(width, "column")

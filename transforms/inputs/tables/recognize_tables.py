@@ -104,7 +104,10 @@ def _find_named_classes(
 
 
 def _is_test(path: str, columns: FoundColumns, other: FoundColumns) -> bool:
-    """Whether a table is as Kaggle's test.csv: without the class or target that another one has."""
+    """Returns whether a table is as Kaggle's test.csv.
+
+    Without the class or target that another one has.
+    """
     own, others = (
         {*each.columns.values(), *each.others} - {each.columns.get("uri"), *each.index}
         for each in (columns, other)
@@ -114,7 +117,7 @@ def _is_test(path: str, columns: FoundColumns, other: FoundColumns) -> bool:
 
 
 def _without_guess(columns: FoundColumns, tables: Iterable[FoundColumns]) -> FoundColumns:
-    """The same, without a class that was guessed, if it may be none as another table shows.
+    """Returns the same, without a class that was guessed, if it may be none as another table shows.
 
     The only column next to that of images in Kaggle's test.csv may be one of several in train.csv.
     """
@@ -125,7 +128,7 @@ def _without_guess(columns: FoundColumns, tables: Iterable[FoundColumns]) -> Fou
 
 
 def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[str]:
-    """The columns that no setting of a source names, in YAML's shape."""
+    """Returns the columns that no setting of a source names, in YAML's shape."""
     given, features = source.get("columns"), source.get("features_from")
     named = {str(each) for each in given.values()} if isinstance(given, Mapping) else set()
     for feature in features.values() if isinstance(features, Mapping) else ():
@@ -143,7 +146,7 @@ def unused_columns(columns: Iterable[str], source: Mapping[str, Any]) -> list[st
 
 
 def _is_of_others(path: str, sketch: FolderSketch) -> bool:
-    """Whether a table is that of another source, or one that holds no labels of boxes."""
+    """Returns whether a table is that of another source, or one that holds no labels of boxes."""
     name = posixpath.basename(path).lower()
     if name.startswith("metadata.") or find_sibling(name, WITHOUT_LABELS) is not None:
         return True
@@ -152,7 +155,7 @@ def _is_of_others(path: str, sketch: FolderSketch) -> bool:
 
 
 def _with_roots(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]:
-    """The same tables; if only their folders differ, these are in `root`."""
+    """Returns the same tables; if only their folders differ, these are in `root`."""
     alike = {path: columns.with_root() for path, columns in found.items()}
     bare = [replace(columns, root="") for columns in alike.values()]
     differ = any(each != columns for each in found.values() for columns in found.values())
@@ -165,7 +168,7 @@ def _as_recognized(
     named: NamedClasses | None,
     sketch: FolderSketch,
 ) -> Recognized:
-    """The settings for tables whose columns were found.
+    """Returns the settings for tables whose columns were found.
 
     Args:
         read: the tables to read.
@@ -213,12 +216,15 @@ def _as_recognized(
 
 
 def _below_input(path: str, relative: str | None) -> str | None:
-    """The path below the input of a file that is named relative to a table's folder."""
+    """Returns the path below the input of a file that is named relative to a table's folder."""
     return relative and posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))
 
 
 def _names_classes(path: str, found: FoundColumns, sketch: FolderSketch) -> bool:
-    """Whether a table names images and their classes; numbers may be those of class folders."""
+    """Returns whether a table names images and their classes.
+
+    Numbers may be those of class folders.
+    """
     if "uri" not in found.columns or not found.has_classes:
         return False
     classes = sampled_classes(path, found, sketch)
@@ -231,7 +237,7 @@ def _find_splits(
     source: dict[str, Any],
     sketch: FolderSketch,
 ) -> dict[str, Any]:
-    """The settings of the splits that a column, folders or the tables' names give.
+    """Returns the settings of the splits that a column, folders or the tables' names give.
 
     Args:
         read: the tables to read.
@@ -256,7 +262,7 @@ def _find_splits(
 
 
 def _find_pattern(paths: Iterable[str]) -> tuple[str, list[str]]:
-    """The pattern of tables whose names differ in a split word, and these words."""
+    """Returns the pattern of tables whose names differ in a split word, and these words."""
     return split_pattern(posixpath.basename(path) for path in paths)
 
 
@@ -268,7 +274,10 @@ def _names_its_split(path: str, found: FoundColumns) -> bool:
 
 
 def _splits_by_root(read: Mapping[str, FoundColumns]) -> tuple[str, dict[str, Any]] | None:
-    """A pattern for tables and the splits of their folders; None if those are not named so."""
+    """Returns a pattern for tables and the splits of their folders.
+
+    Returns None if those are not named so.
+    """
     splits = {posixpath.basename(path): split_words(found.root) for path, found in read.items()}
     if len(splits) < len(read) or any(len(words) != 1 for words in splits.values()):
         return None
@@ -345,7 +354,7 @@ def _ask_for_names(named: NamedClasses, sketch: FolderSketch) -> Question:
 def _ask_for_places(
     path: str, first: FoundColumns, sketch: FolderSketch, *, is_alone: bool
 ) -> Iterator[Question]:
-    """What to do if it is not clear where the images of a table are."""
+    """Yields what to do if it is not clear where the images of a table are."""
     if first.is_spread:
         folders = [posixpath.basename(root) for root in first.roots]
         may_be_classes = not (are_unlikely_classes(folders) or are_numbered(folders))
@@ -429,7 +438,7 @@ def _find_not_understood(
     named: NamedClasses | None,
     sketch: FolderSketch,
 ) -> str | None:
-    """What to do about tables that are not read, and may hold the labels."""
+    """Returns what to do about tables that are not read, and may hold the labels."""
     path, first = next(iter(read.items()))
     for each, columns in found.items():
         is_sibling = columns.is_list or _is_test(each, columns, first)
@@ -447,7 +456,7 @@ def _find_not_understood(
 
 
 def _find_named_twice(read: Mapping[str, FoundColumns], sketch: FolderSketch) -> str | None:
-    """What to do if two tables name the same image, as two versions of one table do."""
+    """Returns what to do if two tables name the same image, as two versions of one table do."""
     seen: dict[str, str] = {}
     for path, columns in read.items():
         for image in named_images(path, columns, sketch):

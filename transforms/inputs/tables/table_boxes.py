@@ -89,7 +89,7 @@ def find_other_boxes(left: Mapping[str, str], head: TableHead) -> tuple[str, ...
 
 
 def are_fractions(sides: Sequence[str], head: TableHead) -> bool:
-    """Whether boxes are parts of the image's width and height, as far as seen."""
+    """Returns whether boxes are parts of the image's width and height, as far as seen."""
     cells = [cell for side in sides for cell in head.cells(side) if cell]
     return (
         all(map(head.holds_numbers, sides))

@@ -46,7 +46,7 @@ def show_fields(what: str, fields: Sequence[str]) -> str:
 
 
 def fields_in(cell: str) -> tuple[str, ...]:
-    """The names that `show_fields` has added to a cell."""
+    """Returns the names that `show_fields` has added to a cell."""
     for what in (HELD, STRUCT):
         if cell.startswith(f"{what} "):
             return tuple(orjson.loads(cell.removeprefix(what)))
@@ -54,12 +54,12 @@ def fields_in(cell: str) -> tuple[str, ...]:
 
 
 def is_held(cell: str) -> bool:
-    """Whether a sampled cell stands for the bytes of an image."""
+    """Returns whether a sampled cell stands for the bytes of an image."""
     return cell == HELD or cell.startswith(f"{HELD} [")
 
 
 def is_struct(cell: str) -> bool:
-    """Whether a sampled cell stands for a struct."""
+    """Returns whether a sampled cell stands for a struct."""
     return cell == STRUCT or cell.startswith(f"{STRUCT} [")
 
 
@@ -95,11 +95,11 @@ class TableHead:
         )
 
     def first(self) -> dict[str, str]:
-        """The first row below the header, by column."""
+        """Returns the first row below the header, by column."""
         return dict(zip(self.header, self.rows[1], strict=False)) if len(self.rows) > 1 else {}
 
     def cells(self, name: str) -> list[str]:
-        """The sampled cells of a column, without blanks around them."""
+        """Returns the sampled cells of a column, without blanks around them."""
         place = self.header.index(name)
         return [row[place].strip() for row in self.rows[1:] if place < len(row)]
 
@@ -116,24 +116,27 @@ class TableHead:
         return name.lower() == "index" and cells == counts
 
     def holds_numbers(self, name: str) -> bool:
-        """Whether all sampled cells are numbers, apart from empty ones."""
+        """Returns whether all sampled cells are numbers, apart from empty ones."""
         cells = [cell for cell in self.cells(name) if cell]
         return bool(cells) and all(map(_NUMBER.fullmatch, cells))
 
     def holds_fractions(self, name: str) -> bool:
-        """Whether all sampled cells are numbers, and some are not whole."""
+        """Returns whether all sampled cells are numbers, and some are not whole."""
         return self.holds_numbers(name) and any(
             not float(cell).is_integer() for cell in self.cells(name) if cell
         )
 
     def holds_flags(self, name: str) -> bool:
-        """Whether all sampled cells, at least two, are 0 or 1."""
+        """Returns whether all sampled cells, at least two, are 0 or 1."""
         cells = self.cells(name)
         return len(cells) > 1 and {*cells} <= {"0", "1"}
 
 
 def head_of(path: str, sketch: FolderSketch) -> TableHead:
-    """The first rows of a table in a sketch; a CSV's delimiter is found in its first line."""
+    """Returns the first rows of a table in a sketch.
+
+    A CSV's delimiter is found in its first line.
+    """
     text = sketch.heads.get(path, b"").decode("utf-8", "replace").removeprefix("\ufeff")
     name = path.lower().removesuffix(".gz")
     lines = [line for line in text.splitlines() if line.strip()]
@@ -157,7 +160,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _head_of_json(lines: Sequence[str]) -> TableHead:
-    """The first lines of JSON, as long as they have the keys of the first one."""
+    """Returns the first lines of JSON, as long as they have the keys of the first one."""
     rows: list[dict[str, Any]] = []
     for line in lines:
         try:

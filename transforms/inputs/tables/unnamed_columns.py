@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.tables.column_contents import (
+    holds_prose,
     is_no_class,
-    is_prose,
     may_be_class,
 )
 from recordmill.transforms.inputs.tables.table_boxes import SIDES, hold_corners
@@ -65,7 +65,7 @@ def _may_be_side(name: str, head: TableHead) -> bool:
 
 
 def _leaves_class(sides: Sequence[str], head: TableHead) -> bool:
-    """Whether one of the columns that are not sides may be the class."""
+    """Returns whether one of the columns that are not sides may be the class."""
     return any(
         not is_no_class(name, head) and may_be_class("", name, head)
         for name in head.header[1:]
@@ -74,7 +74,9 @@ def _leaves_class(sides: Sequence[str], head: TableHead) -> bool:
 
 
 def _are_boxes(head: TableHead) -> bool:
-    """Whether rows are those of RetinaNet: a path, four sides, which may be empty, and a class.
+    """Returns whether rows are those of RetinaNet.
+
+    A path, four sides, which may be empty, and a class.
 
     A number before the sides may be the class, too.
     """
@@ -110,7 +112,9 @@ def _find_label(left: Sequence[str], head: TableHead) -> str | None:
     if len(left) == 1:
         name = left[0]
         words = {cell.lower() for cell in head.cells(name)}
-        is_unclear = is_no_class(name, head) or is_prose(name, head) or words <= SPLIT_NAMES.keys()
+        is_unclear = (
+            is_no_class(name, head) or holds_prose(name, head) or words <= SPLIT_NAMES.keys()
+        )
         return None if is_unclear else name
     texts = [name for name in left if _is_text_of_classes(name, head)]
     if len(texts) != 1:
@@ -128,6 +132,6 @@ def _is_text_of_classes(name: str, head: TableHead) -> bool:
 
 
 def _are_paired(numbers: str, names: str, head: TableHead) -> bool:
-    """Whether each number has one name, and each name one number."""
+    """Returns whether each number has one name, and each name one number."""
     pairs = set(zip(head.cells(numbers), head.cells(names), strict=False))
     return len(pairs) == len({number for number, _ in pairs}) == len({name for _, name in pairs})

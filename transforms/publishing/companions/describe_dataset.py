@@ -83,7 +83,7 @@ def reading_snippet(marker: Marker) -> str:
 
 
 def _literal(value: bytes | str | float) -> str:
-    """A Python literal; JSON strings are valid Python, with double quotes."""
+    """Returns a Python literal; JSON strings are valid Python, with double quotes."""
     if isinstance(value, bytes):
         value = value.decode()
     if isinstance(value, str):

@@ -132,7 +132,7 @@ def _dataset_info(dataset: StagedDataset, features: Iterable[Feature]) -> dict[s
 
 
 def _dataset_name(name: str) -> str:
-    """The name in characters that TFDS allows: `[a-zA-Z][a-zA-Z0-9_]*`."""
+    """Returns the name in characters that TFDS allows: `[a-zA-Z][a-zA-Z0-9_]*`."""
     word = re.sub(r"\W", "_", name, flags=re.ASCII)
     return word if word[:1].isalpha() else f"dataset_{word}".rstrip("_")
 
@@ -142,7 +142,7 @@ def _is_label(feature: Feature) -> bool:
 
 
 def _type(name: str, **content: Any) -> dict[str, Any]:
-    """A feature's type, named by its class in TFDS."""
+    """Returns a feature's type, named by its class in TFDS."""
     return {"pythonClassName": f"tensorflow_datasets.core.features.{name}", **content}
 
 
@@ -156,7 +156,7 @@ def _feature(feature: Feature, classes: int, dataset: StagedDataset) -> dict[str
 
 
 def _value(feature: Feature, classes: int) -> dict[str, Any]:
-    """The type of a single value of a feature."""
+    """Returns the type of a single value of a feature."""
     if feature.many and feature.field in TFDS_TYPES:
         return dict(TFDS_TYPES[feature.field])
     if classes and _is_label(feature):
@@ -172,7 +172,10 @@ def _value(feature: Feature, classes: int) -> dict[str, Any]:
 
 
 def _image(dataset: StagedDataset) -> dict[str, Any]:
-    """The type of the image: encoded, raw if all have the same shape, or else just bytes."""
+    """Returns the type of the image.
+
+    Encoded, raw if all have the same shape, or else just bytes.
+    """
     if dataset.settings.images.store != "raw":
         shape = {"dimensions": ["-1", "-1", "3"]}  # gray images are decoded to three channels
         return _type("image_feature.Image", image={"shape": shape, "dtype": "uint8"})

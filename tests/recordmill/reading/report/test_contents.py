@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.report import write_report
 from recordmill.reading.report.write_report import read_contents
 from recordmill.schemas.dataset.side_files import Remark, ReportData
@@ -25,7 +25,7 @@ def described(tmp_path):
                 "".join(f"{json.dumps(line)}\n" for line in lines)
             )
         (tmp_path / "config.yaml").write_text("seed: 1\n")
-        shards = (Shard("train", "", "", sidecar=str(tmp_path / "rows.jsonl")),)
+        shards = (StoredShard("train", "", "", sidecar=str(tmp_path / "rows.jsonl")),)
         made = make_marker(**marker)
         return read_contents(
             Dataset(str(tmp_path), "recordmill", shards, (), made.labels, made), made
@@ -102,4 +102,4 @@ def test_the_title_is_the_name_or_that_of_the_folder(name, title, tmp_path, monk
     monkeypatch.chdir(tmp_path / "animals")
     for folder in (".", str(tmp_path / "animals"), "gs://bucket/animals"):
         dataset = Dataset(folder, "recordmill", (), marker_or_none=marker)
-        assert write_report.Contents(dataset=dataset, marker=marker).title == title
+        assert write_report.ReportContents(dataset=dataset, marker=marker).title == title

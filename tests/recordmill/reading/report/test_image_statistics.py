@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sidecar_lines import rejected, written
 
-from recordmill.reading.dataset import FORGED, Shard
+from recordmill.reading.dataset import FORGED, StoredShard
 from recordmill.reading.report import image_statistics as statistics
 from recordmill.reading.report.image_statistics import (
     ASPECT_BINS,
@@ -25,7 +25,7 @@ def sidecar(tmp_path):
     def write(rows, split="train"):
         path = tmp_path / f"{next(names)}.jsonl"
         path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
-        return Shard(split, "", "", sidecar=str(path))
+        return StoredShard(split, "", "", sidecar=str(path))
 
     return write
 

@@ -9,7 +9,7 @@ from make_marker import make_marker
 from make_settings import make_settings
 from write_shard import write_shard
 
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.report import image_statistics
 from recordmill.reading.report.image_statistics import Column, choose_evenly, gather_values
 from recordmill.schemas.dataset.side_files import row_from_json
@@ -19,7 +19,7 @@ from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint
+from recordmill.transforms.shards.shard_files import InputDigests
 
 TABLE = make_settings(
     convention="plain",
@@ -49,14 +49,14 @@ def staged(tmp_path):
                 )
                 for number, fields in enumerate(records)
             ]
-            mark = Fingerprint("0" * 64, "0" * 64)
+            mark = InputDigests("0" * 64, "0" * 64)
             reports.append(
                 write_shard(str(tmp_path), "train", index, images, mark, settings.compression)
             )
         names = [str(tmp_path / f"train-{report.index:05d}.tfrecord") for report in reports]
         made = zip(names, reports, strict=True)
         stored = tuple(
-            Shard("train", "", name, report.records, report.bytes) for name, report in made
+            StoredShard("train", "", name, report.records, report.bytes) for name, report in made
         )
         features = ExampleLayout(settings).features
         return Dataset(
@@ -133,7 +133,7 @@ def test_images_without_boxes_or_columns_are_not_read():
     dataset = Dataset(
         "",
         "recordmill",
-        (Shard("train", "", "/nowhere", 1, 9),),
+        (StoredShard("train", "", "/nowhere", 1, 9),),
         features,
         marker_or_none=make_marker(),
     )

@@ -9,7 +9,7 @@ from make_settings import make_settings
 from PIL import Image
 from write_shard import write_shard
 
-from recordmill.reading.dataset import Dataset, Shard
+from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.report import image_statistics
 from recordmill.reading.report.image_statistics import (
     MOST_CLASSES,
@@ -26,7 +26,7 @@ from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms.inputs.sources.table import Table
 from recordmill.transforms.inputs.tables.cells import ColumnSettings
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint
+from recordmill.transforms.shards.shard_files import InputDigests
 
 FEATURES = ExampleLayout(make_settings()).features
 
@@ -99,9 +99,9 @@ def shard(tmp_path):
                 "channels": 3,
             }
             converted.append(ConvertedImage(record, row_from_json({**row, "changes": []})))
-        mark = Fingerprint("0" * 64, "0" * 64)
+        mark = InputDigests("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, converted, mark, compression)
-        stored = Shard("train", "", str(tmp_path / "train-00000.tfrecord"))
+        stored = StoredShard("train", "", str(tmp_path / "train-00000.tfrecord"))
         return [(stored, image.row) for image in converted]
 
     return write
@@ -208,9 +208,9 @@ def boxed(tmp_path, draw_file):
                 "changes": [],
             }
         )
-        mark = Fingerprint("0" * 64, "0" * 64)
+        mark = InputDigests("0" * 64, "0" * 64)
         write_shard(str(tmp_path), "train", 0, [ConvertedImage(record, row)], mark, "none")
-        return Shard("train", "", str(tmp_path / "train-00000.tfrecord")), row
+        return StoredShard("train", "", str(tmp_path / "train-00000.tfrecord")), row
 
     return write
 

@@ -10,7 +10,7 @@ import pytest
 from make_marker import make_marker
 from PIL import Image
 
-from recordmill.reading.dataset import Dataset, Shard, open_dataset
+from recordmill.reading.dataset import Dataset, StoredShard, open_dataset
 from recordmill.reading.report import write_report as module
 from recordmill.reading.report.image_statistics import (
     AREA_BINS,
@@ -20,7 +20,7 @@ from recordmill.reading.report.image_statistics import (
     StoredValues,
 )
 from recordmill.reading.report.write_report import (
-    Contents,
+    ReportContents,
     describe_classes,
     describe_sizes,
     read_contents,
@@ -166,7 +166,7 @@ def make(classes, statistics=None, *, ledger=None, folder="", **more):
     marker = replace(marker, ledger=ledger or Ledger(written, written, {}, {}, {}))
     features = (Feature("image/encoded", "bytes", "encoded", ""),)
     dataset = Dataset(folder, "recordmill", (), features, marker.labels, marker)
-    return Contents(
+    return ReportContents(
         dataset=dataset, marker=marker, statistics=statistics or ImageStatistics(), **parts
     )
 
@@ -304,7 +304,7 @@ def evil_dataset(tmp_path):
     stream = io.BytesIO()
     Image.new("RGB", (9, 9)).save(stream, "JPEG")
     (tmp_path / "shard").write_bytes(b"")
-    shard = Shard("<b>train", "", str(tmp_path / "shard"))
+    shard = StoredShard("<b>train", "", str(tmp_path / "shard"))
     rows = [row_from_json({**EVIL_ROW, "key": name, "class": name}) for name in EVIL]
     statistics = ImageStatistics(1)
     statistics.sizes.update({(9, 9): 1, (1, 1): 1})
@@ -479,7 +479,7 @@ def test_very_many_classes_make_no_large_page():
         f"class {number:06} with a long name {'x' * 300}": 1 + number % 7
         for number in range(20_000)
     }
-    place = (Shard("train", "", ""), row_from_json({**EVIL_ROW, "key": "a.jpg"}))
+    place = (StoredShard("train", "", ""), row_from_json({**EVIL_ROW, "key": "a.jpg"}))
     statistics = ImageStatistics(samples={name: [place] * 3 for name in list(counts)[:24]})
     labels = "".join(f"- {name}\n" for name in counts)
     content = render_report(make({"train": counts, "test": {}}, statistics, configuration=labels))
@@ -639,7 +639,7 @@ def test_of_images_with_several_classes_these_are_counted(kind, unit):
     entry = {"unit": unit, "listed": 9, "written": 9, "dropped": {}}
     dataset = marker(splits=splits, annotations={kind: entry}, counted=kind)
     assert describe_classes(dataset)["largest"] == [("cat", [20, 0]), ("dog", [2, 0])]
-    contents = Contents(
+    contents = ReportContents(
         dataset=Dataset("", "recordmill", (), (), dataset.labels, dataset), marker=dataset
     )
     assert f"2 classes, by the number of {kind}." in page(contents).text

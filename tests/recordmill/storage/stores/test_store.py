@@ -10,7 +10,7 @@ from recordmill.storage.stores.find_store import find_store
 from recordmill.storage.stores.store import (
     BLOCK_BYTES,
     in_parallel,
-    open_to_read,
+    open_object,
     split_uri,
     system_error,
 )
@@ -276,7 +276,7 @@ class OneObject:
 
 def test_a_stream_requests_blocks_and_nothing_after_a_short_one():
     store = OneObject(random.Random(0).randbytes(2 * BLOCK_BYTES + 5))
-    with open_to_read(store, "x") as stream:
+    with open_object(store, "x") as stream:
         pieces = list(iter(lambda: stream.read(2**21), b""))
     assert b"".join(pieces) == store.content
     assert store.asked == [(start * BLOCK_BYTES, BLOCK_BYTES) for start in range(3)]
@@ -284,7 +284,7 @@ def test_a_stream_requests_blocks_and_nothing_after_a_short_one():
 
 def test_what_is_left_of_a_stream_is_one_range():
     store = OneObject(random.Random(0).randbytes(2 * BLOCK_BYTES + 5))
-    with open_to_read(store, "x") as stream:
+    with open_object(store, "x") as stream:
         assert stream.read(3) == store.content[:3]
         assert stream.read() == store.content[3:]
         assert stream.read() == b""
@@ -293,7 +293,7 @@ def test_what_is_left_of_a_stream_is_one_range():
 
 def test_a_stream_can_be_entered_anywhere():
     store = OneObject(bytes(range(100)))
-    with open_to_read(store, "x") as stream:
+    with open_object(store, "x") as stream:
         assert (stream.seek(-3, 2), stream.read()) == (97, bytes([97, 98, 99]))
         assert (stream.seek(10), stream.read(2), stream.tell()) == (10, bytes([10, 11]), 12)
         assert (stream.seek(5, 1), stream.read(1)) == (17, bytes([17]))

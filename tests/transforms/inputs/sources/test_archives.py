@@ -16,7 +16,7 @@ from recordmill.transforms.inputs.sources.archives import (
     PartFeature,
     class_of,
     group_samples,
-    value_of,
+    value_in_part,
 )
 from recordmill.transforms.inputs.sources.source import list_file
 
@@ -280,7 +280,8 @@ def test_of_several_images_the_first_of_the_list_is_taken(refer):
 def test_parts_are_texts_or_values_of_the_json():
     texts = {"cls": b" 7\n", "txt": "ü b\r\n".encode(), "json": b'{"a.b": [1, 2], "n": null}'}
     assert [
-        value_of(part, texts) for part in ("cls", "txt", "json.a.b", "json.n", "json.c", "other")
+        value_in_part(part, texts)
+        for part in ("cls", "txt", "json.a.b", "json.n", "json.c", "other")
     ] == [
         "7",
         "ü b",
@@ -301,7 +302,7 @@ def test_parts_are_texts_or_values_of_the_json():
 )
 def test_a_part_that_cannot_be_read_is_reported(part, data, message):
     with pytest.raises(Rejected, match=message):
-        value_of(part, {part.partition(".")[0]: data})
+        value_in_part(part, {part.partition(".")[0]: data})
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from carried_annotations import boxes_in
 
 from recordmill.annotations.boxes import boxes_of
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.transforms.inputs.sources.coco import Annotations, Coco, Contents
+from recordmill.transforms.inputs.sources.coco import Coco, CocoAnnotations, CocoFile
 from recordmill.transforms.inputs.sources.source import list_file
 
 PATH = "annotations/instances_train2017.json"
@@ -428,7 +428,7 @@ def test_a_pattern_that_is_none_is_an_error_of_the_settings():
 def test_ids_may_be_numbers_and_texts():
     text = {"id": "x", "image_id": 7, "category_id": 17, "bbox": [1, 2, 3, 4]}
     data = {**ANNOTATIONS, "annotations": [text, {**text, "id": 5, "bbox": [0, 0, 1, 1]}]}
-    found = Annotations(Contents.model_validate(data))
+    found = CocoAnnotations(CocoFile.model_validate(data))
     assert found.boxes(found.images[1]).boxes == [[0, 0, 1, 1], [1, 2, 4, 6]]
 
 

@@ -14,7 +14,7 @@ from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.named_files import DataFile
 from recordmill.transforms.inputs.patterns import why_ignored
-from recordmill.transforms.inputs.sources.labelme import Contents, LabelMe, find_image
+from recordmill.transforms.inputs.sources.labelme import LabelMe, LabelMeFile, find_labeled_image
 from recordmill.transforms.inputs.sources.source import list_file
 
 PATH = "street/1.v2.json"
@@ -112,7 +112,7 @@ def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
         [x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)
     ]
     data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
-    fields, _ = LabelMe().read_annotation(Contents.model_validate_json(json.dumps(data)))
+    fields, _ = LabelMe().read_annotation(LabelMeFile.model_validate_json(json.dumps(data)))
     ((left, top, right, bottom),) = fields.boxes
     for px, py in on_rim:
         assert left - 1e-9 <= px <= right + 1e-9
@@ -248,12 +248,12 @@ def test_a_store_is_asked_only_where_there_is_a_choice(monkeypatch):
         return DataFile(path, ImageRef(path, f"gs://a/in/{path}"))
 
     monkeypatch.setattr(storage, "size_of", size_of)
-    assert find_image(stored("b/x.json"), "x.jpg") == "b/x.jpg"
+    assert find_labeled_image(stored("b/x.json"), "x.jpg") == "b/x.jpg"
     assert asked == []
-    assert find_image(stored("b/x.json"), "../images/x.jpg") == "b/x.jpg"
+    assert find_labeled_image(stored("b/x.json"), "../images/x.jpg") == "b/x.jpg"
     assert asked == ["gs://a/in/images/x.jpg", "gs://a/in/b/x.jpg"]
-    assert find_image(stored("b/x.json"), "DSC.jpg") == "b/x.jpg"
-    assert find_image(stored("c/x.json"), "../images/y.jpg") == "images/y.jpg"
+    assert find_labeled_image(stored("b/x.json"), "DSC.jpg") == "b/x.jpg"
+    assert find_labeled_image(stored("c/x.json"), "../images/y.jpg") == "images/y.jpg"
 
 
 def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):

@@ -5,8 +5,8 @@ from recordmill.annotations.boxes import boxes_of
 from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.sources.manifest import Manifest, RowReader
-from recordmill.transforms.inputs.tables.cells import Row
-from recordmill.transforms.inputs.tables.manifest_columns import Columns, Entry
+from recordmill.transforms.inputs.tables.cells import TableRow
+from recordmill.transforms.inputs.tables.manifest_columns import Columns, ManifestEntry
 
 
 @pytest.fixture
@@ -26,14 +26,15 @@ def refer(folder, *entries, word="", columns=COLUMNS, **settings):
     referrer = RowReader(Manifest(columns=columns, **settings), file, "in/list.csv", word)
     return list(
         referrer.list_references(
-            (Row(n, entry) for n, entry in enumerate(entries, 2)), lambda entry: entry
+            (TableRow(n, entry) for n, entry in enumerate(entries, 2)), lambda entry: entry
         )
     )
 
 
 def test_paths_are_below_the_manifest_and_keys_below_the_input(folder):
     (ref,) = refer(
-        folder, Entry(uri="images/./a.jpg", label="cat", group="g", split="test", sha256="AB" * 32)
+        folder,
+        ManifestEntry(uri="images/./a.jpg", label="cat", group="g", split="test", sha256="AB" * 32),
     )
     path = folder / "in" / "images" / "a.jpg"
     version = str(path.stat().st_mtime_ns)
@@ -50,14 +51,14 @@ def test_paths_are_below_the_manifest_and_keys_below_the_input(folder):
 
 
 def test_the_split_of_the_folder_stays_where_the_row_has_none(folder):
-    assert [ref.split for ref in refer(folder, Entry(uri="images/a.jpg"))] == ["train"]
+    assert [ref.split for ref in refer(folder, ManifestEntry(uri="images/a.jpg"))] == ["train"]
 
 
 @pytest.mark.parametrize("root", ["images", "{}/in/images", "../in/images/"])
 def test_a_root_of_its_own(root, folder):
     root = root.format(folder)
-    whole = Entry(uri=str(folder / "in/images/b.jpg"))
-    refs = refer(folder, Entry(uri="a.jpg"), whole, root=root)
+    whole = ManifestEntry(uri=str(folder / "in/images/b.jpg"))
+    refs = refer(folder, ManifestEntry(uri="a.jpg"), whole, root=root)
     assert [(ref.key, ref.uri) for ref in refs] == [
         ("pets/a.jpg", str(folder / "in/images/a.jpg")),
         ("pets/b.jpg", str(folder / "in/images/b.jpg")),
@@ -67,8 +68,8 @@ def test_a_root_of_its_own(root, folder):
 def test_files_on_a_store_are_not_checked(folder):
     (ref, bad) = refer(
         folder,
-        Entry(uri="gs://bucket/x/a.jpg"),
-        Entry(uri="gs://other/a.jpg"),
+        ManifestEntry(uri="gs://bucket/x/a.jpg"),
+        ManifestEntry(uri="gs://other/a.jpg"),
         root="gs://bucket/x/",
     )
     assert (ref.key, ref.uri, ref.size, ref.version) == (
@@ -81,7 +82,7 @@ def test_files_on_a_store_are_not_checked(folder):
 
 
 def test_given_keys_are_in_nfc(folder):
-    (ref,) = refer(folder, Entry(uri="images/a.jpg", key="e\u0301/1"))
+    (ref,) = refer(folder, ManifestEntry(uri="images/a.jpg", key="e\u0301/1"))
     assert ref.key == "pets/\u00e9/1"
 
 
@@ -91,7 +92,7 @@ def test_given_keys_are_in_nfc(folder):
 )
 def test_nothing_outside_the_root_is_touched(uri, folder):
     (folder / "in" / "link").symlink_to("/etc/passwd")
-    (ref,) = refer(folder, Entry(uri=uri))
+    (ref,) = refer(folder, ManifestEntry(uri=uri))
     assert (ref.status, ref.reason, ref.key, ref.size) == (
         "rejected",
         "outside_root",
@@ -106,7 +107,7 @@ def test_bad_rows_say_where_they_are(folder):
         raise Rejected("list", "bad_row", "column 'x' is empty")
 
     file = ImageRef("list.csv", str(folder / "list.csv"), 9)
-    rows = [Row(2, {}), Row(3, None, fault="it is none")]
+    rows = [TableRow(2, {}), TableRow(3, None, fault="it is none")]
     refs = list(RowReader(Manifest(), file, "list.csv").list_references(rows, reader))
     assert [(ref.key, ref.status, ref.reason, ref.detail) for ref in refs] == [
         ("list.csv/000002", "rejected", "bad_row", "list.csv, row 2: column 'x' is empty"),
@@ -115,7 +116,7 @@ def test_bad_rows_say_where_they_are(folder):
 
 
 def test_a_digest_that_is_none(folder):
-    (ref,) = refer(folder, Entry(uri="images/a.jpg", sha256="abc"))
+    (ref,) = refer(folder, ManifestEntry(uri="images/a.jpg", sha256="abc"))
     assert (ref.reason, ref.detail) == (
         "bad_row",
         "list.csv, row 2: its digest 'abc' is not a SHA-256 in hex",
@@ -123,7 +124,9 @@ def test_a_digest_that_is_none(folder):
 
 
 def test_images_in_rows(folder):
-    one, other = refer(folder, Entry(label="a"), Entry(key="k"), columns=Columns(bytes="image"))
+    one, other = refer(
+        folder, ManifestEntry(label="a"), ManifestEntry(key="k"), columns=Columns(bytes="image")
+    )
     assert (one.key, one.offset, one.length, one.packing, one.size) == (
         "pets/in/list.csv/000002",
         1,
@@ -136,8 +139,8 @@ def test_images_in_rows(folder):
 
 def test_classes_of_several_labels_are_announced_once_each(folder):
     entries = [
-        Entry(uri="images/a.jpg", labels=["x", "y", "x"], features={"n": 1}),
-        Entry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"]),
+        ManifestEntry(uri="images/a.jpg", labels=["x", "y", "x"], features={"n": 1}),
+        ManifestEntry(uri="images/b.jpg", boxes=[[0, 0, 1, 1]], box_labels=["y"]),
     ]
     announced, one, other = refer(folder, *entries, boxes_unit="fraction")
     assert announced == ClassNames.of(
@@ -149,7 +152,7 @@ def test_classes_of_several_labels_are_announced_once_each(folder):
 
 
 def box(name, label, **more):
-    return Entry(uri=f"images/{name}.jpg", boxes=[[0, 0, 1, 1]], box_labels=[label], **more)
+    return ManifestEntry(uri=f"images/{name}.jpg", boxes=[[0, 0, 1, 1]], box_labels=[label], **more)
 
 
 def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
@@ -164,10 +167,17 @@ def test_rows_of_boxes_of_one_image_are_joined_wherever_they_stand(folder):
     ("entries", "detail"),
     [
         (
-            (box("a", "x"), Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")),
+            (
+                box("a", "x"),
+                ManifestEntry(uri="images/a.jpg", boxes=[], fault="no box"),
+                box("a", "y"),
+            ),
             "row 3: no box",
         ),
-        ((Entry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")), "row 2: no box"),
+        (
+            (ManifestEntry(uri="images/a.jpg", boxes=[], fault="no box"), box("a", "y")),
+            "row 2: no box",
+        ),
         (
             (box("a", "x"), box("a", "y"), box("a", "y", split="t")),
             "row 4: its split is 't', and an earlier row of 'images/a.jpg' has ''",
@@ -188,22 +198,27 @@ def test_a_bad_row_of_a_box_rejects_its_image(folder, entries, detail):
 
 def test_the_word_of_the_manifest_is_for_rows_without_a_split(folder):
     refs = refer(
-        folder, Entry(uri="images/a.jpg"), Entry(uri="images/b.jpg", split="test"), word="val"
+        folder,
+        ManifestEntry(uri="images/a.jpg"),
+        ManifestEntry(uri="images/b.jpg", split="test"),
+        word="val",
     )
     assert [ref.split for ref in refs] == ["val", "test"]
 
 
 def test_a_path_may_be_written_as_on_windows(folder):
-    (ref,) = refer(folder, Entry(uri="images\\a.jpg"))
+    (ref,) = refer(folder, ManifestEntry(uri="images\\a.jpg"))
     assert (ref.status, ref.key) == ("", "pets/in/images/a.jpg")
     (folder / "in" / "c\\d.jpg").write_bytes(b"d")
-    (own,) = refer(folder, Entry(uri="c\\d.jpg"))
+    (own,) = refer(folder, ManifestEntry(uri="c\\d.jpg"))
     assert own.uri.endswith("/in/c\\d.jpg")
-    (gone,) = refer(folder, Entry(uri="images\\..\\..\\..\\x.jpg"))
+    (gone,) = refer(folder, ManifestEntry(uri="images\\..\\..\\..\\x.jpg"))
     assert (gone.status, gone.reason) == ("rejected", "outside_root")
 
 
 def test_boxes_of_a_missing_image_are_in_the_ledger(folder):
-    entry = Entry(uri="images/gone.jpg", boxes=[[1, 2, 3, 4]] * 2, box_labels=["cat", "dog"])
+    entry = ManifestEntry(
+        uri="images/gone.jpg", boxes=[[1, 2, 3, 4]] * 2, box_labels=["cat", "dog"]
+    )
     (ref,) = refer(folder, entry, columns=BOXES)
     assert (ref.status, ref.reason, boxes_in(ref).count) == ("rejected", "vanished", 2)

@@ -25,15 +25,15 @@ from recordmill.storage.tfrecord_file import masked
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.sources.tfrecords import (
     Tfrecords,
+    boxes_from_fields,
+    decode_text,
     find_convention,
     own_features,
     parse_entries,
-    read_boxes,
     read_fields,
     read_image_of,
     read_kept,
     text_in,
-    text_of,
     value_of,
 )
 
@@ -775,7 +775,7 @@ def test_a_key_is_a_text_or_an_integer(make_example):
     ):
         with pytest.raises(Rejected, match=message):
             text_in(entries, key)
-    assert (text_of(None, "it"), text_of(b"a", "it")) == ("", "a")
+    assert (decode_text(None, "it"), decode_text(b"a", "it")) == ("", "a")
 
 
 def test_examples_without_images(make_example):
@@ -811,20 +811,22 @@ def test_sides_become_boxes():
         "area": [2.0],
     }
     expected = boxes_of(BOXES, ["cat", "dog"], values={"is_crowd": [0, 1]}, fractions=True)
-    assert read_boxes(fields, name_of) == expected
+    assert boxes_from_fields(fields, name_of) == expected
 
 
 def test_boxes_in_one_list_are_top_left_bottom_right():
     fields = {"bbox": [0.5, 0.0, 1.0, 0.5, 0.5, 0.25, 0.75, 1.0], "box_labels": [1, 2]}
-    assert read_boxes(fields, name_of) == boxes_of(BOXES, ["class 1", "class 2"], fractions=True)
+    assert boxes_from_fields(fields, name_of) == boxes_of(
+        BOXES, ["class 1", "class 2"], fractions=True
+    )
 
 
 def test_no_boxes_are_boxes_and_no_features_are_none():
     empty = {side: [] for side in SIDES}
-    assert read_boxes({**empty, "is_crowd": []}, name_of) == boxes_of(
+    assert boxes_from_fields({**empty, "is_crowd": []}, name_of) == boxes_of(
         [], [], values={"is_crowd": []}, fractions=True
     )
-    assert read_boxes({"encoded": b"x"}, name_of) is None
+    assert boxes_from_fields({"encoded": b"x"}, name_of) is None
 
 
 @pytest.mark.parametrize(
@@ -841,7 +843,9 @@ def test_no_boxes_are_boxes_and_no_features_are_none():
 )
 def test_mismatched_lists_are_reported(fields, message):
     with pytest.raises(Rejected, match=message):
-        read_boxes({key: value for key, value in fields.items() if value is not None}, name_of)
+        boxes_from_fields(
+            {key: value for key, value in fields.items() if value is not None}, name_of
+        )
 
 
 PIXELS = np.arange(36, dtype=np.uint8).reshape(3, 4, 3) * 7

@@ -10,11 +10,11 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tables.cells import (
     TYPES,
     ColumnSettings,
-    from_json,
+    decode_cell,
+    encode_cell,
     infer_type,
     is_rounded,
     read_cell,
-    to_json,
 )
 
 
@@ -166,7 +166,7 @@ def test_what_is_read_fits_its_list_and_survives_json(cell, word, many, as_text)
         return
     for each in value if many else [value]:
         assert COERCE[settings.kind](each) is not None
-    back = from_json(orjson.loads(orjson.dumps(to_json(value))), settings.kind)
+    back = decode_cell(orjson.loads(orjson.dumps(encode_cell(value))), settings.kind)
     assert repr(back) == repr(value)
 
 

@@ -13,7 +13,7 @@ from recordmill.transforms.inputs.tables.known_tables import (
     read_automl,
     read_vertex,
 )
-from recordmill.transforms.inputs.tables.manifest_columns import Entry
+from recordmill.transforms.inputs.tables.manifest_columns import ManifestEntry
 
 IMAGES = ["1.jpg", "images/2.jpg", "images/3.PNG", "deep/er/4.jpg", "b/5.jpg"]
 
@@ -304,14 +304,14 @@ def test_vertex_ai():
     }
     many = {"classificationAnnotations": [{"displayName": "a"}, {"displayName": "b"}]}
     box = {"displayName": "cat", "xMin": 0, "yMin": 0.25, "xMax": 0.5, "yMax": "x"}
-    assert read_vertex({"imageGcsUri": GCS, **one, **use}) == Entry(
+    assert read_vertex({"imageGcsUri": GCS, **one, **use}) == ManifestEntry(
         uri=GCS, label="daisy", split="test"
     )
-    assert read_vertex({"imageGcsUri": GCS, **many}) == Entry(uri=GCS, labels=["a", "b"])
-    assert read_vertex({"imageGcsUri": GCS}) == Entry(uri=GCS)
+    assert read_vertex({"imageGcsUri": GCS, **many}) == ManifestEntry(uri=GCS, labels=["a", "b"])
+    assert read_vertex({"imageGcsUri": GCS}) == ManifestEntry(uri=GCS)
     assert read_vertex(
         {"imageGcsUri": GCS, "boundingBoxAnnotations": [{**box, "yMax": 1}]}
-    ) == Entry(uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"])
+    ) == ManifestEntry(uri=GCS, boxes=[[0.0, 0.25, 0.5, 1.0]], box_labels=["cat"])
     with pytest.raises(
         Rejected, match=r"column 'boundingBoxAnnotations.yMax': 'x' \(str\) is not a finite number"
     ):
@@ -353,24 +353,27 @@ def test_lines_that_vertex_ai_would_not_take(more, message):
 @pytest.mark.parametrize(
     ("row", "entry"),
     [
-        ("TRAIN,p,daisy", Entry(uri="p", split="TRAIN", label="daisy", labels=["daisy"])),
-        ("p,daisy", Entry(uri="p", label="daisy", labels=["daisy"])),
-        (",p,daisy", Entry(uri="p", label="daisy", labels=["daisy"])),
-        ("training, p ,daisy,,", Entry(uri="p", split="TRAINING", label="daisy", labels=["daisy"])),
-        ("UNASSIGNED,p,a,b,a", Entry(uri="p", split="UNASSIGNED", labels=["a", "b"])),
+        ("TRAIN,p,daisy", ManifestEntry(uri="p", split="TRAIN", label="daisy", labels=["daisy"])),
+        ("p,daisy", ManifestEntry(uri="p", label="daisy", labels=["daisy"])),
+        (",p,daisy", ManifestEntry(uri="p", label="daisy", labels=["daisy"])),
+        (
+            "training, p ,daisy,,",
+            ManifestEntry(uri="p", split="TRAINING", label="daisy", labels=["daisy"]),
+        ),
+        ("UNASSIGNED,p,a,b,a", ManifestEntry(uri="p", split="UNASSIGNED", labels=["a", "b"])),
         (
             "p,a,b,c,d,e,f,g,h,i",
-            Entry(uri="p", labels=["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
+            ManifestEntry(uri="p", labels=["a", "b", "c", "d", "e", "f", "g", "h", "i"]),
         ),
         (
             "TEST,p,cat,0.1,0.2,,,0.3,0.4,,",
-            Entry(uri="p", split="TEST", boxes=[[0.1, 0.2, 0.3, 0.4]], box_labels=["cat"]),
+            ManifestEntry(uri="p", split="TEST", boxes=[[0.1, 0.2, 0.3, 0.4]], box_labels=["cat"]),
         ),
         (
             "p,cat,.1,.2,.3,.2,.3,.4,.1,.4",
-            Entry(uri="p", boxes=[[0.1, 0.2, 0.3, 0.4]], box_labels=["cat"]),
+            ManifestEntry(uri="p", boxes=[[0.1, 0.2, 0.3, 0.4]], box_labels=["cat"]),
         ),
-        ("TEST,p,,,,,,,,,", Entry(uri="p", split="TEST", boxes=[])),
+        ("TEST,p,,,,,,,,,", ManifestEntry(uri="p", split="TEST", boxes=[])),
     ],
 )
 def test_automl(row, entry):

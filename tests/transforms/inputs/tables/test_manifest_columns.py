@@ -9,9 +9,9 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.tables.manifest_columns import (
     CellReader,
     Columns,
-    Entry,
     FeatureColumn,
     FeatureFrom,
+    ManifestEntry,
 )
 
 
@@ -45,7 +45,7 @@ def test_columns_say_what_a_row_says():
         "digest": "d",
         "age": "30",
     }
-    assert read.read({**cells, "boxes": [[1, 2, 3, 4]], "names": ["dog"]}) == Entry(
+    assert read.read({**cells, "boxes": [[1, 2, 3, 4]], "names": ["dog"]}) == ManifestEntry(
         uri="a.jpg",
         key="i",
         label="3",
@@ -61,7 +61,7 @@ def test_columns_say_what_a_row_says():
 
 def test_what_may_be_missing_and_what_not():
     read = reader(uri="path", label="class", split="set", group="patient").read
-    assert read({"path": "a", "class": "b"}) == Entry(uri="a", label="b")
+    assert read({"path": "a", "class": "b"}) == ManifestEntry(uri="a", label="b")
     for cells, sentence in (
         ({"class": "b"}, "column 'path' is empty"),
         ({"path": "", "class": "b"}, "column 'path' is empty"),
@@ -74,7 +74,7 @@ def test_what_may_be_missing_and_what_not():
 
 def test_nothing_but_blanks_is_nothing():
     read = reader(uri="path", label="class", labels="tags", group="patient").read
-    assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == Entry(
+    assert read({"path": "a", "class": "b", "tags": "", "patient": "  "}) == ManifestEntry(
         uri="a", label="b", labels=[]
     )
     for cells, message in (
@@ -101,7 +101,7 @@ def test_a_text_is_not_a_name(column):
 def test_an_empty_class_may_be_kept_as_none():
     read = CellReader(Columns(uri="path", label="class"), {}, "|", {}, unlabeled="keep").read
     for cells in ({"path": "a", "class": None}, {"path": "a", "class": ""}, {"path": "a"}):
-        assert read(cells) == Entry(uri="a")
+        assert read(cells) == ManifestEntry(uri="a")
     with pytest.raises(Rejected, match="column 'path' is empty"):
         read({"path": "", "class": "b"})
 
@@ -113,7 +113,7 @@ def test_the_number_that_stands_for_no_class_is_kept_unless_the_settings_reject_
     def read(unlabeled, value):
         return CellReader(columns, {}, "|", names, unlabeled).read({"path": "a", "class": value})
 
-    assert [read(each, cell) for each in ("auto", "keep")] == [Entry(uri="a")] * 2
+    assert [read(each, cell) for each in ("auto", "keep")] == [ManifestEntry(uri="a")] * 2
     with pytest.raises(
         Rejected,
         match=f"column 'class': {cell!r} stands for no class: set source.unlabeled=keep to keep",
@@ -132,7 +132,7 @@ def test_names_of_numbered_classes():
         labels="tags",
         class_names={"class": ["cat", "dog"], "tags": ["x", "y"]},
     ).read
-    assert read({"path": "a", "class": 1, "tags": [1, 0]}) == Entry(
+    assert read({"path": "a", "class": 1, "tags": [1, 0]}) == ManifestEntry(
         uri="a", label="dog", labels=["y", "x"]
     )
 
@@ -245,11 +245,11 @@ BOX = {"uri": "file", "xmin": "x1", "ymin": "y1", "xmax": "x2", "ymax": "y2", "b
 def test_a_row_may_be_a_box():
     read = reader(**BOX, width="w", height="h").read
     cells = {"file": "a.jpg", "x1": "1", "y1": 2, "x2": "30.5", "y2": "4e1", "class": "cat"}
-    expected = Entry(uri="a.jpg", boxes=[[1, 2, 30.5, 40]], box_labels=["cat"])
+    expected = ManifestEntry(uri="a.jpg", boxes=[[1, 2, 30.5, 40]], box_labels=["cat"])
     assert read({**cells, "w": "", "h": ""}) == read({**cells, "w": "0", "h": "9"}) == expected
     assert read({**cells, "w": "640", "h": 480.0}).size == (640, 480)
     empty = {"file": "b.jpg", **dict.fromkeys(("x1", "y1", "x2", "y2", "class"), "")}
-    assert read({**empty, "w": "", "h": ""}) == Entry(uri="b.jpg", boxes=[])
+    assert read({**empty, "w": "", "h": ""}) == ManifestEntry(uri="b.jpg", boxes=[])
 
 
 @pytest.mark.parametrize(
@@ -274,7 +274,7 @@ def test_a_row_that_is_not_a_box_is_a_fault_of_its_image(cell, fault):
         "h": "9",
     }
     entry = reader(**BOX, width="w", height="h").read({**cells, **cell})
-    assert entry == Entry(uri="a.jpg", boxes=[], fault=fault)
+    assert entry == ManifestEntry(uri="a.jpg", boxes=[], fault=fault)
     with pytest.raises(Rejected, match="column 'file' is empty"):
         reader(**BOX).read({**cells, "file": ""})
 
@@ -369,8 +369,10 @@ def test_a_wish_that_cannot_be_names_its_key(settings, sentence):
 
 
 def test_rows_of_boxes_of_one_image_become_one():
-    first = Entry(uri="p", boxes=[[0, 0, 1, 1]], box_labels=["a"], size=(4, 3))
-    assert not first.join(Entry(uri="p", boxes=[[0, 0, 0.5, 1]], box_labels=["b"], size=(4, 3)))
+    first = ManifestEntry(uri="p", boxes=[[0, 0, 1, 1]], box_labels=["a"], size=(4, 3))
+    assert not first.join(
+        ManifestEntry(uri="p", boxes=[[0, 0, 0.5, 1]], box_labels=["b"], size=(4, 3))
+    )
     assert (first.boxes, first.box_labels) == ([[0, 0, 1, 1], [0, 0, 0.5, 1]], ["a", "b"])
 
 
@@ -378,18 +380,18 @@ def test_rows_of_boxes_of_one_image_become_one():
     ("other", "sentence"),
     [
         (
-            Entry(uri="p", boxes=[], split="TEST"),
+            ManifestEntry(uri="p", boxes=[], split="TEST"),
             "its split is 'TEST', and an earlier row of 'p' has ''",
         ),
         (
-            Entry(uri="p", boxes=[], size=(4, 3)),
+            ManifestEntry(uri="p", boxes=[], size=(4, 3)),
             "its size is (4, 3), and an earlier row of 'p' has None",
         ),
         (
-            Entry(uri="p", boxes=[], features={"n": 1}),
+            ManifestEntry(uri="p", boxes=[], features={"n": 1}),
             "its features is {'n': 1}, and an earlier row of 'p' has {}",
         ),
     ],
 )
 def test_rows_that_contradict_each_other_are_refused(other, sentence):
-    assert Entry(uri="p", boxes=[]).join(other) == sentence
+    assert ManifestEntry(uri="p", boxes=[]).join(other) == sentence

@@ -16,7 +16,7 @@ from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.publishing.staged_dataset import StagedDataset, build_marker, name_shards
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.shards.shard_files import Fingerprint
+from recordmill.transforms.shards.shard_files import InputDigests
 
 IMAGES = {
     ("train", 0): ["cat", "dog", None, "emu"],
@@ -80,7 +80,7 @@ def stage(tmp_path):
                     else image
                     for image, each in zip(images, classes, strict=True)
                 ]
-            mark = Fingerprint("0" * 64, "0" * 64)
+            mark = InputDigests("0" * 64, "0" * 64)
             reports.append(
                 write_shard(str(folder), split, index, images, mark, settings.compression)
             )

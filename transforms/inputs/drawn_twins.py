@@ -122,7 +122,7 @@ def _group_by_form(images: Sequence[str]) -> dict[str, list[str]]:
     After more than `MOST_FORMS`, names are left out.
     """
     by_shape: dict[str, list[str]] = {}
-    shapes = "\n".join(images).translate(_DIGITS).split("\n")
+    shapes = "\0".join(images).translate(_DIGITS).split("\0")  # no name has a zero byte
     for shape, name in zip(shapes, images, strict=True):
         found = by_shape.get(shape)
         if found is not None:

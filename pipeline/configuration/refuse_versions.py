@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.pipeline.configuration.refuse_contradictions import MOST_SHOWN, show_folders
+from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, split_for_word
 from recordmill.transforms.inputs.patterns import compile_globs
@@ -28,7 +29,7 @@ def refuse_versions(sketch: FolderSketch, place: str, found: Recognized | None) 
     Raises:
         UsageError: there are such folders; the text has the commands that may be meant.
     """
-    if found is None:
+    if found is None or MARKER in sketch.top.files:  # an output of ours is asked about by name
         return
     folders: dict[str, dict[tuple[str, bytes], str]] = defaultdict(dict)
     for path in _list_files(sketch, found.kind):

@@ -15,7 +15,7 @@ from recordmill.transforms.inputs.folder_sketch import likely_splits
 
 @dataclass(frozen=True, slots=True)
 class LikelySplits:
-    """The folders at an input's top, some of which may be splits.
+    """The folders at the top of an input, which may be splits.
 
     Attributes:
         folders: their names.

@@ -8,6 +8,7 @@ import orjson
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.listed_pairs import SecondImages
+from recordmill.transforms.inputs.sources.source import ReadsMembers
 from recordmill.transforms.planning.explain_unclaimed import as_command
 
 
@@ -52,7 +53,9 @@ def _list_settings(
         if key == "ignore":
             yield key, [*settings.ignore, *value]
             continue
-        members: Sequence[str] = getattr(settings.source, "members", ())
+        members: Sequence[str] = ()
+        if isinstance(settings.source, ReadsMembers):
+            members = settings.source.members
         for name, each in value.items():
             is_joined = name == "members" and members
             yield f"{key}.{name}", [*members, *each[1:]] if is_joined else each

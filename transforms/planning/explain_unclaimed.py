@@ -11,7 +11,7 @@ from recordmill.schemas.formatting import agree, format_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.file_roles import CARRIERS
 from recordmill.transforms.inputs.patterns import move_patterns
-from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside
+from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside, ReadsMembers
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 _SHOWN = 4
@@ -154,7 +154,9 @@ def _leave_out(unclaimed: Sequence[Unclaimed], settings: DatasetSettings) -> lis
         value = orjson.dumps(all_patterns).decode()
         flags += ["--set", f"ignore={value}"]
     if members:
-        given = getattr(settings.source, "members", ()) or ("*",)
+        given: Sequence[str] = ("*",)
+        if isinstance(settings.source, ReadsMembers) and settings.source.members:
+            given = settings.source.members
         value = orjson.dumps([*given, *map(_as_exception, members)]).decode()
         flags += ["--set", f"source.members={value}"]
     return flags

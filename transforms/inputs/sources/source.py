@@ -61,6 +61,15 @@ class FindsClassesInFolders(Protocol):
 
 
 @runtime_checkable
+class ReadsMembers(Protocol):
+    """A source with the setting `members`: patterns of the members of archives that are read."""
+
+    @property
+    def members(self) -> tuple[str, ...]:
+        """The patterns; none if all are read."""
+
+
+@runtime_checkable
 class ReadsLabelsBeside(Protocol):
     """A source with the setting `label_part`: the file next to an image that has its label."""
 

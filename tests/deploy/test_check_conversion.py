@@ -132,11 +132,17 @@ def test_the_dag_gives_flags_that_there_are():
         or (isinstance(node, ast.AugAssign) and ast.unparse(node.target) == "self.pipeline_options")
     ]
     flags = {key.value for each in dicts if isinstance(each, ast.Dict) for key in each.keys}
+    flags |= {
+        node.targets[0].slice.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Subscript)
+        and ast.unparse(node.targets[0].value) == "self.pipeline_options"
+    }
     assert flags == {
         "input",
         "output",
         "config",
-        "summary-json",
         "versions",
         "update",
         "no-wait",

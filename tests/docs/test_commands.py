@@ -35,7 +35,7 @@ def test_what_is_not_run_says_so(page):
 def test_a_page_with_commands_has_a_test_that_runs_them(page):
     if any(language in ("sh", "bash") for language, *_ in blocks(page)):
         test = (ROOT / "tests/docs" / f"test_{page.stem}.py").read_text(encoding="utf-8")
-        assert re.search(r"\brun_page\(|\bBLOCKS\b|```bash", test)
+        assert re.search(r"\brun_page\(|\bcommands_of\(|\bBLOCKS\b|```bash", test)
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)

@@ -12,10 +12,10 @@ from PIL import Image
 from recordmill.reading.report.image_statistics import (
     MOST_BYTES,
     MOST_CLASSES,
+    MOST_DRAWN_ON,
     MOST_IMAGES,
     MOST_RECORDS,
     MOST_SHARDS,
-    MOST_WITH_BOXES,
 )
 from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS
 from recordmill.transforms.publishing.duplicates import MOST_BITS, MOST_LISTED, MOST_PAIRS
@@ -73,7 +73,7 @@ def test_its_numbers_are_the_codes():
     assert f"more than {MOST_BARS} classes, only the {MOST_BARS - SMALLEST_BARS} largest" in PAGE
     assert f"and the {SMALLEST_BARS} smallest have a bar" in PAGE
     assert (
-        f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes, or {MOST_WITH_BOXES} with boxes"
+        f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes, or {MOST_DRAWN_ON} with boxes"
         in PAGE
     )
     assert (

@@ -14,6 +14,7 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from eager_beam import assert_that, new_pipeline
 
 import recordmill
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import RecordmillError, UsageError
 
 pytestmark = pytest.mark.usefixtures("cheap_fsync")
@@ -96,7 +97,7 @@ def test_a_kept_and_an_updated_dataset_give_the_same_rows(faulty, tmp_path, pict
 
 def test_versions(photos, tmp_path):
     done = run(photos, tmp_path / "dataset", versions=True, **ONE_SPLIT)
-    version = done.outcome.numbers["version"]
+    version = done.outcome.numbers.version
     assert done.shards[0].path.startswith(f"{tmp_path}/dataset/{version}/train-")
     again = run(photos, tmp_path / "dataset", versions=True, **ONE_SPLIT)
     assert (again.outcome.status, again.shards) == ("kept", done.shards)
@@ -223,7 +224,7 @@ def convert_paths(tmp_path):
 def test_paths_of_a_pcollection_are_one_collection(photos, class_folders, tmp_path, convert_paths):
     birds = class_folders(tmp_path / "birds", {"owl": 3})
     outcome, shards = convert_paths([f"birds={birds}", f"pets={photos}"])
-    assert outcome.numbers["ledger"]["written"] == 13
+    assert outcome.numbers.ledger.written == 13
     assert shards == [f"{tmp_path}/dataset/train-00000-of-00001.tfrecord"]
     marker = json.loads((tmp_path / "dataset/recordmill.json").read_bytes())
     assert marker["run"]["inputs"] == {"birds": str(birds), "pets": str(photos)}
@@ -242,7 +243,7 @@ def test_a_pattern_selects_files_below_its_folder(faulty, tmp_path, convert_path
             "splits.fractions": {"train": 1.0},
         },
     )
-    assert outcome.numbers["ledger"] == expected.line["ledger"]
+    assert to_json(outcome.numbers.ledger) == expected.line["ledger"]
     name = "train-00000-of-00001.tfrecord"
     assert (tmp_path / "dataset" / name).read_bytes() == (tmp_path / "ours" / name).read_bytes()
 

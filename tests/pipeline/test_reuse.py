@@ -531,7 +531,7 @@ def test_bad_datasets_to_reuse_are_refused_in_a_sentence(dataset, photos, conver
     )
     for change, problem in (
         ({"unit": "row"}, "are ('row', 0), not ('image', 0)"),
-        ({"recordmill": 3}, "it has format 3"),
+        ({"recordmill": 4}, "it has format 4"),
     ):
         copy = shutil.copytree(
             dataset.output, tmp_path / problem.replace(" ", ""), dirs_exist_ok=True

@@ -471,7 +471,7 @@ DAMAGED_POINTERS = [
     '{"recordmill": 2, "curr',
     '{"recordmill": 2}',
     '{"recordmill": 2, "current": "../x"}',
-    '{"recordmill": 3}',
+    '{"recordmill": 4}',
     '{"recordmill": 2, "current": "0000000000000000"}',
 ]
 

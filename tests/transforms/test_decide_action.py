@@ -410,7 +410,7 @@ def test_files_that_another_run_takes_back_meanwhile_are_nobodys(dataset, monkey
 
 
 NEWER = [
-    json.dumps({**STORED, "recordmill": 3}),
+    json.dumps({**STORED, "recordmill": 4}),
     *(json.dumps({**STORED, key: None}) for key in STORED),
 ]
 

@@ -12,7 +12,7 @@ from stored_records import read_records
 from recordmill.imaging import prepare_image
 from recordmill.schemas.conventions import load_convention
 from recordmill.schemas.dataset.side_files import SidecarRow
-from recordmill.schemas.dataset.totals import AnnotationTotals, RowTotals, ShardReport
+from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.schemas.digests import add_digests, digest_of
 from recordmill.schemas.features import encode_example
 from recordmill.schemas.image_ref import ImageRef
@@ -220,7 +220,7 @@ REFS = [ImageRef(key, key, 5, label="cat") for key in "abc"]
 
 
 def file_of(split, records, index=0):
-    return ShardReport(split, index, 0, RowTotals(), AnnotationTotals(), records=records)
+    return ShardReport(split, index, 0, RowTotals(), records=records)
 
 
 def reject(ref, split, why):

@@ -468,7 +468,8 @@ IMAGE_OF_LISTS = {"in/images/1.jpg": b""}
     "others", [(), ("annotators.txt", "classes.txt", "notes.txt", "readme.txt")], ids=str
 )
 def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
-    lists = {f"in/{split}.txt": b"images/1.jpg 0\n" for split in ("train", "val", "test")}
+    names = {"train": b"1", "val": b"2", "test": b"3"}
+    lists = {f"in/{split}.txt": b"images/%s.jpg 0\n" % name for split, name in names.items()}
     filled, _ = fill_in(
         {**IMAGE_OF_LISTS, **lists, **{f"in/{name}": b"some words\n" for name in others}}
     )
@@ -479,7 +480,9 @@ def test_no_list_of_a_split_is_lost_among_others(fill_in, others):
 
 
 def test_no_table_is_lost_that_was_not_looked_into(fill_in):
-    tables = {f"in/part{number}.csv": b"path,label\nimages/1.jpg,cat\n" for number in range(9)}
+    tables = {
+        f"in/part{number}.csv": b"path,label\nimages/%d.jpg,cat\n" % number for number in range(9)
+    }
     filled, _ = fill_in({**IMAGE_OF_LISTS, **tables})
     assert filled.keys().isdisjoint({"include", "ignore"})
     with pytest.raises(UsageError, match=r"about\.csv is not understood as a table of images"):

@@ -108,7 +108,7 @@ def test_a_format_that_cannot_be_decoded_here_is_refused(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "key", ["image/filename", "label", "encoded", "format", "sha256", "boxes", "labels"]
+    "key", ["image/filename", "label", "encoded", "format", "sha256", "xmin", "labels"]
 )
 def test_a_sources_feature_cannot_take_the_name_of_another(key):
     # It would be filled from the wrong field, or written twice.

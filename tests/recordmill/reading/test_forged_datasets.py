@@ -142,7 +142,7 @@ def repeat_in_marker(folder):
         (change_marker("gps_positions", to=4), "gps_positions: 4 -> 2"),
         (drop_key("gps_positions"), "gps_positions: None -> 2"),
         (change_marker("recordmill", to=1), "has format 1, which another version"),
-        (change_marker("recordmill", to=3), "has format 3, which another version"),
+        (change_marker("recordmill", to=4), "has format 4, which another version"),
         (change_marker("run", "digests", to={}), "run.digests lacks labels.txt"),
         (ignore_more, "ledger.listed: 19 -> 16"),
         (repeat_in_marker, "the key ledger is given twice"),

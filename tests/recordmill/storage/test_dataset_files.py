@@ -33,7 +33,7 @@ def test_the_marker_of_a_folder_is_found(tmp_path):
     [
         ("{", "it is not JSON: unexpected end of data: line 1 column 2 (char 1)"),
         ("[]", "it is not of type dict"),
-        ('{"recordmill": 3}', "it has format 3, which another version of Recordmill reads"),
+        ('{"recordmill": 4}', "it has format 4, which another version of Recordmill reads"),
         ('{"recordmill": 1}', "it has format 1, which another version of Recordmill reads"),
         ('{"recordmill": 2}', "name is missing"),
     ],

@@ -6,8 +6,6 @@ import random
 import re
 import shlex
 import struct
-import tarfile
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from marker_counts import counts_of
+from packed_inputs import packed
 from PIL import Image
 
 from recordmill.pipeline.launch import launch
@@ -65,21 +64,6 @@ def coco(*names):
 
 def images(*paths):
     return {path: encode_picture(path) for path in paths}
-
-
-def packed(files, kind):
-    stream = io.BytesIO()
-    if kind == "zip":
-        with zipfile.ZipFile(stream, "w") as archive:
-            for name, data in files.items():
-                archive.writestr(name, data)
-        return stream.getvalue()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    return stream.getvalue()
 
 
 def idx(array):
@@ -202,13 +186,13 @@ MADE = {
         CLASSES,
     ),
     "an archive of class folders": (
-        {"photos.zip": packed(images("photos/cat/1.jpg", "photos/dog/2.jpg"), "zip")},
+        {"photos.zip": packed(images("photos/cat/1.jpg", "photos/dog/2.jpg"), ".zip")},
         None,
         CLASSES,
     ),
     "WebDataset": (
         {
-            f"{word}-000.tar": packed({"0.jpg": encode_picture(word), "0.cls": b"7"}, "tar")
+            f"{word}-000.tar": packed({"0.jpg": encode_picture(word), "0.cls": b"7"}, ".tar")
             for word in ("train", "val")
         },
         {"train": 1, "validation": 1},

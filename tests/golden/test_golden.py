@@ -222,6 +222,21 @@ def flatten(path, value):
         yield path, value
 
 
+@pytest.fixture(autouse=True)
+def _functions_of_users(monkeypatch):
+    """Lets new processes find the functions that the cases name."""
+    folders = (str(CONFIGS.parents[0] / each) for each in ("", "tests/support"))
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
+
+
+def facts_of(case, digest, folder):
+    """What a conversion of a case has given, with the digest of its input."""
+    found = {"input": digest} | describe(folder)
+    if case.lists_values:
+        found |= list_values(folder)
+    return found
+
+
 def as_text(facts):
     return "".join(f"{name}: {fact}\n" for name, fact in sorted(facts.items()))
 
@@ -240,12 +255,8 @@ def differences(expected, found):
     )
 
 
-def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
+def test_golden(case, way, input_of, tmp_path, capsys, request):
     root, digest = input_of(case)
-    monkeypatch.setenv(
-        "PYTHONPATH",
-        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
-    )
     terminated = signal.getsignal(signal.SIGTERM)
     try:
         flags = [*flags_of(case, root, tmp_path / "dataset"), *FLAGS[way]]
@@ -254,9 +265,7 @@ def test_golden(case, way, input_of, tmp_path, capsys, monkeypatch, request):
         assert launch(flags, build) == 0, capsys.readouterr().err
     finally:
         signal.signal(signal.SIGTERM, terminated)
-    found = {"input": digest} | describe(tmp_path / "dataset")
-    if case.lists_values:
-        found |= list_values(tmp_path / "dataset")
+    found = facts_of(case, digest, tmp_path / "dataset")
     path = EXPECTED / f"{case.name}.txt"
     if request.config.getoption("--update-goldens"):
         path.write_text(as_text(found), encoding="utf-8")
@@ -274,12 +283,8 @@ PIPELINES = ["new_pipeline", *(pytest.param(each, marks=pytest.mark.prism) for e
 @pytest.mark.parametrize("way_of_pipeline", PIPELINES)
 @pytest.mark.parametrize("case", ONE_IN_TEN, ids=lambda case: case.name)
 def test_a_conversion_within_another_pipeline_gives_the_same_dataset(
-    case, way_of_pipeline, input_of, tmp_path, monkeypatch
+    case, way_of_pipeline, input_of, tmp_path
 ):
-    monkeypatch.setenv(
-        "PYTHONPATH",
-        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
-    )
     root, digest = input_of(case)
     settings = {}
     for each in (*case.settings, "report=false"):
@@ -296,21 +301,15 @@ def test_a_conversion_within_another_pipeline_gives_the_same_dataset(
         pipeline = new_pipeline()
     with pipeline:
         pipeline | step
-    found = {"input": digest} | describe(tmp_path / "dataset")
-    if case.lists_values:
-        found |= list_values(tmp_path / "dataset")
+    found = facts_of(case, digest, tmp_path / "dataset")
     expected = as_facts((EXPECTED / f"{case.name}.txt").read_text(encoding="utf-8"))
     assert found == expected, differences(expected, found)
 
 
 @pytest.mark.parametrize("case", ONE_IN_TEN, ids=lambda case: case.name)
 def test_reusing_the_images_of_an_earlier_dataset_gives_the_same_dataset(
-    case, input_of, tmp_path, capsys, monkeypatch
+    case, input_of, tmp_path, capsys
 ):
-    monkeypatch.setenv(
-        "PYTHONPATH",
-        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
-    )
     root, digest = input_of(case)
     terminated = signal.getsignal(signal.SIGTERM)
     try:
@@ -324,9 +323,7 @@ def test_reusing_the_images_of_an_earlier_dataset_gives_the_same_dataset(
     finally:
         signal.signal(signal.SIGTERM, terminated)
     expected = as_facts((EXPECTED / f"{case.name}.txt").read_text(encoding="utf-8"))
-    found = {"input": digest} | describe(tmp_path / "dataset")
-    if case.lists_values:
-        found |= list_values(tmp_path / "dataset")
+    found = facts_of(case, digest, tmp_path / "dataset")
     assert found == expected, differences(expected, found)
     run = json.loads((tmp_path / "dataset" / "recordmill.json").read_bytes())["run"]
     config = str(CONFIGS / f"{case.config}.yaml") if case.config else None
@@ -337,12 +334,8 @@ def test_reusing_the_images_of_an_earlier_dataset_gives_the_same_dataset(
 
 
 @pytest.fixture
-def records_of(capsys, monkeypatch):
+def records_of(capsys):
     """The line of JSON of a conversion, and all records that it wrote, sorted."""
-    monkeypatch.setenv(
-        "PYTHONPATH",
-        os.pathsep.join(str(CONFIGS.parents[0] / each) for each in ("", "tests/support")),
-    )
 
     def run(output, *flags):
         terminated = signal.getsignal(signal.SIGTERM)

@@ -1,13 +1,11 @@
 """Inputs that may be meant in several ways: every command of the question ends right on them."""
 
-import io
 import json
-import tarfile
-import zipfile
 from collections import Counter
 from pathlib import Path
 
 import pytest
+from packed_inputs import packed
 from paired_inputs import photo
 from peer import read_dataset
 from printed_commands import follow, printed_flags, write_files
@@ -40,24 +38,6 @@ def coco(names):
     ]
     categories = [{"id": 7, "name": "bird"}]
     return json.dumps({"images": listed, "annotations": boxes, "categories": categories}).encode()
-
-
-def tar(files):
-    stream = io.BytesIO()
-    with tarfile.open(fileobj=stream, mode="w") as archive:
-        for name, data in files.items():
-            member = tarfile.TarInfo(name)
-            member.size = len(data)
-            archive.addfile(member, io.BytesIO(data))
-    return stream.getvalue()
-
-
-def zipped(files):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, data in files.items():
-            archive.writestr(name, data)
-    return stream.getvalue()
 
 
 YOLO = {
@@ -111,11 +91,11 @@ WAYS = {
         [({"": 10}, {}), ({"cat": 5, "dog": 5}, {})],
     ),
     "one of two images of a sample": (
-        {"train-000.tar": tar(TWO_SIDES)},
+        {"train-000.tar": packed(TWO_SIDES, ".tar")},
         [({"0": 1, "1": 3}, {})],
     ),
     "folders in folders of an archive": (
-        {"photos.zip": zipped(images("red/cat", "blue/cat", "red/dog", "blue/dog"))},
+        {"photos.zip": packed(images("red/cat", "blue/cat", "red/dog", "blue/dog"), ".zip")},
         [({"cat": 8, "dog": 8}, {}), ({"blue": 8, "red": 8}, {}), ({"": 16}, {})],
     ),
 }

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
+from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, Totals
 from recordmill.schemas.errors import SettingError
@@ -260,6 +261,16 @@ class AnnotationKind(Protocol):
     def draw(self, image: bytes, values: Values) -> bytes:
         """Draws the annotations in an Example on a JPEG of its image."""
         return image
+
+    def trace(self, values: Values, names: Mapping[int, str]) -> Sequence[Shape]:
+        """Returns the annotations in an Example as shapes that pages draw over its image.
+
+        Args:
+            values: the values of all kinds of annotations: the class of an object may be in the
+                fields of another kind.
+            names: names of classes by their ids.
+        """
+        return ()
 
 
 def name_loss(rejected: Rejected) -> str:

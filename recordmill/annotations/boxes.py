@@ -26,6 +26,7 @@ from recordmill.annotations.explain_losses import (
     explain_excess,
     join_advice,
 )
+from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, show_dropped
 from recordmill.schemas.errors import SettingError
@@ -327,6 +328,15 @@ class BoxKind(AnnotationKind):
             return draw_boxes(image, sides)
         return image
 
+    def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
+        """Returns the boxes in an Example as shapes."""
+        sides = [tuple(box) for box in read_sides(values).tolist()]
+        classes = list_classes(values, names, len(sides))
+        return [
+            Shape(class_id, class_name, box)
+            for box, (class_id, class_name) in zip(sides, classes, strict=True)
+        ]
+
 
 BOXES = BoxKind()
 
@@ -345,6 +355,29 @@ def read_sides(values: Values) -> "NDArray[np.float64]":
     if all(sides):
         return np.array(sides, np.float64).T
     return np.empty((0, 4), np.float64)
+
+
+def list_classes(
+    values: Values, names: Mapping[int, str], count: int
+) -> list[tuple[int | None, str | None]]:
+    """Returns the id and the name of the class of each object in an Example.
+
+    Args:
+        values: the values in the Example.
+        names: names of classes by their ids, for Examples that have ids only.
+        count: the number of objects. If the Example has another number of classes, they are left
+            out.
+    """
+    ids: Sequence[int | None] = values.get("box_labels") or ()
+    if len(ids) != count:
+        ids = [None] * count
+    texts = values.get("box_label_texts") or ()
+    if len(texts) == count:
+        return [
+            (class_id, text.decode(errors="replace"))
+            for class_id, text in zip(ids, texts, strict=True)
+        ]
+    return [(class_id, None if class_id is None else names.get(class_id)) for class_id in ids]
 
 
 def _sum_by_class(by_reason: Mapping[str, Mapping[str, int]]) -> Counter[str]:

@@ -20,9 +20,6 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
     from recordmill.imaging import PreparedImage
     from recordmill.imaging.geometry import Geometry
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
@@ -250,17 +247,6 @@ class AnnotationKind(Protocol):
     def check(self, values: Values) -> str | None:
         """Returns the problem with the annotations in an Example, if there is one."""
         return None
-
-    def measure(self, values: Values) -> "NDArray[np.float64] | None":
-        """Returns the share of its image that each annotation in an Example covers.
-
-        Returns None if it has none.
-        """
-        return None
-
-    def draw(self, image: bytes, values: Values) -> bytes:
-        """Draws the annotations in an Example on a JPEG of its image."""
-        return image
 
     def trace(self, values: Values, names: Mapping[int, str]) -> Sequence[Shape]:
         """Returns the annotations in an Example as shapes that pages draw over its image.

@@ -310,24 +310,6 @@ class BoxKind(AnnotationKind):
                 return f"box {number} is not on the image: its sides are {sides}"
         return None
 
-    def measure(self, values: Values) -> "NDArray[np.float64] | None":
-        """Returns the share of the image that each box covers."""
-        import numpy as np
-
-        left, top, right, bottom = read_sides(values).T
-        with np.errstate(invalid="ignore", over="ignore"):
-            areas: NDArray[np.float64] = (bottom - top) * (right - left)
-        return areas
-
-    def draw(self, image: bytes, values: Values) -> bytes:
-        """Draws the boxes in an Example on a JPEG of its image."""
-        from recordmill.imaging.before_and_after import draw_boxes
-
-        sides = read_sides(values).tolist()
-        if sides:
-            return draw_boxes(image, sides)
-        return image
-
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns the boxes in an Example as shapes."""
         sides = [tuple(box) for box in read_sides(values).tolist()]

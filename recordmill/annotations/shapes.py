@@ -24,25 +24,25 @@ class Shape:
     Attributes:
         class_id: the id of its class; None if its Example has none.
         class_name: the name of its class; None if neither its Example nor the label map has one.
-        box: left, top, right and bottom, in fractions of the image's width and height.
-        mask: a gray PNG of the image's size; pixels above 0 are the object.
+        sides: left, top, right and bottom, in fractions of the image's width and height.
+        region: a gray PNG of the image's size; pixels above 0 are the object.
         points: its points, without those that are not labeled.
         lines: pairs of places in `points` that are joined by a line.
     """
 
     class_id: int | None = None
     class_name: str | None = None
-    box: tuple[float, float, float, float] | None = None
-    mask: bytes | None = None
+    sides: tuple[float, float, float, float] | None = None
+    region: bytes | None = None
     points: tuple[ShapePoint, ...] = ()
     lines: tuple[tuple[int, int], ...] = ()
 
     @property
     def share(self) -> float | None:
-        """The share of the image that its box covers; None without a box of finite sides."""
-        if self.box is None or not all(map(math.isfinite, self.box)):
+        """The share of the image between its sides; None unless these are finite."""
+        if self.sides is None or not all(map(math.isfinite, self.sides)):
             return None
-        left, top, right, bottom = self.box
+        left, top, right, bottom = self.sides
         return (right - left) * (bottom - top)
 
 

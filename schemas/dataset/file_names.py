@@ -69,7 +69,7 @@ DONE = ".done.json"
 OUTCOME = "outcome.json"
 """Why the last run of a plan failed, in its staging folder."""
 
-EXAMPLES = "examples.json"
+PICTURES = "pictures.json"
 """The report's pictures of changed images, from a split's first shard, in the staging folder."""
 
 
@@ -140,7 +140,7 @@ def index_name(shard: str) -> str:
 def shard_name(split: str, index: int, kind: str) -> str:
     """Returns the name of a shard's file in staging.
 
-    `kind` is `SHARD`, `jsonl` (sidecar), `columns`, `versions`, `done.json` or `EXAMPLES`.
+    `kind` is `SHARD`, `jsonl` (sidecar), `columns`, `versions`, `done.json` or `PICTURES`.
     """
     return f"{split}-{index:05d}.{kind}"
 

@@ -230,26 +230,18 @@ class Remark:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeExample:
-    """One image that was changed.
+class RejectedPicture:
+    """What can be seen of a file that was rejected while it was decoded.
 
     Attributes:
-        change: the change that it is an example of.
         key: its key.
-        changes: all its changes, as in its row of the sidecar.
-        before_bytes: size of the file.
-        after_bytes: size of what is stored.
-        before: a small JPEG in base64.
-        after: another one.
+        reason: why it was rejected.
+        picture: a small JPEG in base64.
     """
 
-    change: str
     key: str
-    changes: tuple[str, ...]
-    before_bytes: int
-    after_bytes: int
-    before: str
-    after: str
+    reason: str
+    picture: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +250,8 @@ class ReportData:
 
     Attributes:
         remarks: what is worth a look, the worst first.
-        examples: changed images, one for each change.
+        rejected: pictures of some rejected files.
     """
 
     remarks: tuple[Remark, ...] = ()
-    examples: tuple[ChangeExample, ...] = ()
+    rejected: tuple[RejectedPicture, ...] = ()

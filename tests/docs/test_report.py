@@ -18,6 +18,7 @@ from recordmill.reading.report.image_statistics import (
     MOST_SHARDS,
 )
 from recordmill.reading.report.write_report import MOST_BARS, SMALLEST_BARS
+from recordmill.transforms.publishing.companions.describe_dataset import MOST_SHARDS_SHOWN
 from recordmill.transforms.publishing.duplicates import MOST_BITS, MOST_LISTED, MOST_PAIRS
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
@@ -70,8 +71,10 @@ def test_the_page_does_what_it_says(run_page, tmp_path):
 
 
 def test_its_numbers_are_the_codes():
-    assert f"more than {MOST_BARS} classes, only the {MOST_BARS - SMALLEST_BARS} largest" in PAGE
-    assert f"and the {SMALLEST_BARS} smallest have a bar" in PAGE
+    largest = MOST_BARS - SMALLEST_BARS
+    between = f"those between the {largest} largest and the {SMALLEST_BARS} smallest"
+    assert f"more than {MOST_BARS} classes, a click shows {between}" in PAGE
+    assert f"come from at most {MOST_SHARDS_SHOWN} shards" in PAGE
     assert (
         f"at most {MOST_IMAGES} images of {MOST_CLASSES} classes, or {MOST_DRAWN_ON} with boxes"
         in PAGE

@@ -54,7 +54,7 @@ def test_the_report_shows_the_images_that_are_stored(convert, class_folders, tmp
     assert done.code == 0
     pictures = pictures_of(report_of(done))
     assert len(pictures) == 24 + 5
-    assert {picture.size for picture in pictures} == {(112, 75)}
+    assert {picture.size for picture in pictures} == {(224, 149)}
     assert re.search(rf"^report +{re.escape(str(done.output))}/report\.html", done.stderr, re.M)
     assert done.line["report"] == "report.html"
 
@@ -129,33 +129,21 @@ def test_look_alikes_are_found_where_they_are_asked_for(convert, class_folders, 
     assert "different classes" in report_of(done)
 
 
-def test_changes_are_shown_before_and_after(convert, class_folders, tmp_path):
-    root = class_folders(tmp_path / "photos", {"cat": 9}, size=(240, 160))
-    exif = Image.Exif()
-    exif[0x0112] = 6
-    Image.open(root / "cat/00.jpg").save(root / "cat/turned.jpg", exif=exif)
-    Image.open(root / "cat/00.jpg").save(root / "cat/exact.png")
-    done = convert(root, settings={"splits.fractions": {"train": 1.0}})
-    page = report_of(done)
-    shown = re.findall(
-        r'<img src="data:image/jpeg;base64,([^"]+)" alt="(cat/[a-z.]+) (before|after)">', page
+def test_what_can_be_seen_of_rejected_files_is_shown(convert, class_folders, tmp_path):
+    root = class_folders(tmp_path / "photos", {"cat": 12}, size=(240, 160))
+    whole = (root / "cat/00.jpg").read_bytes()
+    (root / "cat/cut.jpg").write_bytes(whole[: len(whole) * 2 // 3])
+    (root / "cat/page.jpg").write_bytes(b"<html>")
+    done = convert(root, settings={"max_rejected.count": 5})
+    (cut,) = re.findall(
+        r'<img src="data:image/jpeg;base64,([^"]+)" alt="cat/cut.jpg">', report_of(done)
     )
-    sizes = {
-        (key, when): Image.open(io.BytesIO(base64.b64decode(picture))).size
-        for picture, key, when in shown
-    }
-    assert sizes == {
-        ("cat/exact.png", "before"): (192, 192),
-        ("cat/exact.png", "after"): (192, 192),
-        ("cat/turned.jpg", "before"): (192, 128),
-        ("cat/turned.jpg", "after"): (128, 192),
-    }
-    assert not [name for name in done.files if "examples" in name]
-    plain = convert(
-        root,
-        settings={"splits.fractions": {"train": 1.0}, "report": False},
-        output=tmp_path / "plain",
-    )
+    assert Image.open(io.BytesIO(base64.b64decode(cut))).size == (160, 107)
+    kept = json.loads((done.output / "report.json").read_text())["rejected"]
+    assert [(each["key"], each["reason"]) for each in kept] == [("cat/cut.jpg", "truncated")]
+    assert not [name for name in done.files if "pictures" in name]
+    settings = {"max_rejected.count": 5, "report": False}
+    plain = convert(root, settings=settings, output=tmp_path / "plain")
     assert plain.deterministic_files == done.deterministic_files
 
 

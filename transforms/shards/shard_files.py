@@ -10,9 +10,8 @@ Next to them is a file of columns: numbers that publishing needs for every recor
 faster than reading rows. It has one column after the other, each with one entry per record, in the
 order of the records.
 
-A split's first shard also has examples for the report: the first image with each change, before and
-after. The pictures are made with the shard, when the source is available, and published in
-`report.json`.
+A shard with rejected files also has small pictures of some of them, for the report. They are made
+with the shard, when the source is available, and published in `report.json`.
 """
 
 import base64
@@ -21,7 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -29,13 +28,16 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.imaging import prepare_image
-from recordmill.imaging.before_and_after import draw_before_and_after
+from recordmill.imaging.previews import draw_preview
 from recordmill.schemas.dataset.file_names import SHARD
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.dataset.marker import MARKER_FORMAT, PLAN_VERSION, ShardEntry
 from recordmill.schemas.dataset.record_index import PLACE_BYTES, pack_place
-from recordmill.schemas.dataset.side_files import ChangeExample, SidecarRow, row_to_json
+from recordmill.schemas.dataset.side_files import (
+    RejectedPicture,
+    SidecarRow,
+    row_to_json,
+)
 from recordmill.schemas.dataset.totals import RowTotals, ShardReport
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ShardBatch
@@ -45,7 +47,6 @@ from recordmill.storage.dataset_files import read_object, shard_path
 from recordmill.storage.tfrecord_file import DamagedFileError, FileContents, RecordSink, read_back
 from recordmill.transforms.records.annotations import add_image
 from recordmill.transforms.records.convert_image import ConvertedImage
-from recordmill.transforms.records.image_functions import make_hooks
 
 DigestArray = NDArray[np.uint64]
 
@@ -87,6 +88,9 @@ _OTHER_KINDS = ("jsonl", "columns", "versions")
 """The kinds of a finished shard's files, except for its records and its note."""
 
 _ROWS_AT_ONCE = 256
+
+_UNSEEN = frozenset({"bad_header", "empty", "too_many_bytes", "unknown_format"})
+"""Reasons to reject files that cannot be shown, and are not read again for the report."""
 
 
 class InputDigests(NamedTuple):
@@ -144,8 +148,8 @@ class WrittenShard:
     Attributes:
         report: the report so far.
         temporary: the paths of its TFRecord file and its sidecar until they are finished.
-        changed: for each change of pixels, the key of the first image; for `reencoded`, the first
-            without others.
+        shown: the keys of the first files that were rejected for each reason while they were
+            decoded.
     """
 
     def __init__(
@@ -164,7 +168,7 @@ class WrittenShard:
             storage.temporary_name(self._path("jsonl")),
         )
         self._kept: FileContents | None = None
-        self.changed: dict[str, str] = {}
+        self.shown: dict[str, list[str]] = {}
         self._mark, self._compression = mark, compression
         self._seconds = 0.0
         self._damaged: set[str] = set()
@@ -235,11 +239,8 @@ class WrittenShard:
             report.images_disputed += image.is_disputed
             if isinstance(row, SidecarRow):
                 add_to_columns(self._columns, row, order)
-                for change in row.changes:
-                    if change != "metadata_stripped" and (
-                        change != "reencoded" or len(row.changes) == 1
-                    ):
-                        self.changed.setdefault(change, row.key)
+            elif row.stage == "decode" and row.reason and row.reason not in _UNSEEN:
+                self._choose_to_show(row.key, row.reason)
             if image.annotations:
                 add_image(report.annotations, row.key, image.annotations)
         self._origins += b"".join([image.origin().as_line() for image in images])
@@ -251,6 +252,12 @@ class WrittenShard:
         )
         self._sidecar_digest.update(lines)
         return lines
+
+    def _choose_to_show(self, key: str, reason: str) -> None:
+        """Chooses a rejected file for the report if few have been rejected for this reason."""
+        keys = self.shown.setdefault(reason, [])
+        if len(keys) < MOST_SHOWN_OF_REASON:
+            keys.append(key)
 
     def finish(self, previous: Mapping[str, str]) -> ShardReport:
         """Reads the file back, forces both files to disk, renames them, and writes the note.
@@ -332,53 +339,60 @@ def failed_report(split: str, index: int, references: int, problem: str) -> Shar
     return ShardReport(split, index, references, RowTotals(), problem=problem)
 
 
-def write_examples(
-    path: str, refs: Iterable[ImageRef], chosen: Mapping[str, str], settings: DatasetSettings
+MOST_SHOWN_OF_REASON = 5
+"""The most rejected files of a shard, and of a dataset, with a picture for each reason."""
+
+
+def write_rejected_pictures(
+    path: str,
+    refs: Iterable[ImageRef],
+    shown: Mapping[str, Sequence[str]],
+    settings: DatasetSettings,
 ) -> None:
-    """Makes the examples and writes them as JSON; an image that cannot be shown is left out.
+    """Draws rejected files and writes the pictures as JSON.
+
+    A file is left out if nothing of it can be seen.
 
     Args:
         path: the file.
         refs: the shard's references.
-        chosen: the key of the example for each change.
+        shown: the keys of the files to show, by the reason why they were rejected.
         settings: what the dataset is.
 
     Raises:
         OSError: the file cannot be written.
     """
-    keys = set(chosen.values())
-    by_key = {ref.key: ref for ref in refs if ref.key in keys}
-    made = [_make_example(by_key[key], change, settings) for change, key in sorted(chosen.items())]
-    storage.write_file(path, orjson.dumps([to_json(example) for example in made if example]))
+    reasons = dict[str, str]()
+    for reason, keys in shown.items():
+        reasons |= dict.fromkeys(keys, reason)
+    drawn = [_draw_rejected(ref, reasons[ref.key], settings) for ref in refs if ref.key in reasons]
+    storage.write_file(path, orjson.dumps([to_json(each) for each in drawn if each]))
 
 
-def read_examples(paths: Iterable[str]) -> tuple[ChangeExample, ...]:
-    """Reads the examples of several files: for each change, the first one.
+def read_rejected_pictures(paths: Iterable[str]) -> tuple[RejectedPicture, ...]:
+    """Reads the pictures in several files: the first ones for each reason.
 
     Raises:
         OSError: a file exists but cannot be read.
     """
-    found: dict[str, ChangeExample] = {}
-    for path in paths:
-        for fields in orjson.loads(storage.read_range(path)) if storage.exists(path) else ():
-            found.setdefault(fields["change"], from_json(ChangeExample, fields))
-    return tuple(found.values())
+    found: dict[str, list[RejectedPicture]] = {}
+    for path in filter(storage.exists, paths):
+        for fields in orjson.loads(storage.read_range(path)):
+            picture = from_json(RejectedPicture, fields)
+            found.setdefault(picture.reason, []).append(picture)
+    first = (some[:MOST_SHOWN_OF_REASON] for some in found.values())
+    return tuple(chain.from_iterable(first))
 
 
-def _make_example(ref: ImageRef, change: str, settings: DatasetSettings) -> ChangeExample | None:
-    """Makes an example of a change to one image; None if it cannot be shown."""
+def _draw_rejected(ref: ImageRef, reason: str, settings: DatasetSettings) -> RejectedPicture | None:
+    """Draws one rejected file; None if nothing of it can be seen."""
     try:
         content = settings.source.read(ref, settings.images.max_bytes)
-        if not isinstance(content.image, bytes):
-            return None
-        hooks = make_hooks(ref, settings.images, settings.keep)
-        stored = prepare_image(content.image, settings.images, hooks=hooks)
-        pictures = draw_before_and_after(content.image, stored)
     except (Rejected, OSError):  # the source may have been deleted meanwhile
         return None
-    if pictures is None:
+    if not isinstance(content.image, bytes):
         return None
-    before, after = (base64.b64encode(picture).decode() for picture in pictures)
-    return ChangeExample(
-        change, ref.key, stored.changes, len(content.image), len(stored.encoded), before, after
-    )
+    preview = draw_preview(content.image)
+    if preview is None:
+        return None
+    return RejectedPicture(ref.key, reason, base64.b64encode(preview).decode())

@@ -10,7 +10,7 @@ from typing import Any
 from unicodedata import normalize
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import EXAMPLES
+from recordmill.schemas.dataset.file_names import PICTURES
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.digests import source_digest_of
@@ -159,9 +159,12 @@ class ShardWriter:
             if not self._keep_untouched(shard, ordered, split):
                 with closing((convert or self.convert)(ordered, split)) as images:
                     shard.write(self._count(images))
-            if index == 0 and self.settings.report:
-                path = shard_path(staging, split, index, EXAMPLES)
-                shard_files.write_examples(path, refs, shard.changed, self.settings)
+            if self.settings.report:
+                path = shard_path(staging, split, index, PICTURES)
+                if shard.shown:
+                    shard_files.write_rejected_pictures(path, refs, shard.shown, self.settings)
+                else:
+                    storage.remove_files([path])  # an earlier attempt may have left it
             return shard
         except (FunctionError, WorkerDiedError) as error:
             problem = str(error)

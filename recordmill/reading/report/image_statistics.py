@@ -13,14 +13,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
+from recordmill.annotations.shapes import Shape
 from recordmill.imaging import ImageSettings, Resize, prepare_image
 from recordmill.imaging.acceptance import sniff
 from recordmill.reading.dataset import Dataset, StoredShard
@@ -193,8 +195,11 @@ MOST_VALUES = 200_000
 """The most values read from a column of lists."""
 
 AREA_BINS = 20
-"""Bins of the areas of annotations: bin `n` begins at 2 ** (n - 20) of the image's area, and the
-first includes all smaller ones."""
+"""Bins of the areas of objects: bin `n` begins at 2 ** (n - 20) of the image's area, and the first
+includes all smaller ones."""
+
+HEAT_CELLS = 24
+"""The rows and columns of the heat map of objects."""
 
 
 @dataclass(slots=True)
@@ -219,6 +224,38 @@ class Column:
 
 
 @dataclass(slots=True)
+class ObjectPlaces:
+    """Where the objects of one kind are on their images, and how large they are.
+
+    Attributes:
+        areas: objects by their share of the image, see `AREA_BINS`.
+        heat: the number of objects over each cell of the image, from its upper left corner; an
+            object that covers a part of a cell counts as that part.
+        shares: the shares of the image by class.
+    """
+
+    areas: Counts = field(default_factory=lambda: np.zeros(AREA_BINS, np.int64))
+    heat: NDArray[np.float64] = field(default_factory=lambda: np.zeros((HEAT_CELLS, HEAT_CELLS)))
+    shares: dict[str, list[float]] = field(default_factory=dict)
+
+    def add(self, shapes: Iterable[Shape]) -> None:
+        """Adds the objects of one record."""
+        for shape in shapes:
+            if shape.sides is not None and shape.share is not None:
+                self.areas += count_by_size(np.array([shape.share * 2.0**AREA_BINS]), AREA_BINS, 1)
+                left, top, right, bottom = shape.sides
+                self.heat += np.outer(_cover_cells(top, bottom), _cover_cells(left, right))
+                self.shares.setdefault(shape.class_name or "", []).append(shape.share)
+
+
+def _cover_cells(start: float, end: float) -> NDArray[np.float64]:
+    """Returns the part of each cell along a side between two fractions of the side."""
+    edges = np.linspace(0, 1, HEAT_CELLS + 1)
+    covered: NDArray[np.float64] = np.minimum(end, edges[1:]) - np.maximum(start, edges[:-1])
+    return np.clip(covered * HEAT_CELLS, 0, 1)
+
+
+@dataclass(slots=True)
 class StoredValues:
     """Values from the records.
 
@@ -226,8 +263,7 @@ class StoredValues:
         records: number of records read.
         shards: number of their shards.
         whole: whether these are all.
-        areas: for each kind of annotations that have an area, those by their share of the image,
-            see `AREA_BINS`.
+        objects: where objects are, for each kind of annotations that have a place on their image.
         columns: the first `MOST_COLUMNS`.
         further: number of columns beyond.
     """
@@ -235,13 +271,13 @@ class StoredValues:
     records: int = 0
     shards: int = 0
     whole: bool = True
-    areas: dict[str, Counts] = field(default_factory=dict)
+    objects: dict[str, ObjectPlaces] = field(default_factory=dict)
     columns: list[Column] = field(default_factory=list)
     further: int = 0
 
 
 def gather_values(dataset: Dataset) -> StoredValues:
-    """Reads the records of a Recordmill dataset if they have columns, or annotations with areas.
+    """Reads the records of a Recordmill dataset if they have columns, or objects with places.
 
     Raises:
         LoadError: a record is damaged.
@@ -251,28 +287,40 @@ def gather_values(dataset: Dataset) -> StoredValues:
         Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS
     ]
     listed = {name for name, entry in dataset.marker.annotations.items() if entry.listed}
-    keys_of = {
-        name: keys
-        for name, keys in annotation_keys_of(dataset.features).items()
-        if name in listed and KINDS[name].follows_pixels
-    }
+    tracer = ShapeTracer(dataset)
+    kinds = [kind for kind in tracer.kinds if kind.name in listed]
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
-    for record in _sample(dataset.shards, found) if columns or keys_of else ():
+    for record in _sample(dataset.shards, found) if columns or kinds else ():
         example = ParsedExample(record)
         for column in found.columns:
             column.add(example.values(column.feature.key) or ())
-        for name, keys in keys_of.items():
-            _add_areas(found.areas, name, KINDS[name].measure(values_of(example, keys)))
+        for kind in kinds:
+            shapes = tracer.trace(example, kind)
+            found.objects.setdefault(kind.name, ObjectPlaces()).add(shapes)
         found.records += 1
     return found
 
 
-def _add_areas(areas: dict[str, Counts], kind: str, shares: NDArray[np.float64] | None) -> None:
-    """Counts the areas of one record's annotations; `shares` are those of the image."""
-    if shares is not None:
-        finite = shares[np.isfinite(shares)] * 2.0**AREA_BINS
-        counted = count_by_size(finite, AREA_BINS, 1)
-        areas[kind] = areas.get(kind, np.zeros(AREA_BINS, np.int64)) + counted
+class ShapeTracer:
+    """Gives the annotations in the Examples of a dataset as shapes.
+
+    Attributes:
+        kinds: the kinds of annotations that have a place on their image, and in the Examples.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        keys = annotation_keys_of(dataset.features)
+        self.kinds = [KINDS[name] for name in keys if KINDS[name].follows_pixels]
+        self._keys = dict(chain.from_iterable(own.items() for own in keys.values()))
+        self._names = {class_id: name for name, class_id in dataset.labels.items()}
+
+    def trace(self, example: ParsedExample, kind: AnnotationKind) -> Sequence[Shape]:
+        """Returns the shapes of one kind in an Example."""
+        return kind.trace(values_of(example, self._keys), self._names)
+
+    def trace_all(self, example: ParsedExample) -> list[Shape]:
+        """Returns the shapes of all kinds in an Example."""
+        return [*chain.from_iterable(self.trace(example, kind) for kind in self.kinds)]
 
 
 def _sample(shards: Sequence[StoredShard], found: StoredValues) -> Iterator[memoryview]:
@@ -310,9 +358,9 @@ MOST_IMAGES = 72
 
 MOST_OF_CLASS = 24
 
-SIDE = 112
-"""The most pixels of a thumbnail's longer side; shown at half that size, it is sharp on a dense
-screen."""
+SIDE = 224
+"""The most pixels of a thumbnail's longer side: shown at a third of that size, and enlarged on a
+click."""
 
 MOST_DRAWN_ON = 24
 """The most images shown if annotations are drawn on them: fewer, and larger."""
@@ -347,10 +395,27 @@ def choose_samples(classes: Mapping[str, int], are_drawn_on: bool = False) -> di
     return dict.fromkeys(chosen, min(most // max(len(chosen), 1), of_class))
 
 
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A small picture of a stored image, and what is drawn over it.
+
+    Attributes:
+        uri: the JPEG as a `data:` URI.
+        width: its width in pixels.
+        height: its height in pixels.
+        shapes: the annotations of the image.
+    """
+
+    uri: str
+    width: int
+    height: int
+    shapes: tuple[Shape, ...] = ()
+
+
 def make_thumbnails(
     dataset: Dataset, places: Sequence[ImagePlace], side: int = SIDE
-) -> list[str | None]:
-    """Returns a `data:` URI for each image, its annotations drawn, or None if it cannot be shown.
+) -> list[Picture | None]:
+    """Returns a picture of each image, or None if it cannot be shown.
 
     Args:
         dataset: the dataset; if none of its features holds an encoded image, nothing can be shown.
@@ -363,16 +428,16 @@ def make_thumbnails(
     keys = {feature.field: feature.key for feature in dataset.features}
     if "encoded" not in keys:
         return [None] * len(places)
-    drawn = annotation_keys_of(dataset.features)
+    tracer = ShapeTracer(dataset)
     is_packed = dataset.marker.plan.for_readers.compression != "none"
 
-    def make(place: ImagePlace) -> str | None:
+    def make(place: ImagePlace) -> Picture | None:
         shard, row = place
         if not 0 < (row.height or 0) * (row.width or 0) <= MOST_PIXELS:
             return None
         record = _read_record(shard.path, row.offset, row.length, is_packed)
         if record:
-            return _thumbnail(record, keys["encoded"], drawn, row, side)
+            return _draw_thumbnail(record, keys["encoded"], tracer, row, side)
         return None
 
     with ThreadPoolExecutor(8) as pool:  # each read of an object store waits for a network
@@ -389,15 +454,15 @@ def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes
         return stream.read(begin + length)[begin:]
 
 
-def _thumbnail(
-    record: bytes, image: str, drawn: Mapping[str, Mapping[str, str]], row: SidecarRow, side: int
-) -> str | None:
-    """Makes a `data:` URI.
+def _draw_thumbnail(
+    record: bytes, image: str, tracer: ShapeTracer, row: SidecarRow, side: int
+) -> Picture | None:
+    """Draws a picture; None if the image cannot be shown.
 
     Args:
         record: the Example.
         image: the key of the feature with its image.
-        drawn: the keys of the features with annotations by kind and field.
+        tracer: gives its annotations as shapes.
         row: its row in the sidecar.
         side: the most pixels of the longer side.
     """
@@ -418,7 +483,10 @@ def _thumbnail(
     ):
         # Stored without decoding (`check: header`), or an Example without an image.
         return None
-    encoded = prepared.encoded
-    for name, own in drawn.items():
-        encoded = KINDS[name].draw(encoded, values_of(example, own))
-    return f"data:image/jpeg;base64,{base64.b64encode(encoded).decode()}"
+    uri = as_data_uri(prepared.encoded, "jpeg")
+    return Picture(uri, prepared.width, prepared.height, tuple(tracer.trace_all(example)))
+
+
+def as_data_uri(encoded: bytes, file_format: str) -> str:
+    """Returns a `data:` URI of an encoded image; `file_format` is `jpeg` or `png`."""
+    return f"data:image/{file_format};base64,{base64.b64encode(encoded).decode()}"

@@ -9,21 +9,22 @@ them, which keep their size.
 
 import os
 import posixpath
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import nlargest
 from itertools import chain, groupby, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
 import orjson
 
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored
+from recordmill.annotations.shapes import Shape, color_of_class
 from recordmill.imaging.pixels import CHANGES
+from recordmill.imaging.previews import draw_layer
 from recordmill.reading.dataset import Dataset, describe_by_marker, open_dataset
-from recordmill.reading.report import image_statistics
+from recordmill.reading.report import charts, image_statistics
 from recordmill.schemas.dataset.file_names import (
     CONFIGURATION,
     DUPLICATES,
@@ -35,72 +36,9 @@ from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import DuplicateGroup, RejectedFile, Remark, ReportData
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.formatting import format_size, load_template, most_frequent
+from recordmill.schemas.formatting import load_template, most_frequent
 from recordmill.schemas.rejection import REASONS, explain_reason
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report, seal_report
-
-MOST_LABELS = 4
-"""The most labels below a histogram."""
-
-MOST_COLUMNS = 24
-"""The most columns of a histogram of numbers."""
-
-
-@dataclass(frozen=True, slots=True)
-class Histogram:
-    """The counts of columns of equal width, and labels.
-
-    A label is a place, from 0 at the left to 100, and its text.
-    """
-
-    counts: list[int]
-    labels: list[tuple[float, str]]
-
-
-def draw_histogram(counts: image_statistics.Counts, label: Callable[[int], str]) -> Histogram:
-    """Draws a histogram from the first bin that is not empty to the last.
-
-    `label` returns the text below a bin.
-    """
-    filled = np.flatnonzero(counts)
-    first, end = int(filled[0]), int(filled[-1]) + 1
-    shown = range(first, end, -(-(end - first) // MOST_LABELS))
-    labels = [(round(100 * (at - first + 0.5) / (end - first), 3), label(at)) for at in shown]
-    return Histogram(counts[first:end].tolist(), labels)
-
-
-def draw_sizes(counts: image_statistics.Counts, show: Callable[[float], str]) -> Histogram:
-    """Draws a histogram of values that were counted by doublings.
-
-    `show` returns the text for the lower end of a bin.
-    """
-    return draw_histogram(counts, lambda at: show(2 ** (at / image_statistics.BINS_PER_DOUBLING)))
-
-
-def draw_numbers(numbers: Sequence[float], counts: Sequence[int] | None = None) -> Histogram | None:
-    """Draws a histogram of finite numbers.
-
-    It has a column for each integer if they are few, otherwise for equal ranges.
-
-    Args:
-        numbers: the numbers.
-        counts: how often each occurs; None if all occur once.
-
-    Returns:
-        None without two different numbers.
-    """
-    if not numbers or min(numbers) == max(numbers):
-        return None
-    halves = np.array(numbers, np.float64) / 2  # the largest floats do not overflow
-    least, most = halves.min(), halves.max()
-    are_few = most - least < MOST_COLUMNS / 2 and all(number == int(number) for number in numbers)
-    if are_few:
-        columns, end = round(2 * (most - least)) + 1, most + 0.5
-    else:
-        columns, end = MOST_COLUMNS, most
-    found, edges = np.histogram(halves, columns, (least, end), weights=counts)
-    return draw_histogram(found.astype(np.int64), lambda at: f"{2 * edges[at]:,.6g}")
-
 
 MOST_OF_GROUP = 6
 """The most groups of duplicates shown, pairs that look alike, and images of one group."""
@@ -219,7 +157,13 @@ MOST_BARS = 40
 
 SMALLEST_BARS = 10
 
+MOST_BETWEEN = 1_000
+"""The most classes with a bar between the largest and the smallest, which a click shows."""
+
 MOST_SIZES_SHOWN = 6
+
+MOST_SHAPES = 100
+"""The most shapes that are drawn on one picture."""
 
 
 def write_report(folder: str, marker: Marker | None = None) -> str:
@@ -255,7 +199,14 @@ def render_report(contents: ReportContents) -> bytes:
     Raises:
         OSError: a shard cannot be read.
     """
-    filters = {"name": show_name, "percent": show_percent, "value": show_value}
+    filters = {
+        "name": show_name,
+        "percent": show_percent,
+        "value": show_value,
+        "color": color_of_class,
+        "share": charts.show_share,
+        "on_scale": charts.place_on_areas,
+    }
     template = load_template(__package__, "report.html.jinja", **filters)
     return seal_report(f"{template.render(build_view(contents)).rstrip()}\n".encode())
 
@@ -294,27 +245,113 @@ def show_value(value: float) -> str:
 
 def build_view(contents: ReportContents) -> dict[str, Any]:
     """Returns all values that the template shows."""
+    marker = contents.marker
+    view = _gather_view(contents)
+    return view | {"sections": list_sections(marker, view)}
+
+
+def list_sections(marker: Marker, view: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Returns the anchors and titles of the sections of a page, for its list of contents."""
+    kinds = [name for name, entry in marker.annotations.items() if entry.listed]
+    sections = (
+        ("ledger", "Inputs and outputs", True),
+        ("splits", "Splits", True),
+        ("classes", "Classes", marker.labels),
+        ("sheet", "Contact sheet", view["sheet"]),
+        *((kind, kind.capitalize(), True) for kind in kinds),
+        ("columns", "Columns", view["columns"]),
+        ("sizes", "Sizes", view["sizes"]),
+        ("changes", "Changes", marker.changes),
+        ("rejected", "Rejected", marker.ledger.rejected),
+        ("duplicates", "Duplicates", True),
+        ("run", "The run", True),
+        ("configuration", "Configuration", True),
+    )
+    return [(anchor, title) for anchor, title, is_shown in sections if is_shown]
+
+
+def _gather_view(contents: ReportContents) -> dict[str, Any]:
     marker, statistics, stored = contents.marker, contents.statistics, contents.stored
     return {
         "REASONS": REASONS,
         "CHANGES": CHANGES,
         "LONGEST_CONFIGURATION": LONGEST_CONFIGURATION,
+        "HEAT_CELLS": image_statistics.HEAT_CELLS,
         "explain_reason": explain_reason,
         "contents": contents,
         "classes": describe_classes(marker),
         **_show_pictures(contents),
         "sizes": describe_sizes(statistics) if statistics.images else None,
         "of_images": {
-            kind: draw_numbers([*numbers], [*numbers.values()])
+            kind: charts.draw_numbers([*numbers], [*numbers.values()])
             for kind, numbers in statistics.annotated.items()
         },
-        "areas": {
-            kind: draw_histogram(areas, _show_area)
-            for kind, areas in stored.areas.items()
-            if areas.any()
+        "objects": {
+            kind: ObjectCharts.of(places)
+            for kind, places in stored.objects.items()
+            if places.areas.any()
         },
-        "columns": [(column, draw_numbers(column.numbers)) for column in stored.columns],
+        "columns": [(column, charts.draw_numbers(column.numbers)) for column in stored.columns],
+        "rejected_pictures": {
+            each.key: DrawnPicture(f"data:image/jpeg;base64,{each.picture}")
+            for each in contents.data.rejected
+        },
     }
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectCharts:
+    """The charts of the objects of one kind.
+
+    Attributes:
+        areas: objects by the share of the image that they cover.
+        heat: where they are.
+        by_class: their sizes by class.
+    """
+
+    areas: charts.Histogram
+    heat: list[charts.HeatCell]
+    by_class: list[charts.ClassSizes]
+
+    @classmethod
+    def of(cls, places: image_statistics.ObjectPlaces) -> Self:
+        """Draws the charts."""
+        return cls(
+            charts.draw_areas(places.areas),
+            charts.draw_heat_map(places),
+            charts.compare_sizes(places),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPicture:
+    """A picture with what is drawn over it.
+
+    Attributes:
+        uri: the JPEG as a `data:` URI.
+        width: its width in pixels; 0 if nothing is drawn over it.
+        height: its height in pixels.
+        layers: transparent pictures of the same size, as `data:` URIs, one for each region.
+        shapes: the shapes, at most `MOST_SHAPES`.
+    """
+
+    uri: str
+    width: int = 0
+    height: int = 0
+    layers: tuple[str, ...] = ()
+    shapes: tuple[Shape, ...] = ()
+
+    @classmethod
+    def of(cls, picture: image_statistics.Picture) -> Self:
+        """Draws the regions of a picture's shapes as layers."""
+        shapes, size = picture.shapes[:MOST_SHAPES], (picture.width, picture.height)
+        layers = (
+            draw_layer(shape.region, color_of_class(shape.class_id), size)
+            for shape in shapes
+            if shape.region is not None
+        )
+        uris = tuple(image_statistics.as_data_uri(layer, "png") for layer in layers)
+        return cls(picture.uri, *size, uris, shapes)
 
 
 def _show_pictures(contents: ReportContents) -> dict[str, Any]:
@@ -330,14 +367,17 @@ def _show_pictures(contents: ReportContents) -> dict[str, Any]:
     samples = [*chain.from_iterable(statistics.samples.values())]
     pictures = image_statistics.make_thumbnails(dataset, samples, side)
     shown = (
-        {"picture": picture, "key": row.key}
+        {"picture": picture and DrawnPicture.of(picture), "key": row.key}
         for picture, (_, row) in zip(pictures, samples, strict=True)
     )
     sheet = {
         name: [*islice(shown, len(places))] for name, places in statistics.samples.items() if places
     }
-    of_groups = image_statistics.make_thumbnails(dataset, [*statistics.named.values()])
-    named = dict(zip(statistics.named, of_groups, strict=True))
+    of_groups = image_statistics.make_thumbnails(dataset, [*statistics.named.values()], side)
+    named = {
+        place: picture and DrawnPicture.of(picture)
+        for place, picture in zip(statistics.named, of_groups, strict=True)
+    }
     groups = []
     for group in contents.groups:
         images = group.images[:MOST_OF_GROUP]
@@ -352,8 +392,8 @@ def _show_pictures(contents: ReportContents) -> dict[str, Any]:
 def describe_classes(marker: Marker) -> dict[str, Any]:
     """Returns the balance of the classes: a bar for each, divided by split.
 
-    If there are many classes, only the largest and smallest have bars. If Examples have several
-    annotations, these are counted. Empty classes are included.
+    If there are many classes, a click shows those between the largest and smallest. If Examples
+    have several annotations, these are counted. Empty classes are included.
     """
     total = marker.class_counts
     names = most_frequent(total)
@@ -362,6 +402,7 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
         largest, smallest = names[: MOST_BARS - SMALLEST_BARS], names[-SMALLEST_BARS:]
     else:
         largest, smallest = names, []
+    between = names[len(largest) : len(names) - len(smallest)]
 
     counts = [split.class_counts for split in marker.splits.values()]
 
@@ -372,7 +413,8 @@ def describe_classes(marker: Marker) -> dict[str, Any]:
         "most": max(total.values(), default=0),
         "largest": [*map(bar, largest)],
         "smallest": [*map(bar, smallest)],
-        "between": len(names) - len(largest) - len(smallest),
+        "between": [*map(bar, between[:MOST_BETWEEN])],
+        "further": max(len(between) - MOST_BETWEEN, 0),
     }
 
 
@@ -382,19 +424,8 @@ def describe_sizes(statistics: image_statistics.ImageStatistics) -> dict[str, An
         "common": sorted(statistics.sizes.items(), key=lambda item: (-item[1], item[0]))[
             :MOST_SIZES_SHOWN
         ],
-        "widths": draw_sizes(statistics.widths, "{:,.0f}".format),
-        "heights": draw_sizes(statistics.heights, "{:,.0f}".format),
-        "aspects": draw_histogram(statistics.aspects, _show_ratio),
-        "file_bytes": draw_sizes(statistics.file_bytes, format_size),
+        "widths": charts.draw_sides(statistics.widths),
+        "heights": charts.draw_sides(statistics.heights),
+        "aspects": charts.draw_aspects(statistics.aspects),
+        "file_bytes": charts.draw_bytes(statistics.file_bytes),
     }
-
-
-def _show_ratio(at: int) -> str:
-    ratio = 2 ** ((at - image_statistics.ASPECT_BINS // 2) / image_statistics.BINS_PER_DOUBLING)
-    if ratio >= 1:
-        return f"{ratio:.3g}:1"
-    return f"1:{1 / ratio:.3g}"
-
-
-def _show_area(at: int) -> str:
-    return f"{100 * 2.0 ** (at - image_statistics.AREA_BINS):.2g} %"

@@ -378,10 +378,3 @@ def test_boxes_in_an_example_are_on_the_image_and_have_one_class_each(changed, p
         assert found is None
     else:
         assert found.startswith(problem)
-
-
-def test_boxes_cover_shares_of_the_image():
-    half = {"xmin": [0.0, 0.5], "ymin": [0.0, 0.5], "xmax": [0.5, 1.0], "ymax": [1.0, 1.0]}
-    assert BOXES.measure(half).tolist() == [0.5, 0.25]
-    assert BOXES.measure({"bbox": [0.0, 0.0, 1.0, 0.25]}).tolist() == [0.25]
-    assert BOXES.measure({"xmin": [0.0]}).tolist() == []

@@ -35,8 +35,8 @@ def test_an_example_without_boxes_has_no_shapes():
 
 
 def test_the_share_of_a_shape_is_that_of_its_box():
-    assert Shape(box=(0.25, 0.5, 0.75, 1.0)).share == 0.25
-    assert Shape(box=(math.nan, 0.0, 1.0, 1.0)).share is None
+    assert Shape(sides=(0.25, 0.5, 0.75, 1.0)).share == 0.25
+    assert Shape(sides=(math.nan, 0.0, 1.0, 1.0)).share is None
     assert Shape().share is None
 
 

@@ -8,7 +8,6 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import resources
 from itertools import chain
-from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -16,7 +15,7 @@ import orjson
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored
 from recordmill.imaging.pixels import CHANGES
-from recordmill.schemas.dataset.file_names import EXAMPLES, INDEX, REPORT_DATA, VERSIONS, index_name
+from recordmill.schemas.dataset.file_names import INDEX, PICTURES, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import About, Marker, ShardEntry
 from recordmill.schemas.dataset.record_index import pack_head, pack_table, parse_places
@@ -28,7 +27,7 @@ from recordmill.schemas.rejection import explain_reason
 from recordmill.storage.tfrecord_file import describe_frames
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
 from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset
-from recordmill.transforms.shards.shard_files import read_column, read_examples
+from recordmill.transforms.shards.shard_files import read_column, read_rejected_pictures
 
 MOST_CLASSES = 100
 """The most classes that the card lists; `labels.txt` has all."""
@@ -144,16 +143,19 @@ def describe_schema(dataset: StagedDataset) -> Iterator[Description]:
     yield "schema.pbtxt", [text.encode()]
 
 
+MOST_SHARDS_SHOWN = 32
+"""The most shards whose rejected files are shown in the report."""
+
+
 def describe_report_data(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `report.json`, if the settings ask for a report and there is something in it."""
     if not dataset.settings.report:
         return
-    first = sorted(
-        (report for report in dataset.reports if not report.index), key=attrgetter("split")
-    )
-    data = ReportData(
-        tuple(dataset.remarks), read_examples(dataset.path_of(report, EXAMPLES) for report in first)
-    )
+    rejecting = [each for each in dataset.reports if each.references > each.records][
+        :MOST_SHARDS_SHOWN
+    ]
+    pictures = read_rejected_pictures(dataset.path_of(report, PICTURES) for report in rejecting)
+    data = ReportData(tuple(dataset.remarks), pictures)
     if data != ReportData():
         yield REPORT_DATA, [as_json(to_json(data))]
 

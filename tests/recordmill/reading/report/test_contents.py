@@ -88,7 +88,7 @@ def test_remarks_have_their_sections_if_these_were_kept(described, tmp_path):
     assert described(remarks=["One."]).data == ReportData((Remark("One."),))
     assert described().data == ReportData()
     (tmp_path / "report.json").write_text(
-        '{"remarks": [{"text": "One.", "section": "sizes"}], "examples": []}'
+        '{"remarks": [{"text": "One.", "section": "sizes"}], "examples": [{"change": "rotated"}]}'
     )
     assert described(remarks=["One."], files=["report.json"]).data == ReportData(
         (Remark("One.", "sizes"),)

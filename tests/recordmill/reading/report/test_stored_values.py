@@ -9,9 +9,16 @@ from make_marker import make_marker
 from make_settings import make_settings
 from write_shard import write_shard
 
+from recordmill.annotations.shapes import Shape
 from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.report import image_statistics
-from recordmill.reading.report.image_statistics import Column, choose_evenly, gather_values
+from recordmill.reading.report.image_statistics import (
+    HEAT_CELLS,
+    Column,
+    ObjectPlaces,
+    choose_evenly,
+    gather_values,
+)
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, encode_example
@@ -97,7 +104,7 @@ def test_boxes_by_their_share_of_the_image(staged, convention):
     sides["bbox"] = [0.0, 0.0, 1.0, 1.0, 0.0, 0.5, 0.5, 1.0, 0.0, 0.0, 1e-9, 1e-9]
     dataset = staged(settings, [[sides, {}]], annotations=listed(3))
     found = gather_values(dataset)
-    areas = found.areas["boxes"]
+    areas = found.objects["boxes"].areas
     assert {int(at): int(areas[at]) for at in np.flatnonzero(areas)} == {
         0: 1,
         18: 1,
@@ -117,7 +124,25 @@ def test_boxes_that_are_not_numbers_are_left_out_without_a_warning(staged):
     settings = make_settings(convention="tf_object_detection")
     dataset = staged(settings, [[{**sides, "xmax": [1.0, 1.0, 0.0, 1.0]}]], annotations=listed(4))
     with warnings.catch_warnings(action="error"):
-        assert int(gather_values(dataset).areas["boxes"].sum()) == 1
+        assert int(gather_values(dataset).objects["boxes"].areas.sum()) == 1
+
+
+def test_a_heat_map_counts_the_boxes_over_each_cell(staged):
+    sides = {"ymin": [0.0, 0.0], "xmin": [0.0, 0.5], "ymax": [1.0, 0.25], "xmax": [1.0, 0.75]}
+    names = {"box_label_texts": [b"cat", b"dog"], "box_labels": [1, 2]}
+    settings = make_settings(convention="tf_object_detection")
+    places = gather_values(staged(settings, [[sides | names]], annotations=listed(2))).objects
+    expected = np.ones((HEAT_CELLS, HEAT_CELLS))
+    expected[: HEAT_CELLS // 4, HEAT_CELLS // 2 : 3 * HEAT_CELLS // 4] = 2
+    assert np.allclose(places["boxes"].heat, expected)
+    assert places["boxes"].shares == {"cat": [1.0], "dog": [0.0625]}
+
+
+def test_a_box_over_a_part_of_a_cell_counts_as_that_part():
+    places = ObjectPlaces()
+    places.add([Shape(sides=(0.0, 0.0, 0.5 / HEAT_CELLS, 0.5 / HEAT_CELLS))])
+    assert np.flatnonzero(places.heat).tolist() == [0]
+    assert places.heat[0, 0] == pytest.approx(0.25)
 
 
 def test_boxes_without_one_of_their_sides_are_left_out(staged):
@@ -125,7 +150,7 @@ def test_boxes_without_one_of_their_sides_are_left_out(staged):
     found = gather_values(
         staged(make_settings(convention="tf_object_detection"), [[sides]], annotations=listed(1))
     )
-    assert (found.records, int(found.areas["boxes"].sum())) == (1, 0)
+    assert (found.records, int(found.objects["boxes"].areas.sum())) == (1, 0)
 
 
 def test_images_without_boxes_or_columns_are_not_read():

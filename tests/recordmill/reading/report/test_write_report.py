@@ -5,18 +5,19 @@ from collections import Counter
 from dataclasses import replace
 from html.parser import HTMLParser
 
-import numpy as np
 import pytest
 from make_marker import make_marker
 from PIL import Image
 
+from recordmill.annotations.shapes import Shape, ShapePoint, color_of_class
 from recordmill.reading.dataset import Dataset, StoredShard, open_dataset
 from recordmill.reading.report import write_report as module
 from recordmill.reading.report.image_statistics import (
-    AREA_BINS,
     ASPECT_BINS,
     Column,
     ImageStatistics,
+    ObjectPlaces,
+    Picture,
     StoredValues,
 )
 from recordmill.reading.report.write_report import (
@@ -33,10 +34,10 @@ from recordmill.reading.report.write_report import (
 from recordmill.schemas.dataset.marker import AnnotationEntry, Ledger, NamedImages, RunEntry
 from recordmill.schemas.dataset.price import ComparedPrice, Price
 from recordmill.schemas.dataset.side_files import (
-    ChangeExample,
     Duplicate,
     DuplicateGroup,
     RejectedFile,
+    RejectedPicture,
     Remark,
     ReportData,
     row_from_json,
@@ -64,11 +65,14 @@ class Page(HTMLParser):
     def __init__(self, text):
         super().__init__()
         self.elements, self.texts, self.open = [], [], []
+        self.links_outside_contents = []
         self.feed(text)
         self.close()
 
     def handle_starttag(self, tag, attrs):
         self.elements.append((tag, dict(attrs)))
+        if tag == "a" and "nav" not in self.open:
+            self.links_outside_contents.append(dict(attrs)["href"])
         if tag not in ("meta", "img", "br", "rect", "path"):
             self.open.append(tag)
 
@@ -115,6 +119,12 @@ class Page(HTMLParser):
             "h3",
         }
         allowed |= {
+            "nav",
+            "image",
+            "line",
+            "circle",
+            "text",
+            "g",
             "ul",
             "li",
             "dl",
@@ -136,7 +146,8 @@ class Page(HTMLParser):
             assert not [
                 name for name in attributes if name.startswith("on") or name in ("srcdoc", "action")
             ]
-            assert attributes.get("href", "#").startswith("#")
+            allowed = "data:image/" if tag == "image" else "#"
+            assert attributes.get("href", allowed).startswith(allowed)
             assert tag == "img" or "src" not in attributes
             assert attributes.get("src", "data:image/jpeg;base64,").startswith(
                 "data:image/jpeg;base64,"
@@ -261,7 +272,7 @@ def test_remarks_whose_section_is_not_known_are_plain_text():
         make({"train": {"cat": 3}}, data=ReportData((Remark("All images have one size."),)))
     )
     assert "Worth a look All images have one size." in parsed.text
-    assert "a" not in {tag for tag, _ in parsed.elements}
+    assert parsed.links_outside_contents == []
 
 
 def test_what_is_worth_a_look_leads_to_its_section():
@@ -272,7 +283,7 @@ def test_what_is_worth_a_look_leads_to_its_section():
         make(counts, ledger=ledger, notes=["split a was moved", ""], data=ReportData(remarks))
     )
     assert "Weigh the classes. One was rejected. Split a was moved." in parsed.text
-    links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
+    links = parsed.links_outside_contents
     assert links == ["#classes", "#rejected"]
     assert {link[1:] for link in links} <= {
         attributes.get("id") for _, attributes in parsed.elements
@@ -348,7 +359,7 @@ def with_pictures(monkeypatch):
     monkeypatch.setattr(
         module.image_statistics,
         "make_thumbnails",
-        lambda _, places, side=0: ["data:image/jpeg;base64,AAAA"] * len(places),
+        lambda _, places, side=0: [Picture("data:image/jpeg;base64,AAAA", 9, 9)] * len(places),
     )
 
 
@@ -381,8 +392,10 @@ def test_the_page_forbids_itself_to_run_or_load_anything():
 
 def test_boxes_have_their_ledger_and_histograms_with_scales():
     values = StoredValues(records=90, shards=4, whole=False)
-    values.areas["boxes"] = np.zeros(AREA_BINS, np.int64)
-    values.areas["boxes"][[9, 12]] = 3, 9
+    places = values.objects["boxes"] = ObjectPlaces()
+    places.areas[[9, 12]] = 3, 9
+    places.heat[3, 4] = 2
+    places.shares = {"cat": [0.001] * 8 + [0.004] * 3, EVIL[0]: [0.002]}
     statistics = ImageStatistics(annotated={"boxes": Counter({0: 2, 4: 1})})
     contents = make({"train": {"": 3}}, statistics, stored=values)
     splits = contents.marker.splits
@@ -411,8 +424,8 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
         in parsed.text
     )
     ledger = (
-        "15 boxes were listed, 12 written (1 of them clipped). Their sizes are those in 90 "
-        "images of 4 shards."
+        "15 boxes were listed, 12 written (1 of them clipped). Their sizes and places are those in "
+        "90 images of 4 shards."
     )
     assert ledger in parsed.text
     assert f"unknown class 7 2 outside {EVIL[0]} 1" in parsed.text
@@ -424,8 +437,12 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
     assert "lost 0" in parsed.text
     assert "2 classes, by the number of boxes." in parsed.text
     # The scale of counts, columns, and their labels.
-    assert "2 0 2 1 0 2 4 images by number of boxes" in parsed.text
-    assert "9 0 3 9 0.049 % 0.098 % 0.2 % 0.39 % boxes by the share" in parsed.text
+    assert "2 0 2 1 0 1 2 3 4 images by number of boxes" in parsed.text
+    scale = "boxes by the share of the image that they cover (logarithmic scale)"
+    assert f"9 0 3 9 0.05 % 0.1 % 0.2 % 0.5 % {scale}" in parsed.text
+    assert f"Sizes by class cat 0.1 % {EVIL[0]} 0.2 %" in parsed.text
+    cells = [each for tag, each in parsed.elements if tag == "rect" and "fill-opacity" in each]
+    assert [(each["x"], each["y"], each["fill-opacity"]) for each in cells] == [("4", "3", "1.0")]
     assert ("div", {"class": "up", "style": "width:1ch"}) in parsed.elements
 
 
@@ -442,27 +459,81 @@ def test_columns_say_what_they_hold():
     assert "What the first rows of 2 shards hold, 4 together" in text
 
 
-def test_examples_of_changes_name_their_change():
-    example = ChangeExample(
-        "rotated", EVIL[0], ("reencoded", "resized", "rotated"), 2048, 4096, "AAAA", "AAAA"
+def test_rejected_files_are_shown_where_something_can_be_seen_of_them():
+    contents = make(
+        {"train": {"cat": 4}},
+        ledger=Ledger(6, 4, {"truncated": 2}, {}, {}),
+        rejected={"truncated": [rejected(EVIL[0]), rejected("x.jpg")]},
+        data=ReportData(rejected=(RejectedPicture(EVIL[0], "truncated", "AAAA"),)),
     )
-    parsed = page(make({"train": {"cat": 4}}, data=ReportData(examples=(example,))))
-    assert (
-        f"Before and after rotated {EVIL[0]} 2.0 KiB became 4.0 KiB; reencoded, resized, rotated"
-        in parsed.text
+    pictures = [each for tag, each in page(contents).elements if tag == "img"]
+    assert pictures == [{"src": "data:image/jpeg;base64,AAAA", "alt": EVIL[0]}]
+
+
+def test_each_section_stands_in_the_list_of_contents_once(tmp_path):
+    parsed = page(evil_dataset(tmp_path))
+    anchors = [each["id"] for tag, each in parsed.elements if tag == "section" and "id" in each]
+    links = [each["href"] for tag, each in parsed.elements if tag == "a"]
+    assert [link for link in links if not link.startswith("#picture")][: len(anchors)] == [
+        f"#{anchor}" for anchor in anchors
+    ]
+
+
+@pytest.mark.usefixtures("with_pictures")
+def test_a_click_enlarges_a_picture_and_shows_its_key(tmp_path):
+    parsed = page(evil_dataset(tmp_path))
+    figures = [each["id"] for tag, each in parsed.elements if tag == "figure"]
+    assert figures == [f"picture{number}" for number in range(1, len(figures) + 1)]
+    links = [each["href"] for tag, each in parsed.elements if tag == "a"]
+    assert links.count("#sheet") >= len(EVIL)
+    assert all(links.count(f"#{figure}") == 1 for figure in figures)
+
+
+def test_boxes_are_drawn_over_their_picture_with_the_color_and_name_of_their_class(monkeypatch):
+    shapes = (
+        Shape(1, EVIL[0], (0.25, 0.5, 0.75, 1.0)),
+        Shape(
+            2, "dog", points=(ShapePoint(0.5, 0.5), ShapePoint(1.0, 0.5, False)), lines=((0, 1),)
+        ),
+        Shape(3, "emu", region=gray_png()),
     )
-    alternatives = [attributes["alt"] for tag, attributes in parsed.elements if tag == "img"]
-    assert alternatives == [f"{EVIL[0]} before", f"{EVIL[0]} after"]
+    picture = Picture("data:image/jpeg;base64,AAAA", 40, 20, shapes)
+    monkeypatch.setattr(
+        module.image_statistics, "make_thumbnails", lambda _, places, side: [picture] * len(places)
+    )
+    place = (StoredShard("train", "", ""), row_from_json({**EVIL_ROW, "key": "a.jpg"}))
+    statistics = ImageStatistics(samples={"cat": [place]})
+    parsed = page(make({"train": {"cat": 1}}, statistics))
+    (box,) = [
+        each
+        for tag, each in parsed.elements
+        if tag == "rect" and "style" not in each and "fill" not in each
+    ]
+    assert box == {"x": "10.0", "y": "10.0", "width": "20.0", "height": "10.0"}
+    assert EVIL[0] in parsed.text
+    (line,) = [each for tag, each in parsed.elements if tag == "line"]
+    assert line == {"x1": "20.0", "y1": "10.0", "x2": "40.0", "y2": "10.0"}
+    points = [each.get("class") for tag, each in parsed.elements if tag == "circle"]
+    assert points == [None, "hidden"]
+    colors = [each["style"] for tag, each in parsed.elements if tag == "g"]
+    assert colors == [f"--c:{color_of_class(number)}" for number in (1, 2, 3)]
+    layers = [each["href"] for tag, each in parsed.elements if tag == "image"]
+    assert [each.partition(",")[0] for each in layers] == [
+        "data:image/jpeg;base64",
+        "data:image/png;base64",
+    ]
+
+
+def gray_png():
+    stream = io.BytesIO()
+    Image.new("L", (40, 20), 1).save(stream, "PNG")
+    return stream.getvalue()
 
 
 @pytest.mark.usefixtures("with_pictures")
 def test_the_name_of_a_class_is_above_its_pictures(tmp_path):
-    tags = [
-        tag
-        for tag, _ in page(evil_dataset(tmp_path)).elements
-        if tag in ("figure", "figcaption", "img")
-    ]
-    assert tags[: 3 * len(EVIL)] == ["figure", "figcaption", "img"] * len(EVIL)
+    tags = [tag for tag, _ in page(evil_dataset(tmp_path)).elements if tag in ("summary", "img")]
+    assert tags[: 2 * len(EVIL)] == ["summary", "img"] * len(EVIL)
 
 
 @pytest.mark.parametrize(("name", "title"), [("pets", "pets"), ("", "animals"), (EVIL[0], EVIL[0])])
@@ -483,9 +554,10 @@ def test_very_many_classes_make_no_large_page():
     statistics = ImageStatistics(samples={name: [place] * 3 for name in list(counts)[:24]})
     labels = "".join(f"- {name}\n" for name in counts)
     content = render_report(make({"train": counts, "test": {}}, statistics, configuration=labels))
-    assert len(content) < 200_000
+    assert len(content) < 900_000
     text = Page(content.decode()).text
-    assert "… 19,960 more classes …" in text
+    assert "19,960 more classes between" in text
+    assert "and 18,960 more" in text
     assert "Some images of 24 of 20,000 classes" in text
     assert "config.yaml has the rest" in text
 
@@ -567,7 +639,7 @@ def test_changes_and_reasons_come_with_their_meanings_the_most_frequent_first():
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        ({}, "each time the same dataset is made. runner DirectRunner input in input b = x"),
+        ({}, "This section differs from run to run. runner DirectRunner input in input b = x"),
         (
             {"listing": 1.0, "converting": 4.0, "publishing": 0.5},
             "publishing 0.5 s 5.5 s; while converting, 2 images and 1,000 B of them a second.",
@@ -611,7 +683,7 @@ def test_the_ledger_has_a_bar_for_everything_listed():
 def test_classes_are_ordered_by_size():
     classes = describe_classes(marker(labels={"cat": 0, "dog": 1, "emu": 2}))
     assert classes["largest"] == [("cat", [10, 5]), ("dog", [5, 0]), ("emu", [0, 0])]
-    assert (classes["most"], classes["smallest"], classes["between"]) == (15, [], 0)
+    assert (classes["most"], classes["smallest"], classes["between"]) == (15, [], [])
 
 
 def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
@@ -623,11 +695,8 @@ def test_of_very_many_classes_some_are_shown_and_the_rest_counted():
         "19999",
         "00000",
     ]
-    assert (len(classes["largest"]), len(classes["smallest"]), classes["between"]) == (
-        30,
-        10,
-        19_960,
-    )
+    counted = [len(classes[part]) for part in ("largest", "between", "smallest")]
+    assert (counted, classes["further"]) == ([30, 1_000, 10], 18_960)
 
 
 @pytest.mark.parametrize(("kind", "unit"), [("boxes", "box"), ("labels", "label")])
@@ -657,10 +726,10 @@ def statistics():
 def test_sizes_are_given_in_pixels_and_bytes():
     sizes = describe_sizes(statistics())
     assert sizes["common"] == [((8, 6), 3), ((6, 8), 1)]
-    assert [text for _, text in sizes["widths"].labels] == ["6", "7", "8"]
+    assert [text for _, text in sizes["widths"].labels] == ["6", "7", "8", "9"]
     assert (sizes["widths"].counts, sizes["heights"].counts) == ([1, 0, 3], [3, 0, 1])
-    assert [text for _, text in sizes["file_bytes"].labels] == ["1.0 KiB"]
-    assert [text for _, text in sizes["aspects"].labels] == ["1:1.41", "1:1", "1.41:1"]
+    assert [text for _, text in sizes["file_bytes"].labels] == ["1 KiB"]
+    assert [text for _, text in sizes["aspects"].labels] == ["2:3", "1:1", "3:2"]
 
 
 def test_sizes_beyond_the_most_frequent_are_counted():

@@ -1,12 +1,14 @@
-"""Rules on settings that have no effect under the others. Each stands at its field.
+"""Rules on settings that have no effect under the others, or had none. Each stands at its field.
 
-A rule marks the type of a field, as in `quality: Annotated[int, IdleIf(not_encoded)]`.
+A rule marks the type of a field, as in `quality: Annotated[int, IdleIf(not_encoded)]`. Another
+mark, `NoteIfIdle`, counts after a run the images on which the setting acted.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, TypeVar, get_type_hints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +58,52 @@ class IdleIf:
     rule: Callable[[Any, Situation], str | None]
 
 
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What a run did to images.
+
+    Attributes:
+        changes: the number of images by change, as in `schemas.settings.images.CHANGES`.
+        left_out: the number of images that were left out, by reason.
+    """
+
+    changes: Counter[str]
+    left_out: Counter[str]
+
+
+@dataclass(frozen=True, slots=True)
+class NoteIfIdle:
+    """Marks a field that a note names after a run in which it acted on no image.
+
+    Attributes:
+        count: takes the settings that have the field, and what the run did; returns the number of
+            images on which the field acted, or None if its value does not act on images.
+    """
+
+    count: Callable[[Any, Effects], int | None]
+
+
+def note_unless_changed(*names: str) -> NoteIfIdle:
+    """Returns the mark of a setting that makes these changes of images."""
+    return NoteIfIdle(lambda _, effects: sum(effects.changes[name] for name in names))
+
+
+def note_unless_left_out(*reasons: str) -> NoteIfIdle:
+    """Returns the mark of a setting that leaves images out for these reasons."""
+    return NoteIfIdle(lambda _, effects: sum(effects.left_out[reason] for reason in reasons))
+
+
+_Mark = TypeVar("_Mark")
+
+
 @cache
-def rules_of(kind: Any) -> Mapping[str, tuple[IdleIf, ...]]:
-    """Returns the rules of each field of a class of settings."""
+def marks_of(kind: Any, mark: type[_Mark]) -> Mapping[str, tuple[_Mark, ...]]:
+    """Returns the marks of one type of each field of a class of settings."""
     hints = get_type_hints(kind, include_extras=True)
     found = {}
     for each in fields(kind):
         marks = getattr(hints[each.name], "__metadata__", ())
-        found[each.name] = tuple(mark for mark in marks if isinstance(mark, IdleIf))
+        found[each.name] = tuple(one for one in marks if isinstance(one, mark))
     return found
 
 

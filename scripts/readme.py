@@ -11,7 +11,6 @@ from typing import Any
 import yaml
 
 from recordmill.annotations.kinds import RECORD_FIELDS
-from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.conventions import (
     Convention,
     ConventionFeature,
@@ -31,7 +30,7 @@ from recordmill.schemas.settings.dataset import (
     ShardSettings,
     SplitSettings,
 )
-from recordmill.schemas.settings.images import ImageSettings, Resize
+from recordmill.schemas.settings.images import CHANGES, ImageSettings, Resize
 from recordmill.transforms.inputs.sources.source import load_source
 
 ROOT = Path(__file__).parent.parent

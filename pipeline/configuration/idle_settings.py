@@ -4,13 +4,14 @@ The rules stand at the fields (`schemas/idle_settings.py`). A source names its o
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from recordmill.annotations.kinds import ID_FIELDS
-from recordmill.schemas.idle_settings import Situation, rules_of, why_no_group
+from recordmill.schemas.idle_settings import IdleIf, Situation, marks_of, why_no_group
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.schemas.settings.recipe import default_of
+from recordmill.schemas.settings.recipe import judge_changed_settings
 from recordmill.transforms.inputs.sources.source import NamesClasses
 
 
@@ -42,7 +43,9 @@ def find_idle(settings: DatasetSettings, beam_writes: bool = False) -> list[Idle
         beam_writes: whether the files are those of `--writer=beam`.
     """
     now = describe_situation(settings, beam_writes)
-    return [*_find_by_rules(settings, "", now), *_find_in_source(settings, now)]
+    found = judge_changed_settings(settings, partial(_explain_idle, now))
+    by_rules = [IdleSetting(path, reason) for path, reason in found]
+    return [*by_rules, *_find_in_source(settings, now)]
 
 
 def describe_situation(settings: DatasetSettings, beam_writes: bool = False) -> Situation:
@@ -71,21 +74,11 @@ def describe_situation(settings: DatasetSettings, beam_writes: bool = False) -> 
     )
 
 
-def _find_by_rules(section: Any, place: str, now: Situation) -> Iterator[IdleSetting]:
-    """Yields what the rules at the fields of a section, and of those in it, find."""
+def _explain_idle(now: Situation, section: Any, name: str) -> str | None:
+    """Returns why a field has no effect by the first of its rules that says so."""
     kind: Any = type(section)
-    rules = rules_of(kind)
-    for each in fields(section):
-        value = getattr(section, each.name)
-        if each.name == "source" or value == default_of(each):
-            continue
-        path = f"{place}{each.name}"
-        reasons = (mark.rule(section, now) for mark in rules[each.name])
-        reason = next(filter(None, reasons), None)
-        if reason:
-            yield IdleSetting(path, reason)
-        elif is_dataclass(value) and each.name != "convention":
-            yield from _find_by_rules(value, f"{path}.", now)
+    rules = marks_of(kind, IdleIf)[name]
+    return next(filter(None, (mark.rule(section, now) for mark in rules)), None)
 
 
 def _find_in_source(settings: DatasetSettings, now: Situation) -> Iterator[IdleSetting]:

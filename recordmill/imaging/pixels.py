@@ -252,27 +252,6 @@ def _choose_subsampling(settings: ImageSettings, header: JpegHeader | None) -> S
     return settings.subsampling
 
 
-CHANGES = {
-    "cmyk_converted": "CMYK was converted to RGB",
-    "depth_reduced": "channels of more than 8 bits were reduced to 8",
-    "first_frame": "only the first frame of an animation, or the first page of a document, is "
-    "stored",
-    "flattened": "transparency was replaced by the background",
-    "grayscale_expanded": "one channel was repeated to make three",
-    "icc_converted": "colors were converted from the embedded profile to sRGB",
-    "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another "
-    "kind of image",
-    "lab_converted": "CIELAB was converted to RGB",
-    "metadata_stripped": "metadata were removed without re-encoding the image",
-    "palette_expanded": "palette entries were replaced by their colors",
-    "prepared": "`images.function` changed the pixels",
-    "reencoded": "the stored bytes differ from the file's; accompanies every change except "
-    "`metadata_stripped`",
-    "resized": "the image was resized to the configured size",
-    "rotated": "the image was rotated as its metadata require",
-}
-
-
 @dataclass(slots=True)
 class PreparedImage:
     """A checked image that is ready to be stored.
@@ -291,7 +270,8 @@ class PreparedImage:
             (TensorFlow's `INTEGER_ACCURATE`). None if they were not requested, if nothing was
             decoded, or if other readers would see other values: with `reencode: never`, for files
             other than JPEG and PNG or other than 8-bit gray or RGB.
-        changes: sorted names from `CHANGES`; empty if the bytes are unchanged.
+        changes: sorted names from `schemas.settings.images.CHANGES`; empty if the bytes are
+            unchanged.
         difference_hash: see `imaging.geometry.hash_differences`; None if it was not requested.
         pixels: digest of the file's pixels, see `imaging.pixels.digest_pixels`; None if they were
             not decoded in full.

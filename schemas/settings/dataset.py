@@ -18,15 +18,19 @@ from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import ExampleEncoder, Feature
 from recordmill.schemas.idle_settings import (
+    Effects,
     IdleIf,
+    NoteIfIdle,
     Situation,
     not_decoded,
+    note_unless_left_out,
     why_no_group,
     without_annotations,
     without_labels,
     without_marker,
 )
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.rejection import NOT_KEPT
 from recordmill.schemas.setting_fields import (
     STRICT,
     AtLeastOne,
@@ -347,6 +351,11 @@ def _together_in_one_split(settings: "DatasetSettings", now: Situation) -> str |
     return why_no_group(now) if is_idle else None
 
 
+def _count_dropped(settings: "DatasetSettings", effects: Effects) -> int | None:
+    """Returns the number of dropped copies; None if copies are not dropped."""
+    return effects.left_out["duplicate"] if settings.duplicates == "drop" else None
+
+
 def _of_rows(_: "DatasetSettings", now: Situation) -> str | None:
     return "the source holds neither images nor files" if now.holds_rows else None
 
@@ -415,9 +424,11 @@ class DatasetSettings:
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
     labels: LabelSettings = field(default_factory=LabelSettings)
-    duplicates: Annotated[Literal["report", "together", "drop"], IdleIf(_together_in_one_split)] = (
-        "report"
-    )
+    duplicates: Annotated[
+        Literal["report", "together", "drop"],
+        IdleIf(_together_in_one_split),
+        NoteIfIdle(_count_dropped),
+    ] = "report"
     splits: SplitSettings = field(default_factory=SplitSettings)
     shards: ShardSettings = field(default_factory=ShardSettings)
     convention: str | Convention = "default"
@@ -427,9 +438,13 @@ class DatasetSettings:
     compression: Literal["auto", "none", "gzip"] = "auto"
     index_files: Annotated[bool, IdleIf(without_marker)] = False
     seed: int = 0
-    limit: AtLeastOne | None = None
-    limit_per_class: Annotated[AtLeastOne | None, IdleIf(without_labels)] = None
-    keep: Annotated[KeepSettings, IdleIf(not_decoded)] = field(default_factory=KeepSettings)
+    limit: Annotated[AtLeastOne | None, note_unless_left_out("limit")] = None
+    limit_per_class: Annotated[
+        AtLeastOne | None, IdleIf(without_labels), note_unless_left_out("limit_per_class")
+    ] = None
+    keep: Annotated[KeepSettings, IdleIf(not_decoded), note_unless_left_out(*NOT_KEPT)] = field(
+        default_factory=KeepSettings
+    )
     max_rejected: RejectionLimits = field(default_factory=RejectionLimits)
     expect: Annotated[Contract, IdleIf(without_marker)] = field(default_factory=Contract)
     analyze: Annotated[bool, IdleIf(without_marker)] = False

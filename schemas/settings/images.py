@@ -1,7 +1,7 @@
 """The settings under `images:`."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Literal, TypedDict
 
@@ -10,9 +10,12 @@ from annotated_types import Interval
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.idle_settings import (
+    Effects,
     IdleIf,
+    NoteIfIdle,
     Situation,
     not_decoded,
+    note_unless_changed,
     why_no_group,
     without_marker,
 )
@@ -33,6 +36,27 @@ DEFAULT_MAX_PIXELS = 89_478_485
 
 LARGEST_LIMIT = 2**62
 """The largest limit on bytes and pixels: one more still fits in 64 bits."""
+
+CHANGES: Mapping[str, str] = {
+    "cmyk_converted": "CMYK was converted to RGB",
+    "depth_reduced": "channels of more than 8 bits were reduced to 8",
+    "first_frame": "only the first frame of an animation, or the first page of a document, is "
+    "stored",
+    "flattened": "transparency was replaced by the background",
+    "grayscale_expanded": "one channel was repeated to make three",
+    "icc_converted": "colors were converted from the embedded profile to sRGB",
+    "icc_ignored": "an embedded profile was dropped because it is unreadable or made for another "
+    "kind of image",
+    "lab_converted": "CIELAB was converted to RGB",
+    "metadata_stripped": "metadata were removed without re-encoding the image",
+    "palette_expanded": "palette entries were replaced by their colors",
+    "prepared": "`images.function` changed the pixels",
+    "reencoded": "the stored bytes differ from the file's; accompanies every change except "
+    "`metadata_stripped`",
+    "resized": "the image was resized to the configured size",
+    "rotated": "the image was rotated as its metadata require",
+}
+"""What may be done to an image, by the name under which it is counted."""
 
 _Limit = Annotated[int, Interval(ge=1, le=LARGEST_LIMIT)]
 _Side = Annotated[int, Interval(ge=1, le=MAX_JPEG_SIDE)]
@@ -108,10 +132,17 @@ def _not_encoded(images: "ImageSettings", now: Situation) -> str | None:
 def _without_background(images: "ImageSettings", now: Situation) -> str | None:
     if _copies(images, now) and not (images.near_duplicates or now.needs_pixels):
         return "images.reencode is never"
-    pads = images.resize is not None and images.resize.pads
-    if not pads and (now.gives_pixels or set(images.formats) == {"JPEG"}):
+    if not images.pads and (now.gives_pixels or set(images.formats) == {"JPEG"}):
         return "no image is transparent, and none is padded"
     return None
+
+
+def _count_filled(images: "ImageSettings", effects: Effects) -> int:
+    """Returns the number of images in which the background may show."""
+    filled = effects.changes["flattened"]
+    if images.pads:
+        filled += effects.changes["resized"]
+    return filled
 
 
 def _without_moments(images: "ImageSettings", now: Situation) -> str | None:
@@ -195,26 +226,45 @@ class ImageSettings:
     reencode: Annotated[
         Literal["auto", "when_needed", "always", "never"], IdleIf(_never_or_always_encoded)
     ] = "auto"
-    quality: Annotated[int, Interval(ge=1, le=100), _OF_DECODED, IdleIf(_not_encoded)] = 95
+    quality: Annotated[
+        int,
+        Interval(ge=1, le=100),
+        _OF_DECODED,
+        IdleIf(_not_encoded),
+        note_unless_changed("reencoded"),
+    ] = 95
     subsampling: Annotated[
-        Literal["auto", "4:4:4", "4:2:2", "4:2:0"], _OF_DECODED, IdleIf(_not_encoded)
+        Literal["auto", "4:4:4", "4:2:2", "4:2:0"],
+        _OF_DECODED,
+        IdleIf(_not_encoded),
+        note_unless_changed("reencoded"),
     ] = "auto"
-    bits: Annotated[Annotated[int, Interval(ge=9, le=16)] | None, _OF_DECODED] = None
-    grayscale: Annotated[Literal["keep", "expand"], _OF_DECODED] = "keep"
+    bits: Annotated[
+        Annotated[int, Interval(ge=9, le=16)] | None,
+        _OF_DECODED,
+        note_unless_changed("depth_reduced"),
+    ] = None
+    grayscale: Annotated[
+        Literal["keep", "expand"], _OF_DECODED, note_unless_changed("grayscale_expanded")
+    ] = "keep"
     background: Annotated[
-        tuple[_Channel, _Channel, _Channel], _OF_DECODED, IdleIf(_without_background)
+        tuple[_Channel, _Channel, _Channel],
+        _OF_DECODED,
+        IdleIf(_without_background),
+        NoteIfIdle(_count_filled),
     ] = (255, 255, 255)
-    resize: Annotated[Resize | None, _OF_DECODED] = None
+    resize: Annotated[Resize | None, _OF_DECODED, note_unless_changed("resized")] = None
     moments: Annotated[bool, _OF_DECODED, IdleIf(_without_moments)] = False
     near_duplicates: Annotated[
         bool | Literal["together"], _OF_DECODED, IdleIf(_without_near_duplicates)
     ] = False
-    function: Annotated[str | None, _OF_DECODED] = None
+    function: Annotated[str | None, _OF_DECODED, note_unless_changed("prepared")] = None
     metadata: Annotated[
         Literal["keep", "strip", "orientation"],
         _OF_DECODED,
         IdleIf(_without_metadata),
         IdleIf(_given_as_pixels),
+        note_unless_changed("reencoded", "metadata_stripped"),
     ] = "keep"
 
     def __post_init__(self) -> None:
@@ -260,6 +310,11 @@ class ImageSettings:
                 f"can be removed from {names}, and images.reencode is never: set images.formats "
                 "to these",
             )
+
+    @property
+    def pads(self) -> bool:
+        """Whether images of another shape get a margin."""
+        return self.resize is not None and self.resize.pads
 
     @property
     def changes_every_image(self) -> bool:

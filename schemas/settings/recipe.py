@@ -1,8 +1,8 @@
 """Settings as plain values: all in use, and those that differ from their defaults."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 
@@ -70,6 +70,34 @@ def _list_changed(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return tuple(map(_list_changed, value))
     return value
+
+
+_Found = TypeVar("_Found")
+
+
+def judge_changed_settings(
+    section: Any, judge: Callable[[Any, str], _Found | None], place: str = ""
+) -> Iterator[tuple[str, _Found]]:
+    """Judges each setting that differs from its default, except for those of the source.
+
+    Yields what the judge finds, with the path of the setting. The settings in it are then not
+    judged.
+
+    Args:
+        section: a settings dataclass.
+        judge: takes the dataclass and the name of a field; returns None if it finds nothing.
+        place: the path of the section, with a dot after it; empty for all settings.
+    """
+    for each in fields(section):
+        value = getattr(section, each.name)
+        if each.name == "source" or value == default_of(each):
+            continue
+        path = f"{place}{each.name}"
+        found = judge(section, each.name)
+        if found is not None:
+            yield path, found
+        elif is_dataclass(value) and each.name != "convention":
+            yield from judge_changed_settings(value, judge, f"{path}.")
 
 
 def default_of(each: Any) -> Any:

@@ -12,7 +12,7 @@ from documented_inputs import draw_collections
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.idle_settings import find_idle
 from recordmill.pipeline.configuration.options import _NOT_BEAMS as FLAGS
-from recordmill.schemas.idle_settings import rules_of, without_marker
+from recordmill.schemas.idle_settings import IdleIf, marks_of, without_marker
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
@@ -55,7 +55,7 @@ def test_each_mark_is_tried():
         name
         for kind in kinds
         if is_dataclass(kind)
-        for name, marks in rules_of(kind).items()
+        for name, marks in marks_of(kind, IdleIf).items()
         if any(mark.rule is without_marker for mark in marks)
     ]
     assert set(marked) <= {path.rpartition(".")[2] for path in refused_settings()}

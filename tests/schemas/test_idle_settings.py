@@ -1,5 +1,6 @@
 """The rules on settings without effect, and the fields that they mark."""
 
+from collections import Counter
 from dataclasses import replace
 from typing import Annotated
 
@@ -8,30 +9,46 @@ from make_settings import make_settings
 
 from recordmill.pipeline.configuration.idle_settings import describe_situation
 from recordmill.schemas.idle_settings import (
+    Effects,
     IdleIf,
+    NoteIfIdle,
+    marks_of,
     not_decoded,
-    rules_of,
     why_no_group,
     without_annotations,
     without_labels,
     without_marker,
 )
 from recordmill.schemas.label_map import LabelSettings
+from recordmill.schemas.rejection import LEFT_OUT
 from recordmill.schemas.settings.dataset import BoxSettings, SplitSettings
-from recordmill.schemas.settings.images import Resize
+from recordmill.schemas.settings.images import CHANGES, Resize
 
 NOW = describe_situation(make_settings())
 
 
 def test_rules_are_read_from_the_types_of_the_fields():
-    assert {name: len(marks) for name, marks in rules_of(LabelSettings).items()} == {
+    assert {name: len(marks) for name, marks in marks_of(LabelSettings, IdleIf).items()} == {
         "classes": 1,
         "offset": 2,
         "catch_all": 1,
         "ids": 1,
     }
-    assert rules_of(BoxSettings)["invalid"] == (IdleIf(without_annotations("boxes")),)
-    assert [name for name, marks in rules_of(Resize).items() if marks] == ["fit"]
+    assert marks_of(BoxSettings, IdleIf)["invalid"] == (IdleIf(without_annotations("boxes")),)
+    assert [name for name, marks in marks_of(Resize, IdleIf).items() if marks] == ["fit"]
+
+
+def test_settings_that_act_on_images_count_known_changes_and_reasons():
+    settings = make_settings(duplicates="drop")
+    every = Effects(Counter(dict.fromkeys(CHANGES, 1)), Counter(dict.fromkeys(LEFT_OUT, 1)))
+    counts = {
+        name: mark.count(section, every)
+        for section in (settings, settings.images)
+        for name, marks in marks_of(type(section), NoteIfIdle).items()
+        for mark in marks
+    }
+    assert {"duplicates", "limit", "keep", "quality", "background", "metadata"} <= counts.keys()
+    assert all(counts.values()), counts
 
 
 def test_a_mark_leaves_the_type_as_it_is():

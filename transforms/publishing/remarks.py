@@ -9,7 +9,9 @@ import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import replace
+from functools import partial
 from statistics import median
+from typing import Any
 from unicodedata import normalize
 
 from recordmill.annotations.kinds import KINDS
@@ -21,9 +23,11 @@ from recordmill.schemas.dataset.totals import (
     ImageTotals,
 )
 from recordmill.schemas.formatting import agree, format_count, say_count, show_names
+from recordmill.schemas.idle_settings import Effects, NoteIfIdle, marks_of
 from recordmill.schemas.label_map import is_integer_label
-from recordmill.schemas.rejection import NOT_KEPT, OF_WHOLE_FILES
+from recordmill.schemas.rejection import OF_WHOLE_FILES
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.recipe import judge_changed_settings
 from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.transforms.inputs.class_names import NO_CLASS
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
@@ -275,28 +279,20 @@ def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
         outcome: how the run ended.
         settings: what the dataset is.
     """
-    numbers, resize = outcome.dataset, settings.images.resize
+    numbers = outcome.dataset
     if numbers is None:
         return outcome
-    changes, left_out = Counter(numbers.changes), Counter(numbers.ledger.left_out)
-    padded = changes["resized"] if resize is not None and resize.pads else 0
-    acted = {
-        "images.quality": changes["reencoded"],
-        "images.subsampling": changes["reencoded"],
-        "images.bits": changes["depth_reduced"],
-        "images.grayscale": changes["grayscale_expanded"],
-        "images.background": changes["flattened"] + padded,
-        "images.resize": changes["resized"],
-        "images.function": changes["prepared"],
-        "images.metadata": changes["reencoded"] + changes["metadata_stripped"],
-        "keep": sum(left_out[reason] for reason in NOT_KEPT),
-        "limit": left_out["limit"],
-        "limit_per_class": left_out["limit_per_class"],
-    }
-    if settings.duplicates == "drop":
-        acted["duplicates"] = left_out["duplicate"]
+    effects = Effects(Counter(numbers.changes), Counter(numbers.ledger.left_out))
     images = format_count(numbers.ledger.written, settings.unit)
-    idle = [key for key, count in acted.items() if not count and settings.differs(key)]
-    return replace(
-        outcome, notes=(*outcome.notes, *(f"{key} acted on 0 of {images}" for key in idle))
-    )
+    idle = judge_changed_settings(settings, partial(_say_idle, effects, images))
+    notes = [f"{path} {what}" for path, what in idle]
+    return replace(outcome, notes=(*outcome.notes, *notes))
+
+
+def _say_idle(effects: Effects, images: str, section: Any, name: str) -> str | None:
+    """Returns what to say of a field that acted on no image; None if nothing is to be said."""
+    kind: Any = type(section)
+    marks = marks_of(kind, NoteIfIdle)[name]
+    if any(mark.count(section, effects) == 0 for mark in marks):
+        return f"acted on 0 of {images}"
+    return None

@@ -21,7 +21,6 @@ import orjson
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored
 from recordmill.annotations.shapes import Shape, color_of_class
-from recordmill.imaging.pixels import CHANGES
 from recordmill.imaging.previews import draw_layer
 from recordmill.reading.dataset import Dataset, describe_by_marker, open_dataset
 from recordmill.reading.report import charts, image_statistics
@@ -38,6 +37,7 @@ from recordmill.schemas.dataset.side_files import DuplicateGroup, RejectedFile, 
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.formatting import load_template, most_frequent
 from recordmill.schemas.rejection import REASONS, explain_reason
+from recordmill.schemas.settings.images import CHANGES
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report, seal_report
 
 MOST_OF_GROUP = 6

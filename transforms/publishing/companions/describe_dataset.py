@@ -14,7 +14,6 @@ import orjson
 
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored
-from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.dataset.file_names import INDEX, PICTURES, REPORT_DATA, VERSIONS, index_name
 from recordmill.schemas.dataset.json_values import as_json, to_json
 from recordmill.schemas.dataset.marker import About, Marker, ShardEntry
@@ -24,6 +23,7 @@ from recordmill.schemas.features import PIXEL_FIELDS, describe_features
 from recordmill.schemas.formatting import escape_controls, format_count, load_template, show_text
 from recordmill.schemas.label_map import LabelMap, quoted
 from recordmill.schemas.rejection import explain_reason
+from recordmill.schemas.settings.images import CHANGES
 from recordmill.storage.tfrecord_file import describe_frames
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
 from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset

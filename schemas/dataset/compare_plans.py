@@ -42,7 +42,7 @@ def list_differences(old: PlanEntry, new: PlanEntry, left_out: Collection[str] =
     Settings that neither recipe lists have their defaults in both plans. So a setting that only one
     of the versions of Recordmill knows is a difference only if it was set. The digest of a listing
     with annotations was another one in plan version `LISTED_ALL_SETTINGS`: then only the numbers of
-    references are compared.
+    references and the ids of the classes are compared. If these ids differ, so do the images.
 
     Args:
         old: one plan.
@@ -57,7 +57,8 @@ def list_differences(old: PlanEntry, new: PlanEntry, left_out: Collection[str] =
             if _value_at(ours, path) == default and _value_at(new.recipe, path) is None:
                 _remove(ours, path)
                 _remove(theirs, path)
-        if may_have_annotations(old.recipe):
+        same_ids = old.recipe.get("label_ids") == new.recipe.get("label_ids")
+        if may_have_annotations(old.recipe) and same_ids:
             _remove(ours, "listing.digest")
             _remove(theirs, "listing.digest")
     for key in left_out:

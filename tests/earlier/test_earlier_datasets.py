@@ -327,6 +327,15 @@ def test_other_images_are_refused(place_output, again, tree):
     assert tree("classes") == before
 
 
+def test_boxes_of_other_classes_are_refused(place_output, again, tree):
+    place_output("boxes")
+    for path in Path("pets/annotations").iterdir():
+        path.write_text(path.read_text().replace('"bird"', '"parrot"'))
+    before = tree("boxes")
+    assert differences_in(again("boxes")) == ["other images"]
+    assert tree("boxes") == before
+
+
 def test_another_dataset_is_replaced_with_overwrite(place_output, again, ask):
     place_output("boxes")
     done = again("boxes", "--overwrite", settings={"images.resize.longest": 24, "shards.count": 4})

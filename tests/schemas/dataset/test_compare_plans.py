@@ -139,3 +139,5 @@ def test_the_digest_of_a_listing_with_annotations_is_not_that_of_an_earlier_vers
     assert list_differences(old, new, ["plan_version"]) == images
     number = ["6 of them instead of 5"]
     assert list_differences(old, more, ["plan_version"]) == images + number
+    others = PlanEntry("", {**new.recipe, "label_ids": "c"})
+    assert list_differences(old, others, ["plan_version", "label_ids"]) == ["other images"]

@@ -11,16 +11,14 @@ was killed. `down` ends only what `up` started. Downloads and the cluster's logs
 $XDG_CACHE_HOME/recordmill.
 """
 
-import argparse
-import json
 import shutil
 import sys
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 from scripts import flink_packages, worker_pool
 from scripts.cached_jars import CACHE
+from scripts.cluster_command import ask_json, cluster_parser, run_command, show_processes
 from scripts.local_processes import MissingError, Processes, find_program
 
 RUN = CACHE / "flink-run"
@@ -149,9 +147,8 @@ def down() -> None:
 
 
 def ask(path: str) -> Any:
-    """What Flink's REST interface answers."""
-    with urllib.request.urlopen(f"http://localhost:{PORTS['rest']}/{path}", timeout=10) as answer:
-        return json.load(answer)
+    """Returns what Flink's REST interface answers."""
+    return ask_json(PORTS["rest"], path)
 
 
 def _configure(conf: Path) -> None:
@@ -171,41 +168,33 @@ def _check_layout(wanted: set[str], slots: int) -> None:
         raise MissingError("another cluster is up: run scripts/flink down first")
 
 
-def _status() -> None:
-    names = PROCESSES.running()
-    for name in names:
-        sys.stdout.write(f"{name}\n")
-    if "job-manager" in names:
-        overview = ask("overview")
-        sys.stderr.write(
-            f"{overview['slots-available']} of {overview['slots-total']} slots are free\n"
-        )
+def _say_free() -> str:
+    overview = ask("overview")
+    return f"{overview['slots-available']} of {overview['slots-total']} slots are free"
+
+
+def _print_jar() -> None:
+    sys.stdout.write(f"{flink_packages.job_server_jar()}\n")
 
 
 def main() -> None:
     """Runs the command; exits with 1 and one sentence if it fails."""
-    parser = argparse.ArgumentParser(
-        "scripts/flink", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("command", choices=("up", "status", "jar", "down"))
+    parser = cluster_parser("scripts/flink", __doc__)
     parser.add_argument(
         "--task-managers", type=int, default=1, metavar="N", help="processes (%(default)s)"
     )
     parser.add_argument(
         "--slots", type=int, default=2, metavar="N", help="slots of each (%(default)s)"
     )
-    arguments = parser.parse_args()
-    try:
-        if arguments.command == "up":
-            up(arguments.task_managers, arguments.slots)
-        elif arguments.command == "down":
-            down()
-        elif arguments.command == "jar":
-            sys.stdout.write(f"{flink_packages.job_server_jar()}\n")
-        else:
-            _status()
-    except (MissingError, OSError) as error:
-        sys.exit(f"scripts/flink: {error}")
+    run_command(
+        parser,
+        {
+            "up": lambda flags: up(flags.task_managers, flags.slots),
+            "status": lambda _: show_processes(PROCESSES, "job-manager", _say_free),
+            "jar": lambda _: _print_jar(),
+            "down": lambda _: down(),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -9,16 +9,13 @@ starts what is not running, so it can be repeated, and restarts a worker that wa
 ends only what `up` started. Downloads and the cluster's logs are in $XDG_CACHE_HOME/recordmill.
 """
 
-import argparse
-import json
 import shutil
-import sys
-import urllib.request
 from typing import Any
 
 from scripts import cached_jars, worker_pool
 from scripts.cached_jars import BEAM_JOB_SERVER, CACHE, JobServer
-from scripts.local_processes import MissingError, Processes, find_program
+from scripts.cluster_command import ask_json, cluster_parser, run_command, show_processes
+from scripts.local_processes import Processes, find_program
 
 SPARK = "3.5.9"
 SCALA = "2.12"
@@ -135,32 +132,25 @@ def cores_in_use() -> int:
 
 
 def _ask_master() -> Any:
-    """What the master's page in JSON says."""
-    address = f"http://localhost:{PORTS['master page']}/json/"
-    with urllib.request.urlopen(address, timeout=10) as answer:
-        return json.load(answer)
+    """Returns what the master's page in JSON says."""
+    return ask_json(PORTS["master page"], "json/")
 
 
-def _status() -> None:
-    names = PROCESSES.running()
-    for name in names:
-        sys.stdout.write(f"{name}\n")
-    if "master" in names:
-        cores = _ask_master()["cores"]
-        sys.stderr.write(f"{cores - cores_in_use()} of {cores} cores are free\n")
+def _say_free() -> str:
+    cores = _ask_master()["cores"]
+    return f"{cores - cores_in_use()} of {cores} cores are free"
 
 
 def main() -> None:
     """Runs the command; exits with 1 and one sentence if it fails."""
-    parser = argparse.ArgumentParser(
-        "scripts/spark", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    run_command(
+        cluster_parser("scripts/spark", __doc__),
+        {
+            "up": lambda _: up(),
+            "status": lambda _: show_processes(PROCESSES, "master", _say_free),
+            "down": lambda _: down(),
+        },
     )
-    parser.add_argument("command", choices=("up", "status", "down"))
-    arguments = parser.parse_args()
-    try:
-        {"up": up, "status": _status, "down": down}[arguments.command]()
-    except (MissingError, OSError) as error:
-        sys.exit(f"scripts/spark: {error}")
 
 
 if __name__ == "__main__":

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,29 @@ RECORDMILL = REPO / ".venv" / "bin" / "python"
 
 
 @pytest.fixture(scope="session")
-def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+def run_airflow() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """`run_airflow(environment, "dags", "list")`: a command of Airflow in its home, and all that it
+    prints."""
+
+    def run(
+        environment: dict[str, str], *words: str, within: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [*within, sys.executable, "-m", "airflow", *words],
+            env=environment,
+            cwd=environment["AIRFLOW_HOME"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=400,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def airflow_home(run_airflow, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment of an Airflow that knows our DAG: sqlite, no scheduler."""
     pytest.importorskip("airflow", reason="no apache-airflow here: make test-airflow")
     home = tmp_path_factory.mktemp("airflow")
@@ -28,16 +50,15 @@ def airflow_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         "RECORDMILL_PYTHON": str(RECORDMILL),
         "RECORDMILL_RETRY_SECONDS": "1",
     }
-    migrate = [sys.executable, "-m", "airflow", "db", "migrate"]
-    done = subprocess.run(
-        migrate, env=environment, cwd=home, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    done = run_airflow(environment, "db", "migrate")
+    assert done.returncode == 0, done.stdout[-3000:]
     return environment
 
 
 @pytest.fixture(scope="session")
-def run_dag(airflow_home: dict[str, str]) -> Callable[..., subprocess.CompletedProcess[str]]:
+def run_dag(
+    run_airflow, airflow_home: dict[str, str]
+) -> Callable[..., subprocess.CompletedProcess[str]]:
     """`airflow dags test` of our DAG on a date, where it may be without any network but this
     machine's own."""
     isolate = [
@@ -55,27 +76,9 @@ def run_dag(airflow_home: dict[str, str]) -> Callable[..., subprocess.CompletedP
     )
 
     def run(date: str, params: dict, **variables: str) -> subprocess.CompletedProcess[str]:
-        command = [
-            sys.executable,
-            "-m",
-            "airflow",
-            "dags",
-            "test",
-            "recordmill",
-            date,
-            "--conf",
-            json.dumps(params),
-        ]
-        return subprocess.run(
-            [*(isolate if alone else []), *command],
-            env={**airflow_home, **variables},
-            cwd=airflow_home["AIRFLOW_HOME"],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            timeout=400,
-            check=False,
-        )
+        command = ("dags", "test", "recordmill", date, "--conf", json.dumps(params))
+        environment = {**airflow_home, **variables}
+        return run_airflow(environment, *command, within=isolate if alone else [])
 
     return run
 

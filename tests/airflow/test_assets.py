@@ -42,18 +42,15 @@ def environment(airflow_home, tmp_path):
     }
 
 
-def airflow(environment, *words):
-    done = subprocess.run(
-        [sys.executable, "-m", "airflow", *words],
-        env=environment,
-        cwd=environment["AIRFLOW_HOME"],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        timeout=400,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout[-3000:]
+@pytest.fixture
+def airflow(run_airflow, environment):
+    """`airflow("db", "migrate")`: a command that must succeed."""
+
+    def run(*words):
+        done = run_airflow(environment, *words)
+        assert done.returncode == 0, done.stdout[-3000:]
+
+    return run
 
 
 @contextmanager
@@ -98,16 +95,18 @@ def states_of_training(environment):
 
 
 @pytest.mark.slow
-def test_a_training_dag_runs_once_for_two_runs_on_the_same_input(environment, photos, tmp_path):
+def test_a_training_dag_runs_once_for_two_runs_on_the_same_input(
+    environment, airflow, photos, tmp_path
+):
     params = json.dumps({"input": str(photos), "output": str(tmp_path / "dataset")})
 
     def convert(date):
-        airflow(environment, "dags", "test", "recordmill", date, "--conf", params)
+        airflow("dags", "test", "recordmill", date, "--conf", params)
         return json.loads((tmp_path / f"dataset.{date}.outcome.json").read_bytes())
 
-    airflow(environment, "db", "migrate")
-    airflow(environment, "dags", "reserialize")
-    airflow(environment, "dags", "unpause", "--yes", "training")
+    airflow("db", "migrate")
+    airflow("dags", "reserialize")
+    airflow("dags", "unpause", "--yes", "training")
     first = convert("2026-03-04")
     assert first["status"] == "published"
     with service(environment, "api-server"):

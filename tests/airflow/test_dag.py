@@ -261,21 +261,15 @@ def test_a_job_on_dataflow_is_left_to_itself_and_its_end_awaited_without_a_slot(
     assert not [argument for argument in arguments if argument.startswith("--summary-json")]
 
 
-def test_backfills_are_known_to_airflow(airflow_home):
+def test_backfills_are_known_to_airflow(airflow_home, run_airflow):
     dates = ["--from-date=2026-02-01", "--to-date=2026-02-03"]
     commands = [
         ["dags", "reserialize"],
         ["backfill", "create", "--dag-id=recordmill", *dates, "--dry-run"],
     ]
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-m", "airflow", *command],
-            env=airflow_home,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, done.stderr[-3000:]
+        done = run_airflow(airflow_home, *command)
+        assert done.returncode == 0, done.stdout[-3000:]
     days = [f"2026-02-0{day}" for day in (1, 2, 3)]
     assert all(day in done.stdout for day in days), done.stdout
 

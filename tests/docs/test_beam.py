@@ -26,6 +26,31 @@ def check_whole_jobs(folder, whole, patterns):
     assert sorted(patterns.stdout.splitlines()) == names
 
 
+def values_of(record, part):
+    """The values of the features of a record whose keys begin so, by the rest of the keys."""
+    values = {}
+    for key, feature in Example.FromString(record).features.feature.items():
+        if key.startswith(part):
+            kind = feature.WhichOneof("kind")
+            values[key.removeprefix(part)] = list(getattr(feature, kind).value) if kind else []
+    return values
+
+
+def check_boxes(records):
+    """Checks the image with two boxes, and the one without."""
+    found = [values_of(record, "image/object/") for record in records]
+    none, two = sorted(found, key=lambda values: len(values["class/label"]))
+    assert two == {
+        "bbox/xmin": [0.25, 0],
+        "bbox/xmax": [0.75, pytest.approx(0.2)],
+        "bbox/ymin": [0.25, 0.5],
+        "bbox/ymax": [0.75, 1],
+        "class/label": [1, 2],
+        "class/text": [b"cat", b"toy"],
+    }
+    assert none == {key: [] for key in two}
+
+
 def test_the_programs_do_what_the_page_says(run_page, run_command, tmp_path):
     folder = draw_collections(tmp_path)
     done = run_page("docs/beam.md", folder)
@@ -43,6 +68,7 @@ def test_the_programs_do_what_the_page_says(run_page, run_command, tmp_path):
     ]
     names = [each["image/filename"].bytes_list.value[0] for each in features]
     assert sorted(names) == [b"cat-1", b"dog-1"]
+    check_boxes(sorted_records(folder / "boxes", "all*"))
     (line,) = (folder / "rows/rejected.jsonl").read_text().splitlines()
     assert json.loads(line) == {
         "key": "cat-2",

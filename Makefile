@@ -6,7 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # The environment of `make test-python`: .venv-python3.13, or one that is named after a whole path.
 OWN_VENV := .venv-$(subst /,-,$(or $(PYTHON),default))
-TESTS := -m pytest -n 2 --dist worksteal -m "not slow and not prism"
+TESTS := -m pytest -n 2 --dist worksteal -m "not slow and not prism and not flink and not spark"
+ON_ENGINES := tests/pipeline/engines tests/golden
 ARGS ?=
 
 .DEFAULT_GOAL := help
@@ -41,14 +42,14 @@ test-interop: setup ## Read datasets with TFDS, TFT, Keras, mlcroissant, DALI, P
 		INTEROP_DATASETS=$(CURDIR)/out/interop .venv-interop/bin/python -m pytest -q -c tests/interop/pytest.ini $$file || failed=1; \
 	done; exit $$failed
 
-test-prism: setup ## Build Prism with Go (once) and test the main job on it
-	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest -m prism tests/pipeline/test_prism.py tests/golden
+test-prism: setup ## Build Prism with Go (once) and test the main job and the steps on it
+	RECORDMILL_PRISM="$$(scripts/prism)" $(BIN)/python -m pytest -m prism $(ON_ENGINES)
 
-test-flink: setup ## Start a Flink cluster, test the main job on it, and stop it; takes half an hour
-	RECORDMILL_FLINK=1 $(BIN)/python -m pytest tests/pipeline/flink tests/docs/test_flink.py
+test-flink: setup ## Start a Flink cluster, test the main job and the steps on it, and stop it; takes half an hour
+	RECORDMILL_FLINK=1 $(BIN)/python -m pytest -m flink $(ON_ENGINES) tests/docs/test_clusters.py
 
-test-spark: setup ## Start a Spark cluster, test the main job on it, and stop it; takes a quarter of an hour
-	RECORDMILL_SPARK=1 $(BIN)/python -m pytest tests/pipeline/spark tests/docs/test_spark.py
+test-spark: setup ## Start a Spark cluster, test the main job and the steps on it, and stop it; takes half an hour
+	RECORDMILL_SPARK=1 $(BIN)/python -m pytest -m spark $(ON_ENGINES) tests/docs/test_clusters.py
 
 test-dataflow: setup ## Test what Dataflow would run, in a separate environment
 	test -x .venv-dataflow/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-dataflow

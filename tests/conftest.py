@@ -14,6 +14,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from engines import ENGINES, Engine
 from forked_python import ForkServer
 from hypothesis import settings
 from installed_wheel import build_wheel, install_wheel
@@ -155,6 +156,25 @@ def _runner_where_asked(
     choose_runner(always or request.node.get_closest_marker("runner") is not None)
     yield
     choose_runner(always)
+
+
+@pytest.fixture(scope="session")
+def start_engine() -> Iterator[Callable[[str], Engine]]:
+    """`start_engine("flink")`: an engine all of whose processes run until the end of the session,
+    whatever a test before has killed."""
+    started: dict[str, Engine] = {}
+
+    def start(name: str) -> Engine:
+        engine = ENGINES[name]
+        if not engine.is_wanted:
+            pytest.skip(f"needs {name}, which takes minutes: make test-{name}")
+        started[name] = engine
+        engine.up()
+        return engine
+
+    yield start
+    for engine in started.values():
+        engine.down()
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,7 @@ import pytest
 import yaml
 from apache_beam.options.pipeline_options import PipelineOptions
 from eager_beam import new_pipeline
+from engines import ENGINES, marks_of
 from golden_cases import CASES
 from golden_inputs import FOLDERS, folder_names
 from stored_records import read_records
@@ -41,10 +42,12 @@ FLAGS = {
     "one process": (),
     "worker processes": ("--processes=2",),
     "two processes": ("--direct_running_mode=multi_processing", "--direct_num_workers=2"),
-    "prism": ("--runner=PrismRunner", "--environment_type=LOOPBACK"),
 }
-PRISM = ["prism"] if os.environ.get("RECORDMILL_PRISM") else []
-MARKS = {"one process": pytest.mark.runner, "prism": pytest.mark.prism}
+WANTED_ENGINES = [name for name, engine in ENGINES.items() if engine.is_wanted]
+MARKS = {
+    "one process": pytest.mark.runner,
+    **{name: marks_of(name) for name in ENGINES},
+}
 
 
 def is_one_in_ten(case):
@@ -56,6 +59,18 @@ def is_one_in_ten(case):
 ONE_IN_TEN = [case for case in CASES if is_one_in_ten(case)]
 """Cases that `make test` runs on DirectRunner, with earlier images and with Beam's writer, too, and
 that `make test-all` and `make test-prism` run on every runner."""
+
+ON_CLUSTERS = ("config_coco", "splits_stratify_group")
+"""Those of them that clusters run, on which a job takes longer: one with boxes, and one with all
+groupings of the main job."""
+
+
+def engines_of(case):
+    """The engines that are asked for and make a case."""
+    if not is_one_in_ten(case):
+        return []
+    return [name for name in WANTED_ENGINES if name == "prism" or case.name in ON_CLUSTERS]
+
 
 CHANGES_WITH_TIME_AND_WORDS = ("run", "notes", "remarks")
 FILES_WITH_WORDS = ("README.md", "config.yaml", "croissant.json", "dataset_info.json")
@@ -83,14 +98,14 @@ def ways_to_run(case, everything):
     if not is_one_in_ten(case):
         return ways
     ways += ["worker processes", "two processes"] if everything else ["one process"]
-    return [*ways, *PRISM]
+    return [*ways, *engines_of(case)]
 
 
 def ways_to_run_beams_writer(case, everything):
     """The ways in which Beam's writer makes a case."""
     if not is_one_in_ten(case):
         return ["one process"] if everything else []
-    return ["one process", *(["two processes"] if everything else []), *PRISM]
+    return ["one process", *(["two processes"] if everything else []), *engines_of(case)]
 
 
 def pytest_generate_tests(metafunc):
@@ -255,13 +270,23 @@ def differences(expected, found):
     )
 
 
-def test_golden(case, way, input_of, tmp_path, capsys, request):
+@pytest.fixture
+def beam_flags(start_engine):
+    """`beam_flags(way)`: the flags of a way to run, with its engine started."""
+
+    def find(way):
+        if way in ENGINES:
+            return start_engine(way).flags()
+        return FLAGS[way]
+
+    return find
+
+
+def test_golden(case, way, input_of, beam_flags, tmp_path, capsys, request):
     root, digest = input_of(case)
     terminated = signal.getsignal(signal.SIGTERM)
     try:
-        flags = [*flags_of(case, root, tmp_path / "dataset"), *FLAGS[way]]
-        if way == "prism":
-            flags.append(f"--prism_location={os.environ['RECORDMILL_PRISM']}")
+        flags = [*flags_of(case, root, tmp_path / "dataset"), *beam_flags(way)]
         assert launch(flags, build) == 0, capsys.readouterr().err
     finally:
         signal.signal(signal.SIGTERM, terminated)
@@ -276,14 +301,17 @@ def test_golden(case, way, input_of, tmp_path, capsys, request):
     assert found == expected, differences(expected, found)
 
 
-PIPELINES = ["new_pipeline", *(pytest.param(each, marks=pytest.mark.prism) for each in PRISM)]
-"""The pipelines of one's own in which conversions are made."""
+PIPELINES = [
+    pytest.param(case, way, id=f"{case.name}-{way}", marks=MARKS.get(way, ()))
+    for case in ONE_IN_TEN
+    for way in ("without a runner", *engines_of(case))
+]
+"""Cases, and the pipelines of one's own in which they are made."""
 
 
-@pytest.mark.parametrize("way_of_pipeline", PIPELINES)
-@pytest.mark.parametrize("case", ONE_IN_TEN, ids=lambda case: case.name)
+@pytest.mark.parametrize(("case", "way_of_pipeline"), PIPELINES)
 def test_a_conversion_within_another_pipeline_gives_the_same_dataset(
-    case, way_of_pipeline, input_of, tmp_path
+    case, way_of_pipeline, input_of, beam_flags, tmp_path
 ):
     root, digest = input_of(case)
     settings = {}
@@ -294,11 +322,9 @@ def test_a_conversion_within_another_pipeline_gives_the_same_dataset(
     inputs = [f"{name}{equals}{root / place}" for name, equals, place in named]
     config = f"{CONFIGS / case.config}.yaml" if case.config else None
     step = recordmill.Convert(inputs, tmp_path / "dataset", config=config, **settings)
-    if way_of_pipeline == "prism":
-        flags = [*FLAGS["prism"], f"--prism_location={os.environ['RECORDMILL_PRISM']}"]
-        pipeline = beam.Pipeline(options=PipelineOptions(flags))
-    else:
-        pipeline = new_pipeline()
+    pipeline = new_pipeline()
+    if way_of_pipeline in ENGINES:
+        pipeline = beam.Pipeline(options=PipelineOptions(list(beam_flags(way_of_pipeline))))
     with pipeline:
         pipeline | step
     found = facts_of(case, digest, tmp_path / "dataset")
@@ -354,7 +380,7 @@ def records_of(capsys):
 
 
 def test_beams_writer_writes_the_same_examples(
-    case, beams_way, input_of, tmp_path, records_of, choose_runner, request
+    case, beams_way, input_of, beam_flags, tmp_path, records_of, choose_runner, request
 ):
     root, _ = input_of(case)
     settings = [each for each in case.settings if not each.startswith(NOT_WITH_BEAM)]
@@ -369,9 +395,8 @@ def test_beams_writer_writes_the_same_examples(
     choose_runner(request.config.getoption("--on-runner"))
     ours, our_records = records_of(tmp_path / "ours", *flags)
     choose_runner(True)
-    prism = [f"--prism_location={os.environ['RECORDMILL_PRISM']}"] if beams_way == "prism" else []
     beams, beam_records = records_of(
-        tmp_path / "beams", *flags, "--writer=beam", *FLAGS[beams_way], *prism
+        tmp_path / "beams", *flags, "--writer=beam", *beam_flags(beams_way)
     )
     assert beam_records == our_records
     assert {key: beams.get(key) for key in ALL_THE_SAME} == {

@@ -5,6 +5,7 @@ images that the file named by `exclude` leaves out.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -226,6 +227,20 @@ def describe_error(error: BaseException) -> str:
     return " ".join(f"{type(error).__name__}: {text}".split())[:200]
 
 
+def _key_in_json(line: str) -> str | None:
+    """Returns the key in a line of `rejected.jsonl`; None if it is another line."""
+    if not line.startswith("{"):
+        return None
+    try:
+        row = json.loads(line)
+    except ValueError:
+        return None
+    key = row.get("key")
+    if isinstance(key, str):
+        return key
+    return None
+
+
 @dataclass(frozen=True, slots=True)
 class Exclusions:
     """Keys and digests of images that are left out.
@@ -242,7 +257,8 @@ class Exclusions:
     def parse(cls, lines: Iterable[str]) -> Self:
         """Returns the keys and digests in the lines of a file.
 
-        Empty lines and those that begin with `#` are comments.
+        Empty lines and those that begin with `#` are comments. Lines of `rejected.jsonl` give their
+        keys.
 
         Raises:
             ValueError: a line is malformed; the message says which, and what to write.
@@ -250,6 +266,9 @@ class Exclusions:
         found: dict[str, set[str]] = {"key": set(), "sha256": set()}
         for number, line in enumerate(lines, 1):
             if not line.strip() or line.startswith("#"):
+                continue
+            if key := _key_in_json(line):
+                found["key"].add(normalize("NFC", key))
                 continue
             kind, _, text = line.rstrip("\r\n").partition(":")
             if kind == "sha256":

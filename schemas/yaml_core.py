@@ -7,7 +7,9 @@ table of resolvers: https://yaml.org/spec/1.2.2/#103-core-schema.
 The dumper also quotes text that readers of YAML 1.1, or ruamel.yaml, take for something else.
 """
 
+import json
 import re
+import shlex
 import sys
 from typing import Any
 
@@ -229,3 +231,11 @@ def write_yaml_line(value: Any) -> str:
         width=sys.maxsize,
     )
     return text.removesuffix("...\n").removesuffix("\n")
+
+
+def write_set_flag(path: str, value: Any) -> str:
+    """Returns `--set` with a setting and its plain value, quoted for a shell."""
+    text = write_yaml_line(value)
+    if "'" in text:  # shells also quote with it
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return f"--set {shlex.quote(f'{path}={text}')}"

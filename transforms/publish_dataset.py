@@ -4,7 +4,7 @@ An interrupted publication can be completed.
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -19,7 +19,6 @@ from recordmill.schemas.dataset.file_names import (
     LABELS,
     MARKER,
     OUTCOME,
-    REJECTED,
     REPORT,
     beam_name,
 )
@@ -56,13 +55,24 @@ from recordmill.transforms.publishing.companions.describe_dataset import (
     describe_dataset,
     note_background,
 )
+from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import (
     Copies,
     FindCopies,
     compare_splits,
     list_duplicates,
 )
+from recordmill.transforms.publishing.explain_excess import (
+    RejectedInRun,
+    explain_breaches,
+    explain_excesses,
+)
 from recordmill.transforms.publishing.lost_containers import count_containers
+from recordmill.transforms.publishing.rejected_list import (
+    RejectedList,
+    read_rejected,
+    write_rejected,
+)
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
 
 WriteReport = Callable[[str, Marker | None], str]
@@ -297,15 +307,13 @@ class _Publication:
         numbers = staged_dataset.preview_numbers(plan, settings)
         containers = count_containers(plan.summary.rejected)
         lost = verdicts.predict_lost_classes(plan.summary, plan.label_map)
-        problem = verdicts.check_limits(ledger, lost, settings, examples, containers=containers)
+        excesses = verdicts.find_excesses(ledger, lost, settings, examples, containers=containers)
         losses = verdicts.predict_losses(plan.summary, settings, plan.label_map)
-        if problem or losses:
-            return self._end(
-                "planned",
-                f"as it stands the run would fail: {problem or losses}",
-                TOO_MANY_REJECTED,
-                numbers,
-            )
+        if excesses or losses:
+            rejected = self._rejected_in_run(ledger.rejected, RejectedList(examples=examples))
+            why = explain_excesses(excesses, losses, rejected)
+            message = f"as it stands the run would fail: {why}"
+            return self._end("planned", message, TOO_MANY_REJECTED, numbers)
         notes = []
         if unknown := ledger.rejected.get("unknown_label"):
             whose = (
@@ -350,7 +358,7 @@ class _Publication:
             dataset, shards, ledger, settings, finished, duplicates
         )
         before = self.plan.earlier.against or replaced
-        if failure := self._compare_with_contract(marker, before):
+        if failure := self._compare_with_contract(marker, before, decision.staging):
             return failure
         totals = ImageTotals.sum_of(report.images for report in reports)
         remarks = find_remarks(marker, totals, settings, dataset.summary)
@@ -387,42 +395,56 @@ class _Publication:
         It also writes the list of rejected things.
         """
         finished, plan, settings = self.finished, self.plan.dataset, self.settings
-        staging = self.plan.decision.staging
-        examples = {reason: each.text for reason, each in finished.rejected_examples.items()}
-        examples |= staged_dataset.list_rejected(finished.reports, staging, self.plan.inputs)
+        if self.run.writer == "beam":  # there are no sidecars to list from
+            texts = finished.rejected_examples.items()
+            listed = RejectedList(examples={reason: each.text for reason, each in texts})
+        else:
+            staging = self.plan.decision.staging
+            listed = write_rejected(finished.reports, staging, self.plan.inputs)
         lost = verdicts.lost_classes(plan.summary, finished.rows.classes, plan.label_map)
-        problem = verdicts.check_limits(
+        excesses = verdicts.find_excesses(
             ledger,
             lost,
             settings,
-            examples,
+            listed.examples,
             verdicts.lost_splits(plan.summary, finished),
             count_containers(plan.summary.rejected),
         )
-        problem = problem or verdicts.check_annotations(finished, settings, examples)
-        if not problem:
+        losses = verdicts.check_annotations(finished, settings, listed.examples)
+        if not excesses and not losses:
             return None
         annotations = verdicts.describe_annotations(plan.summary, finished)
         # The line on stdout stays short.
         numbers = FailedNumbers(ledger, tuple(lost[:5]), annotations or None)
-        if ledger.rejected and self.run.writer != "beam":
-            problem = f"{problem}: {storage.join(staging, REJECTED)} lists what was rejected"
-        return self._end("failed", problem, TOO_MANY_REJECTED, numbers)
+        rejected = self._rejected_in_run(ledger.rejected, listed)
+        message = explain_excesses(excesses, losses, rejected)
+        return self._end("failed", message, TOO_MANY_REJECTED, numbers)
 
-    def _compare_with_contract(self, marker: Marker, before: EarlierDataset | None) -> _End | None:
-        """Returns the outcome of a run whose dataset does not meet `expect`; None if it does."""
+    def _rejected_in_run(self, counts: Mapping[str, int], listed: RejectedList) -> RejectedInRun:
+        return RejectedInRun(
+            counts,
+            listed,
+            self.settings,
+            names_inputs="" not in self.plan.inputs,
+            excludes=self.run.writer != "beam",
+        )
+
+    def _compare_with_contract(
+        self, marker: Marker, before: EarlierDataset | None, folder: str
+    ) -> _End | None:
+        """Returns the outcome of a run whose dataset does not meet `expect`; None if it does.
+
+        Its files are in `folder`.
+        """
         containers = count_containers(self.plan.dataset.summary.rejected)
         old = None if before is None else before.marker
-        breaches = verdicts.find_breaches(marker, old, self.settings.expect, containers)
+        breaches = find_breaches(marker, old, self.settings.expect, containers)
         if not breaches:
             return None
-        advice = "nothing was published: correct the input, or change expect and run again"
-        return self._end(
-            "failed",
-            "\n".join([*breaches, advice]),
-            NOT_AS_EXPECTED,
-            FailedNumbers(marker.ledger),
-        )
+        listed = read_rejected(folder, self.plan.dataset.summary.rejected_examples)
+        rejected = self._rejected_in_run(marker.ledger.rejected, listed)
+        message = explain_breaches(breaches, rejected)
+        return self._end("failed", message, NOT_AS_EXPECTED, FailedNumbers(marker.ledger))
 
     def _keep_same_version(self, new: Marker) -> _End | None:
         """Keeps the previous version of the same plan if the staged dataset is the same.
@@ -495,15 +517,15 @@ class _Publication:
         """
         plan, decision, run = self.plan.dataset, self.plan.decision, self.run
         before = self.plan.earlier.against or decision.replaced
-        failure = self._compare_with_contract(marker, before)
-        containers, examples = (
-            count_containers(plan.summary.rejected),
-            plan.summary.rejected_examples,
-        )
-        if problem := verdicts.check_limits(
-            marker.ledger, [], self.settings, examples, containers=containers
+        failure = self._compare_with_contract(marker, before, decision.output)
+        containers = count_containers(plan.summary.rejected)
+        listed = read_rejected(decision.output, plan.summary.rejected_examples)
+        if excesses := verdicts.find_excesses(
+            marker.ledger, [], self.settings, listed.examples, containers=containers
         ):
-            failure = self._end("failed", problem, TOO_MANY_REJECTED, FailedNumbers(marker.ledger))
+            rejected = self._rejected_in_run(marker.ledger.rejected, listed)
+            message = explain_excesses(excesses, (), rejected)
+            failure = self._end("failed", message, TOO_MANY_REJECTED, FailedNumbers(marker.ledger))
         if not run.preview:
             runs.remove_staging(
                 decision.output,

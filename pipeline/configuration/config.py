@@ -12,8 +12,6 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from recordmill import storage
 from recordmill.pipeline.configuration.build_settings import build_settings
 from recordmill.pipeline.configuration.check_features import check_what_is_stored
@@ -31,7 +29,7 @@ from recordmill.schemas import earlier_names
 from recordmill.schemas.errors import SettingError, UsageError
 from recordmill.schemas.formatting import printable
 from recordmill.schemas.settings.dataset import DatasetSettings
-from recordmill.schemas.yaml_core import write_yaml_line
+from recordmill.schemas.yaml_core import write_set_flag, write_yaml_line
 from recordmill.transforms.inputs.other_classes import OtherClasses
 
 AUTO = "auto"
@@ -244,13 +242,7 @@ def _comment_on(layout: Layout | None, first_line: str) -> str | None:
 
 def flags_of(settings: Mapping[str, Any]) -> str:
     """Returns settings, which are two levels deep at most, as flags for a shell."""
-    flags = []
-    for path, value in iter_paths(settings):
-        text = write_yaml_line(value)
-        if "'" in text:  # shells also quote with it
-            text = orjson.dumps(value).decode()
-        flags.append(f"--set {shlex.quote(f'{path}={text}')}")
-    return " ".join(flags)
+    return " ".join(write_set_flag(path, value) for path, value in iter_paths(settings))
 
 
 def _is_to_be_recognized(plain: dict[str, Any], path: str | None) -> bool:

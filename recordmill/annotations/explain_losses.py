@@ -25,13 +25,14 @@ def explain_excess(
         why: what happened to them, as the end of a sentence.
         remedies: what to do about it; empty texts are left out.
     """
-    if lost <= limits.count or lost / (lost + kept) <= limits.share:
+    share = lost / max(lost + kept, 1)
+    if lost <= limits.count or share <= limits.share:
         return None
     over = f"{setting}.count ({limits.count}) and {setting}.share ({limits.share:.2%})"
     gone = "it" if lost == 1 else "them"
     advice = join_advice(*remedies, f"add --set {setting}.count={lost} to do without {gone}")
     return (
-        f"{lost:,} of {lost + kept:,} {what} {agree(lost, 'was')} {why}, which is "
+        f"{lost:,} of {lost + kept:,} {what} ({share:.2%}) {agree(lost, 'was')} {why}, which is "
         f"over {over}; {advice}"
     )
 

@@ -372,7 +372,7 @@ class DatasetSettings:
         ignore: patterns of files and folders to ignore, in addition to hidden ones and those
             created by operating systems.
         exclude: a file that names images to leave out, with `key:KEY` or `sha256:DIGEST` in each
-            line; see docs/change.md.
+            line, or lines of `rejected.jsonl`; see docs/change.md.
         decode: `images`, or `none` for files of any kind, which get only features that need no
             pixels.
         images: how images are checked, decoded and re-encoded.

@@ -103,7 +103,7 @@ exec $real "$@"
     ("code", "message"),
     [
         (2, "own.yaml: seeed is not a setting: did you mean seed?"),
-        (3, "12 of 60 images were rejected (12 unknown_format)"),
+        (3, "12 of 60 images (20.00%) were rejected (12 unknown_format)"),
     ],
 )
 def test_what_would_fail_again_fails_at_once_and_so_does_what_follows(

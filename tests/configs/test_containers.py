@@ -191,7 +191,8 @@ def test_a_dataset_of_tfds_that_lost_a_shard_fails_the_run(tmp_path, records, ch
         "2 containers are missing or damaged (1 bad_tfrecord, 1 missing_shard), such as "
         "x-train.tfrecord-00000-of-00002 (it has lost 1 of the 3 records that dataset_info.json "
         "lists) and x-train.tfrecord-00001-of-00002 (dataset_info.json lists it, with 2 records), "
-        "and max_rejected.containers is 0: accept the loss with --set max_rejected.containers=2",
+        "and max_rejected.containers is 0",
+        "restore them, or accept the loss with --set max_rejected.containers=2",
     )
     words = tuple(each.replace("such as ", "") for each in words)
     check(tmp_path / "in", words, [0, 1])

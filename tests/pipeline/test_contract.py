@@ -244,7 +244,10 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
     for number in range(10):
         (photos / "dog" / f"new-{number}.jpg").write_bytes(encode_picture(number))
     broken = convert(photos, "--overwrite", settings=CLASSES)
-    advice = "nothing was published: correct the input, or change expect and run again"
+    advice = (
+        "nothing was published: correct the input, or accept the dataset with --set "
+        '\'expect.images={"*":{"change":100}}\' (docs/fix_rejected.md explains both)'
+    )
     assert broken.answer == (
         4,
         "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20 %",
@@ -298,16 +301,22 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
             (
                 4,
                 "the class dog is not in expect.classes",
-                "nothing was published: correct the input, or change expect and run again",
+                "nothing was published: correct the input, or accept the dataset with --set "
+                "'expect.classes=[cat, dog]' (docs/fix_rejected.md explains both)",
             ),
         ),
         (
             {"max_rejected.count": 0, "max_rejected.share": 0.01},
             (
                 3,
-                "1 of 11 images was rejected (1 unknown_format), which is over max_rejected.count "
-                "(0) and max_rejected.share (1.00%); name such files in ignore, or add --set "
-                "max_rejected.count=1 to do without it",
+                "1 of 11 images (9.09%) was rejected (1 unknown_format), which is over "
+                "max_rejected.count (0) and max_rejected.share (1.00%)",
+                "unknown_format: cat/broken.jpg (unknown format: the file begins with 6e 6f 20 70 "
+                "69 63 74 75 ('no picture'))",
+                "{output}/rejected.jsonl lists it",
+                "correct what was rejected, or leave it out with --set 'ignore=[/cat/broken.jpg]', "
+                "or accept the loss with --set max_rejected.count=1",
+                "docs/fix_rejected.md has a remedy for each reason",
             ),
         ),
     ],
@@ -320,7 +329,9 @@ def test_a_dataset_that_is_there_is_held_to_the_limits_too(
     first = convert(photos, settings={"report": False})
     before = snapshot(first.output)
     again = convert(photos, *flags, settings={"report": False, **settings})
-    assert again.answer == answer
+    code, *lines = answer
+    lines = [each.replace("{output}", str(first.output)) for each in lines]
+    assert again.answer == (code, *lines)
     assert (again.line["status"], snapshot(first.output)) == ("failed", before)
 
 

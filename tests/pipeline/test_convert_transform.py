@@ -108,7 +108,7 @@ def test_a_failure_raises_with_its_message_first(faulty, tmp_path):
     run(faulty, output, **ONE_SPLIT)
     before = (output / "recordmill.json").read_bytes()
     strict = {"max_rejected": {"count": 0, "share": 0}}
-    with pytest.raises(RecordmillError, match=r"^1 of 11 images was rejected"):
+    with pytest.raises(RecordmillError, match=r"^1 of 11 images \(9\.09%\) was rejected"):
         run(faulty, output, overwrite=True, seed=1, **strict, **ONE_SPLIT)
     assert (output / "recordmill.json").read_bytes() == before
 

@@ -13,6 +13,7 @@ from tests.pipeline.conftest import encode_picture
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
+PAGE = "docs/fix_rejected.md has a remedy for each reason"
 ALL = {"splits.fractions": {"all": 1.0}}
 
 
@@ -202,8 +203,9 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
     done = exclude(photos, [f"key:dog/{number:02}.jpg" for number in range(4)])
     assert done.answer == (
         3,
-        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is "
-        "0; name such files in ignore, or add --set max_rejected.lost_classes=1 to do without it",
+        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0",
+        "accept the loss with --set max_rejected.lost_classes=1",
+        PAGE,
     )
     nothing = exclude(
         photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")]
@@ -211,6 +213,7 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
     assert nothing.answer == (
         3,
         "nothing is left: all 10 images were rejected or left out (10 excluded)",
+        PAGE,
     )
 
 

@@ -76,6 +76,7 @@ def never(image): return np.bool_(False)
 def undecided(image): return None
 def moody(image): return next(counter) % 2 == 0
 """
+PAGE = "docs/fix_rejected.md has a remedy for each reason"
 ALL = {"splits.fractions": {"train": 1.0}}
 
 
@@ -503,13 +504,15 @@ def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_fol
     assert done.answer == (
         3,
         "nothing is left: all 3 images were rejected or left out (3 unwanted)",
+        PAGE,
     )
     class_folders(root, {"dog": 2}, (12, 8))
     done = convert(root, settings={**ALL, "keep.min_side": 9})
     assert done.answer == (
         3,
-        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is "
-        "0; name such files in ignore, or add --set max_rejected.lost_classes=1 to do without it",
+        "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0",
+        "accept the loss with --set max_rejected.lost_classes=1",
+        PAGE,
     )
     allowed = convert(root, settings={**ALL, "keep.min_side": 9, "max_rejected.lost_classes": 1})
     assert (allowed.code, allowed.marker["ledger"]["left_out"]) == (0, {"too_small": 2})
@@ -526,7 +529,9 @@ def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(
     assert failed.answer == (
         3,
         "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is "
-        "0; name such files in ignore, or add --set max_rejected.lost_classes=1 to do without it",
+        "0",
+        "accept the loss with --set max_rejected.lost_classes=1",
+        PAGE,
     )
     done = convert(
         root, settings={**settings, "max_rejected.lost_classes": 1}, output=tmp_path / "allowed"

@@ -37,7 +37,7 @@ def test_help_is_grouped_and_has_examples(command):
     groups = ("what to convert:", "how to run:", "what to report:", "examples:", "exit codes:")
     for text in (*groups, "--input [NAME=]DIR"):
         assert text in stdout
-    assert stdout.count("python -m pipeline.run --") >= 2
+    assert stdout.count("\n    python -m pipeline.run photos ") >= 2
 
 
 def test_version(command):
@@ -276,8 +276,8 @@ def test_a_plan_says_that_the_run_would_fail(convert, tmp_path):
     flat = {"source.kind": "class_folders"}
     done = convert(root, "--plan", settings=flat)
     why = (
-        "nothing is left: the only image was rejected (1 no_class), 1.jpg (the file is not in a "
-        "class folder)"
+        "nothing is left: the only image was rejected (1 no_class)\nno_class: 1.jpg (the file is "
+        "not in a class folder)\n"
     )
     assert done.code == 3
     assert done.line["status"] == "planned"
@@ -292,13 +292,14 @@ def test_a_plan_foresees_labels_without_a_class(convert, class_folders, tmp_path
     assert not planned.output.exists()
     done = convert(root, settings=settings)
     assert (planned.code, done.code) == (3, 3)
-    why = "12 of 24 images were rejected (12 unknown_label), such as"
+    why = "12 of 24 images (50.00%) were rejected (12 unknown_label)"
     expected = (
-        f"as it stands the run would fail: {why} the label 'dog', which is over "
-        "max_rejected.count (10)"
+        f"as it stands the run would fail: {why}, which is over max_rejected.count (10) and "
+        "max_rejected.share (1.00%)\nunknown_label: the label 'dog'\n"
     )
     assert planned.line["sentence"].startswith(expected)
-    assert done.line["sentence"].startswith(f"{why} dog/")
+    assert done.line["sentence"].startswith(f"{why}, which is over max_rejected.count (10)")
+    assert "\nunknown_label: dog/00.jpg (" in done.line["sentence"]
 
 
 def test_a_plan_tells_of_few_labels_without_a_class(convert, class_folders, tmp_path):
@@ -365,11 +366,8 @@ def test_on_a_terminal_a_failed_run_says_its_error_once(shown_by, photos, tmp_pa
         f"--input={photos}", f"--output={tmp_path / 'dataset'}", "--set=max_rejected.count=0"
     )
     assert code == 3
-    assert [shown.count(text) for text in ("error: ", "1 of 11 images was rejected", "{")] == [
-        1,
-        1,
-        0,
-    ], shown
+    once = ("1 of 11 images (9.09%) was rejected", "unknown_format: ", "fix_rejected.md")
+    assert [shown.count(text) for text in (*once, "{")] == [1, 1, 1, 0], shown
 
 
 def test_on_a_terminal_a_run_that_ends_well_prints_no_json(shown_by, photos, tmp_path):

@@ -52,7 +52,8 @@ def test_a_run_that_loses_every_box_publishes_nothing(convert, ships):
         3,
         False,
     )
-    (error,) = done.errors
+    error, page = done.errors
+    assert page == "docs/fix_rejected.md has a remedy for each reason"
     assert error.startswith(
         "all boxes of 2 classes (0, 7) were dropped (3 unknown_class: 0, 7), such as box 1 of 2 of "
         "images/a.jpg "
@@ -99,8 +100,8 @@ def test_faulty_boxes_over_both_limits_fail_and_a_higher_limit_goes_on(convert, 
     done = convert(root, settings={**SETTINGS, "max_rejected.boxes.count": 1})
     assert done.code == 3
     assert done.errors[0].startswith(
-        "2 of 8 boxes were dropped (2 outside: ship), such as box 6 of 7 of images/a.jpg (class "
-        "ship), which is over "
+        "2 of 8 boxes (25.00%) were dropped (2 outside: ship), such as box 6 of 7 of images/a.jpg "
+        "(class ship), which is over "
         "max_rejected.boxes.count (1) and max_rejected.boxes.share (1.00%); correct such boxes, or "
         "add --set max_rejected.boxes.count=2 to do without them"
     )
@@ -210,10 +211,10 @@ def test_labels_without_an_id_fail_a_run_by_a_limit_of_their_own(convert, tmp_pa
     done = convert(root, settings={**TAGS, "max_rejected.labels.count": 2})
     assert done.code == 3
     assert done.errors[0].startswith(
-        "3 of 6 labels were without an id (unknown_label), such as c.jpg (the label 'red' is not "
-        "one of the classes), "
+        "3 of 6 labels (50.00%) were without an id (unknown_label), such as c.jpg (the label "
+        "'red' is not one of the classes), "
         "which is over max_rejected.labels.count (2) and max_rejected.labels.share (1.00%); "
-        "set labels.ids=names, or add --set max_rejected.labels.count=3 to do without them: "
+        "set labels.ids=names, or add --set max_rejected.labels.count=3 to do without them"
     )
     allowed = convert(root, settings={**TAGS, "max_rejected.labels.count": 3})
     assert allowed.code == 0
@@ -248,8 +249,10 @@ def test_boxes_of_text_files_without_an_image_are_lost(convert, ships, tmp_path)
     planned = convert(root, "--plan", output=other, settings=strict)
     over = convert(root, output=other, settings=strict)
     assert (planned.code, over.code) == (3, 3)
-    assert "1 of 7 boxes was dropped (1 without_image: ship)" in planned.line["sentence"]
-    assert over.errors[0].startswith("1 of 7 boxes was dropped (1 without_image: ship), such as")
+    assert "1 of 7 boxes (14.29%) was dropped (1 without_image: ship)" in planned.line["sentence"]
+    assert over.errors[0].startswith(
+        "1 of 7 boxes (14.29%) was dropped (1 without_image: ship), such as"
+    )
     left_out = convert(
         root,
         "--overwrite",
@@ -325,7 +328,7 @@ def test_boxes_of_xml_files_without_an_image_are_lost(convert, tmp_path):
     assert any(each.startswith("2 images are named otherwise") for each in done.marker["notes"])
     strict = {**settings, "max_rejected.boxes.count": 0}
     over = convert(root, output=tmp_path / "other", settings=strict)
-    assert (over.code, over.errors[0][:58]) == (
+    assert (over.code, over.errors[0][:67]) == (
         3,
-        "1 of 3 boxes was dropped (1 without_image: ship), such as ",
+        "1 of 3 boxes (33.33%) was dropped (1 without_image: ship), such as ",
     )

@@ -331,7 +331,7 @@ def test_the_night_after_a_breach_runs_and_deletes_the_work_of_the_breach(
         (
             {"max_rejected": {"count": 0, "share": 0}},
             3,
-            "1 of 11 images was rejected (1 unknown_format), which is over",
+            "1 of 11 images (9.09%) was rejected (1 unknown_format), which is over",
         ),
     ],
 )

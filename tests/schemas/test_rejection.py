@@ -1,4 +1,5 @@
 import hashlib
+import json
 import pickle
 import re
 from pathlib import Path
@@ -152,3 +153,15 @@ def test_a_malformed_line_is_named(line):
 def test_the_lines_that_an_image_fits(key, sha256, found):
     names = tuple(hashlib.sha256(line.encode()).hexdigest()[:16] for line in found)
     assert FOUND.find(key, sha256) == names
+
+
+def test_lines_of_the_list_of_rejected_things_exclude_their_keys():
+    row = {"uri": "/in/cat/a.jpg", "reason": "empty", "key": "cat/a\u0301.jpg", "sha256": None}
+    found = Exclusions.parse(["key:b.jpg", json.dumps(row) + "\n", ""])
+    assert found == Exclusions(frozenset({"b.jpg", "cat/\u00e1.jpg"}))
+
+
+@pytest.mark.parametrize("line", ["{", '{"key": 3}', '{"uri": "x"}', '{"key": ""}'])
+def test_other_json_excludes_nothing(line):
+    with pytest.raises(ValueError, match=r"^line 1 is .*: write key:KEY, or sha256: and 64 hex"):
+        Exclusions.parse([line])

@@ -430,7 +430,7 @@ def test_too_many_rejected_leave_the_output_as_it_was_and_say_why(refs, run, tre
     plan = plan_of(refs, run)
     outcome = publish(gather_reports(write_all(plan, refs, run)), plan, strict, run)
     assert (outcome.status, outcome.exit_code) == ("failed", 3)
-    assert outcome.message.startswith("1 of 9 images was rejected (1 no_class)")
+    assert outcome.message.startswith("1 of 9 images (11.11%) was rejected (1 no_class)")
     assert outcome.numbers.ledger.rejected == {"no_class": 1}
     assert all(name.startswith(f".staging-{plan.dataset.plan_id}/") for name in tree(run.output))
     assert f".staging-{plan.dataset.plan_id}/rejected.jsonl" in tree(run.output)

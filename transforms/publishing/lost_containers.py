@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from recordmill.schemas.formatting import agree, most_frequent, say_count
 from recordmill.schemas.rejection import OF_CONTAINERS
 from recordmill.schemas.settings.dataset import RejectionLimits
+from recordmill.transforms.publishing.excess import Excess
 
 SETTING = "max_rejected.containers"
 _MOST_SHOWN = 2
@@ -25,10 +26,10 @@ def count_containers(rejected_when_listed: Mapping[str, int]) -> Counter[str]:
     )
 
 
-def check_containers(
+def find_lost_containers(
     lost: Mapping[str, int], limits: RejectionLimits, examples: Mapping[str, str]
-) -> str | None:
-    """Says why too many containers were lost; returns None if they were not.
+) -> Excess | None:
+    """Returns the loss of too many containers; None if they were not too many.
 
     Args:
         lost: the containers, by reason.
@@ -46,9 +47,8 @@ def check_containers(
     elif shown:
         such_as = f", such as {' and '.join(shown)}"
     reasons = ", ".join(f"{lost[reason]} {reason}" for reason in ordered)
-    them = agree(count, "it")
-    return (
+    problem = (
         f"{say_count(count, 'container', 'is')} missing or damaged ({reasons}){such_as}, and "
-        f"{SETTING} is {limits.containers}: accept the loss with --set {SETTING}={count}, or "
-        f"restore {them}"
+        f"{SETTING} is {limits.containers}"
     )
+    return Excess(problem, f"restore {agree(count, 'it')}", {SETTING: count})

@@ -19,8 +19,6 @@ from datetime import UTC, datetime
 from itertools import groupby
 from operator import attrgetter
 
-import orjson
-
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import (
     CONFIGURATION,
@@ -55,7 +53,7 @@ from recordmill.schemas.dataset.marker import (
 )
 from recordmill.schemas.dataset.outcome import PlannedLedger, PlannedNumbers, SplitNumbers
 from recordmill.schemas.dataset.price import ComparedPrice
-from recordmill.schemas.dataset.side_files import RejectedFile, RejectedRow, Remark
+from recordmill.schemas.dataset.side_files import Remark
 from recordmill.schemas.dataset.totals import FinishedShards, ImageTotals, RowTotals, ShardReport
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import Feature, feature_schema
@@ -252,56 +250,6 @@ class StagedDataset:
     def path_of(self, report: ShardReport, kind: str) -> str:
         """Returns where a shard's file is now; `kind` is `tfrecord` or `jsonl` (its sidecar)."""
         return dataset_files.shard_path(self.folder, report.split, report.index, kind)
-
-
-def list_rejected(
-    reports: list[ShardReport], staging: str, inputs: Mapping[str, str]
-) -> dict[str, str]:
-    """Writes `rejected.jsonl` in staging from the sidecars.
-
-    It has one line per rejected thing, in the order of the shards.
-
-    Args:
-        reports: of all shards.
-        staging: the folder of the shards.
-        inputs: folders by input name.
-
-    Returns:
-        The first of each reason: its key and, in brackets, what is wrong with it.
-    """
-    first: dict[str, str] = {}
-
-    def lines() -> Iterator[bytes]:
-        for report in sorted(reports, key=attrgetter("place")):
-            if report.references == report.records:
-                continue
-            for row in dataset_files.read_rows(
-                dataset_files.shard_path(staging, report.split, report.index, "jsonl")
-            ):
-                if isinstance(row, RejectedRow) and row.reason is not None:
-                    first.setdefault(row.reason, " ".join(f"{row.key} ({row.detail})".split()))
-                    yield orjson.dumps(
-                        to_json(_rejected_file(row, inputs)), option=orjson.OPT_APPEND_NEWLINE
-                    )
-
-    storage.make_folder(staging)
-    storage.write_file(storage.join(staging, REJECTED), lines())
-    return first
-
-
-def _rejected_file(row: RejectedRow, inputs: Mapping[str, str]) -> RejectedFile:
-    name, path = ("", row.key) if "" in inputs else row.key.split("/", 1)
-    uri = f"{inputs[name].rstrip('/')}/{row.spelling or path}"
-    return RejectedFile(
-        uri,
-        row.stage,
-        str(row.reason),
-        row.detail,
-        row.bytes,
-        row.sha256,
-        row.class_name,
-        row.key,
-    )
 
 
 def stage_dataset(

@@ -1,19 +1,18 @@
-"""Whether a finished dataset may be published: the ledger, what a run may lose, and `expect`.
+"""Whether a finished dataset may be published: the ledger, and what a run may lose.
 
 The ledger accounts for everything listed: it is written, rejected, ignored or left out. It also
 accounts for annotations of each kind, and for images without any.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from recordmill.annotations.annotation import ListedAnnotations, LostAnnotations
-from recordmill.annotations.explain_losses import explain_excess, join_advice
 from recordmill.annotations.kinds import KINDS, list_stored
 from recordmill.annotations.labels import LABELS
 from recordmill.schemas.dataset.json_values import to_json
-from recordmill.schemas.dataset.marker import AnnotationEntry, Ledger, Marker
+from recordmill.schemas.dataset.marker import AnnotationEntry, Ledger
 from recordmill.schemas.dataset.totals import (
     AnnotationCounts,
     AnnotationTotals,
@@ -24,14 +23,10 @@ from recordmill.schemas.dataset.totals import (
 from recordmill.schemas.formatting import agree, format_count, most_frequent, show_names
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
-from recordmill.schemas.settings.dataset import (
-    Contract,
-    DatasetSettings,
-    ExampleLayout,
-    ImageLimits,
-)
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.summary import Summary
-from recordmill.transforms.publishing.lost_containers import check_containers
+from recordmill.transforms.publishing.excess import LOST_CLASSES, Excess
+from recordmill.transforms.publishing.lost_containers import find_lost_containers
 
 _REMEDIES = {
     "format_not_allowed": "convert such files first",
@@ -156,58 +151,70 @@ def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[s
     return max(0, rows.instances.total() - (rows.classes.total() - rows.classes[""]))
 
 
-def check_limits(
+def find_excesses(
     ledger: Ledger,
-    lost: list[str],
+    lost: Sequence[str],
     settings: DatasetSettings,
     examples: Mapping[str, str],
     emptied: Sequence[str] = (),
     containers: Mapping[str, int] = MappingProxyType({}),
-) -> str | None:
-    """Says why too much was rejected; returns None if it was not.
+) -> list[Excess]:
+    """Returns the losses of images, classes, splits and containers that are too large.
 
     Args:
         ledger: the outcome of everything.
         lost: the classes without written images.
         settings: what the dataset is.
-        examples: a rejected thing for each reason, in words; the one for the most frequent reason
-            is reported.
+        examples: a rejected thing for each reason, in words.
         emptied: the splits without written images. They count only if `exclude` or `keep` left
             images out.
         containers: the rejected files of many images, by reason. They have a limit of their own,
             and are not images.
     """
-    limits, source = settings.max_rejected, settings.source
     kept_out = {
         reason: count for reason, count in ledger.left_out.items() if reason in WHILE_CONVERTED
     }
     if ledger.written == 0:
-        return _explain_nothing_left(ledger.rejected, kept_out, settings, examples)
-    if problem := check_containers(containers, limits, examples):
-        return problem
-    ignore = "name such files in ignore"
-    if source.files:  # each holds more than one image
-        ignore = ""
+        return [_describe_nothing_left(ledger.rejected, kept_out, settings)]
+    found = [find_lost_containers(containers, settings.max_rejected, examples)]
     images = Counter(ledger.rejected) - Counter(containers)
-    unit, example, remedy = _describe_rejected(images, settings, examples)
-    reasons = ", ".join(f"{images[reason]} {reason}" for reason in most_frequent(images))
-    why, fate = f"rejected ({reasons}){example}", "rejected or left out" if kept_out else "rejected"
-    excess = explain_excess(
-        f"{unit}s", "max_rejected", limits, images.total(), ledger.written, why, remedy, ignore
-    )
-    if excess is not None:
-        return excess
-    for kind, names in (("class", lost), ("split", emptied if kept_out else ())):
-        if len(names) > limits.lost_classes:
-            what = (
-                f"all {unit}s of {format_count(len(names), kind)} were {fate} ({show_names(names)})"
-            )
-            gone = "it" if len(names) == 1 else "them"
-            give_up = f"add --set max_rejected.lost_classes={len(names)} to do without {gone}"
-            first = remedy or _correct(images)
-            advice = join_advice(first and f"{first}{example}", ignore, give_up)
-            return f"{what}, and max_rejected.lost_classes is {limits.lost_classes}; {advice}"
-    return None
+    found.append(_find_lost_images(images, ledger.written, settings))
+    fate = "rejected or left out" if kept_out else "rejected"
+    found.append(_find_lost_groups("class", lost, fate, images, settings))
+    if kept_out:
+        found.append(_find_lost_groups("split", emptied, fate, images, settings))
+    return [excess for excess in found if excess]
+
+
+def _find_lost_images(
+    rejected: Mapping[str, int], written: int, settings: DatasetSettings
+) -> Excess | None:
+    lost, limits = sum(rejected.values()), settings.max_rejected
+    if lost <= limits.count or lost / (lost + written) <= limits.share:
+        return None
+    unit, remedy = _describe_rejected(rejected, settings)
+    reasons = _show_counts(rejected)
+    what = f"{lost:,} of {lost + written:,} {unit}s ({lost / (lost + written):.2%})"
+    over = f"max_rejected.count ({limits.count:,}) and max_rejected.share ({limits.share:.2%})"
+    problem = f"{what} {agree(lost, 'was')} rejected ({reasons}), which is over {over}"
+    return Excess(problem, remedy or "correct what was rejected", {"max_rejected.count": lost})
+
+
+def _find_lost_groups(
+    kind: str,
+    names: Sequence[str],
+    fate: str,
+    rejected: Mapping[str, int],
+    settings: DatasetSettings,
+) -> Excess | None:
+    """Returns the loss of all images of classes or splits, which `kind` says."""
+    most = settings.max_rejected.lost_classes
+    if len(names) <= most:
+        return None
+    unit, remedy = _describe_rejected(rejected, settings)
+    of = f"{unit}s of {format_count(len(names), kind)}"
+    problem = f"all {of} were {fate} ({show_names(names)}), and {LOST_CLASSES} is {most}"
+    return Excess(problem, remedy or _correct(rejected), {LOST_CLASSES: len(names)})
 
 
 def _correct(rejected: Mapping[str, int]) -> str | None:
@@ -220,46 +227,36 @@ def _correct(rejected: Mapping[str, int]) -> str | None:
 
 
 def _describe_rejected(
-    rejected: Mapping[str, int], settings: DatasetSettings, examples: Mapping[str, str]
-) -> tuple[str, str, str]:
-    """Returns the word for rejected things, an example of them, and what to do about it.
-
-    The example is the end of a clause. It is of the most frequent reason.
-    """
+    rejected: Mapping[str, int], settings: DatasetSettings
+) -> tuple[str, str | None]:
+    """Returns the word for rejected things, and what to do about the most frequent reason."""
     ordered, unit = most_frequent(rejected), str(settings.unit)
     if ordered and OF_WHOLE_FILES.issuperset(ordered):
         unit = "file"
     if not ordered:
-        return unit, "", ""
-    first = ordered[0]
+        return unit, None
     remedies = {**_REMEDIES, **settings.source.remedies}
     if settings.labels.ids != "names":
         remedies["unknown_label"] = "write such labels as integers, or set labels.ids=names"
-    example = ""
-    if examples.get(first):
-        such_as = "such as " if sum(rejected.values()) > 1 else ""
-        example = f", {such_as}{examples[first]}"
-    return unit, example, remedies.get(first, "")
+    return unit, remedies.get(ordered[0])
 
 
-def _explain_nothing_left(
-    rejected: Mapping[str, int],
-    left_out: Mapping[str, int],
-    settings: DatasetSettings,
-    examples: Mapping[str, str],
-) -> str:
-    """Returns the sentence about a run that leaves no image."""
-    unit, example, remedy = _describe_rejected(rejected, settings, examples)
+def _show_counts(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{counts[reason]:,} {reason}" for reason in most_frequent(counts))
+
+
+def _describe_nothing_left(
+    rejected: Mapping[str, int], left_out: Mapping[str, int], settings: DatasetSettings
+) -> Excess:
+    """Returns the loss of everything, which no setting allows."""
+    unit, remedy = _describe_rejected(rejected, settings)
     gone = {**rejected, **left_out}
     count, fate = sum(gone.values()), "rejected or left out" if left_out else "rejected"
-    reasons = ", ".join(f"{gone[reason]} {reason}" for reason in most_frequent(gone))
     all_of_them = f"all {count:,} {unit}s were"
     if count == 1:
         all_of_them = f"the only {unit} was"
-    problem = f"nothing is left: {all_of_them} {fate} ({reasons}){example}"
-    if remedy:
-        problem += f": {remedy}"
-    return problem
+    problem = f"nothing is left: {all_of_them} {fate} ({_show_counts(gone)})"
+    return Excess(problem, remedy)
 
 
 def describe_annotations(summary: Summary, finished: FinishedShards) -> dict[str, AnnotationEntry]:
@@ -287,169 +284,34 @@ def _sort(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int
     return {reason: dict(sorted(counts.items())) for reason, counts in sorted(by_reason.items())}
 
 
-def predict_losses(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> str | None:
-    """Returns why a run will lose too many annotations, as far as it is known; else None."""
+def predict_losses(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
+    """Returns why a run will lose too many annotations, one sentence per kind, if it is known."""
+    found = []
     for kind in list_stored(ExampleLayout(settings).fields):
         if kind.name in summary.annotations:
             lost = kind.predict(summary.annotations[kind.name], settings, label_map)
             if lost and (problem := kind.check_limits(lost, settings)):
-                return problem
-    return None
+                found.append(problem)
+    return found
 
 
 def check_annotations(
     finished: FinishedShards, settings: DatasetSettings, examples: Mapping[str, str]
-) -> str | None:
-    """Returns why too many annotations were lost, or None. What no feature stores is not lost here.
+) -> list[str]:
+    """Returns why too many annotations were lost, one sentence for each kind of them.
+
+    What no feature stores is not lost here.
 
     Args:
         finished: the sum of all shards' reports.
         settings: what the dataset is.
         examples: a rejected thing for each reason, in words.
     """
-    rows = finished.rows
+    rows, found = finished.rows, []
     for kind in list_stored(ExampleLayout(settings).fields):
         counts = rows.annotations.get(kind.name, RowAnnotations()).counts
         totals = finished.annotations.get(kind.name, AnnotationTotals())
         lost = LostAnnotations(counts, totals, rows.instances, examples)
         if problem := kind.check_limits(lost, settings):
-            return problem
-    return None
-
-
-MOST_BREACHES = 20
-"""The most breaches that are listed; others are only counted."""
-
-
-def find_breaches(
-    marker: Marker,
-    before: Marker | None,
-    contract: Contract,
-    containers: Mapping[str, int] = MappingProxyType({}),
-) -> list[str]:
-    """Returns one sentence for each breach of the contract.
-
-    Args:
-        marker: the marker of the dataset that is about to be published.
-        before: the marker of the previous dataset; without it, nothing is compared.
-        contract: what the dataset must be like.
-        containers: the rejected files of many images, by reason, which are not images.
-    """
-    found = [*_check_classes(marker, before, contract)]
-    for name, limits in contract.images.items():
-        found += _check_images(name, limits, marker, before)
-    found += _check_shares(marker, contract, sum(containers.values()))
-    found += _check_drift(marker, before, contract)
-    further = len(found) - MOST_BREACHES
-    if further <= 0:
-        return found
-    return [*found[:MOST_BREACHES], f"{format_count(further, 'further breach')} of expect"]
-
-
-def _check_classes(marker: Marker, before: Marker | None, contract: Contract) -> Iterator[str]:
-    setting, expected, found = "expect.classes", {*contract.classes}, _filled_classes(marker)
-    if contract.classes == "as_before":
-        if before is None:
-            return
-        setting, expected = "expect.classes (as_before)", _filled_classes(before)
-    if not contract.classes:
-        return
-    if missing := sorted(expected - found):
-        yield f"no {marker.counted_unit} is of the {_show(missing)}, which {setting} requires"
-    if new := sorted(found - expected):
-        yield f"the {_show(new)} {agree(len(new), 'is')} not in {setting}"
-
-
-def _show(classes: list[str]) -> str:
-    return f"{agree(len(classes), 'class')} {show_names(classes)}"
-
-
-def _filled_classes(marker: Marker) -> set[str]:
-    return {name for name, count in marker.class_counts.items() if name and count}
-
-
-def _check_images(
-    key: str, limits: ImageLimits, marker: Marker, before: Marker | None
-) -> Iterator[str]:
-    """Checks the counts that a key of `expect.images` selects."""
-    split_key, slash, class_key = key.partition("/")
-    unit = marker.counted_unit if slash else marker.unit
-    old_counts, counts = (_count(each, bool(slash)) for each in (before, marker))
-    places = {
-        (split, name)
-        for split, name in counts.keys() | old_counts.keys()
-        if split_key in ("*", split)
-    }
-    places = {(split, name) for split, name in places if class_key in ("*", name)} or {
-        (split_key, class_key)
-    }
-    for split, name in sorted(places):
-        count, old = counts[split, name], old_counts[split, name]
-        has = f"split {split} has {format_count(count, unit)}"
-        if slash:
-            has = f"class {name} of {has}"
-        if limits.at_least is not None and count < limits.at_least:
-            yield f"{has}, and expect.images.{key}.at_least is {limits.at_least:,}"
-        if limits.at_most is not None and count > limits.at_most:
-            yield f"{has}, and expect.images.{key}.at_most is {limits.at_most:,}"
-        if limits.change is not None and old and 100 * abs(count - old) > limits.change * old:
-            yield (
-                f"{has}, the previous dataset has {old:,}, and expect.images.{key}.change is "
-                f"{limits.change:g} %"
-            )
-
-
-def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
-    """Counts by split, and by class or the empty string."""
-    counts: Counter[tuple[str, str]] = Counter()
-    if marker is None:
-        return counts
-    for split, entry in marker.splits.items():
-        if by_class:
-            own = {(split, name): count for name, count in entry.class_counts.items() if name}
-            counts.update(own)
-        else:
-            counts[split, ""] += entry.records
-    return counts
-
-
-def _check_shares(marker: Marker, contract: Contract, containers: int) -> Iterator[str]:
-    rejected = sum(marker.ledger.rejected.values()) - containers
-    images = rejected + marker.ledger.written
-    shares = [("rejected", contract.rejected, rejected, images, str(marker.unit))]
-    for name, entry in marker.annotations.items():
-        if name in KINDS:
-            most = KINDS[name].most_lost(contract)
-            shares.append((f"lost_{name}", most, entry.lost, entry.listed, entry.name))
-    for key, limit, lost, listed, what in shares:
-        if limit is not None and lost > limit * listed:
-            why = key.partition("_")[0]
-            were = f"{agree(lost, 'was')} {why} ({lost / listed:.2%})"
-            yield (
-                f"{lost:,} of {format_count(listed, what)} {were}, and expect.{key} is {limit:.2%}"
-            )
-    crossing, most = marker.duplicates.same_bytes.across_splits, contract.duplicates_across_splits
-    if most is not None and crossing > most:
-        groups = f"{format_count(crossing, 'group')} of identical {marker.unit}s"
-        what = f"{groups} {agree(crossing, 'is')} in several splits"
-        yield f"{what}, and expect.duplicates_across_splits is {most:,}"
-
-
-def _check_drift(marker: Marker, before: Marker | None, contract: Contract) -> Iterator[str]:
-    if contract.class_drift is None or before is None:
-        return
-    old, new = _shares(before), _shares(marker)
-    drift = (
-        sum(
-            abs(new.get(name, 0.0) - old.get(name, 0.0)) for name in sorted(old.keys() | new.keys())
-        )
-        / 2
-    )
-    if drift > contract.class_drift:
-        what = f"class shares differ from the previous dataset by {drift:.2%}"
-        yield f"{what}, and expect.class_drift is {contract.class_drift:.2%}"
-
-
-def _shares(marker: Marker) -> dict[str, float]:
-    counts = marker.class_counts
-    return {name: count / max(counts.total(), 1) for name, count in counts.items()}
+            found.append(problem)
+    return found

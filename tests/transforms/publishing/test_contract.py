@@ -1,8 +1,16 @@
+from dataclasses import replace
+
 import pytest
 from make_marker import NO_DUPLICATES, make_marker
 
 from recordmill.schemas.settings.dataset import Contract, ImageLimits
-from recordmill.transforms.publishing.verdicts import MOST_BREACHES, find_breaches
+from recordmill.transforms.publishing.contract import (
+    MOST_BREACHES,
+    MOST_CLASSES,
+    accepting_settings,
+    find_breaches,
+    show_breaches,
+)
 
 
 def marker(train, test=None, **changed):
@@ -22,6 +30,15 @@ BEFORE = marker({"cat": 60, "dog": 40}, {"cat": 6, "dog": 4})
 
 def images(**limits):
     return {name: ImageLimits(**each) for name, each in limits.items()}
+
+
+def accepted(found, contract):
+    """The contract with what would accept these breaches."""
+    settings = accepting_settings(found, contract)
+    values = {path.removeprefix("expect."): value for path, value in settings.items()}
+    if "images" in values:
+        values["images"] = images(**values["images"])
+    return replace(contract, **values)
 
 
 @pytest.mark.parametrize(
@@ -92,7 +109,9 @@ def images(**limits):
     ],
 )
 def test_classes_and_numbers_of_images(now, contract, breaches):
-    assert find_breaches(now, BEFORE, contract) == breaches
+    found = find_breaches(now, BEFORE, contract)
+    assert show_breaches(found) == breaches
+    assert find_breaches(now, BEFORE, accepted(found, contract)) == []
 
 
 def test_without_a_previous_dataset_nothing_is_compared():
@@ -147,7 +166,9 @@ def test_shares_above_their_limits():
         },
         duplicates=crossing,
     )
-    assert find_breaches(now, None, SHARES) == [
+    found = find_breaches(now, None, SHARES)
+    assert find_breaches(now, None, accepted(found, SHARES)) == []
+    assert show_breaches(found) == [
         "2 of 100 images were rejected (2.00%), and expect.rejected is 1.00%",
         "3 of 40 boxes were lost (7.50%), and expect.lost_boxes is 5.00%",
         "2 of 10 labels were lost (20.00%), and expect.lost_labels is 10.00%",
@@ -168,7 +189,7 @@ def test_lost_containers_are_not_rejected_images():
         },
     )
     contract = Contract(rejected=0.0)
-    assert find_breaches(now, None, contract, {"bad_tfrecord": 2}) == [
+    assert show_breaches(find_breaches(now, None, contract, {"bad_tfrecord": 2})) == [
         "1 of 99 images was rejected (1.01%), and expect.rejected is 0.00%"
     ]
     assert find_breaches(now, None, Contract(rejected=0.02), {"bad_tfrecord": 2}) == []
@@ -180,7 +201,7 @@ def test_boxes_are_counted_by_class_where_there_are_any():
     contract = Contract(
         images={"train/dog": ImageLimits(at_least=3), "train": ImageLimits(at_most=2)}
     )
-    assert find_breaches(now, None, contract) == [
+    assert show_breaches(find_breaches(now, None, contract)) == [
         "class dog of split train has 2 boxes, and expect.images.train/dog.at_least is 3",
         "split train has 3 images, and expect.images.train.at_most is 2",
     ]
@@ -188,6 +209,30 @@ def test_boxes_are_counted_by_class_where_there_are_any():
 
 def test_more_breaches_than_can_be_read_are_counted():
     now = marker({f"class {number}": 1 for number in range(MOST_BREACHES + 3)})
-    found = find_breaches(now, None, Contract(images={"*/*": ImageLimits(at_least=2)}))
+    contract = Contract(images={"*/*": ImageLimits(at_least=2)})
+    found = show_breaches(find_breaches(now, None, contract))
     assert len(found) == MOST_BREACHES + 1
     assert found[-1] == "3 further breaches of expect"
+
+
+@pytest.mark.parametrize("lost", range(1, 200, 7))
+def test_an_accepting_share_accepts_whatever_is_rounded(lost):
+    now = marker(
+        {"cat": 199 - lost + 1},
+        ledger={
+            "listed": 200,
+            "written": 200 - lost,
+            "rejected": {"truncated": lost},
+            "ignored": {},
+            "left_out": {},
+        },
+    )
+    found = find_breaches(now, None, Contract(rejected=0.0))
+    assert find_breaches(now, None, accepted(found, Contract(rejected=0.0))) == []
+
+
+def test_more_classes_than_a_flag_lists_are_not_compared():
+    now = marker({f"class {number}": 1 for number in range(MOST_CLASSES + 1)})
+    contract = Contract(classes=("cat",))
+    found = find_breaches(now, None, contract)
+    assert accepting_settings(found, contract) == {"expect.classes": ()}

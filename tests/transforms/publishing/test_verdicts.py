@@ -21,11 +21,12 @@ from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.settings.dataset import RejectionLimits
 from recordmill.transforms.convert_shards import gather_reports
 from recordmill.transforms.planning.summary import SplitSummary, Summary
+from recordmill.transforms.publishing.excess import Excess
 from recordmill.transforms.publishing.verdicts import (
     LedgerError,
     balance_annotations,
     balance_ledger,
-    check_limits,
+    find_excesses,
     lost_classes,
     lost_labels,
     lost_splits,
@@ -165,59 +166,86 @@ def settings(limits=TOLERANT, unit="image", files=(), remedies=MappingProxyType(
     )
 
 
+OVER = "which is over max_rejected.count (10) and max_rejected.share (50.00%)"
+CORRECT = "correct what was rejected"
+
+
 @pytest.mark.parametrize(
     ("ledger", "lost", "expected"),
     [
-        (ledger(100), [], None),
+        (ledger(100), [], []),
         (
             ledger(10, bad=11),
             [],
-            "11 of 21 images were rejected (11 bad), which is over "
-            "max_rejected.count (10) and max_rejected.share (50.00%); name such files in ignore, "
-            "or add --set max_rejected.count=11 to do without them",
+            [
+                Excess(
+                    f"11 of 21 images (52.38%) were rejected (11 bad), {OVER}",
+                    CORRECT,
+                    {"max_rejected.count": 11},
+                )
+            ],
         ),
-        (ledger(1, bad=10), [], None),
-        (ledger(11, bad=11), [], None),
+        (ledger(1, bad=10), [], []),
+        (ledger(11, bad=11), [], []),
         (
-            ledger(1000, empty=400, truncated=700),
+            ledger(1000, empty=400, truncated=7000),
             [],
-            "1,100 of 2,100 images were rejected (700 truncated, 400 empty), which is over "
-            "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore, or add --set max_rejected.count=1100 to do without them",
+            [
+                Excess(
+                    "7,400 of 8,400 images (88.10%) were rejected (7,000 truncated, 400 empty), "
+                    f"{OVER}",
+                    CORRECT,
+                    {"max_rejected.count": 7400},
+                )
+            ],
         ),
-        (ledger(0, bad=3), ["a"], "nothing is left: all 3 images were rejected (3 bad)"),
+        (ledger(0, bad=3), ["a"], [Excess("nothing is left: all 3 images were rejected (3 bad)")]),
         (
             ledger(0, no_class=1200),
             [],
-            "nothing is left: all 1,200 images were rejected (1200 no_class)",
+            [Excess("nothing is left: all 1,200 images were rejected (1,200 no_class)")],
         ),
         (
             ledger(0, no_class=2, bad=1),
             [],
-            "nothing is left: all 3 images were rejected (2 no_class, 1 bad)",
+            [Excess("nothing is left: all 3 images were rejected (2 no_class, 1 bad)")],
         ),
-        (ledger(5), ["a"], None),
-        (
-            ledger(5),
-            ["a", "b"],
-            "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes is 1; "
-            "name such files in ignore, or add --set max_rejected.lost_classes=2 to do without "
-            "them",
-        ),
+        (ledger(5), ["a"], []),
         (
             ledger(5),
             list("abcdef"),
-            "all images of 6 classes were rejected (a, b, c, d, e, ...), and "
-            "max_rejected.lost_classes is 1; "
-            "name such files in ignore, or add --set max_rejected.lost_classes=6 to do without "
-            "them",
+            [
+                Excess(
+                    "all images of 6 classes were rejected (a, b, c, d, e, ...), and "
+                    "max_rejected.lost_classes is 1",
+                    None,
+                    {"max_rejected.lost_classes": 6},
+                )
+            ],
+        ),
+        (
+            ledger(1, bad=11),
+            ["a", "b"],
+            [
+                Excess(
+                    f"11 of 12 images (91.67%) were rejected (11 bad), {OVER}",
+                    CORRECT,
+                    {"max_rejected.count": 11},
+                ),
+                Excess(
+                    "all images of 2 classes were rejected (a, b), and max_rejected.lost_classes "
+                    "is 1",
+                    CORRECT,
+                    {"max_rejected.lost_classes": 2},
+                ),
+            ],
         ),
     ],
 )
-def test_the_limits_and_their_sentences(ledger, lost, expected):
-    assert check_limits(ledger, lost, settings(), {}) == expected
-    if expected:
-        assert "rows" in check_limits(ledger, lost, settings(unit="row"), {})
+def test_the_limits_and_what_accepts_the_loss(ledger, lost, expected):
+    assert find_excesses(ledger, lost, settings(), {}) == expected
+    for excess in find_excesses(ledger, lost, settings(unit="row"), {}):
+        assert "rows" in excess.problem
 
 
 CONVERT = "convert such files first"
@@ -227,77 +255,33 @@ ADD = "add such labels to labels.classes, or let labels.catch_all take them"
 @pytest.mark.parametrize(
     ("reason", "remedy"), [("format_not_allowed", CONVERT), ("unknown_label", ADD)]
 )
-def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy):
-    problem = check_limits(ledger(1, bad=2, **{reason: 9}), [], settings(), {})
-    assert problem.endswith(
-        f"max_rejected.count (10) and max_rejected.share (50.00%); {remedy}, or name such files in "
-        "ignore, or add --set max_rejected.count=11 to do without them"
-    )
-    problem = check_limits(ledger(0, bad=2, **{reason: 9}), [], settings(), {})
-    assert problem == f"nothing is left: all 11 images were rejected (9 {reason}, 2 bad): {remedy}"
+@pytest.mark.parametrize("written", [0, 1])
+def test_the_remedy_for_the_most_frequent_reason_is_given(reason, remedy, written):
+    (excess,) = find_excesses(ledger(written, bad=2, **{reason: 9}), [], settings(), {})
+    assert excess.remedy == remedy
 
 
-def test_one_image_is_singular_and_one_in_a_file_of_many_cannot_be_ignored():
-    problem = check_limits(ledger(5), ["a"], settings(RejectionLimits(), files=("*.csv",)), {})
-    assert problem == (
-        "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; add --set "
-        "max_rejected.lost_classes=1 to do without it"
-    )
-    problem = check_limits(
+def test_one_image_is_singular():
+    (excess,) = find_excesses(
         ledger(5, bad=1), [], settings(RejectionLimits(count=0), "row", files=("*.csv",)), {}
     )
-    assert problem == (
-        "1 of 6 rows was rejected (1 bad), which is over max_rejected.count (0) and "
-        "max_rejected.share (1.00%); add --set max_rejected.count=1 to do without it"
+    assert excess.problem == (
+        "1 of 6 rows (16.67%) was rejected (1 bad), which is over max_rejected.count (0) and "
+        "max_rejected.share (1.00%)"
     )
 
 
 def test_the_missing_files_of_a_lost_class_come_first():
-    example = {"vanished": "list.csv/7 (x.jpg: no such file)"}
     tables = settings(RejectionLimits(), files=("*.csv",))
-    assert check_limits(ledger(5, vanished=2), ["a"], tables, example) == (
-        "all images of 1 class were rejected (a), and max_rejected.lost_classes is 0; add the "
-        "missing files or correct their names, such as list.csv/7 (x.jpg: no such file), or add "
-        "--set max_rejected.lost_classes=1 to do without it"
-    )
+    (excess,) = find_excesses(ledger(5, vanished=2), ["a"], tables, {})
+    assert excess.remedy == "add the missing files or correct their names"
 
 
-EXAMPLES = {
-    "bad_labels": "t10k-images-idx3-ubyte (no labels)",
-    "bad": "a/1.jpg (it is bad)",
-    "odd": "a/2.jpg (it is odd)",
-    "no_class": "3.jpg (no folder)",
-}
-
-
-@pytest.mark.parametrize(
-    ("ledger", "expected"),
-    [
-        (ledger(100), None),
-        (
-            ledger(0, bad=2, odd=3),
-            "nothing is left: all 5 images were rejected (3 odd, 2 bad), such as a/2.jpg (it is "
-            "odd)",
-        ),
-        (
-            ledger(0, no_class=1),
-            "nothing is left: the only image was rejected (1 no_class), 3.jpg (no folder)",
-        ),
-        (
-            ledger(0, bad_labels=1),
-            "nothing is left: the only file was rejected (1 bad_labels), t10k-images-idx3-ubyte "
-            "(no labels)",
-        ),
-        (
-            ledger(1, bad=11),
-            "11 of 12 images were rejected (11 bad), such as a/1.jpg (it is bad), which is over "
-            "max_rejected.count (10) and max_rejected.share (50.00%); "
-            "name such files in ignore, or add --set max_rejected.count=11 to do without them",
-        ),
-    ],
-)
-def test_an_example_of_the_most_frequent_reason_is_given(ledger, expected):
-    assert check_limits(ledger, [], settings(), EXAMPLES) == expected
+def test_a_single_thing_of_everything_is_singular():
+    (one,) = find_excesses(ledger(0, no_class=1), [], settings(), {})
+    assert one.problem == "nothing is left: the only image was rejected (1 no_class)"
+    (one,) = find_excesses(ledger(0, bad_labels=1), [], settings(), {})
+    assert one.problem == "nothing is left: the only file was rejected (1 bad_labels)"
 
 
 BOXES = [
@@ -359,20 +343,8 @@ def test_labels_without_a_place_are_counted(finished, summary, stored, count):
 
 def test_what_the_source_advises_follows_the_reason():
     remedies = {"no_class": "move them", "unknown_label": "rename it"}
-    problem = check_limits(ledger(0, no_class=2, bad=1), [], settings(remedies=remedies), {})
-    assert problem == "nothing is left: all 3 images were rejected (2 no_class, 1 bad): move them"
-    assert (
-        check_limits(ledger(1, unknown_label=19), [], settings(remedies=remedies), {}).count(
-            "; rename it, "
-        )
-        == 1
-    )
-
-
-def test_limits_are_exceeded_where_share_and_count_both_are():
-    limits = settings(RejectionLimits(share=0.1, count=2))
-    found = [
-        check_limits(ledger(kept, bad=lost), [], limits, {})
-        for lost, kept in ((3, 20), (2, 1), (3, 97))
-    ]
-    assert list(map(bool, found)) == [True, False, False]
+    advising = settings(remedies=remedies)
+    (nothing,) = find_excesses(ledger(0, no_class=2, bad=1), [], advising, {})
+    assert nothing.remedy == "move them"
+    (some,) = find_excesses(ledger(1, unknown_label=19), [], advising, {})
+    assert some.remedy == "rename it"

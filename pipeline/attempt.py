@@ -29,7 +29,11 @@ from recordmill.pipeline.configuration.config import LoadedSettings, Recognizer,
 from recordmill.pipeline.configuration.options import IN_PROCESS_RUNNERS, LaunchOptions
 from recordmill.pipeline.configuration.recognize_layout import fill_in
 from recordmill.pipeline.configuration.resolve_settings import make_recipe, resolve_settings
-from recordmill.pipeline.explain_failure import check_address_space, explain_failure
+from recordmill.pipeline.explain_failure import (
+    check_address_space,
+    describe_unexpected,
+    explain_failure,
+)
 from recordmill.pipeline.job import Job
 from recordmill.pipeline.sample import ensure_sample
 from recordmill.pipeline.terminal import Terminal
@@ -49,7 +53,7 @@ from recordmill.schemas.errors import (
     Terminated,
     UsageError,
 )
-from recordmill.schemas.formatting import format_count, last_line
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.python_process import python_environment
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.source import Input
@@ -111,9 +115,8 @@ def attempt(
         if options.traceback:
             traceback.print_exc()
         output = job.run.output if job else options.output
-        what = f"unexpected {type(error).__name__}: {last_line(error)}"
-        bug = f"{what} (--traceback shows where): run the same command again"
-        outcome = Outcome("failed", explain_failure(error, output) or bug, FAILED)
+        message = explain_failure(error, output) or describe_unexpected(error)
+        outcome = Outcome("failed", message, FAILED)
     return outcome, job
 
 
@@ -322,7 +325,7 @@ def _processes(options: LaunchOptions, settings: DatasetSettings, notes: list[st
 
 def _choose_sample(options: LaunchOptions, terminal: Terminal) -> LaunchOptions:
     folder = str(ensure_sample())
-    terminal.say(f"no --input given: converting the generated sample {folder}")
+    terminal.say(f"converting the generated sample {folder}")
     config, output = (
         options.config or "configs/class_folders.yaml",
         options.output or os.path.join("out", "quickstart"),

@@ -6,7 +6,7 @@ import resource
 from collections.abc import Iterator
 
 from recordmill.schemas.errors import RecordmillError
-from recordmill.schemas.formatting import format_size
+from recordmill.schemas.formatting import format_size, last_line
 
 _STEP = re.compile(r"\s*\[while running [^\]]*\]\s*$")
 """What Beam adds to an error's text."""
@@ -24,6 +24,21 @@ _NO_MEMORY = re.compile(
     r"\bMemoryError\b|Cannot allocate memory|failed to map segment|Unable to allocate|"
     r"\[Errno 12\]|malloc of size \d+ failed"
 )
+_LASTS = re.compile(
+    r"\b(40[134]|access ?denied|does not exist|forbidden|invalid credentials|no such|not found|"
+    r"permission denied|unauthorized)\b",
+    re.IGNORECASE,
+)
+"""What stores say of problems that do not pass by themselves."""
+
+_MAY_PASS = re.compile(
+    r"\b(Connection\w*Error|TimeoutError|\w*Timeout|ServiceUnavailable|InternalServerError|"
+    r"TooManyRequests|DeadlineExceeded|IncompleteRead|BrokenPipeError)\b|"
+    r"connection (refused|reset|closed|aborted)|timed out|temporarily unavailable",
+    re.IGNORECASE,
+)
+"""Errors of networks and services, which may be gone when the command is run again."""
+
 _NO_PROCESS = re.compile(r"Resource temporarily unavailable|\[Errno 11\]")
 
 
@@ -39,12 +54,11 @@ def explain_failure(error: BaseException, output: str) -> str | None:
     texts = [_STEP.sub("", each) for each in _texts_of(error)]
     for text in texts:
         if found := _READING.search(text):
-            return f"{' '.join(_short(found[1]).split())}: run the same command again"
+            return _advise(found[1], "read")
     for text in texts:
         if found := _AT_A_STORE.search(text):
             what = "written" if found["uri"].startswith(output) else "read"
-            sentence = f"{found['uri']} cannot be {what}: {_short(found['why'])}"
-            return f"{' '.join(sentence.split())}: run the same command again"
+            return _advise(f"{found['uri']} cannot be {what}: {found['why']}", what)
     if any(map(_NO_THREAD.search, texts)):
         return f"no thread can be started ({_limits()}): {_REMEDY}"
     if any(map(_NO_MEMORY.search, texts)):
@@ -53,6 +67,28 @@ def explain_failure(error: BaseException, output: str) -> str | None:
         return f"no process or thread can be started ({_limits()}): {_REMEDY}"
     return None
 
+
+def _advise(problem: str, what: str) -> str:
+    """Returns a sentence on a store's problem, with the same command only where that can help."""
+    sentence = " ".join(_short(problem).split())
+    if _LASTS.search(problem):
+        verb = "write" if what == "written" else "read"
+        return f"{sentence}: check that it exists, and that this account may {verb} it"
+    return f"{sentence}: {_AGAIN}"
+
+
+def describe_unexpected(error: Exception) -> str:
+    """Returns a sentence on an error that nothing else explains.
+
+    It says how to find the place. It advises the same command only if the error may pass by itself.
+    """
+    what = f"unexpected {type(error).__name__}: {last_line(error)}"
+    if any(map(_MAY_PASS.search, _texts_of(error))):
+        return f"{what}: {_AGAIN}, or add --traceback to see where it comes from"
+    return f"{what}: add --traceback to see where it comes from"
+
+
+_AGAIN = "run the same command again"
 
 _REMEDY = "raise the limit, free memory, or lower --threads and --processes"
 

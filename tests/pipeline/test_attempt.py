@@ -183,8 +183,19 @@ def test_options_stay_as_they_were(photos, monkeypatch):
         (
             ZeroDivisionError("first line\nlast line"),
             1,
-            "unexpected ZeroDivisionError: last line (--traceback shows where): run the same "
-            "command again",
+            "unexpected ZeroDivisionError: last line: add --traceback to see where it comes from",
+        ),
+        (
+            ConnectionResetError("the peer is gone"),
+            1,
+            f"unexpected ConnectionResetError: the peer is gone: {AGAIN}, or add --traceback to "
+            "see where it comes from",
+        ),
+        (
+            RuntimeError("Unable to fetch remote job server jar"),
+            1,
+            "unexpected RuntimeError: Unable to fetch remote job server jar: add --traceback to "
+            "see where it comes from",
         ),
     ],
 )

@@ -103,10 +103,14 @@ def test_files_without_records_are_left_out(photos, convert):
 def test_too_many_rejected_leave_an_empty_output(faulty, convert):
     done = convert(faulty, BEAM, settings={**COUNT, "max_rejected": {"count": 2, "share": 0.01}})
     assert done.code == 3
-    (error,) = done.errors
-    assert error.startswith(
-        "3 of 13 images were rejected (1 empty, 1 no_class, 1 unknown_format), such as "
+    assert done.errors[0] == (
+        "3 of 13 images (23.08%) were rejected (1 empty, 1 no_class, 1 unknown_format), which is "
+        "over max_rejected.count (2) and max_rejected.share (1.00%)"
     )
+    reasons = [line.partition(":")[0] for line in done.errors[1:4]]
+    assert reasons == ["empty", "no_class", "unknown_format"]
+    assert done.errors[4].endswith("or accept the loss with --set max_rejected.count=3")
+    assert len(done.errors) == 6
     assert done.line["ledger"]["rejected"] == {"empty": 1, "no_class": 1, "unknown_format": 1}
     assert left_in(done.output) == []
 
@@ -434,7 +438,7 @@ def test_a_bug_leaves_an_empty_output(photos, convert, monkeypatch):
     done = convert(photos, BEAM, settings=COUNT)
     assert done.code == 1
     assert done.errors[0].startswith("unexpected ")
-    assert done.errors[0].endswith("(--traceback shows where): run the same command again")
+    assert done.errors[0].endswith(": add --traceback to see where it comes from")
     assert left_in(done.output) == []
 
 

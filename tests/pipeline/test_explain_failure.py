@@ -62,6 +62,23 @@ def test_a_store_that_fails_is_named(error, sentence):
 
 
 @pytest.mark.parametrize(
+    ("why", "what", "place"),
+    [
+        ("NoSuchKey: the key does not exist", "read", "in/x.csv"),
+        ("An error occurred (403) when calling GetObject: Forbidden", "read", "in/x.csv"),
+        ("Access Denied", "write", "out/train-0.tfrecord"),
+    ],
+)
+def test_the_same_command_is_not_advised_where_it_fails_again(why, what, place):
+    sentence = explain_failure(OSError(5, why, f"s3://b/{place}"), "s3://b/out")
+    verb = {"read": "read", "write": "written"}[what]
+    assert sentence == (
+        f"s3://b/{place} cannot be {verb}: {why}: check that it exists, and that this account may "
+        f"{what} it"
+    )
+
+
+@pytest.mark.parametrize(
     ("error", "start"),
     [
         (RuntimeError("can't start new thread"), "no thread can be started ("),

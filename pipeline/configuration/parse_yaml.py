@@ -1,5 +1,6 @@
 """Reads the YAML of settings: plain values only, in Unicode's NFC, and errors in one sentence."""
 
+import re
 import unicodedata
 from typing import Any
 
@@ -55,8 +56,11 @@ class _Loader(CoreLoader):
         written.
         """
         seen: set[str] = set()
-        for key, _ in node.value:
+        for key, value in node.value:
             name = normalize(str(key.value))
+            if _lacks_blank(key, value):
+                written = re.sub(":", ": ", name, count=1)
+                raise _refusal(f"there is no blank after the colon in {name}: write {written}", key)
             if name in seen:
                 raise _refusal(f"{name} is given twice: remove one of them", key)
             seen.add(name)
@@ -73,6 +77,13 @@ class _Loader(CoreLoader):
 
 
 _Loader.add_constructor(INT, _Loader.construct_whole_number)
+
+
+def _lacks_blank(key: yaml.Node, value: yaml.Node) -> bool:
+    """Returns whether `{train:2}` was written, which YAML takes for a key without a value."""
+    has_value = value.start_mark.index < value.end_mark.index
+    is_plain = isinstance(key, yaml.ScalarNode) and key.style is None
+    return is_plain and not has_value and re.fullmatch(r"[^:]+:[^:]+", str(key.value)) is not None
 
 
 def _refusal(problem: str, place: Any) -> yaml.MarkedYAMLError:

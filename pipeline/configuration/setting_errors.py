@@ -1,6 +1,7 @@
 """Says what is wrong with the values of settings, in the place of pydantic's messages."""
 
 import difflib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import fields, is_dataclass
@@ -23,6 +24,8 @@ _WORDS = {
     "dataclass": "a mapping, {KEY: VALUE}",
 }
 """What to write instead of a value of a wrong type, by the first word of pydantic's error."""
+
+_MAPPINGS = (_WORDS["dict"], _WORDS["dataclass"])
 
 
 def explain_invalid(
@@ -63,6 +66,8 @@ def _explain(error: Any, path: str, source: type[Any]) -> tuple[str, str, str]:
     shown = "empty" if error["input"] is None else f"{error['input']!r:.80}"
     word = _WORDS.get(name.partition("_")[0])
     advice = f"be {word}" if word else error["msg"].partition(" should ")[2]
+    if word in _MAPPINGS and re.match(r"[^\s:]+:\S", str(error["input"])):
+        advice = f"{advice}, with a blank after each colon"
     return path, f"is {shown}: it should ", advice
 
 

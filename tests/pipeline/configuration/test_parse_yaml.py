@@ -12,6 +12,7 @@ from recordmill.schemas.errors import UsageError
         ("", None),
         ("a: [1, x, {b: null}]", {"a": [1, "x", {"b": None}]}),
         ("cafe\u0301", "caf\u00e9"),
+        ("{'a:b': , c:d: 1, e: }", {"a:b": None, "c:d": 1, "e": None}),
         (f"[{1 - 2**63}, {2**63 - 1}]", [1 - 2**63, 2**63 - 1]),
         ("[" * 49 + "1" + "]" * 49, eval("[" * 49 + "1" + "]" * 49)),
     ],
@@ -44,6 +45,11 @@ def test_yaml_is_parsed_to_plain_values(text, value):
         ("a: 1\na: 2", "a is given twice: remove one of them (line 2, column 1)"),
         ("!!python/name:os.system", "could not determine a constructor for the tag"),
         ("a: \0", "unacceptable character #x0000: special characters are not allowed"),
+        (
+            "{train:2}",
+            "there is no blank after the colon in train:2: write train: 2 (line 1, column 2)",
+        ),
+        ("shards: {count:2, size: 1}", "there is no blank after the colon in count:2: write "),
         ("a: [", "expected the node content, but found '<stream end>' (line 1, column 5)"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import atexit
 import gc
+import logging
 import os
 import signal
 import sys
@@ -63,8 +64,7 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
     with ExitStack() as quiet:
         try:
             options = parse_options(argv, prog)
-            if not options.traceback:
-                quiet.enter_context(quiet_libraries())
+            terminal = _begin_reporting(options, quiet)
             check_space_for_imports()
             options = check_options(options, prog)
             outcome, job = _attempt(options, build, terminal)
@@ -81,15 +81,31 @@ def launch(argv: Sequence[str], build: Callable[..., Any], prog: str = MODULE) -
             # Beam's own exit handlers, which end job servers, run before this one.
             atexit.register(quiet.pop_all().close)
     output = job.run.output if job else options.output
-    terminal.report_outcome(outcome, output)
+    _report(outcome, output, options, terminal)
     line = _summary_line(outcome, job, output, round(time.monotonic() - started, 3))
     write_json(line.decode(), options.json)
-    if not _write_files(outcome, job, options, line, terminal):
+    if not _write_files(outcome, job, options, line):
         outcome = replace(outcome, exit_code=outcome.exit_code or FAILED)
     if outcome.exit_code in (INTERRUPTED, TERMINATED):
         os._exit(outcome.exit_code)  # worker threads may still be decoding; do not wait for them
     gc.freeze()  # skips the final garbage collection
     return outcome.exit_code
+
+
+def _begin_reporting(options: LaunchOptions, quiet: ExitStack) -> Terminal:
+    """Decides which messages of libraries are shown; returns what reports on the run."""
+    if options.verbose:
+        logging.basicConfig(level=logging.INFO, format="%(name)s: %(message)s")
+    elif not options.traceback:
+        quiet.enter_context(quiet_libraries())
+    return Terminal(None if options.quiet else sys.stderr)
+
+
+def _report(outcome: Outcome, output: str, options: LaunchOptions, terminal: Terminal) -> None:
+    if options.quiet:
+        Terminal(sys.stderr).report_errors(outcome)
+    else:
+        terminal.report_outcome(outcome, output)
 
 
 def _attempt(
@@ -139,9 +155,7 @@ def _summary_line(outcome: Outcome, job: "Job | None", output: str, seconds: flo
     return orjson.dumps(with_earlier_keys(line))
 
 
-def _write_files(
-    outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes, terminal: Terminal
-) -> bool:
+def _write_files(outcome: Outcome, job: "Job | None", options: LaunchOptions, line: bytes) -> bool:
     """Writes the requested files; returns False if one cannot be written.
 
     The job has already written the outcome file, unless it crashed or never began.
@@ -159,6 +173,6 @@ def _write_files(
                 storage.write_file(path, data)
         except Exception as error:  # noqa: BLE001  # stores raise errors of any class
             why = getattr(error, "strerror", None) or last_line(error)
-            terminal.say(f"error: the {what} {path} cannot be written: {why.lower()}")
+            Terminal(sys.stderr).say(f"error: the {what} {path} cannot be written: {why.lower()}")
             written = False
     return written

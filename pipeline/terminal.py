@@ -128,8 +128,16 @@ class Terminal:
                 for line in drawn.get().splitlines():  # columns are padded with spaces
                     self._console.print(Text.from_ansi(line.rstrip()))
             self._console.print()
-        for line in outcome.message.splitlines():
-            self.say(line if outcome.exit_code == 0 else f"error: {line}")
+        if outcome.exit_code:
+            self.report_errors(outcome)
+        else:
+            self.say(outcome.message)
+
+    def report_errors(self, outcome: Outcome) -> None:
+        """Prints why a run failed; nothing after one that ended well."""
+        if outcome.exit_code:
+            for line in outcome.message.splitlines():
+                self.say(f"error: {line}")
 
 
 def make_console(stream: TextIO | None = None, soft_wrap: bool = True) -> Console:

@@ -17,6 +17,8 @@ NOT_FOR_TEMPLATES = {
     "wait",
     "summary_json",
     "json",
+    "quiet",
+    "verbose",
     "traceback",
 }
 """Flags that the service sets itself, or that only affect the launcher's log."""

@@ -19,6 +19,14 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal, NoReturn, Protocol
 
+from recordmill.pipeline.configuration.positions import (
+    InputsAndOutput,
+    explain_stray,
+    find_stray_word,
+    is_flag,
+    join_places,
+    split_positions,
+)
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import escape_json
 from recordmill.schemas.version import VERSION
@@ -36,18 +44,20 @@ _NOT_BEAMS = ("reuse", "update", "versions", "plan", "overwrite", "against", "th
 """Flags without effect if Beam writes the files, which cannot be replaced, compared or resumed."""
 
 EXAMPLES = """\
+Before the first flag, INPUT and OUTPUT need none; the last of two or more is OUTPUT.
+
 examples:
   a folder of class folders to train and test TFRecords; with --plan, it only shows what \
 would be done:
-    %(prog)s --input photos --output dataset
+    %(prog)s photos dataset
   other splits, every image re-encoded, no side over 512 pixels:
-    %(prog)s --input photos --output dataset \\
+    %(prog)s photos resized \\
       --set 'splits.fractions={train: 0.8, validation: 0.1, test: 0.1}' \\
       --set images.reencode=always --set images.resize.longest=512
 
 exit codes:
   0 done (or already there)   1 failed   2 wrong usage or configuration   3 too many rejected
-  4 the dataset is not as `expect` says   130, 143 stopped by a signal
+  4 a check in `expect` failed   130, 143 stopped by a signal
 
 Flags of Apache Beam and its runners (--temp_location, --flink_master, ...) may be given too.
 """
@@ -78,6 +88,8 @@ class LaunchOptions:
             memory allow.
         summary_json: a file to which the line of JSON is also written.
         outcome_file: the file to which the job itself writes its outcome; it is not deleted.
+        quiet: whether only errors are written to stderr.
+        verbose: whether messages of Beam and other libraries are shown, too.
         json: whether the line of JSON is written to stdout; None: unless that is a terminal.
         traceback: whether to show where an unexpected error comes from.
         runner: the name of a Beam runner.
@@ -105,6 +117,8 @@ class LaunchOptions:
     processes: int = 0
     summary_json: str | None = None
     outcome_file: str | None = None
+    quiet: bool = False
+    verbose: bool = False
     json: bool | None = None
     traceback: bool = False
     runner: str = "DirectRunner"
@@ -163,27 +177,56 @@ class Parser(argparse.ArgumentParser):
         )
         self.flags: list[argparse.Action] = []
 
-    def add_flag(self, name: str, section: _FlagGroup | None = None, **settings: Any) -> None:
+    def add_flag(
+        self,
+        name: str,
+        section: _FlagGroup | None = None,
+        short: str | None = None,
+        **settings: Any,
+    ) -> None:
         """Adds a flag of one name, whose hyphens may also be given as underscores.
 
         Args:
             name: the flag, with hyphens.
             section: the group in which `--help` shows it; None for none.
+            short: a hyphen and a letter, for those who type the flag; None for none.
             settings: as `add_argument` takes them.
         """
-        self.flags.append((section or self).add_argument(name, **settings))
+        names = [name, short] if short else [name]
+        self.flags.append((section or self).add_argument(*names, **settings))
 
     def flag_names(self) -> list[str]:
         """Returns the flags of `add_flag`, with hyphens."""
         return [name for action in self.flags for name in action.option_strings]
 
+    @property
+    def actions(self) -> Mapping[str, argparse.Action]:
+        """All flags by name."""
+        return self._option_string_actions
+
     def parse_known_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
         """Parses the flags, and returns what is unknown as it was given."""
         words = sys.argv[1:] if args is None else args
-        return super().parse_known_args([*self._with_hyphens(words)], namespace)
+        return super().parse_known_args([*self.with_hyphens(words)], namespace)
 
-    def _with_hyphens(self, words: Iterable[str]) -> Iterator[str]:
-        """Yields the words, and our flags among them with hyphens."""
+    def parse_args(self, args: Iterable[str] | None = None, namespace: Any = None) -> Any:
+        """Parses the flags.
+
+        Raises:
+            UsageError: a flag is unknown, or a word is left.
+        """
+        flags, rest = self.parse_known_args(args, namespace)
+        if rest:
+            raise UsageError(explain_unknown_flag(rest[0], self.actions))
+        return flags
+
+    def with_hyphens(self, words: Iterable[str]) -> Iterator[str]:
+        """Yields the words, and our flags among them with hyphens.
+
+        Raises:
+            UsageError: a short flag has more letters: `-output` would be `-o` with the value
+                `utput`.
+        """
         known, rest = set(self.flag_names()), iter(words)
         for word in rest:
             if word == "--":  # only positional arguments follow
@@ -191,12 +234,31 @@ class Parser(argparse.ArgumentParser):
                 break
             flag, equals, value = word.partition("=")
             spelled = hyphenated(flag)
+            if re.match(r"-[a-z][^=]", word) and word[:2] in known:
+                raise UsageError(explain_unknown_flag(word, self.actions))
             yield spelled + equals + value if spelled in known else word
         yield from rest
 
     def error(self, message: str) -> NoReturn:
         """Raises UsageError."""
         raise UsageError(f"{message}: see --help")
+
+
+def explain_unknown_flag(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+    """Returns a sentence on a word that is not a flag, with the one that may be meant.
+
+    Args:
+        word: the word, with the value if `=` joins them.
+        known: the flags, with hyphens.
+        cutoff: how similar a flag must be, from 0 to 1.
+    """
+    flag = hyphenated(word.partition("=")[0])
+    near = difflib.get_close_matches(flag, sorted(known), 1, cutoff=cutoff)
+    if near:
+        return f"there is no flag {word}: did you mean {near[0]}?"
+    if word.startswith("-"):
+        return f"there is no flag {word}: see --help"
+    return f"{word} is one word too many: see --help"
 
 
 def hyphenated(flag: str) -> str:
@@ -213,12 +275,12 @@ def _add_flags_for_places(parser: Parser) -> None:
     )
     parser.add_flag("--input", data, action="append", metavar="[NAME=]DIR", help=inputs)
     output = "the dataset's folder; must not be inside an input"
-    _add_path(parser, data, "--output", output, "DIR")
+    _add_path(parser, data, "--output", output, "DIR", short="-o")
     config = (
-        "what the dataset is, as YAML; -: from standard input; auto, the default: "
-        "recognized from the names of files (docs/layouts.md)"
+        "YAML file of settings; -: standard input (default: auto, which recognizes the layout of "
+        "the input, see docs/layouts.md)"
     )
-    _add_path(parser, data, "--config", config)
+    _add_path(parser, data, "--config", config, short="-c")
     override = "overrides one setting, with a value in YAML; repeatable"
     parser.add_flag("--set", data, action="append", metavar="KEY.PATH=VALUE", help=override)
     against = "the dataset with which `expect` compares (default: the one in the output)"
@@ -237,9 +299,9 @@ def _add_flags_for_the_run(parser: Parser) -> None:
     )
     _add_switch(parser, run, "plan", plan)
     # Not by `add_flag`: with an underscore and a value, it is Beam's flag.
-    run.add_argument("--dry-run", action="store_true", dest="plan", help="the same as --plan")
+    run.add_argument("--dry-run", action="store_true", dest="plan", help="another name of --plan")
     _add_switch(parser, run, "overwrite", "replace another dataset in the output")
-    update = "the same, and take unchanged images from that dataset"
+    update = "update the dataset in the output: reuse unchanged images, convert the rest"
     _add_switch(parser, run, "update", update)
     versions = (
         "keep earlier datasets: publish in a folder below the output, "
@@ -272,6 +334,9 @@ def _add_flags_for_reports(parser: Parser) -> None:
     reports = parser.add_argument_group("what to report")
     _add_result_files(parser, reports)
     _add_switch(parser, reports, "json", JSON_HELP, NO_JSON_HELP)
+    _add_switch(parser, reports, "quiet", "write only errors to stderr")
+    verbose = "also show the messages of Beam, its runner and other libraries"
+    _add_switch(parser, reports, "verbose", verbose)
     _add_switch(parser, reports, "traceback", "show where an unexpected error comes from")
 
 
@@ -318,9 +383,14 @@ def _add_switch(
 
 
 def _add_path(
-    parser: Parser, section: _FlagGroup, flag: str, meaning: str, metavar: str = "FILE"
+    parser: Parser,
+    section: _FlagGroup,
+    flag: str,
+    meaning: str,
+    metavar: str = "FILE",
+    short: str | None = None,
 ) -> None:
-    parser.add_flag(flag, section, type=os.path.expanduser, metavar=metavar, help=meaning)
+    parser.add_flag(flag, section, short, type=os.path.expanduser, metavar=metavar, help=meaning)
 
 
 def _true_or_false(text: str) -> bool:
@@ -352,6 +422,7 @@ def build_parser(prog: str = MODULE) -> Parser:
     """
     parser = Parser(
         prog=prog,
+        usage="%(prog)s [INPUT ... OUTPUT] [flags]",
         description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
         epilog=EXAMPLES,
         argument_default=argparse.SUPPRESS,  # `LaunchOptions` has the defaults
@@ -371,18 +442,39 @@ def parse_options(argv: Sequence[str], prog: str = MODULE) -> LaunchOptions:
     """Parses flags; those of Beam are kept as they are.
 
     Args:
-        argv: the flags.
+        argv: the words; those before the first flag are inputs and the output.
         prog: what the user typed before them.
 
     Raises:
-        UsageError: a flag lacks its value, or has a wrong one.
+        UsageError: a flag lacks its value or has a wrong one, or a word is not the value of a flag.
     """
-    flags, rest = build_parser(prog).parse_known_args(_find_dry_run(argv))
+    parser = build_parser(prog)
+    positions, words = split_positions(argv)
+    words = [*parser.with_hyphens(_find_dry_run(words))]
+    words = [*_complete_switches(words, parser)]
+    stray = find_stray_word(words, parser.actions)
+    if stray is not None:
+        raise UsageError(explain_stray(stray))
+    flags, rest = parser.parse_known_args(words)
     given: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in vars(flags).items()
     }
-    return LaunchOptions(**given, beam_arguments=tuple(rest))
+    options = LaunchOptions(**given, beam_arguments=tuple(rest))
+    places = join_places(positions, InputsAndOutput(options.input, options.output or None))
+    output = os.path.expanduser(places.output or "")
+    return replace(options, input=places.inputs, output=output)
+
+
+def _complete_switches(words: Sequence[str], parser: Parser) -> Iterator[str]:
+    """Yields the words; a switch gets its value, unless `true` or `false` follows it."""
+    for word, after in pairwise((*words, "")):
+        action = parser.actions.get(word)
+        is_switch = action is not None and action.nargs == "?"
+        if is_switch and after.lower() not in ("true", "false"):
+            yield f"{word}=true"
+        else:
+            yield word
 
 
 def find_result_files(argv: Sequence[str]) -> LaunchOptions:
@@ -421,6 +513,8 @@ def check_options(options: LaunchOptions, prog: str = MODULE) -> LaunchOptions:
     """
     if unknown := find_unknown_flag(options.beam_arguments, elsewhere=not options.is_here):
         raise UsageError(unknown)
+    if options.quiet and options.verbose:
+        raise UsageError("--quiet and --verbose contradict each other: remove one of them")
     if options.sample and options.input:
         raise UsageError("--sample and --input both name what to convert: remove one of them")
     if options.writer == "beam" and (
@@ -449,24 +543,36 @@ def find_unknown_flag(arguments: Sequence[str], elsewhere: bool = False) -> str 
     """
     if not arguments:
         return None
-    ours = ["--help", "--version", "--dry-run", *build_parser().flag_names()]
     beams = _parser_of_beam()
     for word in _unknown_to(beams, arguments):
-        flag = word.partition("=")[0]
-        if flag.startswith("--"):
-            underscored = f"--{flag[2:].replace('-', '_')}"
-            if not _unknown_to(beams, [underscored]):  # its value may be a secret
-                return f"there is no flag {flag}: did you mean {underscored}?"
-        near = difflib.get_close_matches(
-            hyphenated(flag), ours, 1, cutoff=0.85 if elsewhere else 0.6
-        )
-        if near or not elsewhere:
-            advice = f"did you mean {near[0]}?" if near else "see --help"
-            is_flag = word.startswith("-")
-            if not is_flag and re.search(r"[{}\[\],:]", word):  # the shell split a value at spaces
-                advice = "quote the argument of --set, as in --set 'splits.fractions={train: 1}'"
-            return f"there is no flag {word}: {advice}"
+        sentence = _explain_word(word, beams, elsewhere)
+        if sentence is not None:
+            return sentence
     return None
+
+
+def _explain_word(word: str, beams: argparse.ArgumentParser, elsewhere: bool) -> str | None:
+    """Returns a sentence on a word that neither parser knows; None if a runner may know it."""
+    flag = word.partition("=")[0]
+    if not is_flag(word):
+        return None if elsewhere else explain_stray(word)
+    underscored = f"--{flag.lstrip('-').replace('-', '_')}"
+    if not _unknown_to(beams, [underscored]):  # its value may be a secret
+        return f"there is no flag {flag}: did you mean {underscored}?"
+    ours = build_parser().actions
+    if elsewhere:
+        sentence = explain_unknown_flag(word, ours, cutoff=0.85)
+        return sentence if sentence.endswith("?") else None
+    spelled = {hyphenated(name): name for name in _flags_of(beams)}
+    near = difflib.get_close_matches(hyphenated(flag), spelled, 1, cutoff=0.85)
+    if near and near[0] not in ours:
+        return f"there is no flag {flag}: did you mean {spelled[near[0]]}?"
+    return explain_unknown_flag(word, ours)
+
+
+def _flags_of(parser: argparse.ArgumentParser) -> Iterator[str]:
+    for action in parser._actions:
+        yield from action.option_strings
 
 
 def _parser_of_beam() -> argparse.ArgumentParser:

@@ -68,7 +68,10 @@ def test_a_malformed_set(convert, earlier, photos, text):
         ("--thread=3", "there is no flag --thread=3: did you mean --threads?"),
         ("--overwriet", "there is no flag --overwriet: did you mean --overwrite?"),
         ("--zzz", "there is no flag --zzz: see --help"),
-        ("photos", "there is no flag photos: see --help"),
+        (
+            "photos",
+            "photos may be an input or the output: write --input photos or --output photos",
+        ),
         (
             "1}",
             "there is no flag 1}: quote the argument of --set, as in --set "

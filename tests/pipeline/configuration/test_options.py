@@ -15,7 +15,7 @@ from recordmill.pipeline.configuration.options import (
 )
 from recordmill.schemas.errors import UsageError
 
-BOOLEANS = ["plan", "overwrite", "discard", "wait", "traceback"]
+BOOLEANS = ["plan", "overwrite", "discard", "wait", "quiet", "verbose", "traceback"]
 
 
 def parse(*arguments):
@@ -29,6 +29,8 @@ def test_the_defaults_of_the_flags_are_those_of_the_options():
         False,
         False,
         True,
+        False,
+        False,
         False,
     ]
 
@@ -156,7 +158,10 @@ def test_help_says_how_to_reencode_every_image():
         "--set images.reencode=always --set images.resize.longest=512\n"
         in example.partition("labels in file")[0]
     )
-    assert "--output dataset \\\n      --set 'splits.fractions=" in example
+    assert "photos resized \\\n      --set 'splits.fractions=" in example
+
+
+STRAY = "photos may be an input or the output: write --input photos or --output photos"
 
 
 @pytest.mark.parametrize(
@@ -174,9 +179,12 @@ def test_help_says_how_to_reencode_every_image():
             "there is no flag --azure-connection-string: did you mean --azure_connection_string?",
         ),
         (["--flink-master", "x"], "there is no flag --flink-master: did you mean --flink_master?"),
-        (["photos"], "there is no flag photos: see --help"),
-        (["--temp_location", "x", "photos"], "there is no flag photos: see --help"),
-        (["--temp_location=x", "photos"], "there is no flag photos: see --help"),
+        (["photos"], STRAY),
+        (["--temp_location", "x", "photos"], STRAY),
+        (["--temp_location=x", "photos"], STRAY),
+        (["--streaming", "photos"], STRAY),
+        (["--temp_locaton=x"], "there is no flag --temp_locaton: did you mean --temp_location?"),
+        (["--runer", "x"], "there is no flag --runer: did you mean --runner?"),
         (["--zzz", "--temp_location=x"], "there is no flag --zzz: see --help"),
     ],
 )
@@ -296,11 +304,5 @@ def test_json_is_written_unless_stdout_is_a_terminal(asked, terminal, wanted, mo
 
 
 def test_help_shows_what_was_typed():
-    assert (
-        "    recordmill run --input photos --output dataset\n"
-        in build_parser("recordmill run").format_help()
-    )
-    assert (
-        "    python -m pipeline.run --input photos --output dataset\n"
-        in build_parser().format_help()
-    )
+    assert "    recordmill run photos dataset\n" in build_parser("recordmill run").format_help()
+    assert "    python -m pipeline.run photos dataset\n" in build_parser().format_help()

@@ -12,6 +12,7 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
+from recordmill.pipeline.configuration.options import Parser
 from recordmill.pipeline.configuration.preflight import parse_path
 from recordmill.pipeline.terminal import Terminal
 from recordmill.reading.analyze_dataset import analyze_dataset
@@ -23,7 +24,13 @@ from recordmill.storage.dataset_files import DEFAULT_SIZE, current_folder
 MOST_SIDE = 16_384
 """No network takes larger images, and a batch would not fit in memory."""
 
-EPILOG = "exit codes: 0 done (or already there)   1 failed   2 wrong usage   130 interrupted"
+EPILOG = """\
+examples:
+  images of 160 x 224 pixels for the model:
+    %(prog)s dataset --size 160x224
+
+exit codes: 0 done (or already there)   1 failed   2 wrong usage   130 interrupted
+"""
 
 
 def _size(text: str) -> tuple[int, int]:
@@ -53,6 +60,15 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     os.environ.setdefault("CUDA_VISIBLE_DEVICES", "-1")
     logging.getLogger("apache_beam").setLevel(logging.ERROR)
     logging.getLogger("absl").setLevel(logging.ERROR)
+    code = run_reader(make_parser(prog), argv, _analyze, "interrupted: the dataset is as it was")
+    # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects:
+    # skip it.
+    gc.freeze()
+    return code
+
+
+def make_parser(prog: str) -> Parser:
+    """Returns the parser of this command."""
     description = (
         f"Adds {TRANSFORM_FN}/ to a dataset that was converted with analyze: true or "
         "images.moments: true."
@@ -60,16 +76,12 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.anal
     parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
     height, width = DEFAULT_SIZE
     size = (
-        "size of the model's images, or of each side (default: that of all images, or "
-        f"{height}x{width})"
+        "output size: HEIGHTxWIDTH, or one number for both (default: the images' own size if all "
+        f"have the same, else {height}x{width})"
     )
     parser.add_argument("--size", type=_size, metavar="HEIGHTxWIDTH", help=size)
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")
-    code = run_reader(parser, argv, _analyze, "interrupted: the dataset is as it was")
-    # After TensorFlow Transform, Python's final garbage collection crashes on protobuf's objects:
-    # skip it.
-    gc.freeze()
-    return code
+    return parser
 
 
 def _analyze(flags: argparse.Namespace) -> dict[str, Any]:

@@ -4,10 +4,12 @@ The subcommands that read datasets share a parser, errors in one sentence, and t
 """
 
 import argparse
+import difflib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
+from shlex import join
 from typing import Any
 
 from recordmill.pipeline.configuration.options import (
@@ -16,6 +18,7 @@ from recordmill.pipeline.configuration.options import (
     Parser,
     write_json,
 )
+from recordmill.pipeline.configuration.positions import is_flag
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.quiet_libraries import quiet_libraries
 from recordmill.pipeline.terminal import Terminal
@@ -36,18 +39,18 @@ usage: {prog} COMMAND [flags]
 Turns image and label collections into sharded TFRecords of tf.train.Example.
 
 commands:
-  run --input DIR --output DIR  convert a collection; run is the default command
-  verify PATH                   check a dataset, or any TFRecord file: is it complete and \
-consistent?
-  inspect PATH                  show what is in a dataset, or in any TFRecord file
-  diff PATH OTHER               compare two datasets, or a dataset and a folder of images
-  versions OUTPUT               list the versions of a dataset, go back to one, or delete some
-  analyze PATH                  compute statistics and a preprocessing model for TensorFlow
+  run INPUT... OUTPUT    convert a collection; run is the default command before flags
+  verify PATH            check a dataset, or any TFRecord file: is it complete and consistent?
+  inspect PATH           show what is in a dataset, or in any TFRecord file
+  diff PATH OTHER        compare two datasets, or a dataset and a folder of images
+  versions OUTPUT        list the versions of a dataset, go back to one, or delete some
+  analyze PATH           compute statistics and a preprocessing model for TensorFlow
+  completion SHELL       print a script that completes commands and flags in bash, zsh or fish
 
 {prog} run --sample converts 250 generated pictures; each command has --help.
 """
 
-_COMMANDS = ("run", "verify", "inspect", "diff", "versions", "analyze")
+_COMMANDS = ("run", "verify", "inspect", "diff", "versions", "analyze", "completion")
 
 
 def run_command(argv: Sequence[str], build: Callable[..., Any], prog: str = "recordmill") -> int:
@@ -75,10 +78,18 @@ def run_command(argv: Sequence[str], build: Callable[..., Any], prog: str = "rec
         return launch(rest if first == "run" else argv, build, f"{prog} run")
     if first in _COMMANDS:
         return int(import_module(f"recordmill.pipeline.{first}").main(rest, f"{prog} {first}"))
-    sys.stderr.write(
-        f"error: there is no command {printable(first)}: choose one of {', '.join(_COMMANDS)}\n"
-    )
+    sys.stderr.write(f"error: {printable(_explain_unknown(first, rest, prog))}\n")
     return WRONG_USAGE
+
+
+def _explain_unknown(word: str, rest: Sequence[str], prog: str) -> str:
+    """Returns a sentence on the first word, which is not a command; perhaps `run` was left out."""
+    near = difflib.get_close_matches(word, _COMMANDS, 1)
+    if near:
+        return f"there is no command {word}: did you mean {near[0]}?"
+    if rest and not is_flag(rest[0]):
+        return f"there is no command {word}: to convert it, write {prog} run {join([word, *rest])}"
+    return f"there is no command {word}: choose one of {', '.join(_COMMANDS)}"
 
 
 def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser:
@@ -91,6 +102,7 @@ def reader_parser(prog: str, description: str, path: str, epilog: str) -> Parser
         epilog: shown below the flags, unchanged.
     """
     parser = Parser(prog=prog, description=description, epilog=epilog)
+    parser.add_argument("--version", action="version", version=f"recordmill {VERSION}")
     parser.add_argument("path", metavar="PATH", help=f"{path}, on any of Beam's file systems")
     parser.add_flag("--json", action="store_true", default=None, help=JSON_HELP)
     parser.add_flag("--no-json", dest="json", action="store_false", default=None, help=NO_JSON_HELP)

@@ -11,6 +11,7 @@ from recordmill import storage
 from recordmill.annotations import kinds
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.config import load_settings
+from recordmill.pipeline.configuration.options import Parser
 from recordmill.pipeline.configuration.preflight import find_folder, read_exclusions
 from recordmill.pipeline.configuration.resolve_settings import resolve_settings
 from recordmill.pipeline.terminal import make_console
@@ -37,7 +38,13 @@ from recordmill.schemas.settings.source import Input
 from recordmill.storage.dataset_files import version_names
 
 EPILOG = """\
-Rows are matched by key. Of datasets, only metadata are read; the images of a folder are not \
+examples:
+  whether a dataset has the images of a folder:
+    %(prog)s dataset photos
+  what differs between two datasets:
+    %(prog)s dataset resized
+
+Rows are matched by key. Only the metadata of datasets is read; the images of a folder are not \
 decoded.
 
 exit codes: 0 no differences   1 differences   2 wrong usage, or something cannot be read   \
@@ -55,10 +62,15 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.diff
     Returns:
         The exit code.
     """
+    return run_reader(make_parser(prog), argv, _diff, failed=WRONG_USAGE)
+
+
+def make_parser(prog: str) -> Parser:
+    """Returns the parser of this command."""
     description = "Compares two datasets of Recordmill, or a dataset and a folder of images."
     parser = reader_parser(prog, description, "a dataset's folder", EPILOG)
     parser.add_argument("other", metavar="OTHER", help="another dataset, or a folder of images")
-    return run_reader(parser, argv, _diff, failed=WRONG_USAGE)
+    return parser
 
 
 def _diff(flags: argparse.Namespace) -> dict[str, Any]:

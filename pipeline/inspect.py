@@ -18,7 +18,7 @@ from rich.text import Text
 
 from recordmill.imaging.acceptance import sniff
 from recordmill.pipeline.command import reader_parser, run_reader
-from recordmill.pipeline.configuration.options import write_json
+from recordmill.pipeline.configuration.options import Parser, write_json
 from recordmill.pipeline.terminal import make_console, plain_table, record_progress
 from recordmill.reading import inspect_dataset
 from recordmill.reading.dataset import FORGED, Dataset, open_dataset
@@ -34,6 +34,13 @@ SECONDS_BETWEEN_LOOKS = 2.0
 """How often `--follow` lists the folder of a run."""
 
 EPILOG = (
+    "examples:\n"
+    "  what a dataset contains:\n"
+    "    %(prog)s dataset\n"
+    "  its first record of the split train, and the image in it as a file:\n"
+    "    %(prog)s dataset --record train:0 --extract first\n"
+    "  what happened to one file:\n"
+    "    %(prog)s dataset --where photos/cat/0001.jpg\n\n"
     "exit codes: 0 done   1 it cannot be opened, or there is no such record   2 wrong usage   "
     "130 interrupted"
 )
@@ -49,6 +56,11 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     Returns:
         The exit code.
     """
+    return run_reader(make_parser(prog), argv, _inspect)
+
+
+def make_parser(prog: str) -> Parser:
+    """Returns the parser of this command."""
     description = (
         "Shows the content of a dataset, or of any TFRecord file or folder of TFRecords, plain "
         "or gzip."
@@ -78,7 +90,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.insp
     parser.add_argument(
         "--extract", metavar="DIR", help="write images to a new folder: those shown, otherwise all"
     )
-    return run_reader(parser, argv, _inspect)
+    return parser
 
 
 def _inspect(flags: argparse.Namespace) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from recordmill.pipeline.command import reader_parser, run_reader
+from recordmill.pipeline.configuration.options import Parser
 from recordmill.pipeline.configuration.preflight import parse_path, read_exclusions
 from recordmill.pipeline.terminal import make_console, plain_table, record_progress
 from recordmill.reading.dataset import open_dataset
@@ -25,6 +26,14 @@ from recordmill.schemas.errors import DONE, FAILED
 from recordmill.schemas.formatting import format_count, format_size, printable
 
 EPILOG = """\
+examples:
+  all files of a dataset:
+    %(prog)s dataset
+  every image, too:
+    %(prog)s dataset --level pixels
+  the TFRecords of any program:
+    %(prog)s 'dataset/train-*'
+
 levels (each one includes those before it):
   frames   framing, checksums, that every record is a tf.train.Example, kinds of features, counts
   files    sizes and digests of all files, sidecars, missing and stale files, class names, \
@@ -46,10 +55,15 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
     Returns:
         The exit code.
     """
+    return run_reader(make_parser(prog), argv, _verify)
+
+
+def make_parser(prog: str) -> Parser:
+    """Returns the parser of this command."""
     description = "Verifies a dataset, or any TFRecord file or folder of TFRecords, plain or gzip."
     parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
     absent = (
-        "a list as `exclude` takes it: whatever it names must not be in any file below the folder"
+        "fail if any image listed in FILE (the format of `exclude`) is still in a file below PATH"
     )
     parser.add_argument("--absent", metavar="FILE", help=absent)
     parser.add_argument(
@@ -59,7 +73,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.veri
         "also find metadata in JPEG, PNG and WebP images, such as GPS positions; reads all records"
     )
     parser.add_flag("--no-metadata", action="store_true", help=metadata)
-    return run_reader(parser, argv, _verify)
+    return parser
 
 
 def _verify(flags: argparse.Namespace) -> dict[str, Any]:

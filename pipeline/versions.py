@@ -10,7 +10,7 @@ from typing import Any
 
 from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
-from recordmill.pipeline.configuration.options import positive
+from recordmill.pipeline.configuration.options import Parser, positive
 from recordmill.pipeline.configuration.preflight import parse_path
 from recordmill.pipeline.terminal import Terminal, make_console, plain_table
 from recordmill.schemas.dataset.file_names import MARKER, staging_names
@@ -26,7 +26,17 @@ from recordmill.storage.dataset_files import (
 )
 from recordmill.transforms.planning.runs import find_busy
 
-EPILOG = "exit codes: 0 done   1 failed   2 wrong usage   130 interrupted"
+EPILOG = """\
+examples:
+  the versions that are there:
+    %(prog)s nightly
+  go back to the one before, and make readers use it:
+    %(prog)s nightly --rollback
+  delete all but two:
+    %(prog)s nightly --keep 2
+
+exit codes: 0 done   1 failed   2 wrong usage   130 interrupted
+"""
 
 
 def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.versions") -> int:
@@ -39,6 +49,11 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
     Returns:
         The exit code.
     """
+    return run_reader(make_parser(prog), argv, _work)
+
+
+def make_parser(prog: str) -> Parser:
+    """Returns the parser of this command."""
     description = (
         "Lists the versions of a dataset; never deletes the current one. Only runs with "
         "--versions make some."
@@ -54,7 +69,7 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.vers
     )
     keep = "delete all but N versions: the current one, and the latest others"
     only.add_argument("--keep", type=positive, metavar="N", help=keep)
-    return run_reader(parser, argv, _work)
+    return parser
 
 
 def _work(flags: argparse.Namespace) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from scripts.count_code import ROOT, modules
 
 SHARED = {
     "main": "each command begins with one",
+    "make_parser": "each command has one, from which its completion is made",
 }
 """Public functions of which there may be several, each with the reason."""
 

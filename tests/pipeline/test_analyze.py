@@ -113,7 +113,7 @@ def test_sizes(report, analysis, text, size):
             "--help",
         ),
         (["x", "--size", "²"], "argument --size: ²" + NO_SIZE),
-        (["x", "--siz", "3"], "unrecognized arguments: --siz 3: see --help"),
+        (["x", "--siz", "3"], "there is no flag --siz: did you mean --size?"),
     ],
 )
 def test_wrong_flags_are_one_sentence_and_exit_code_2(report, flags, sentence):

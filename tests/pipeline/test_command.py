@@ -91,15 +91,22 @@ def test_one_file_is_one_file(run, convert_folders, tmp_path):
         (
             ["photos"],
             "there is no command photos: choose one of run, verify, inspect, diff, versions, "
-            "analyze",
+            "analyze, completion",
+        ),
+        (["verifi"], "there is no command verifi: did you mean verify?"),
+        (["Inspect", "x"], "there is no command Inspect: did you mean inspect?"),
+        (
+            ["my photos", "dataset"],
+            "there is no command my photos: to convert it, write recordmill run 'my photos' "
+            "dataset",
         ),
         (
             ["x\x1b"],
             r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, "
-            r"analyze",
+            r"analyze, completion",
         ),
         (["verify"], "the following arguments are required: PATH: see --help"),
-        (["inspect", "x", "--wher=y"], "unrecognized arguments: --wher=y: see --help"),
+        (["inspect", "x", "--wher=y"], "there is no flag --wher=y: did you mean --where?"),
         (
             ["analyze", "x", "--size=0"],
             "argument --size: 0 is not a size of at most 16384, such as 224 or 160x224: see --help",
@@ -127,7 +134,9 @@ def test_the_package_runs_as_the_command_does(run_command, convert_folders, tmp_
     assert run_package("--help") == (0, shown, "")
     assert run_package("--version") == (0, f"recordmill {VERSION}\n", "")
     assert run_package("run")[0] == 2
-    assert run_package("run --help")[1].startswith("usage: python -m recordmill run [-h]")
+    assert run_package("run --help")[1].startswith(
+        "usage: python -m recordmill run [INPUT ... OUTPUT] [flags]\n"
+    )
     assert run_package("verify --help")[1].startswith("usage: python -m recordmill verify [-h]")
     code, out, _ = run_package("--input photos --output again")
     assert (code, json.loads(out)["status"]) == (0, "published")

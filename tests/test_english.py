@@ -208,6 +208,7 @@ ALLOWED = {
     "docs/change.md": {"relabelled"},
     "docs/dataset.md": {"licence"},
     "docs/format.md": {"licence"},
+    "docs/json_summary.schema.json": {"recognised"},
     "schemas/earlier_names.py": {"licence", "recognised", "relabelled", "unlabelled"},
     "tests/schemas/dataset/test_compare_plans.py": {"unlabelled"},
     "tests/pipeline/test_earlier_names.py": {"licence", "recognised", "relabelled", "unlabelled"},

@@ -22,6 +22,7 @@ import pytest
 from cluster_runs import SETTINGS, flags_for
 from forked_python import ForkServer, can_fork
 from PIL import Image, ImageEnhance
+from summary_schema import check_summary
 
 from benchmarks.photographs import photograph
 from recordmill.pipeline.launch import launch
@@ -96,9 +97,9 @@ class Conversion:
 
     @cached_property
     def line(self) -> dict[str, Any]:
-        """The one line of stdout."""
+        """The one line of stdout, which fits its schema."""
         assert self.stdout.count("\n") == 1
-        return json.loads(self.stdout)
+        return check_summary(json.loads(self.stdout))
 
     @property
     def errors(self) -> list[str]:

@@ -1,26 +1,20 @@
 """COCO's detection format: one JSON file of images, annotations and categories."""
 
-import math
 import posixpath
 import re
 import shlex
 from codecs import BOM_UTF8
-from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Annotated, Any, ClassVar
+from typing import ClassVar
 
 import orjson
-from annotated_types import Interval
-from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, ValidationInfo
 
-from recordmill.annotations.boxes import Boxes, boxes_of
-from recordmill.imaging.geometry import Box
-from recordmill.schemas.formatting import format_count, show_names
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice, NoticeStatus
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.formatting import show_names
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, read_coco
 from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, title_of
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -28,25 +22,15 @@ from recordmill.transforms.inputs.folder_sketch import (
     given_splits,
     split_pattern,
 )
-from recordmill.transforms.inputs.image_names import find_other_place, plain_name
+from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.named_files import (
     DataFile,
-    bad_annotations,
-    read_json,
-    read_sibling,
 )
-from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
 from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern, escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
-
-_ABOUT_ONE = 1.001
-"""More than the sum of rounded fractions of an image's side."""
-
-MAX_JSON_BYTES = 2 * 2**30
-"""COCO's own largest file has 0.45 GB."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +121,7 @@ class Coco(AnnotationSource):
         if not match:
             yield file.notice("ignored", "not_annotations")
             return
-        annotations = CocoAnnotations(_read_contents(file.uri))
+        annotations = CocoAnnotations(read_coco(file.uri))
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         yield from annotations.report_twins(file)
@@ -156,318 +140,6 @@ class Coco(AnnotationSource):
             yield from named_by.list_annotated(
                 posixpath.join(folder, name), [boxes], fields, find_other=find_other
             )
-
-
-Id = int | str
-Number = Annotated[int, Interval(ge=-(2**63), lt=2**63)]
-Presence = Annotated[bool, BeforeValidator(bool)]
-"""Whether there is a value."""
-
-CocoSide = Annotated[float, Interval(ge=0, lt=2**31)]
-
-
-class Image(BaseModel):
-    """An entry of `images`; a side may be missing."""
-
-    id: Id
-    file_name: str
-    width: CocoSide | None = None
-    height: CocoSide | None = None
-
-
-class Category(BaseModel):
-    """An entry of `categories`."""
-
-    id: Number
-    name: str = Field(coerce_numbers_to_str=True)
-    supercategory: Any = None
-
-
-def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
-    """Returns the box around a segmentation if the annotation has none, or else whether it is one.
-
-    Most of a file is outlines, which are not kept.
-    """
-    if _is_absent(info.data.get("bbox")) and (box := enclose_segmentation(outline)):
-        return box
-    return bool(outline)
-
-
-def _find_angle(attributes: Any) -> float:
-    """Returns the rotation that CVAT writes among an annotation's attributes."""
-    return angle_of(attributes.get("rotation")) if isinstance(attributes, dict) else 0.0
-
-
-class Annotation(BaseModel):
-    """An entry of `annotations`: one object in an image.
-
-    Its box is x, y, width and height. If it has none, `segmentation` is the box around its outline.
-    """
-
-    id: Id
-    image_id: Id
-    category_id: Number | str = Field(union_mode="left_to_right")
-    bbox: Any = None
-    area: FiniteFloat | None = None
-    iscrowd: FiniteFloat | None = None
-    segmentation: Annotated[Any, BeforeValidator(_keep_needed)] = False
-    keypoints: Presence = False
-    attributes: Annotated[float, BeforeValidator(_find_angle)] = 0.0
-
-    def find_box(self) -> tuple[Box, bool]:
-        """Returns left, top, right and bottom, and whether the box encloses another shape.
-
-        The sides are not finite if there is neither a box nor an outline.
-
-        Raises:
-            Rejected: the box is not four numbers.
-        """
-        if _is_absent(self.bbox):
-            if isinstance(self.segmentation, tuple):
-                return self.segmentation, True
-            return (math.nan,) * 4, False
-        try:
-            x, y, width, height = map(_as_number, self.bbox)
-        except (TypeError, ValueError, OverflowError):
-            raise bad_annotations(
-                f"bbox of annotation {self.id} is not a list of 4 numbers: {self.bbox!r:.60}"
-            ) from None
-        return rotate_box((x, y, x + width, y + height), self.attributes)
-
-    def find_area(self) -> float:
-        """Returns the area of the box, before any rotation."""
-        if _is_absent(self.bbox):
-            left, top, right, bottom = self.find_box()[0]
-            return (right - left) * (bottom - top)
-        _, _, width, height = map(_as_number, self.bbox)
-        return width * height
-
-    def has_corners(self, width: float, height: float) -> bool:
-        """Whether the box is two corners, since it would leave the image, or contradicts its area.
-
-        Args:
-            width: that of the image; 0 if it is not known.
-            height: the same.
-        """
-        if _is_absent(self.bbox) or self.attributes:
-            return False
-        left, top, right, bottom = map(_as_number, self.bbox)
-        if not (left < right and top < bottom):
-            return False
-        if self.area is not None and not math.isclose(self.area, right * bottom, rel_tol=0.01):
-            area = (right - left) * (bottom - top)
-            return math.isclose(self.area, area, rel_tol=0.01)
-        is_inside = right <= width + 1 and bottom <= height + 1
-        return is_inside and (left + right > width + 1 or top + bottom > height + 1)
-
-
-def _is_absent(bbox: Any) -> bool:
-    """Returns whether an annotation has no box: null, an empty list, or nothing but NaN."""
-    sides = bbox if isinstance(bbox, list) else [bbox]
-    return all(side is None or (isinstance(side, float) and math.isnan(side)) for side in sides)
-
-
-def _as_number(side: Any) -> float:
-    if side is None:
-        return math.nan
-    if isinstance(side, bool):
-        raise ValueError
-    return float(side)
-
-
-class CocoFile(BaseModel):
-    """The contents of one file."""
-
-    images: Annotated[list[Image], FailFast()]
-    categories: list[Category]
-    annotations: Annotated[list[Annotation], FailFast()] = []
-
-
-def _read_contents(uri: str) -> CocoFile:
-    """Reads a file.
-
-    Raises:
-        Rejected: it cannot be read, or has another form, such as that of panoptic masks.
-    """
-    try:
-        return read_json(uri, MAX_JSON_BYTES, CocoFile)
-    except Rejected:
-        if b'"segments_info"' not in read_sibling(uri, MAX_JSON_BYTES):
-            raise
-        why = "panoptic masks are not read: use the file instances_*.json of the same images"
-        raise bad_annotations(why) from None
-
-
-class CocoAnnotations:
-    """The annotations of one file, by image.
-
-    Attributes:
-        images: the file's images, sorted by name.
-        classes: the categories' numbers by name.
-        twins: unused categories that have the name of another one, and are left out.
-        strays: annotations of images that the file does not list.
-        not_stored: numbers of objects with masks and with key points.
-
-    Raises:
-        Rejected: two categories in use share a name or an id, or two images share an id, or a box
-            is not four numbers.
-    """
-
-    def __init__(self, contents: CocoFile) -> None:
-        self.images = sorted(contents.images, key=lambda image: image.file_name)
-        used = {each.category_id for each in contents.annotations}
-        self.classes, self.twins = number_categories(contents.categories, used)
-        self._names: dict[Id, str] = {number: name for name, number in self.classes.items()}
-        self._objects: dict[Id, list[Annotation]] = {}
-        names: dict[Id, str] = {}
-        for image in self.images:
-            if image.id in names:
-                pair = f"{names[image.id]!r:.100} and {image.file_name!r:.100}"
-                raise bad_annotations(f"two images have the id {image.id!r:.60}: {pair}")
-            names[image.id] = image.file_name
-            self._objects[image.id] = []
-        self._plain_names = Counter(map(_plain_base, self.images))
-        self.strays: list[Annotation] = []
-        self.not_stored: Counter[str] = Counter()
-        for each in sorted(
-            contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)
-        ):
-            each.find_box()  # a malformed one rejects the file, whatever its image
-            if each.image_id not in self._objects:
-                self.strays.append(each)
-                continue
-            self._objects[each.image_id].append(each)
-            self.not_stored.update({"masks": bool(each.segmentation), "key points": each.keypoints})
-        self.not_stored = +self.not_stored
-
-    def report_twins(self, file: ImageRef) -> Iterator[Notice]:
-        """Yields a warning that names the categories that were left out, if there are any."""
-        for each in self.twins:
-            number = self.classes[each.name]
-            yield file.notice(
-                "warning",
-                "twin_category",
-                f"category {each.id} is left out: no annotation has it, and category {number} has "
-                f"the same name, {each.name!r:.100}",
-            )
-
-    def report_strays(self, file: ImageRef) -> Iterator[Notice]:
-        """Yields what is wrong with the strays, if any: an error if all annotations are strays."""
-        if self.strays:
-            first, count = self.strays[0], format_count(len(self.strays), "annotation")
-            such = f"such as annotation {first.id!r:.60} of image {first.image_id!r:.60}"
-            remedy = "list the images, or write all ids as numbers or all as text"
-            status: NoticeStatus = "warning" if any(self._objects.values()) else "fatal"
-            yield file.notice(
-                status,
-                "stray_annotations",
-                f"the file lists no image for {count}, {such}: {remedy}",
-            )
-
-    def report_boxes(self, file: ImageRef) -> Iterator[Notice]:
-        """Yields an error if no annotation has a box, or if most are in another form.
-
-        They may be fractions of the image, or two corners.
-        """
-        boxes = [each.find_box()[0] for objects in self._objects.values() for each in objects]
-        found = [box for box in boxes if all(map(math.isfinite, box))]
-        if boxes and not any(any(map(math.isfinite, box)) for box in boxes):
-            detail = (
-                "its annotations have neither bbox nor segmentation, and classes of whole images "
-                "are not read from COCO: write a CSV with the columns file_name and label"
-            )
-            yield file.notice("fatal", "bad_annotations", detail)
-        sides = [side for box in found for side in box]
-        are_whole = all(float(side).is_integer() for side in sides)
-        if not are_whole and min(sides) >= 0 and max(sides) < _ABOUT_ONE:
-            detail = (
-                f"the largest coordinate of its boxes is {max(sides):g}, and COCO's boxes are in "
-                "pixels: multiply x and width by the image's width, and y and height by its height"
-            )
-            yield file.notice("fatal", "bad_annotations", detail)
-        corners = [
-            each
-            for image in self.images
-            for each in self._objects[image.id]
-            if each.has_corners(image.width or 0, image.height or 0)
-        ]
-        if len(corners) > 1 and 2 * len(corners) > len(boxes):
-            detail = (
-                f"bbox of annotation {corners[0].id!r:.60} is two corners, by the image's size or "
-                f"by its area, as in {len(corners):,} of {format_count(len(boxes), 'annotation')}, "
-                "and COCO's boxes are x, y, width and height: subtract x from the third number, "
-                "and y from the fourth"
-            )
-            yield file.notice("fatal", "bad_annotations", detail)
-
-    def has_own_name(self, image: Image) -> bool:
-        """Whether no other image has the same name, in another folder or another spelling."""
-        return self._plain_names[_plain_base(image)] == 1
-
-    def boxes(self, image: Image) -> Boxes:
-        """Returns an image's boxes."""
-        boxes: list[Box] = []
-        areas: list[float] = []
-        enclosed = 0
-        objects = self._objects[image.id]
-        for each in objects:
-            box, encloses = each.find_box()
-            enclosed += encloses
-            boxes.append(box)
-            areas.append(each.find_area() if each.area is None else each.area)
-        labels = [self._names.get(each.category_id, each.category_id) for each in objects]
-        crowds = [int(bool(each.iscrowd)) for each in objects]
-        values: dict[str, list[Any]] = {"is_crowd": crowds, "area": areas}
-        return boxes_of(
-            boxes,
-            labels,
-            values=values,
-            drawn_on_size=(int(image.width or 0), int(image.height or 0)),
-            shapes={"enclosed": enclosed},
-        )
-
-
-def _plain_base(image: Image) -> str:
-    """The name of an image's file without its folders, extension and peculiarities of spelling."""
-    name = image.file_name.replace("\\", "/").rpartition("/")[2]
-    return plain_name(posixpath.splitext(name)[0])
-
-
-def number_categories(
-    categories: Iterable[Category], used: Container[Id]
-) -> tuple[dict[str, int], list[Category]]:
-    """Returns the categories' numbers by name, and those that are left out for a twin.
-
-    Roboflow adds a category with the name of the whole project, which may be that of a class. It is
-    left out if no annotation has it.
-
-    Raises:
-        Rejected: two categories share an id, or two that are in use share a name.
-    """
-    by_name: dict[str, list[Category]] = {}
-    names: dict[int, str] = {}
-    for each in categories:
-        if names.setdefault(each.id, each.name) != each.name:
-            both = f"{names[each.id]!r:.100} and {each.name!r:.100}"
-            raise bad_annotations(f"two categories have the id {each.id}: {both}")
-        together = by_name.setdefault(each.name, [])
-        if each.id not in [other.id for other in together]:
-            together.append(each)
-    numbers, twins = {}, []
-    for name, together in by_name.items():
-        in_use = [each for each in together if each.id in used]
-        if len(in_use) > 1:
-            ids = f"{in_use[0].id} and {in_use[1].id}"
-            raise bad_annotations(
-                f"categories {ids} are both called {name!r:.100}, and both have annotations: "
-                "rename one of them"
-            )
-        # Roboflow's own category has the supercategory `none`.
-        ordered = sorted(together, key=lambda each: each.supercategory in (None, "none"))
-        kept = (in_use or ordered)[0]
-        numbers[name] = kept.id
-        twins += [each for each in together if each is not kept]
-    return numbers, twins
 
 
 _MOST_WAYS = 4

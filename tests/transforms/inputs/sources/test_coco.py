@@ -8,7 +8,8 @@ from carried_annotations import boxes_in
 
 from recordmill.annotations.boxes import boxes_of
 from recordmill.schemas.image_ref import ClassNames, ImageRef
-from recordmill.transforms.inputs.sources.coco import Coco, CocoAnnotations, CocoFile
+from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, CocoFile
+from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.source import list_file
 
 PATH = "annotations/instances_train2017.json"

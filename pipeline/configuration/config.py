@@ -221,11 +221,12 @@ def _find_two_ways_to_split(values: Mapping[str, Any], flag: str) -> Iterator[Se
 
 def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
     """Returns the reasons for ignoring files that the written settings give."""
-    source = plain.get("source")
+    source, splits = plain.get("source"), plain.get("splits")
     reasons = {
         "not_included": plain.get("include"),
         "not_annotations": isinstance(source, dict) and source.get("split"),
         "unlabeled": isinstance(source, dict) and source.get("label_part"),
+        "unsplit": splits or (isinstance(source, dict) and "split_key" in source),
     }
     return frozenset(reason for reason, is_written in reasons.items() if is_written)
 

@@ -4,6 +4,7 @@ import math
 import posixpath
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 from annotated_types import Interval
@@ -17,6 +18,7 @@ from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.image_names import plain_name
 from recordmill.transforms.inputs.named_files import bad_annotations, read_json, read_sibling
 from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
+from recordmill.transforms.inputs.split_words import is_doubtful_split, may_be_split
 
 _ABOUT_ONE = 1.001
 """More than the sum of rounded fractions of an image's side."""
@@ -32,13 +34,30 @@ Presence = Annotated[bool, BeforeValidator(bool)]
 CocoSide = Annotated[float, Interval(ge=0, lt=2**31)]
 
 
-class Image(BaseModel):
-    """An entry of `images`; a side may be missing."""
+_LONGEST_WORD = 40
+"""Characters of the longest text of an image that may name its split."""
+
+
+def _keep_word(value: Any) -> str | None:
+    """Returns a value as a word; None if it is a long text, a list or an object."""
+    if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_WORD:
+        return str(value).strip()
+    return None
+
+
+class Image(BaseModel, extra="allow"):
+    """An entry of `images`; a side may be missing. Other values are kept if they are words."""
+
+    __pydantic_extra__: dict[str, Annotated[str | None, BeforeValidator(_keep_word)]]
 
     id: Id
     file_name: str
     width: CocoSide | None = None
     height: CocoSide | None = None
+
+    def find_word(self, key: str) -> str:
+        """Returns the value of another key, as text; empty without one."""
+        return self.__pydantic_extra__.get(key) or ""
 
 
 class Category(BaseModel):
@@ -59,16 +78,38 @@ def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
     return bool(outline)
 
 
-def _find_angle(attributes: Any) -> float:
-    """Returns the rotation that CVAT writes among an annotation's attributes."""
-    return angle_of(attributes.get("rotation")) if isinstance(attributes, dict) else 0.0
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """What CVAT writes into an annotation's `attributes`.
+
+    Attributes:
+        rotation: the angle of the box in degrees.
+        has_others: whether any other attribute is set.
+    """
+
+    rotation: float = 0.0
+    has_others: bool = False
 
 
-class Annotation(BaseModel):
+_NO_ATTRIBUTES = Attributes()
+
+
+def _read_attributes(attributes: Any) -> Attributes:
+    """Reads the rotation that CVAT writes among an annotation's attributes."""
+    if not isinstance(attributes, dict):
+        return Attributes(has_others=bool(attributes))
+    others = (value for key, value in attributes.items() if key != "rotation")
+    return Attributes(angle_of(attributes.get("rotation")), any(others))
+
+
+class Annotation(BaseModel, extra="allow"):
     """An entry of `annotations`: one object in an image.
 
     Its box is x, y, width and height. If it has none, `segmentation` is the box around its outline.
+    Of other keys, only whether they have a value is kept.
     """
+
+    __pydantic_extra__: dict[str, Presence]
 
     id: Id
     image_id: Id
@@ -78,7 +119,20 @@ class Annotation(BaseModel):
     iscrowd: FiniteFloat | None = None
     segmentation: Annotated[Any, BeforeValidator(_keep_needed)] = False
     keypoints: Presence = False
-    attributes: Annotated[float, BeforeValidator(_find_angle)] = 0.0
+    num_keypoints: Presence = False
+    attributes: Annotated[Any, BeforeValidator(_read_attributes)] = _NO_ATTRIBUTES
+
+    def find_unstored(self) -> Iterator[str]:
+        """Yields what it has that has no place in a record, in the plural or as a key."""
+        if self.segmentation:
+            yield "masks"
+        if self.keypoints:
+            yield "key points"
+        if self.attributes.has_others:
+            yield "attributes"
+        for key, has_value in self.__pydantic_extra__.items():
+            if has_value:
+                yield key[:_LONGEST_WORD]
 
     def find_box(self) -> tuple[Box, bool]:
         """Returns left, top, right and bottom, and whether the box encloses another shape.
@@ -98,7 +152,7 @@ class Annotation(BaseModel):
             raise bad_annotations(
                 f"bbox of annotation {self.id} is not a list of 4 numbers: {self.bbox!r:.60}"
             ) from None
-        return rotate_box((x, y, x + width, y + height), self.attributes)
+        return rotate_box((x, y, x + width, y + height), self.attributes.rotation)
 
     def find_area(self) -> float:
         """Returns the area of the box, before any rotation."""
@@ -115,7 +169,7 @@ class Annotation(BaseModel):
             width: that of the image; 0 if it is not known.
             height: the same.
         """
-        if _is_absent(self.bbox) or self.attributes:
+        if _is_absent(self.bbox) or self.attributes.rotation:
             return False
         left, top, right, bottom = map(_as_number, self.bbox)
         if not (left < right and top < bottom):
@@ -164,6 +218,24 @@ def read_coco(uri: str) -> CocoFile:
         raise bad_annotations(why) from None
 
 
+_MOST_SPLITS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class SplitWords:
+    """A key of the entries of `images` that may say which split an image is in.
+
+    Attributes:
+        key: the key.
+        words: its values, sorted.
+        count: how many images have one.
+    """
+
+    key: str
+    words: tuple[str, ...]
+    count: int
+
+
 class CocoAnnotations:
     """The annotations of one file, by image.
 
@@ -172,7 +244,7 @@ class CocoAnnotations:
         classes: the categories' numbers by name.
         twins: unused categories that have the name of another one, and are left out.
         strays: annotations of images that the file does not list.
-        not_stored: numbers of objects with masks and with key points.
+        not_stored: numbers of objects with masks, key points, attributes, and other keys.
 
     Raises:
         Rejected: two categories in use share a name or an id, or two images share an id, or a box
@@ -203,8 +275,17 @@ class CocoAnnotations:
                 self.strays.append(each)
                 continue
             self._objects[each.image_id].append(each)
-            self.not_stored.update({"masks": bool(each.segmentation), "key points": each.keypoints})
-        self.not_stored = +self.not_stored
+            self.not_stored.update(each.find_unstored())
+
+    def find_split_words(self) -> SplitWords | None:
+        """Finds a key of the images that may say which split each is in."""
+        keys = dict.fromkeys(key for image in self.images for key in image.__pydantic_extra__)
+        for key in filter(may_be_split, keys):
+            found = Counter(image.find_word(key) for image in self.images)
+            found.pop("", None)
+            if found and len(found) <= _MOST_SPLITS and not is_doubtful_split(key, found):
+                return SplitWords(key, tuple(sorted(found)), found.total())
+        return None
 
     def report_twins(self, file: ImageRef) -> Iterator[Notice]:
         """Yields a warning that names the categories that were left out, if there are any."""

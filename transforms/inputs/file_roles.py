@@ -25,8 +25,10 @@ Role = Literal[
     "other",
     "description",
     "unlabeled",
+    "unsplit",
 ]
-"""What a file is to its collection; `unlabeled` is an image without a label among others."""
+"""What a file is to its collection; `unlabeled` is an image without a label among others, `unsplit`
+an annotation file with words for splits that are not used."""
 
 HEAD_BYTES = 1024
 """The first bytes of a file that decide its role."""

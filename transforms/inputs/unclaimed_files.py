@@ -264,6 +264,7 @@ class Unclaimed:
         image_folder: the only folder in the input that a source reads, if these files are outside
             it; empty otherwise.
         are_members: whether they are in archives, so that the patterns are for their paths there.
+        words: if images have words that may name their splits, these.
     """
 
     role: FileRole
@@ -273,6 +274,7 @@ class Unclaimed:
     place: str = ""
     image_folder: str = ""
     are_members: bool = False
+    words: tuple[str, ...] = ()
 
     def as_notice(self, whole: ImageRef) -> Notice:
         """Returns a notice that carries it through Beam."""
@@ -281,6 +283,7 @@ class Unclaimed:
             "patterns": self.patterns,
             "image_folder": self.image_folder,
             "are_members": self.are_members,
+            "words": self.words,
         }
         return whole.replace(features=orjson.dumps(given).decode()).notice(
             "unclaimed", self.role.role, self.role.title, self.count
@@ -298,6 +301,7 @@ class Unclaimed:
             notice.uri,
             given["image_folder"],
             given["are_members"],
+            tuple(given["words"]),
         )
 
 

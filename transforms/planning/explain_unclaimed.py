@@ -1,17 +1,19 @@
 """Files that no source claims: why they stop a recognized run, or what to know about them."""
 
+import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import orjson
 
-from recordmill.schemas.formatting import agree, format_count, show_names
+from recordmill.schemas.formatting import agree, format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.file_roles import CARRIERS
 from recordmill.transforms.inputs.patterns import move_patterns
 from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside, ReadsMembers
+from recordmill.transforms.inputs.split_words import guess_splits
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 _SHOWN = 4
@@ -36,11 +38,12 @@ def explain_unclaimed(
         A sentence with the command that leaves out exactly these files; None if there are none.
     """
     unlabeled = [each for each in unclaimed if each.role.role == "unlabeled"]
-    unclaimed = [each for each in unclaimed if each not in unlabeled]
+    unsplit = [each for each in unclaimed if each.role.role == "unsplit"]
+    unclaimed = [each for each in unclaimed if each not in (*unlabeled, *unsplit)]
     if not unclaimed:
         if unlabeled:
             return _explain_unlabeled(unlabeled, settings, command)
-        return None
+        return _explain_unsplit(unsplit, command) if unsplit else None
     shown = [_show(each) for each in unclaimed[:_SHOWN]]
     if rest := sum(each.count for each in unclaimed[_SHOWN:]):
         shown.append(format_count(rest, "other file"))
@@ -87,6 +90,26 @@ def _explain_unlabeled(
     return (
         f"{count} such as {first.place}/{first.paths[0]} have no {first.role.title} with a label "
         f"next to them, as others have: {'; '.join(advice)}"
+    )
+
+
+def _explain_unsplit(unsplit: Sequence[Unclaimed], command: Sequence[str]) -> str:
+    """Says that annotation files have words for splits, which are not used."""
+    key, path = unsplit[0].role.title, unsplit[0].paths[0]
+    same = [each for each in unsplit if each.role.title == key]
+    words = sorted(set(chain.from_iterable(each.words for each in same)))
+    splits = guess_splits(key, words) or {word: re.sub(r"[^\w.-]", "_", word) for word in words}
+    given = f"splits.from_source={orjson.dumps(splits).decode()}"
+    keep = ["--set", f"source.split_key={key}", "--set", given]
+    draw = ["--set", "splits.fractions={train: 0.9, test: 0.1}"]
+    advice = [
+        f"to keep these splits: {as_command([*command, *keep], command)}",
+        f"to split the images otherwise: {as_command([*command, *draw], command)}",
+    ]
+    are = say_count(sum(each.count for each in same), "image", "is")
+    return (
+        f"{path} says which split {are} in, by the key {key} ({show_names(words)}): "
+        f"{'; '.join(advice)}"
     )
 
 

@@ -12,10 +12,10 @@ from typing import ClassVar
 import orjson
 
 from recordmill.schemas.formatting import show_names
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, read_coco
-from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, title_of
+from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, SplitWords, read_coco
+from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, FileRole, title_of
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
@@ -29,6 +29,7 @@ from recordmill.transforms.inputs.named_files import (
 from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template, compile_pattern, escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
+from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 _YEAR = re.compile(rf"(?:{'|'.join(SPLIT_NAMES)})([0-9]+)")
 
@@ -43,13 +44,17 @@ class Coco(AnnotationSource):
             use. Other files are ignored.
         images: the folder of the images, relative to the input; `{split}` stands for that word,
             `{folder}` for the annotation file's own folder. Empty: the input itself.
+        split_key: a key of the entries of `images`, such as `split`: its value is the word of each
+            image instead. Empty: none.
     """
 
     split: str = r"instances_(?P<split>[a-z]+)[0-9]*\.json"
     images: str = "{split}"
+    split_key: str = ""
 
     files: ClassVar[tuple[str, ...]] = ("*.json",)
     gives_words: ClassVar[bool] = True
+    split_settings: ClassVar[tuple[str, ...]] = ("split_key",)
     classes_from: ClassVar[str] = "the categories of the annotations"
 
     def __post_init__(self) -> None:
@@ -129,9 +134,13 @@ class Coco(AnnotationSource):
         yield from annotations.report_boxes(file)
         for kind, count in annotations.not_stored.items():
             yield file.notice("not_stored", kind, count=count)
-        named_by = DataFile(path, file.replace(split=word))
-        folder = self.images.format(split=word, folder=named_by.folder).strip("/")
+        if not (self.split_key or word or file.split):
+            yield from _report_split_words(annotations.find_split_words(), path, file)
         for image in annotations.images:
+            if self.split_key:
+                word = image.find_word(self.split_key)
+            named_by = DataFile(path, file.replace(split=word))
+            folder = self.images.format(split=word, folder=named_by.folder).strip("/")
             # As written on Windows.
             name = image.file_name.replace("\\", "/")
             boxes, fields = annotations.boxes(image), {"source_id": str(image.id)}
@@ -140,6 +149,15 @@ class Coco(AnnotationSource):
             yield from named_by.list_annotated(
                 posixpath.join(folder, name), [boxes], fields, find_other=find_other
             )
+
+
+def _report_split_words(found: SplitWords | None, path: str, file: ImageRef) -> Iterator[Notice]:
+    """Yields what is lost of images that have a word for their split, if they have one."""
+    if found:
+        yield file.notice("not_stored", f"{found.key} of images", count=found.count)
+        role = FileRole("unsplit", found.key)
+        unsplit = Unclaimed(role, (posixpath.basename(path),), found.count, words=found.words)
+        yield unsplit.as_notice(file)
 
 
 _MOST_WAYS = 4

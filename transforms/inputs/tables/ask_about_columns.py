@@ -9,7 +9,7 @@ import orjson
 
 from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Question
-from recordmill.transforms.inputs.tables.column_contents import may_be_split
+from recordmill.transforms.inputs.split_words import may_be_split
 from recordmill.transforms.inputs.tables.known_tables import FoundColumns
 from recordmill.transforms.inputs.tables.table_boxes import SIDES
 from recordmill.transforms.inputs.tables.table_heads import SEVERAL

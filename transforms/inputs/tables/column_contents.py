@@ -5,8 +5,8 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import split_for_word
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.split_words import SPLIT_KEYS, guess_splits, is_doubtful_split
 from recordmill.transforms.inputs.tables.table_heads import (
     HELD_LIST,
     NUMBERS,
@@ -149,37 +149,12 @@ def find_name_column(key: str, left: Mapping[str, str], head: TableHead) -> str:
     return ""
 
 
-_SPLIT = (
-    *("split", "set", "subset", "partition", "dataset", "datasplit", "phase", "usage", "fold"),
-    *("traintest", "traintestval", "trainvaltest", "istraining", "istrain", "train"),
-    "istrainingimage",
-    *("istest", "isval", "isvalidation", "isvalid"),
-)
-"""Names of columns that say which split an image is in, in lower case and without punctuation."""
-
-_MAY_BE_OTHERS = frozenset({"set", "dataset", "phase", "usage", "train"})
-"""Those of them that also have other meanings, if all rows have the same value."""
-
-_TRUE, _FALSE = ("1", "true", "yes"), ("0", "false", "no")
-_FLAGS = {
-    **dict.fromkeys(("istraining", "istrain", "istrainingimage", "train"), ("train", "test")),
-    "istest": ("test", "train"),
-    **dict.fromkeys(("isval", "isvalidation", "isvalid"), ("validation", "train")),
-}
-"""The splits of images whose flag is set, and whose flag is not set."""
-
-
-def may_be_split(name: str) -> bool:
-    """Returns whether a name is that of a column of splits."""
-    return re.sub(r"[\s_.-]", "", name.lower()) in _SPLIT
-
-
 def find_split(left: Mapping[str, str], head: TableHead) -> str:
     """Returns the key of the column that says which split an image is in, in words.
 
     Returns empty without one.
     """
-    for key in _SPLIT:
+    for key in SPLIT_KEYS:
         cells = [cell.lower() for cell in head.cells(left[key]) if cell] if key in left else []
         if cells and all(cell in SPLIT_NAMES for cell in cells):
             return key
@@ -193,26 +168,8 @@ def find_other_split(left: Mapping[str, str], head: TableHead) -> tuple[str, dic
         The column, empty if there is none; and the splits that its values seem to mean, empty if
         one is not clear.
     """
-    for key in _SPLIT:
+    for key in SPLIT_KEYS:
         values = sorted({cell for cell in head.cells(left[key]) if cell}) if key in left else []
-        if not values or (key in _MAY_BE_OTHERS and len(values) < 2):
-            continue
-        return left[key], _guess_splits(key, values)
+        if values and not is_doubtful_split(key, values):
+            return left[key], guess_splits(key, values)
     return "", {}
-
-
-def _guess_splits(key: str, values: list[str]) -> dict[str, str]:
-    lower = {value.lower() for value in values}
-    if key in _FLAGS and lower <= {*_TRUE, *_FALSE}:
-        is_set, is_not_set = _FLAGS[key]
-        guessed = {value: is_set if value.lower() in _TRUE else is_not_set for value in values}
-        other = next(iter(lower))
-        both = next(pair for pair in zip(_TRUE, _FALSE, strict=True) if other in pair)
-        return {**dict(zip(both, (is_set, is_not_set), strict=True)), **guessed}
-    numbers = sorted(int(value) for value in values if value.isdecimal())
-    if key == "fold" and numbers == [*range(numbers[0], numbers[0] + len(values))]:
-        first = {str(number): "train" for number in numbers}
-        return {**first, str(numbers[0]): "validation"} if len(numbers) > 1 else {}
-    words = {value: re.findall("[A-Z]?[a-z]+|[A-Z]+", value) for value in values}
-    guessed = {value: next(filter(None, map(split_for_word, words[value])), "") for value in values}
-    return guessed if all(guessed.values()) else {}

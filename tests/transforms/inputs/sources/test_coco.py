@@ -9,8 +9,10 @@ from carried_annotations import boxes_in
 from recordmill.annotations.boxes import boxes_of
 from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, CocoFile
+from recordmill.transforms.inputs.file_roles import FileRole
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.inputs.sources.source import list_file
+from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 PATH = "annotations/instances_train2017.json"
 
@@ -213,6 +215,66 @@ def test_masks_and_key_points_are_counted_as_not_stored(collection, segmentation
     found = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
     assert found == [("masks", 1)] * is_mask + [("key points", 1)]
     assert [ref for ref in refs if ref.status != "not_stored"] == refer(collection, ANNOTATIONS)
+
+
+def test_other_keys_of_annotations_are_counted_as_not_stored(collection):
+    first, other = ANNOTATIONS["annotations"]
+    more = {"score": 0.5, "ignore": 1, "attributes": {"color": "red"}, "num_keypoints": 3}
+    less = {"score": 0, "ignore": 0, "attributes": {"occluded": False, "rotation": 0.0}}
+    refs = refer(collection, {**ANNOTATIONS, "annotations": [{**first, **more}, {**other, **less}]})
+    found = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
+    assert found == [("attributes", 1), ("score", 1), ("ignore", 1)]
+    assert [ref for ref in refs if ref.status != "not_stored"] == refer(collection, ANNOTATIONS)
+
+
+def with_words(key, *words):
+    pairs = zip(ANNOTATIONS["images"], words, strict=True)
+    return {**ANNOTATIONS, "images": [{**image, key: word} for image, word in pairs]}
+
+
+def test_images_have_the_word_in_the_split_key(collection):
+    data = with_words("split", "val", 0)
+    _, *images = refer(collection, data, images="train", split_key="split")
+    assert [(ref.key, ref.split) for ref in images] == [
+        ("pets/train/a.jpg", "0"),
+        ("pets/train/b.jpg", "val"),
+    ]
+    _, one, other = refer(collection, with_words("split", "train", None), split_key="split")
+    assert [(ref.status, ref.split) for ref in (one, other)] == [("rejected", ""), ("", "train")]
+    assert one.key == "pets/a.jpg"
+
+
+@pytest.mark.parametrize("key", ["split", "set", "subset", "partition", "fold", "Data-Split"])
+def test_words_for_splits_that_are_not_used_are_reported(collection, key):
+    settings = {"split": r"all\.json", "images": "train"}
+    _, lost, unsplit, *images = refer(
+        collection, with_words(key, "b", "a"), path="all.json", **settings
+    )
+    assert (lost.status, lost.reason, lost.count) == ("not_stored", f"{key} of images", 2)
+    assert Unclaimed.of_notice(unsplit) == Unclaimed(
+        FileRole("unsplit", key),
+        ("all.json",),
+        2,
+        (),
+        str(collection / "all.json"),
+        words=("a", "b"),
+    )
+    assert [ref.split for ref in images] == ["", ""]
+
+
+@pytest.mark.parametrize(
+    ("key", "words", "path"),
+    [
+        ("set", ("A", "A"), "all.json"),  # may be the name of the whole collection
+        ("split", ("a" * 41, ["b"]), "all.json"),
+        ("license", (1, 2), "all.json"),
+        ("split", ("train", "val"), "train.json"),  # the file's name has the word
+    ],
+)
+def test_other_values_of_images_are_not_words_for_splits(collection, key, words, path):
+    settings = {"split": r"(all|(?P<split>train))\.json", "images": "train"}
+    found = refer(collection, with_words(key, *words), path=path, **settings)
+    assert not any(ref.status in ("unclaimed", "not_stored") for ref in found[1:])
 
 
 STRAY = {"id": 3, "image_id": 9, "category_id": 17, "bbox": [1, 2, 3, 4]}

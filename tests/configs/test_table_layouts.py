@@ -571,7 +571,7 @@ def test_one_hot_tables_of_roboflow_are_asked_about(write, run, stored):
         "valid/_classes.csv": "filename, Arborio, Basmati\nc.jpg, 1, 1\n",
     })  # fmt: skip
     code, err = run()
-    what = "its columns (Arborio, Basmati) are 0 or 1, as for several labels"
+    what = "its columns (Arborio, Basmati) are 0 or 1 (or true or false), as for several labels"
     assert (code, what in err) == (2, True)
     assert run(*offers(err)[0])[0] == 0
     assert stored("many_hot") == {

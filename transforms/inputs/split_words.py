@@ -1,7 +1,7 @@
 """Names of columns and keys that say which split an image is in, and what their values mean."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from recordmill.transforms.inputs.folder_sketch import split_for_word
 
@@ -36,9 +36,19 @@ def may_be_split(name: str) -> bool:
     return _plain(name) in SPLIT_KEYS
 
 
+def has_other_meanings(name: str) -> bool:
+    """Returns whether a name that `may_be_split` is also that of other columns."""
+    return _plain(name) in _MAY_BE_OTHERS
+
+
 def is_doubtful_split(name: str, values: Collection[str]) -> bool:
     """Returns whether the values of a column show that it may be about something else."""
-    return _plain(name) in _MAY_BE_OTHERS and len(values) < 2
+    return has_other_meanings(name) and len(values) < 2
+
+
+def name_splits(words: Iterable[str]) -> dict[str, str]:
+    """Returns splits that are named after their words, as far as names may have these letters."""
+    return {word: re.sub(r"[^\w.-]", "_", word) for word in words}
 
 
 def guess_splits(name: str, values: Sequence[str]) -> dict[str, str]:

@@ -1,6 +1,5 @@
 """Files that no source claims: why they stop a recognized run, or what to know about them."""
 
-import re
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -13,7 +12,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.file_roles import CARRIERS
 from recordmill.transforms.inputs.patterns import move_patterns
 from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside, ReadsMembers
-from recordmill.transforms.inputs.split_words import guess_splits
+from recordmill.transforms.inputs.split_words import guess_splits, name_splits
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 _SHOWN = 4
@@ -98,7 +97,7 @@ def _explain_unsplit(unsplit: Sequence[Unclaimed], command: Sequence[str]) -> st
     key, path = unsplit[0].role.title, unsplit[0].paths[0]
     same = [each for each in unsplit if each.role.title == key]
     words = sorted(set(chain.from_iterable(each.words for each in same)))
-    splits = guess_splits(key, words) or {word: re.sub(r"[^\w.-]", "_", word) for word in words}
+    splits = guess_splits(key, words) or name_splits(words)
     given = f"splits.from_source={orjson.dumps(splits).decode()}"
     keep = ["--set", f"source.split_key={key}", "--set", given]
     draw = ["--set", "splits.fractions={train: 0.9, test: 0.1}"]

@@ -24,6 +24,8 @@ WITH_SEVERAL_LABELS = (
 MOST_WAYS = 4
 """Commands that a message offers for one question."""
 
+_HAVE_COMMAS = "have decimal commas (write points, as in 1.5, to store numbers)"
+
 _MOST_NAMED = 8
 """Columns that a command names one by one, rather than by a pattern."""
 
@@ -138,8 +140,6 @@ def _ask_for_split(first: FoundColumns) -> Question:
     column, key = first.other_split, "source.columns.split"
     given = orjson.dumps(first.guessed_splits).decode()
     use = f"add {to_set(f'{key}={column}', f'splits.from_source={given}')} to keep these splits"
-    if not first.guessed_splits:
-        use = f"name it in {key} and its words in splits.from_source"
     return (
         f"its column {column} may say which split an image is in: {use}, or add "
         f"{to_set(f'{key}=')} to split the images otherwise",
@@ -151,17 +151,23 @@ def _ask_for_class(first: FoundColumns, others: Sequence[str]) -> Question:
     """Returns what to do if a table has columns, and none is known to be the class."""
     label, features = "source.columns.label", "source.features_from"
     keys = (label, "source.columns.labels", features)
-    if len(others) == 1 and others[0] not in first.numbers:
+    flags = [name for name in others if name in first.flags]
+    numbers = [name for name in others if name in first.numbers] or flags
+    if len(others) == 1 and not numbers:
         return _ask_for_only_column(others[0], first)
-    numbers = [name for name in others if name in first.numbers]
-    are_flags = len(others) > 1 and set(others) <= set(first.flags)
-    what = f"it is not clear which column is the class ({show_first(others)})"
+    are_flags = len(others) > 1 and flags == list(others)
     if are_flags:
-        what = f"its columns ({show_first(others)}) are 0 or 1, as for several labels"
+        numbers = flags
+    what = f"it is not clear which column is the class ({show_first(others)})"
+    if first.commas:
+        what += f"; cells of {show_first(first.commas)} {_HAVE_COMMAS}"
+    if are_flags:
+        are = "are 0 or 1 (or true or false), as for several labels"
+        what = f"its columns ({show_first(others)}) {are}"
     candidates = [name for name in first.candidates if name in others]
     ways = _ways_of_classes([name for name in candidates if name not in numbers], first)
     if numbers:
-        kind, name = ("int64", "many_hot") if are_flags else ("float", "targets")
+        kind, name = ("int64", "many_hot") if numbers == flags else ("float", "targets")
         columns = _columns_yaml(numbers, first.others)
         value = f"{features}={{{name}: {{columns: {columns}, type: {kind}}}}}"
         ways.append(f"--set {label}= --set {shlex.quote(value)} to store numbers as one feature")
@@ -205,10 +211,16 @@ def _ask_for_only_column(column: str, first: FoundColumns) -> Question:
     many = ", many: true" if column in first.lists else ""
     value = f"{features}={{{name}: {{column: {orjson.dumps(column).decode()}{many}}}}}"
     flags = _flags_of_class(column, first)
+    what, several = f"its column {column} does not look like a class", ""
+    if column in first.commas:
+        what += f"; its cells {_HAVE_COMMAS}"
+        as_list = to_set(
+            f"{labels}={column}", 'source.separator=","', f"convention={WITH_SEVERAL_LABELS}"
+        )
+        several = f", {as_list} if each cell has several classes"
     return (
-        f"its column {column} does not look like a class: add {to_set(f'{label}=', value)} to "
-        f"store its text, {to_set(f'{label}=')} to leave it out, or {to_set(*flags)} if it is the "
-        "class",
+        f"{what}: add {to_set(f'{label}=', value)} to store its text, {to_set(f'{label}=')} to "
+        f"leave it out{several}, or {to_set(*flags)} if it is the class",
         (label, labels, features),
     )
 
@@ -228,7 +240,7 @@ def _columns_yaml(numbers: Sequence[str], others: Sequence[str]) -> str:
 
 def _unknown_columns(first: FoundColumns) -> list[str]:
     """Returns the columns without a meaning that may have one for the user."""
-    known = {*first.index, *first.packed, *first.inner, *first.seconds}
+    known = {*first.index, *first.packed, *first.inner, *first.seconds, first.other_split}
     return [name for name in first.others if name not in known]
 
 

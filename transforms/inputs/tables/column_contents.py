@@ -6,7 +6,14 @@ from collections.abc import Collection, Mapping
 
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
-from recordmill.transforms.inputs.split_words import SPLIT_KEYS, guess_splits, is_doubtful_split
+from recordmill.transforms.inputs.split_words import (
+    SPLIT_KEYS,
+    guess_splits,
+    has_other_meanings,
+    is_doubtful_split,
+    may_be_split,
+    name_splits,
+)
 from recordmill.transforms.inputs.tables.table_heads import (
     HELD_LIST,
     NUMBERS,
@@ -26,6 +33,8 @@ _NO_NAME = re.compile(
 )
 """A URL, a hash, or a date."""
 
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+(\.[0-9]{3})*,[0-9]+")
+
 _LIST = re.compile(r'\s*\["')
 _MEASURES = frozenset(
     {"age", "angle", "count", "height", "price", "rating", "score", "size", "weight", "width"}
@@ -44,6 +53,18 @@ _NAMES = frozenset(
 )
 """Names of columns that may hold the names of numbered classes."""
 
+_GROUPS = frozenset(
+    {"patient", "subject", "participant", "person", "user", "annotator", "rater", "worker"}
+    | {"study", "series", "session", "scan", "sequence", "video", "clip", "frame", "slide"}
+    | {"sample", "specimen", "individual", "group", "batch", "uuid", "guid"}
+)
+"""Names of columns, also with `id`, that say where an image comes from, and not what it shows."""
+
+_ID = re.compile(r"(?:.*[_\s.-])?(?:ids?|no|nr|num|number|index|idx|key)|.*[a-z]I[dD]s?", re.DOTALL)
+"""Names of columns of ids; `classId` is known before."""
+
+_TRUTH = frozenset({"true", "false"})
+
 _FEWEST_CELLS = 5
 _WORDS_OF_PROSE = 4
 
@@ -59,10 +80,47 @@ def is_no_class(name: str, head: TableHead) -> bool:
     first = head.first().get(name, "")
     if is_held(first) or is_struct(first):
         return True
+    if names_split(name, head) or names_group(name) or holds_decimal_commas(name, head):
+        return True
     if _SHAPES.match(first) or first in (NUMBERS, HELD_LIST) or head.holds_fractions(name):
         return True
     cells = [cell for cell in head.cells(name) if cell]
     return names_images(name, head) or (bool(cells) and all(map(_NO_NAME.fullmatch, cells)))
+
+
+def names_split(name: str, head: TableHead) -> bool:
+    """Returns whether a column surely says which split an image is in, whatever the words."""
+    values = sorted({cell for cell in head.cells(name) if cell})
+    if not may_be_split(name) or not values or is_doubtful_split(name, values):
+        return False
+    return not has_other_meanings(name) or bool(guess_splits(name, values))
+
+
+def names_group(name: str) -> bool:
+    """Returns whether a column says by its name which patient, video or the like is shown."""
+    plain = re.sub(r"[^a-z]", "", name.lower())
+    return plain in _GROUPS or plain.removesuffix("id") in _GROUPS
+
+
+def names_id(name: str) -> bool:
+    """Returns whether a column's name is that of ids or numbers of rows."""
+    return bool(_ID.fullmatch(name) or _ID.fullmatch(name.lower()))
+
+
+def holds_truth(name: str, head: TableHead) -> bool:
+    """Returns whether all sampled cells, at least two, are `true` or `false`, in any case."""
+    cells = [cell.lower() for cell in head.cells(name) if cell]
+    return len(cells) > 1 and _TRUTH.issuperset(cells)
+
+
+def holds_decimal_commas(name: str, head: TableHead) -> bool:
+    """Returns whether all sampled cells are numbers, and at least one has a decimal comma.
+
+    They may also be two numbered classes each.
+    """
+    cells = [cell for cell in head.cells(name) if cell]
+    numbers = [cell for cell in cells if _DECIMAL_COMMA.fullmatch(cell)]
+    return bool(numbers) and all(cell in numbers or cell.isdecimal() for cell in cells)
 
 
 def may_be_class(key: str, name: str, head: TableHead) -> bool:
@@ -76,6 +134,8 @@ def may_be_class(key: str, name: str, head: TableHead) -> bool:
         head: the table.
     """
     if (key in _MEASURES and head.holds_numbers(name)) or key.removesuffix("s") in _TEXTS:
+        return False
+    if holds_truth(name, head):
         return False
     is_long = len([cell for cell in head.cells(name) if cell]) >= _FEWEST_CELLS
     return not (holds_prose(name, head) or (is_long and _differ(name, head)))
@@ -165,11 +225,11 @@ def find_other_split(left: Mapping[str, str], head: TableHead) -> tuple[str, dic
     """Finds a column that may say which split an image is in, otherwise than in the usual words.
 
     Returns:
-        The column, empty if there is none; and the splits that its values seem to mean, empty if
-        one is not clear.
+        The column, empty if there is none; and the splits of its values: those that they seem to
+        mean, or else splits of their own names.
     """
     for key in SPLIT_KEYS:
         values = sorted({cell for cell in head.cells(left[key]) if cell}) if key in left else []
         if values and not is_doubtful_split(key, values):
-            return left[key], guess_splits(key, values)
+            return left[key], guess_splits(key, values) or name_splits(values)
     return "", {}

@@ -19,9 +19,15 @@ from recordmill.transforms.inputs.tables.column_contents import (
     find_other_split,
     find_separator,
     find_split,
+    holds_decimal_commas,
+    holds_prose,
+    holds_truth,
     is_no_class,
     may_be_class,
+    names_group,
+    names_id,
     names_images,
+    names_split,
 )
 from recordmill.transforms.inputs.tables.manifest_columns import (
     ManifestEntry,
@@ -182,7 +188,8 @@ class FoundColumns:
         others: the remaining columns.
         index: those of them that only count the rows.
         numbers: those of the others that hold numbers, as far as seen.
-        flags: those of the others that hold 0 or 1, as far as seen.
+        flags: those of the others that hold 0 or 1, or true or false, as far as seen.
+        commas: those of the others that hold numbers with a decimal comma, as far as seen.
         boxes_unit: the unit of boxes, if it is not the usual one.
         images: the columns that hold images, if there are several.
         roots: the folders that may be `root`, if there are several.
@@ -194,7 +201,7 @@ class FoundColumns:
         separator: the character between several classes in a cell, if it is not the usual one.
         is_text_list: whether cells of text hold several classes.
         other_split: a column that may say which split an image is in, and is not used.
-        guessed_splits: the splits that its values seem to mean; empty if that is not clear.
+        guessed_splits: the splits of its values.
         seconds: other columns that name images.
         lists: columns of lists of text, as Parquet and JSON have them.
         several: an image with two rows of different classes, and these, if there is one.
@@ -214,6 +221,7 @@ class FoundColumns:
     index: tuple[str, ...] = ()
     numbers: tuple[str, ...] = field(default=(), compare=False)
     flags: tuple[str, ...] = field(default=(), compare=False)
+    commas: tuple[str, ...] = field(default=(), compare=False)
     boxes_unit: str = ""
     images: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
@@ -565,8 +573,11 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         splits=splits,
         others=tuple(name for name in head.header if name in {*index, *left.values()}),
         index=index,
-        numbers=tuple(name for name in left.values() if head.holds_numbers(name)),
-        flags=tuple(name for name in left.values() if head.holds_flags(name)),
+        numbers=tuple(name for name in left.values() if _holds_values(name, head)),
+        flags=tuple(
+            name for name in left.values() if head.holds_flags(name) or holds_truth(name, head)
+        ),
+        commas=tuple(name for name in left.values() if holds_decimal_commas(name, head)),
         boxes_unit=unit,
         packed=tuple(name for name, cell in row.items() if is_held(cell) or cell == OTHER_BYTES),
         inner={name: inner for name, cell in row.items() if (inner := fields_in(cell))},
@@ -611,6 +622,10 @@ def _find_candidates(left: Mapping[str, str], head: TableHead) -> dict[str, str]
     likely = [key for key in classes if may_be_class(key, left[key], head)]
     texts = [key for key in classes if not head.holds_numbers(left[key])]
     names = [left[key] for key in dict.fromkeys((*likely, *texts))]
+    names = [each for each in names if not holds_prose(each, head)]
+    if len(left) > 1:
+        names = [each for each in names if not holds_truth(each, head)]
+        names = [each for each in names if not names_id(each)] or names
     return {name: next(filter(None, head.cells(name)), "") for name in names}
 
 
@@ -625,6 +640,13 @@ def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) 
     if len(left) == 1 and classes and not has_objects:
         return classes[0] if may_be_class(classes[0], left[classes[0]], head) else ""
     return ""
+
+
+def _holds_values(name: str, head: TableHead) -> bool:
+    """Returns whether a column holds numbers that say something about an image."""
+    if names_split(name, head) or names_group(name) or names_id(name):
+        return False
+    return head.holds_numbers(name)
 
 
 def _name_plainly(names: Iterable[str], head: TableHead) -> dict[str, str]:

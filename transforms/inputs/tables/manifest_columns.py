@@ -24,6 +24,7 @@ Unlabeled = Literal["auto", "reject", "keep"]
 
 _INTEGER = re.compile(r"[+-]?[0-9]{1,40}")
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,9})?")
+_DECIMAL_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+")
 _TRUTH = {"true": 1, "false": 0}
 
 
@@ -132,7 +133,10 @@ def number_of(value: Any, column: str) -> float:
         or not isinstance(number, int | float)
         or not abs(number) <= sys.float_info.max
     ):
-        raise refuse(column, value, "not a finite number")
+        wanted = "not a finite number"
+        if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()):
+            wanted += f": write a decimal point, as in {value.strip().replace(',', '.')}"
+        raise refuse(column, value, wanted)
     return float(number)
 
 

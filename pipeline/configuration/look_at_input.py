@@ -150,7 +150,8 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
     archives = {}
     seen = () if sketch.has_images else sketch.all_ending(*ARCHIVE_ENDINGS, ".npz")
     for name in dict.fromkeys((*seen[:2], *seen[-1:])):
-        archives[name], heads[f"{name}/.cls"] = _look_into_archive(f"{root}/{name}", ignore)
+        archives[name], labels = _look_into_archive(f"{root}/{name}", ignore)
+        heads |= {f"{name}/{ending}": label for ending, label in labels.items()}
     return FolderSketch(
         names, heads, archives, only, os.path.abspath(root) if storage.is_local(root) else root
     )
@@ -385,17 +386,20 @@ def _first_rows(table: pq.ParquetFile, columns: list[str], most: int) -> list[di
     return batch.to_pylist() if batch is not None else []
 
 
-def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
-    """Returns the sketch of an archive, and its first label: the first `.cls`, as in WebDataset."""
+def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, dict[str, bytes]]:
+    """Returns the sketch of an archive, and its first `.cls` and `.json`, as WebDataset has them.
+
+    They are empty if there are none, or if the JSON is long.
+    """
     most: int | None = None
     if not uri.lower().endswith((".zip", ".npz")):
         most = MOST_MEMBERS_OF_TAR if storage.is_local(uri) else MOST_MEMBERS_ON_STORE
     names: list[str] = []
     in_folder: Counter[str] = Counter()
-    label = b""
+    labels = {".cls": b"", ".json": b""}
     with suppress(OSError, Rejected, tarfile.TarError, EOFError, zlib.error):
         for number, (name, read) in enumerate(islice(_members(uri), most)):
-            if label and number >= MOST_MEMBERS:  # samples are alike
+            if labels[".cls"] and number >= MOST_MEMBERS:  # samples are alike
                 break
             folder = posixpath.dirname(name)
             in_folder[folder] += 1
@@ -405,9 +409,18 @@ def _look_into_archive(uri: str, ignore: Ignore) -> tuple[FolderSketch, bytes]:
             ):
                 continue
             names.append(name)
-            if name.endswith(".cls") and not label:
-                label = read()[:HEAD_BYTES]
-    return FolderSketch.of(names), label
+            ending = posixpath.splitext(name)[1]
+            if labels.get(ending) == b"":
+                labels[ending] = _read_label(read)
+    return FolderSketch.of(names), labels
+
+
+def _read_label(read: Callable[[], bytes]) -> bytes:
+    """Returns a member of an archive; empty if it is too long for a label."""
+    try:
+        return read()[:JSON_HEAD_BYTES]
+    except Rejected:
+        return b""
 
 
 def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
@@ -426,4 +439,4 @@ def _members(uri: str) -> Iterator[tuple[str, Callable[[], bytes]]]:
     file = ImageRef(uri, uri, *size_and_version(uri))
     limits = Limits(HEAD_BYTES, 10_000_000, MAX_RATIO)
     for found in list_members(file, limits):
-        yield found.name, partial(read_image, found.place_in(file), HEAD_BYTES)
+        yield found.name, partial(read_image, found.place_in(file), JSON_HEAD_BYTES)

@@ -114,7 +114,7 @@ class FolderSketch:
             folders.
         heads: the first bytes of some files, by path: at most 1 KiB, or 64 KiB of JSON. For
             Parquet, the columns and the first row as CSV; for an archive, its first label, as
-            `shard.tar/.cls`.
+            `shard.tar/.cls`, and its first JSON, as `shard.tar/.json`.
         archives: the contents of some archives, by path.
         only: the file's name if the input is a single file, otherwise empty. If it is a table or a
             JSON file, `names` includes the images next to it.

@@ -15,6 +15,7 @@ from recordmill.transforms.inputs.archive_samples import SampleSketch, SeveralIm
 from recordmill.transforms.inputs.folder_sketch import (
     ARCHIVE_ENDINGS,
     FolderSketch,
+    Question,
     Recognized,
     given_splits,
     likely_splits,
@@ -76,7 +77,7 @@ def _as_samples(
 ) -> Recognized:
     source: dict[str, Any] = {"kind": "archives", "labels": "beside"}
     has_label, has_caption, has_json = map(samples.has, ("cls", "txt", "json"))
-    needs, keys = "", ("source.label_part",)
+    questions: list[Question] = []
     if not has_label:
         source["label_part"] = ""
     if has_caption:
@@ -92,21 +93,71 @@ def _as_samples(
         if own := samples.image_parts(image_parts):
             source["image_parts"] = own
     except SeveralImagesError as several:
-        parts = sorted(several.args[0], key=lambda part: (is_telling(part), part))
-        needs = (
-            f"its samples have several images ({', '.join(parts)}), and one can be stored: add "
-            f"--set 'source.image_parts=[{parts[0]}]'"
-        )
-        keys = ("source.image_parts",)
+        questions.append(_ask_for_image(several.args[0]))
     label = sketch.heads.get(f"{name}/.cls", b"").strip()
     ids = {"labels": {"ids": "integers"}} if label.lstrip(b"-").isdigit() else {}
     if has_json and not has_label and not has_caption:
-        needs = (
-            "its .json files are not read: add --set source.label_part=json.KEY, or '' for "
-            "images without labels"
-        )
+        questions.append(_ask_for_key(sketch.heads.get(f"{name}/.json", b"")))
     settings = {"source": source, **splits, **ids}
-    return Recognized(settings, f"WebDataset's samples in {name}", needs=needs, needed_keys=keys)
+    needs, keys = next(iter(questions), ("", ()))
+    return Recognized(
+        settings,
+        f"WebDataset's samples in {name}",
+        needs=needs,
+        needed_keys=keys,
+        questions=tuple(questions[1:]),
+    )
+
+
+def _ask_for_image(parts: Sequence[str]) -> Question:
+    """Asks which image of a sample is stored; those that look like masks come last."""
+    parts = sorted(parts, key=lambda part: (is_telling(part), part))
+    ways = " or ".join(f"--set 'source.image_parts=[{part}]'" for part in parts[:_MOST_OFFERED])
+    return (
+        f"its samples have several images ({', '.join(parts)}), and one can be stored: add {ways}",
+        ("source.image_parts",),
+    )
+
+
+_OF_CLASSES = re.compile(r"(class|label|category|species|target|tag)|cls", re.IGNORECASE)
+_OF_TEXTS = re.compile(r"url|caption|text|sha256|md5|key|status|error|exif|license", re.IGNORECASE)
+"""Keys of JSON next to an image that surely hold no class, such as those of img2dataset."""
+
+_LONGEST_CLASS = 60
+
+
+def _ask_for_key(head: bytes) -> Question:
+    """Asks which key of JSON next to an image holds its class.
+
+    Args:
+        head: the first of these files; empty if it is not known.
+    """
+    try:
+        values = orjson.loads(head)
+    except ValueError:
+        values = None
+    likely = {
+        key: value
+        for key, value in (values if isinstance(values, dict) else {}).items()
+        if re.fullmatch(r"[\w-]+", key) and not _OF_TEXTS.search(key) and _may_be_class(value)
+    }
+    ways = []
+    for key in sorted(likely, key=lambda key: not _OF_CLASSES.search(key))[:_MOST_OFFERED]:
+        ids = " --set labels.ids=integers" if isinstance(likely[key], int) else ""
+        ways.append(
+            f"--set source.label_part=json.{key}{ids} for classes such as {likely[key]!s:.40}"
+        )
+    ways.append("--set source.label_part= for images without labels")
+    return (
+        f"its .json files are not read: add {', or '.join(ways)}",
+        ("source.label_part",),
+    )
+
+
+def _may_be_class(value: Any) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, int) or (isinstance(value, str) and 0 < len(value) <= _LONGEST_CLASS)
 
 
 def _splits_of_samples(samples: SampleSketch) -> dict[str, Any]:

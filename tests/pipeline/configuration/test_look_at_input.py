@@ -178,7 +178,7 @@ def test_the_members_of_an_archive(look, ending):
     assert sketch.archives == {
         f"a.{ending}": FolderSketch.of(["shards/000.jpg", "shards/000.cls", "shards/001.cls"])
     }
-    assert sketch.heads == {f"a.{ending}/.cls": b"7\n"}
+    assert sketch.heads == {f"a.{ending}/.cls": b"7\n", f"a.{ending}/.json": b""}
 
 
 def test_an_archive_next_to_images_or_a_damaged_one_is_not_a_layout(look):

@@ -150,8 +150,16 @@ def test_a_folder_around_everything_leaves_a_choice(archives):
 def test_samples_with_json_alone_need_the_name_of_the_label():
     (found,) = Archives.recognize(sketch({"a.tar": ["1.jpg", "1.json"]}))
     assert found.needed_keys == ("source.label_part",)
-    assert found.needs.startswith(
-        "its .json files are not read: add --set source.label_part=json.KEY"
+    assert found.needs == (
+        "its .json files are not read: add --set source.label_part= for images without labels"
+    )
+    data = b'{"url": "https://a", "width": 7, "kind": "x", "label": "cat", "a b": 1, "on": true}'
+    (found,) = Archives.recognize(sketch({"a.tar": ["1.jpg", "1.json"]}, {"a.tar/.json": data}))
+    assert found.needs == (
+        "its .json files are not read: add --set source.label_part=json.label for classes such as "
+        "cat, or --set source.label_part=json.width --set labels.ids=integers for classes such as "
+        "7, or --set source.label_part=json.kind for classes such as x, or --set "
+        "source.label_part= for images without labels"
     )
     for more in ("1.cls", "1.txt"):  # img2dataset's JSON describes downloads
         (found,) = Archives.recognize(sketch({"a.tar": ["1.jpg", "1.json", more]}))

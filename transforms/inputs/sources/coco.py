@@ -81,8 +81,13 @@ class Coco(AnnotationSource):
             places = _images_of(sketch, first, words)
             splits = given_splits("from_source", words)
             is_clear = len(found) == 1 and pattern != "" and bool(places)
+            is_clear = is_clear and (
+                "{split}" in places[0] or not _name_same_images(sketch, first, files)
+            )
             sources = [{"split": pattern, "images": images} for images in places or [""]]
-        paths = [posixpath.join(folder, name) for folder, names in found.items() for name in names]
+        paths = []
+        for folder, names in found.items():
+            paths += [posixpath.join(folder, name) for name in names]
         ask = _ask_for_place(sketch, paths)
         usual = {"labels": {"ids": "raised"}, "convention": "tf_object_detection"}
         why = f"COCO's JSON files such as {paths[0]}"
@@ -164,8 +169,24 @@ _MOST_WAYS = 4
 """Commands that a message offers for one question."""
 
 
+_NAME_IN_JSON = re.compile(rb'"file_name"\s*:\s*"([^"]+)"')
+
+
+def _name_same_images(sketch: FolderSketch, folder: str, files: Sequence[str]) -> bool:
+    """Returns whether files in a folder begin with the same images, as versions of one file do."""
+    seen: set[bytes] = set()
+    for name in files:
+        head = sketch.heads.get(posixpath.join(folder, name), b"")
+        images = set(_NAME_IN_JSON.findall(head))
+        if images & seen:
+            return True
+        seen |= images
+    return False
+
+
 def _ask_for_place(sketch: FolderSketch, paths: Sequence[str]) -> str:
     """Asks for the only file to read, or else for the folder of its images, with flags."""
+    what = f"it is not clear which of {show_names(paths)} to read, or where their images are"
     if len(paths) > 1:
         ways = []
         for path in paths[:_MOST_WAYS]:
@@ -180,7 +201,9 @@ def _ask_for_place(sketch: FolderSketch, paths: Sequence[str]) -> str:
             for each in sorted({*folders, *around})[:_MOST_WAYS]
         ]
     ways.append("or move each file into the folder of its images")
-    what = f"it is not clear which of {show_names(paths)} to read, or where their images are"
+    if _name_same_images(sketch, "", paths):
+        what = f"{show_names(paths)} name the same images, as versions of one file do"
+        del ways[-1]
     return f"{what}: {'; '.join(ways)}"
 
 
@@ -263,7 +286,7 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]
     head = next(
         (each for path, each in sketch.heads.items() if posixpath.dirname(path) == folder), b""
     )
-    named = re.search(rb'"file_name"\s*:\s*"([^"]+)"', head)
+    named = _NAME_IN_JSON.search(head)
     first = (
         posixpath.normpath(re.sub(r"\\+/?", "/", named[1].decode(errors="replace")))
         if named

@@ -1,9 +1,10 @@
 """Resizes images, maps points of source images to stored ones, and computes difference hashes."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 from recordmill.imaging.acceptance import accepted_format
@@ -15,6 +16,8 @@ from recordmill.imaging.pixels import PreparedImage, Raster, view_image
 from recordmill.schemas.settings.images import ImageSettings, Resize
 
 Size = tuple[int, int]  # width, height, in Pillow's order
+
+PixelValue = TypeVar("PixelValue", bound=np.generic)
 
 # Pillow may first shrink by whole factors as long as this multiple of the final size remains, which
 # is several times faster; from 3.0 on its documentation calls the result indistinguishable.
@@ -121,6 +124,9 @@ def hash_reduction(size: Size) -> int:
 Box = tuple[float, float, float, float]
 """Left, top, right, bottom."""
 
+Frame = Literal["displayed", "stored"]
+"""The orientation in which an image was annotated: upright, or as its pixels are stored."""
+
 _INVERSE = {6: 8, 8: 6}
 
 
@@ -157,7 +163,34 @@ class Geometry:
         source, stored = (width * height for width, height in (self.source_size, self.stored_size))
         return (right - left) * (bottom - top) * stored / source
 
-    def place(self, box: Box, drawn_on: Literal["displayed", "stored"]) -> Box:
+    def frame_size(self, drawn_on: Frame) -> Size:
+        """Returns width and height of the source in the orientation in which it was annotated."""
+        if drawn_on == "displayed":
+            return self.displayed_size
+        return self.source_size
+
+    def turn_from(self, drawn_on: Frame) -> int:
+        """Returns the orientation to apply to what was drawn on the source, before any resizing."""
+        if self.turned and drawn_on == "stored":
+            return self.orientation
+        if not self.turned and drawn_on == "displayed":
+            return _INVERSE.get(self.orientation, self.orientation)
+        return 1
+
+    def find_shown(self) -> tuple[Box, tuple[int, int, int, int]]:
+        """Returns the part of the turned source that is shown, and where the stored image shows it.
+
+        Both are given as left, top, right and bottom in pixels.
+        """
+        size = self.frame_size("displayed" if self.turned else "stored")
+        whole, stored = (0, 0, *size), (0, 0, *self.stored_size)
+        if self.resize is None or self.resize.exact is None:
+            return whole, stored
+        if self.resize.fit == "crop":
+            return centered_box(size, self.stored_size), stored
+        return whole, padded_box(size, self.stored_size)
+
+    def place(self, box: Box, drawn_on: Frame) -> Box:
         """Maps a box to the stored image; parts outside it were cropped away.
 
         Args:
@@ -167,10 +200,7 @@ class Geometry:
         Returns:
             The box in fractions of the stored image.
         """
-        if self.turned and drawn_on == "stored":
-            box = turn_box(box, self.orientation)
-        elif not self.turned and drawn_on == "displayed":
-            box = turn_box(box, _INVERSE.get(self.orientation, self.orientation))
+        box = turn_box(box, self.turn_from(drawn_on))
         if self.resize is None or self.resize.exact is None:
             return box
         if self.resize.fit == "crop":
@@ -229,3 +259,24 @@ def turn_box(box: Box, orientation: int) -> Box:
         7: (1 - bottom, 1 - right, 1 - top, 1 - left),
         8: (top, 1 - right, bottom, 1 - left),
     }.get(orientation, box)
+
+
+def turn_values(values: NDArray[PixelValue], orientation: int) -> NDArray[PixelValue]:
+    """Returns an array of shape (height, width) after rotation by `orientation`, 1 to 8."""
+    match orientation:
+        case 2:
+            return values[:, ::-1]
+        case 3:
+            return values[::-1, ::-1]
+        case 4:
+            return values[::-1]
+        case 5:
+            return values.T
+        case 6:
+            return values[::-1].T
+        case 7:
+            return values[::-1, ::-1].T
+        case 8:
+            return values[:, ::-1].T
+        case _:
+            return values

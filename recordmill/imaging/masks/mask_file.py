@@ -1,0 +1,115 @@
+"""Reads and writes images whose pixels are numbers: masks, and maps of ids.
+
+No value is changed on the way: palettes, transparency and color profiles are not applied.
+"""
+
+import io
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageFile
+
+from recordmill.imaging.acceptance import sniff
+from recordmill.imaging.geometry import Size, turn_values
+from recordmill.imaging.masks.outline import OutlineError
+from recordmill.imaging.pillow_decode import decode_first_frame, open_image
+from recordmill.schemas.rejection import Rejected
+
+MaskValues = NDArray[np.int32]
+
+_FORMATS = ("PNG", "BMP", "TIFF", "JPEG")
+
+_SCALES = {"L;2": 85, "L;4": 17}
+"""What Pillow multiplies gray values of few bits by, by the raw mode."""
+
+_GRAY_MODES = ("1", "P", "L", "I;16", "I;16B", "I")
+
+_RUN_LENGTH = 3
+"""zlib's strategy Z_RLE: for masks, it is faster than the default, and the files are smaller."""
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedMask:
+    """The pixels of a mask file.
+
+    Attributes:
+        values: an array of shape (height, width): gray values, the indices of a palette, 0 and 1 of
+            one bit, or red + 256 green + 65,536 blue of a color. They are upright, if the file has
+            an orientation.
+        is_turned: whether it has one, and was turned.
+    """
+
+    values: MaskValues
+    is_turned: bool
+
+
+def decode_mask(data: bytes, most: Size) -> DecodedMask:
+    """Decodes a PNG, BMP, TIFF or JPEG of a mask.
+
+    Args:
+        data: the file.
+        most: its largest width and height; no pixels are decoded if it is larger.
+
+    Raises:
+        OutlineError: `mask_size` if it is larger, otherwise `bad_mask`.
+    """
+    file_format = sniff(data)
+    if file_format not in _FORMATS:
+        raise OutlineError("bad_mask", f"the mask is not in one of {', '.join(_FORMATS)}")
+    try:
+        opened = open_image(data, file_format)
+        width, height = opened.size
+        if width > most[0] or height > most[1]:
+            detail = f"the mask has {width} x {height} pixels, more than {most[0]} x {most[1]}"
+            raise OutlineError("mask_size", detail)
+        raw_mode = _find_raw_mode(opened)
+        loaded = decode_first_frame(opened, file_format)
+    except Rejected as error:
+        raise OutlineError("bad_mask", error.detail) from None
+    values = _read_values(loaded.image, raw_mode)
+    is_turned = loaded.orientation != 1 or "rotated" in loaded.changes
+    return DecodedMask(turn_values(values, loaded.orientation), is_turned)
+
+
+def encode_values(values: NDArray[np.uint8] | NDArray[np.uint16]) -> bytes:
+    """Returns a gray PNG without metadata of 8 or 16 bits, by the type of the values.
+
+    The same values give the same bytes with the same version of Pillow.
+
+    Args:
+        values: an array of shape (height, width).
+    """
+    stream = io.BytesIO()
+    Image.fromarray(np.ascontiguousarray(values)).save(stream, "PNG", compress_type=_RUN_LENGTH)
+    return stream.getvalue()
+
+
+def pack_color(red: int, green: int, blue: int) -> int:
+    """Returns the number that `decode_mask` gives a pixel of this color."""
+    return red + 256 * green + 65_536 * blue
+
+
+def _find_raw_mode(opened: ImageFile.ImageFile) -> str:
+    """Returns the form of an opened file's pixels before Pillow converts them."""
+    args = opened.tile[0].args
+    if isinstance(args, tuple):
+        return str(args[0])
+    return str(args)
+
+
+def _read_values(image: Image.Image, raw_mode: str) -> MaskValues:
+    """Returns the values of a decoded mask.
+
+    Raises:
+        OutlineError: `bad_mask`: its pixels are not whole numbers, or Pillow has rounded them.
+    """
+    if image.mode in ("LA", "PA"):
+        image = image.getchannel(0)
+    if image.mode in _GRAY_MODES:
+        return np.asarray(image).astype(np.int32) // _SCALES.get(raw_mode, 1)
+    if image.mode not in ("RGB", "RGBA", "RGBX") or ";16" in raw_mode:
+        detail = f"the mask has pixels of the form {raw_mode}: store it as gray, palette or RGB"
+        raise OutlineError("bad_mask", detail)
+    red, green, blue = np.asarray(image).astype(np.int32)[..., :3].transpose(2, 0, 1)
+    return red | green << 8 | blue << 16

@@ -1,0 +1,141 @@
+"""The forms in which sources describe the pixels of an object, and what may be wrong with them.
+
+Coordinates are in pixels from the upper left corner of the image, where integers are corners of
+pixels, or in fractions of its sides. A size is width and height.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from recordmill.imaging.geometry import Size
+
+OutlineFault = Literal[
+    "bad_polygon", "bad_rle", "bad_mask", "mask_size", "unknown_mask_value", "no_mask_file"
+]
+"""Why an outline cannot be used.
+
+`bad_polygon`: fewer than three points, half a point, a coordinate that is not a number, or a border
+that is too long to follow. `bad_rle`: runs that are negative, or do not fill the mask exactly.
+`bad_mask`: an image of a mask cannot be decoded. `mask_size`: the mask has another size than its
+image. `unknown_mask_value`: a color or a number of a mask file is not in the table of its values.
+`no_mask_file`: the file does not exist.
+"""
+
+
+class OutlineError(Exception):
+    """An outline cannot be used.
+
+    Attributes:
+        reason: why, as a code.
+        detail: one line for people; the same on every machine.
+    """
+
+    def __init__(self, reason: OutlineFault, detail: str) -> None:
+        super().__init__(reason, detail)
+        self.reason = reason
+        self.detail = detail
+
+    def __str__(self) -> str:
+        return f"{self.reason}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True)
+class Polygons:
+    """The parts of an object, which are united.
+
+    A part that crosses itself is outside where it overlaps itself twice. Parts of fewer than three
+    points cover nothing.
+
+    Attributes:
+        parts: x, y, x, y, ... of the corners of each part, which is closed.
+        fractions: whether coordinates are in fractions of the image instead of pixels.
+    """
+
+    parts: tuple[tuple[float, ...], ...]
+    fractions: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """A mask of the whole image as lengths of runs, outside and inside the object in turn.
+
+    The runs go down the columns, from left to right, and begin outside. They fill the mask.
+
+    Attributes:
+        size: width and height of the mask.
+        counts: the number of pixels in each run.
+    """
+
+    size: Size
+    counts: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Bitmap:
+    """A mask of a part of the image, as an encoded image whose pixels are 0 outside the object.
+
+    Attributes:
+        left: the first column of the part; it may be outside the image.
+        top: the first row.
+        data: the encoded image, in a format that `decode_mask` reads.
+    """
+
+    left: int
+    top: int
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class MaskFile:
+    """A file whose pixels say to which object or class they belong.
+
+    Attributes:
+        key: its name in the dataset, as images have one.
+        uri: where to read it.
+        size: its bytes when it was listed; -1 if that is unknown.
+        version: its modification time, generation or ETag then; only compared for equality.
+    """
+
+    key: str
+    uri: str
+    size: int = -1
+    version: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileIds:
+    """The pixels of a mask file that have one of several values.
+
+    Attributes:
+        file: the mask file.
+        ids: the values, as `decode_mask` returns them.
+    """
+
+    file: MaskFile
+    ids: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyOutline:
+    """An outline that its source describes in a way that cannot be used.
+
+    Attributes:
+        reason: why, as a code.
+        detail: one line for people; the same on every machine.
+    """
+
+    reason: OutlineFault
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Several shapes of one object, which are united."""
+
+    shapes: tuple[Polygons | Runs | Bitmap, ...]
+
+
+DrawableOutline = Polygons | Runs | Bitmap | Joined
+"""An outline that can be drawn without reading a file."""
+
+Outline = DrawableOutline | FileIds | FaultyOutline

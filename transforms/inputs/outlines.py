@@ -1,13 +1,34 @@
-"""The boxes around shapes that annotation files describe: rotated rectangles, polygons, masks."""
+"""Shapes that annotation files describe, and the boxes around them.
+
+They are rotated rectangles, polygons and masks.
+"""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from recordmill.imaging.geometry import Box
+from recordmill.imaging.masks.compressed_runs import unpack_runs
+from recordmill.imaging.masks.outline import (
+    FaultyOutline,
+    Joined,
+    Outline,
+    OutlineError,
+    Polygons,
+    Runs,
+)
 
 _MOST_RUNS = 4_000_000
 """The most runs of a mask that are read: more than any outline has."""
+
+_MOST_COORDINATES = 1_000_000
+"""The most coordinates of an outline: more than any has."""
+
+_MALFORMED = (TypeError, ValueError, LookupError, OverflowError)
+"""What Python raises if a value has another form."""
 
 
 def angle_of(value: Any) -> float:
@@ -57,12 +78,55 @@ def enclose_segmentation(outline: Any) -> Box | None:
         if outline and not isinstance(outline[0], list | dict):  # one polygon without a list around
             outline = [outline]
         boxes = [box for each in outline or () if (box := _enclose_part(each))]
-    except (TypeError, ValueError, LookupError, OverflowError):
+    except (*_MALFORMED, OutlineError):
         return None
     if not boxes:
         return None
     lefts, tops, rights, bottoms = zip(*boxes, strict=True)
     return min(lefts), min(tops), max(rights), max(bottoms)
+
+
+def read_segmentation(outline: Any) -> Outline | None:
+    """Returns the outline in a `segmentation` of COCO; None if there is none.
+
+    It is a list of polygons, or the runs of a mask, as numbers or packed into a text. In a list,
+    there may be several masks.
+    """
+    if not outline:
+        return None
+    if isinstance(outline, dict):
+        return _read_mask(outline)
+    if not isinstance(outline, list):
+        return FaultyOutline("bad_polygon", f"segmentation is {outline!r:.60}")
+    if not isinstance(outline[0], dict):
+        return polygons_of(outline if isinstance(outline[0], list) else [outline])
+    masks = [_read_mask(each) for each in outline]
+    faulty = next((each for each in masks if isinstance(each, FaultyOutline)), None)
+    if faulty or len(masks) == 1:
+        return faulty or masks[0]
+    return Joined(tuple(each for each in masks if isinstance(each, Runs)))
+
+
+def polygons_of(parts: Sequence[Any], fractions: bool = False) -> Outline:
+    """Returns the outline of an object from the coordinates of its parts.
+
+    Args:
+        parts: x, y, x, y, ... of each part, as numbers or texts of numbers.
+        fractions: whether they are in fractions of the image instead of pixels.
+    """
+    try:
+        read = tuple(tuple(map(float, part)) for part in parts)
+    except _MALFORMED as error:
+        return FaultyOutline("bad_polygon", f"a coordinate is not a number: {error!s:.100}")
+    if any(len(part) % 2 for part in read):
+        return FaultyOutline("bad_polygon", "a point has one coordinate")
+    if sum(map(len, read)) > _MOST_COORDINATES:
+        return FaultyOutline("bad_polygon", f"it has more than {_MOST_COORDINATES // 2:,} points")
+    if not all(all(map(math.isfinite, part)) for part in read):
+        return FaultyOutline("bad_polygon", "a coordinate is not finite")
+    if not any(len(part) >= 6 for part in read):
+        return FaultyOutline("bad_polygon", "it has fewer than 3 points")
+    return Polygons(read, fractions)
 
 
 def _enclose_part(part: Any) -> Box | None:
@@ -76,46 +140,50 @@ def _enclose_part(part: Any) -> Box | None:
     return min(xs), min(ys), max(xs), max(ys)
 
 
+def _read_mask(mask: Any) -> Outline:
+    """Returns the runs of a mask, which fill it."""
+    try:
+        height, width = map(int, mask["size"])
+        runs = _read_runs(mask["counts"])
+    except OutlineError as error:
+        return FaultyOutline(error.reason, error.detail)
+    except _MALFORMED:
+        return FaultyOutline("bad_rle", "it has no size and counts of whole numbers")
+    if not (0 < width < 2**31 and 0 < height < 2**31):
+        return FaultyOutline("bad_rle", f"its size is {width} x {height}")
+    # As Python's integers, whose sum cannot overflow.
+    counts = tuple(runs.tolist())
+    if min(counts, default=0) < 0 or sum(counts) != width * height:
+        return FaultyOutline("bad_rle", f"its runs do not fill {width} x {height} pixels")
+    return Runs((width, height), counts)
+
+
+def _read_runs(counts: Any) -> NDArray[np.int64]:
+    """Returns the runs of a mask, which may be negative."""
+    if len(counts) > _MOST_RUNS:
+        raise OutlineError("bad_rle", f"it has more than {_MOST_RUNS:,} runs")
+    if isinstance(counts, str):
+        return unpack_runs(counts.encode("ascii"))
+    return np.array(list(map(int, counts)), np.int64)
+
+
 def _enclose_mask(mask: dict[str, Any]) -> Box | None:
     """Returns the box around a mask.
 
     Runs of pixels outside and inside it in turn, column by column.
     """
     height, width = map(int, mask["size"])
-    counts = mask["counts"]
-    runs = _unpack_runs(counts) if isinstance(counts, str) else iter(map(int, counts))
-    left, top, right, bottom, at = width, height, -1, -1, 0
-    for number, run in enumerate(runs):
-        if run < 0 or number > _MOST_RUNS or at + run > width * height:
-            return None
-        if number % 2 and run:
-            first, last = divmod(at, height), divmod(at + run - 1, height)
-            left, right = min(left, first[0]), max(right, last[0])
-            spans_columns = first[0] != last[0]
-            top = min(top, 0 if spans_columns else first[1])
-            bottom = max(bottom, height - 1 if spans_columns else last[1])
-        at += run
-    return None if right < 0 else (left, top, right + 1, bottom + 1)
-
-
-def _unpack_runs(text: str) -> Iterator[int]:
-    """Yields the runs that pycocotools packs into a text (`rleFrString` in cocoapi's maskApi.c).
-
-    Each is in groups of 5 bits, lowest first; from the fourth on, it is the difference to the run
-    before the last.
-    """
-    runs: list[int] = []
-    number = shift = 0
-    for letter in text:
-        value = ord(letter) - 48
-        number |= (value & 0x1F) << shift
-        shift += 5
-        if value & 0x20:
-            continue
-        if value & 0x10:
-            number -= 1 << shift
-        if len(runs) > 2:
-            number += runs[-2]
-        runs.append(number)
-        yield number
-        number = shift = 0
+    edges = np.concatenate(([0], np.cumsum(_read_runs(mask["counts"]))))
+    # A sum that overflows is smaller than the one before.
+    if min(width, height) < 1 or edges[-1] > width * height or np.any(edges[1:] < edges[:-1]):
+        return None
+    starts, ends = edges[1:-1:2], edges[2::2]
+    is_inside = ends > starts
+    if not is_inside.any():
+        return None
+    firsts, lasts = starts[is_inside], ends[is_inside] - 1
+    left, right = int(firsts[0] // height), int(lasts[-1] // height)
+    is_column = firsts // height != lasts // height
+    top = np.where(is_column, 0, firsts % height).min()
+    bottom = np.where(is_column, height - 1, lasts % height).max()
+    return left, int(top), right + 1, int(bottom) + 1

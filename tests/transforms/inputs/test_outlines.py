@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
+from recordmill.imaging.masks.outline import FaultyOutline, Joined, Polygons, Runs
+from recordmill.imaging.masks.rasterize import rasterize
+from recordmill.transforms.inputs.outlines import (
+    angle_of,
+    enclose_segmentation,
+    polygons_of,
+    read_segmentation,
+    rotate_box,
+)
 
 
 def runs_of(mask):
@@ -59,10 +67,94 @@ def test_the_box_of_a_mask_is_that_of_its_pixels_packed_or_not(mask):
         {"size": [2, 2], "counts": [1, -1]},
         {"size": "ab", "counts": [1]},
         {"size": [2, 2], "counts": "~~~~~~~"},
+        {"size": [2, 2], "counts": "é"},
+        {"size": [-2, -2], "counts": [1, 3]},
+        {"size": [2, 2], "counts": [1, 2**63 - 1, 2**63 - 1, 5]},
     ],
 )
 def test_a_malformed_outline_has_no_box(outline):
     assert enclose_segmentation(outline) is None
+
+
+TRIANGLE = [1, 2, 5.5, 2, 5.5, 7]
+
+
+@pytest.mark.parametrize("outline", [None, [], {}, ""])
+def test_nothing_is_not_an_outline(outline):
+    assert read_segmentation(outline) is None
+
+
+@pytest.mark.parametrize(
+    ("outline", "read"),
+    [
+        ([TRIANGLE], Polygons((tuple(map(float, TRIANGLE)),))),
+        (TRIANGLE, Polygons((tuple(map(float, TRIANGLE)),))),
+        ([TRIANGLE, [1, 2, "3", 4]], Polygons((tuple(map(float, TRIANGLE)), (1.0, 2.0, 3.0, 4.0)))),
+        ({"size": [2, 3], "counts": [1, 2, 3]}, Runs((3, 2), (1, 2, 3))),
+        ({"size": [2, 3], "counts": pack([1, 2, 3])}, Runs((3, 2), (1, 2, 3))),
+        ([{"size": [2, 3], "counts": [6]}], Runs((3, 2), (6,))),
+        (
+            [{"size": [2, 3], "counts": [6]}, {"size": [2, 3], "counts": [0, 6]}],
+            Joined((Runs((3, 2), (6,)), Runs((3, 2), (0, 6)))),
+        ),
+    ],
+)
+def test_a_segmentation_of_coco_is_an_outline(outline, read):
+    assert read_segmentation(outline) == read
+
+
+@given(arrays.arrays(bool, st.tuples(st.integers(1, 40), st.integers(1, 40))))
+def test_the_pixels_of_a_mask_come_back_packed_or_not(mask):
+    size = mask.shape[::-1]
+    for counts in (runs_of(mask), pack(runs_of(mask))):
+        outline = read_segmentation({"size": list(mask.shape), "counts": counts})
+        assert np.array_equal(rasterize(outline, size), mask)
+
+
+@pytest.mark.parametrize(
+    ("outline", "reason"),
+    [
+        ("text", "bad_polygon"),
+        (7, "bad_polygon"),
+        ([[]], "bad_polygon"),
+        ([["x", 1, 2, 3]], "bad_polygon"),
+        ([[1, 2, 3, 4]], "bad_polygon"),
+        ([TRIANGLE[:5]], "bad_polygon"),
+        ([TRIANGLE, TRIANGLE[:5]], "bad_polygon"),
+        ([[*TRIANGLE[:5], math.nan]], "bad_polygon"),
+        ([[*TRIANGLE[:5], math.inf]], "bad_polygon"),
+        ([[*TRIANGLE[:5], 10**400]], "bad_polygon"),
+        ([[*TRIANGLE[:5], None]], "bad_polygon"),
+        ([[[1, 2], [3, 4], [5, 6]]], "bad_polygon"),
+        ([[1.0] * 1_000_002], "bad_polygon"),
+        ({"size": [2, 2]}, "bad_rle"),
+        ({"size": [2, 2], "counts": None}, "bad_rle"),
+        ({"size": [2, 2], "counts": []}, "bad_rle"),
+        ({"size": [2, 2], "counts": [1, 9]}, "bad_rle"),
+        ({"size": [2, 2], "counts": [1, 2]}, "bad_rle"),
+        ({"size": [2, 2], "counts": [1, -1, 4]}, "bad_rle"),
+        ({"size": [2, 2], "counts": [1, 2**62, 2**62, 2**62, 2**62, 3]}, "bad_rle"),
+        ({"size": [2, 2], "counts": [1, 2**70]}, "bad_rle"),
+        ({"size": [2, 2], "counts": ["a"]}, "bad_rle"),
+        ({"size": [-2, -2], "counts": [4]}, "bad_rle"),
+        ({"size": [2, 2, 2], "counts": [8]}, "bad_rle"),
+        ({"size": "ab", "counts": [1]}, "bad_rle"),
+        ({"size": [2, 2], "counts": "~~~~~~~"}, "bad_rle"),
+        ({"size": [2, 2], "counts": "é"}, "bad_rle"),
+        ({"size": [2, 2], "counts": "0" * 4_000_001}, "bad_rle"),
+        ([{"size": [2, 2], "counts": [4]}, [1, 2]], "bad_rle"),
+    ],
+)
+def test_a_malformed_segmentation_has_a_reason(outline, reason):
+    read = read_segmentation(outline)
+    assert isinstance(read, FaultyOutline)
+    assert read.reason == reason
+    assert len(read.detail) < 200
+
+
+def test_polygons_may_be_in_fractions():
+    read = polygons_of([[0.1, 0.2, 0.3, 0.2, 0.3, 0.9]], fractions=True)
+    assert read == Polygons(((0.1, 0.2, 0.3, 0.2, 0.3, 0.9),), fractions=True)
 
 
 @given(

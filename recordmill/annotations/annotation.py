@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
 
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.marker import AnnotationEntry
@@ -47,16 +47,17 @@ class ListedLabels(NamedTuple):
 
     Attributes:
         labels: the class of each, in their order.
-        dropped: how many more the source has dropped, whose class it does not say.
+        unnamed: how many more there are, without a class here: their kind has none, or the source
+            has dropped them.
     """
 
     labels: Sequence[Label]
-    dropped: int = 0
+    unnamed: int = 0
 
     @property
     def total(self) -> int:
         """The number of all of them."""
-        return len(self.labels) + self.dropped
+        return len(self.labels) + self.unnamed
 
 
 class DroppedAnnotation(NamedTuple):
@@ -90,6 +91,29 @@ class AnnotationOutcome:
     lacks_file: bool = False
 
 
+Orientation = Literal["displayed", "stored"]
+"""How an image is turned: as its EXIF orientation says, or as its bytes are."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedObjects:
+    """The objects of an image that are stored, and the image on which they were drawn.
+
+    Attributes:
+        listed: how many objects the source lists.
+        stored: the place of each stored object among them, from 0, in the order of storing.
+        names: the class of each stored object.
+        drawn_on: the orientation of the image on which all were drawn.
+        drawn_size: width and height of that image, in pixels.
+    """
+
+    listed: int
+    stored: Sequence[int]
+    names: Sequence[str]
+    drawn_on: Orientation
+    drawn_size: tuple[int, int]
+
+
 @dataclass(slots=True)
 class PlacedAnnotations:
     """An image's annotations of one kind, ready to be encoded.
@@ -98,11 +122,16 @@ class PlacedAnnotations:
         fields: values of `AnnotationKind.fields`, and of further fields of the source.
         classes: the class of each annotation that is stored.
         outcome: the number of all of them, by outcome.
+        objects: which objects are stored, if this kind decides it for all others.
+        unwanted: objects that the settings drop with all their annotations, by their place among
+            those listed, from 0: why, in a word.
     """
 
     fields: dict[str, Any]
     classes: list[str]
     outcome: AnnotationOutcome
+    objects: PlacedObjects | None = None
+    unwanted: Mapping[int, str] = field(default_factory=dict)
 
 
 @dataclass
@@ -114,12 +143,16 @@ class AnnotatedImage:
         image: the image that will be stored; None if none is.
         settings: how it was made, and what to do with invalid annotations.
         label_map: class ids.
+        objects: which objects are stored; None until that is decided.
+        unwanted: objects that are dropped because of another kind, see `PlacedAnnotations`.
     """
 
     data: bytes
     image: "PreparedImage | None"
     settings: "DatasetSettings"
     label_map: LabelMap
+    objects: PlacedObjects | None = None
+    unwanted: Mapping[int, str] = field(default_factory=dict)
 
     @cached_property
     def geometry(self) -> "Geometry":

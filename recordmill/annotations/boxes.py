@@ -4,7 +4,8 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import orjson
 
@@ -17,7 +18,9 @@ from recordmill.annotations.annotation import (
     ListedAnnotations,
     ListedLabels,
     LostAnnotations,
+    Orientation,
     PlacedAnnotations,
+    PlacedObjects,
     Values,
     name_loss,
 )
@@ -62,8 +65,6 @@ _FIELDS = {
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")
 _PER_BOX = (*_SIDES, "box_labels", "box_label_texts")
-
-_Orientation = Literal["displayed", "stored"]
 
 _UNUSABLE = ("not_finite", "empty", "outside")
 """Faults of boxes that clipping cannot repair."""
@@ -171,7 +172,8 @@ class BoxKind(AnnotationKind):
         given = Boxes.unpack(packed)
         if on.image is None:
             return _drop_all(given, on.label_map)
-        return place_boxes(given, on.geometry, on.settings.boxes, on.label_map)
+        settings, label_map = on.settings.boxes, on.label_map
+        return place_boxes(given, on.geometry, settings, label_map, on.unwanted)
 
     def lose(
         self, packed: bytes, rejected: Rejected, label_map: LabelMap
@@ -413,7 +415,11 @@ def _list_lost(given: Boxes, label_map: LabelMap) -> list[DroppedAnnotation]:
 
 
 def place_boxes(
-    given: Boxes, geometry: "Geometry", settings: "BoxSettings", label_map: LabelMap
+    given: Boxes,
+    geometry: "Geometry",
+    settings: "BoxSettings",
+    label_map: LabelMap,
+    unwanted: Mapping[int, str] = MappingProxyType({}),
 ) -> PlacedAnnotations:
     """Places an image's boxes on the stored image.
 
@@ -422,23 +428,26 @@ def place_boxes(
         geometry: how the stored image was made from its source.
         settings: what to do with invalid boxes.
         label_map: class ids.
+        unwanted: why objects are dropped because of another kind, by their place from 0.
 
     Returns:
         The fields of boxes, and further values per box. The outcome lists the boxes that were
-        dropped, except for shapes that the source dropped.
+        dropped, except for shapes that the source dropped. Objects are those of the boxes.
 
     Raises:
         Rejected: stage `encode`: `bad_boxes` if `invalid` is `reject` and a box is invalid;
             `size_mismatch` if the boxes were drawn on an image of another shape.
     """
-    drawn_on, size, evidence = _find_drawn_size(given, geometry, settings)
+    drawn_on, evidence = _find_orientation(given, geometry, settings)
+    drawn_size = _sizes_of(geometry)[drawn_on]
+    size = (1, 1) if given.fractions else drawn_size
     placed, dropped = list[_PlacedBox](), list[DroppedAnnotation]()
     for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
         found = _BoxCandidate(index, label, _as_fractions(box, size), label_map)
         if found.fault and settings.invalid == "reject":
             detail = f"box {index + 1} of {len(given.boxes)} is {found.fault}"
             raise Rejected("encode", "bad_boxes", detail)
-        outcome = _drop(found, settings) or _place(found, geometry, drawn_on)
+        outcome = _drop(found, settings) or _place(found, geometry, drawn_on, unwanted.get(index))
         if isinstance(outcome, DroppedAnnotation):
             dropped.append(outcome)
         else:
@@ -460,7 +469,9 @@ def place_boxes(
         "box_label_texts": [name.encode() for name in names],
         **values,
     }
-    return PlacedAnnotations(fields, names, AnnotationOutcome(counts, dropped))
+    stored = [box.at for box in placed]
+    objects = PlacedObjects(len(given.boxes), stored, names, drawn_on, drawn_size)
+    return PlacedAnnotations(fields, names, AnnotationOutcome(counts, dropped), objects)
 
 
 class _PlacedBox(NamedTuple):
@@ -500,10 +511,15 @@ def _drop(box: _BoxCandidate, settings: "BoxSettings") -> DroppedAnnotation | No
 
 
 def _place(
-    box: _BoxCandidate, geometry: "Geometry", drawn_on: _Orientation
+    box: _BoxCandidate, geometry: "Geometry", drawn_on: Orientation, unwanted: str | None
 ) -> _PlacedBox | DroppedAnnotation:
-    """Places a box of a known class on the stored image, or drops it if nothing of it is there."""
+    """Places a box of a known class on the stored image, or drops it if nothing of it is there.
+
+    `unwanted` says why it is dropped because of another kind, if it is.
+    """
     name = str(box.name)
+    if unwanted:
+        return DroppedAnnotation(unwanted, name, box.index + 1, is_faulty=False)
     inside, is_cut = _clip(geometry.place(_clip(box.sides)[0], drawn_on))
     if _is_empty(inside):
         return DroppedAnnotation("cropped_away", name, box.index + 1, is_faulty=False)
@@ -559,19 +575,22 @@ def _area_of(box: "Box", geometry: "Geometry") -> float:
     return (right - left) * width * (bottom - top) * height
 
 
-def _find_drawn_size(
-    given: Boxes, geometry: "Geometry", settings: "BoxSettings"
-) -> tuple[_Orientation, Sequence[int], str | None]:
-    """Returns the orientation of the image on which boxes were drawn, and its size in their unit.
+def _sizes_of(geometry: "Geometry") -> dict[Orientation, tuple[int, int]]:
+    """Returns the width and height of the source in both orientations."""
+    return {"displayed": geometry.displayed_size, "stored": geometry.source_size}
 
-    The third value is the count of boxes on such images; None if nothing speaks against that
+
+def _find_orientation(
+    given: Boxes, geometry: "Geometry", settings: "BoxSettings"
+) -> tuple[Orientation, str | None]:
+    """Returns the orientation of the image on which boxes were drawn.
+
+    The second value is the count of boxes on such images; None if nothing speaks against that
     orientation: `size_disagrees` if the size in the annotations does, `fits_only_displayed` or
     `fits_only_stored` if the boxes decided against that size, or against the default.
     """
-    declared = given.drawn_on_size
-    sizes = {"displayed": geometry.displayed_size, "stored": geometry.source_size}
-    wanted: _Orientation = "displayed" if settings.drawn_on == "auto" else settings.drawn_on
-    unit = (1, 1) if given.fractions else None
+    declared, sizes = given.drawn_on_size, _sizes_of(geometry)
+    wanted: Orientation = "displayed" if settings.drawn_on == "auto" else settings.drawn_on
     has_size = declared is not None and all(declared)
     if declared is not None and has_size and tuple(declared) not in sizes.values():
         width, height = geometry.displayed_size
@@ -585,11 +604,11 @@ def _find_drawn_size(
         evidence = "size_disagrees"
     if evidence and settings.drawn_on == "auto":
         wanted = "stored"
-    if unit is None and settings.drawn_on == "auto":
-        other: _Orientation = "stored" if wanted == "displayed" else "displayed"
+    if not given.fractions and settings.drawn_on == "auto":
+        other: Orientation = "stored" if wanted == "displayed" else "displayed"
         if not _fit(given.boxes, sizes[wanted]) and _fit(given.boxes, sizes[other]):
             wanted, evidence = other, f"fits_only_{other}"
-    return wanted, unit or sizes[wanted], evidence
+    return wanted, evidence
 
 
 def _fit(boxes: Sequence[Sequence[float | None]], size: Sequence[int]) -> bool:

@@ -43,11 +43,33 @@ def resolve_annotations(ref: ImageRef, on: AnnotatedImage) -> dict[str, PlacedAn
     Raises:
         Rejected: stage `encode`: annotations are bad; see `AnnotationKind.place`.
     """
-    carried, placed = dict(ref.annotations), {}
-    for name, kind in KINDS.items() if carried else ():
+    if not ref.annotations:
+        return {}
+    carried = dict(ref.annotations)
+    placed = _place_all(carried, on)
+    unwanted = dict[int, str]()
+    for each in placed.values():
+        unwanted.update(each.unwanted)
+    if unwanted:
+        on.unwanted = unwanted
+        placed = _place_all(carried, on)
+    for each in placed.values():
+        each.outcome.lacks_file = ref.lacks_file
+    return placed
+
+
+def _place_all(carried: Mapping[str, bytes], on: AnnotatedImage) -> dict[str, PlacedAnnotations]:
+    """Places annotations of all kinds; kinds that describe objects come after those that list them.
+
+    Args:
+        carried: the packed annotations by kind.
+        on: their image, whose `objects` are set.
+    """
+    placed = {}
+    for name, kind in KINDS.items():
         if name in carried:
             placed[name] = kind.place(carried[name], on)
-            placed[name].outcome.lacks_file = ref.lacks_file
+            on.objects = placed[name].objects or on.objects
     return placed
 
 

@@ -1,5 +1,6 @@
 import math
 from collections import Counter
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from recordmill.annotations.annotation import (
     AnnotationOutcome,
     DroppedAnnotation,
     ListedLabels,
+    PlacedObjects,
 )
 from recordmill.annotations.boxes import BOXES, Boxes, boxes_of, place_boxes
 from recordmill.imaging.geometry import Geometry
@@ -321,6 +323,33 @@ def test_equal_boxes_are_packed_to_equal_bytes():
     other = boxes_of([[0.0, 0.0, 1.0, 1.0]], ("ü",), values={"is_crowd": [0], "area": [1.0]})
     assert one.pack() == other.pack()
     assert Boxes.unpack(one.pack()) == one
+
+
+def test_the_objects_that_are_stored_are_those_of_the_boxes_in_their_order():
+    given = boxes_of([(0, 0, 9, 9), (5, 5, 5, 9), (0, 0, 9, 9)], ["dog", "cat", "cat"])
+    turned = Geometry((200, 100), 6, True, None, (100, 200))
+    placed = place_boxes(given, turned, BoxSettings(), LABELS)
+    assert placed.objects == PlacedObjects(3, [0, 2], ["dog", "cat"], "displayed", (100, 200))
+    stored = replace(given, drawn_on_size=[200, 100])
+    placed = place_boxes(stored, turned, BoxSettings(), LABELS)
+    assert placed.objects == PlacedObjects(3, [0, 2], ["dog", "cat"], "stored", (200, 100))
+
+
+def test_objects_that_another_kind_drops_lose_their_boxes():
+    given = boxes_of([(0, 0, 9, 9), (5, 5, 5, 9), (0, 0, 9, 9)], ["dog", "cat", "cat"])
+    unwanted = {1: "empty_mask", 2: "empty_mask"}
+    placed = place_boxes(given, WHOLE, BoxSettings(), LABELS, unwanted)
+    assert placed.objects == PlacedObjects(3, [0], ["dog"], "displayed", (200, 100))
+    assert placed.outcome.dropped == [
+        DroppedAnnotation("empty", "cat", 2, is_faulty=True),
+        DroppedAnnotation("empty_mask", "cat", 3, is_faulty=False),
+    ]
+    assert flatten(placed.outcome.counts) == {
+        "listed": 3,
+        "written": 1,
+        "empty": 1,
+        "empty_mask": 1,
+    }
 
 
 def test_boxes_of_an_image_that_is_not_stored_are_dropped():

@@ -49,6 +49,7 @@ SECTIONS = {
     "max_rejected": RejectionLimits,
     "max_rejected.boxes": LossLimits,
     "max_rejected.labels": LossLimits,
+    "max_rejected.masks": LossLimits,
 }
 
 

@@ -271,7 +271,7 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
     names_images = is_placed = False
     found = images = 0
     image = None
-    listed = list_file(source, path, file)
+    listed = list_file(source, path, file, settings)
     for each in _see_members(listed, whole_path, file, claims) if source.reads_sets else listed:
         found += 1
         if type(each) is ImageRef:

@@ -6,7 +6,7 @@ from recordmill.annotations.labels import LABELS
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import IMAGE_FIELDS, PIXEL_FIELDS
-from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.settings.dataset import MASK_FIELDS, DatasetSettings, ExampleLayout
 from recordmill.transforms.records.image_functions import find_function
 
 
@@ -57,6 +57,11 @@ def check_fields(layout: ExampleLayout) -> None:
         for key, feature in custom.features.items():
             if feature.field and feature.field not in added:
                 _check_field(f"convention.features.{key}", feature, known)
+            if feature.field in MASK_FIELDS and layout.settings.masks == "none":
+                raise SettingError(
+                    f"convention.features.{key}",
+                    "stores masks, and masks is none: add --set masks=png, or remove it",
+                )
     asked_by = given.get("labels")
     if asked_by and LABELS not in list_stored(convention.fields):
         raise SettingError(

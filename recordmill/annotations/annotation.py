@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.marker import AnnotationEntry
@@ -21,7 +21,7 @@ from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
     from recordmill.imaging import PreparedImage
-    from recordmill.imaging.geometry import Geometry
+    from recordmill.imaging.geometry import Frame, Geometry
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 Label = str | int
@@ -91,10 +91,6 @@ class AnnotationOutcome:
     lacks_file: bool = False
 
 
-Orientation = Literal["displayed", "stored"]
-"""How an image is turned: as its EXIF orientation says, or as its bytes are."""
-
-
 @dataclass(frozen=True, slots=True)
 class PlacedObjects:
     """The objects of an image that are stored, and the image on which they were drawn.
@@ -102,16 +98,14 @@ class PlacedObjects:
     Attributes:
         listed: how many objects the source lists.
         stored: the place of each stored object among them, from 0, in the order of storing.
-        names: the class of each stored object.
+        names: the class of each listed object, or its number if it has no name.
         drawn_on: the orientation of the image on which all were drawn.
-        drawn_size: width and height of that image, in pixels.
     """
 
     listed: int
     stored: Sequence[int]
     names: Sequence[str]
-    drawn_on: Orientation
-    drawn_size: tuple[int, int]
+    drawn_on: "Frame"
 
 
 @dataclass(slots=True)
@@ -211,6 +205,7 @@ class AnnotationKind(Protocol):
         named: the fields with names of classes, each with the field that has their ids.
         tfds_types: the types of single values in TensorFlow Datasets by field, if they differ from
             those of other features.
+        compared: other fields that `check` compares with its own.
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
     """
@@ -220,6 +215,7 @@ class AnnotationKind(Protocol):
     fields: ClassVar[Mapping[str, RecordField]]
     named: ClassVar[Mapping[str, str]] = {}
     tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    compared: ClassVar[frozenset[str]] = frozenset()
     follows_pixels: ClassVar[bool] = False
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -231,6 +227,10 @@ class AnnotationKind(Protocol):
         Raises:
             Rejected: stage `encode`: they are bad.
         """
+
+    def find_versions(self) -> Mapping[str, str]:
+        """Returns the versions of the libraries that decide its values in Examples."""
+        return {}
 
     def lose(
         self, packed: bytes, rejected: Rejected, label_map: LabelMap
@@ -279,6 +279,10 @@ class AnnotationKind(Protocol):
 
     def check(self, values: Values) -> str | None:
         """Returns the problem with the annotations in an Example, if there is one."""
+        return None
+
+    def check_pixels(self, values: Values) -> str | None:
+        """Returns the problem with the pixels of annotations that are images, if there is one."""
         return None
 
     def trace(self, values: Values, names: Mapping[int, str]) -> Sequence[Shape]:

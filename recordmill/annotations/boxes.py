@@ -18,7 +18,6 @@ from recordmill.annotations.annotation import (
     ListedAnnotations,
     ListedLabels,
     LostAnnotations,
-    Orientation,
     PlacedAnnotations,
     PlacedObjects,
     Values,
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recordmill.imaging.geometry import Box, Geometry
+    from recordmill.imaging.geometry import Box, Frame, Geometry
     from recordmill.schemas.settings.dataset import BoxSettings, Contract, DatasetSettings
 
 TOLERANCE = 1e-6
@@ -439,8 +438,7 @@ def place_boxes(
             `size_mismatch` if the boxes were drawn on an image of another shape.
     """
     drawn_on, evidence = _find_orientation(given, geometry, settings)
-    drawn_size = _sizes_of(geometry)[drawn_on]
-    size = (1, 1) if given.fractions else drawn_size
+    size = (1, 1) if given.fractions else geometry.frame_size(drawn_on)
     placed, dropped = list[_PlacedBox](), list[DroppedAnnotation]()
     for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
         found = _BoxCandidate(index, label, _as_fractions(box, size), label_map)
@@ -469,8 +467,8 @@ def place_boxes(
         "box_label_texts": [name.encode() for name in names],
         **values,
     }
-    stored = [box.at for box in placed]
-    objects = PlacedObjects(len(given.boxes), stored, names, drawn_on, drawn_size)
+    shown = [label_map.name_for(label) or label_map.shown(label) for label in given.labels]
+    objects = PlacedObjects(len(shown), [box.at for box in placed], shown, drawn_on)
     return PlacedAnnotations(fields, names, AnnotationOutcome(counts, dropped), objects)
 
 
@@ -511,7 +509,7 @@ def _drop(box: _BoxCandidate, settings: "BoxSettings") -> DroppedAnnotation | No
 
 
 def _place(
-    box: _BoxCandidate, geometry: "Geometry", drawn_on: Orientation, unwanted: str | None
+    box: _BoxCandidate, geometry: "Geometry", drawn_on: "Frame", unwanted: str | None
 ) -> _PlacedBox | DroppedAnnotation:
     """Places a box of a known class on the stored image, or drops it if nothing of it is there.
 
@@ -575,22 +573,18 @@ def _area_of(box: "Box", geometry: "Geometry") -> float:
     return (right - left) * width * (bottom - top) * height
 
 
-def _sizes_of(geometry: "Geometry") -> dict[Orientation, tuple[int, int]]:
-    """Returns the width and height of the source in both orientations."""
-    return {"displayed": geometry.displayed_size, "stored": geometry.source_size}
-
-
 def _find_orientation(
     given: Boxes, geometry: "Geometry", settings: "BoxSettings"
-) -> tuple[Orientation, str | None]:
+) -> tuple["Frame", str | None]:
     """Returns the orientation of the image on which boxes were drawn.
 
     The second value is the count of boxes on such images; None if nothing speaks against that
     orientation: `size_disagrees` if the size in the annotations does, `fits_only_displayed` or
     `fits_only_stored` if the boxes decided against that size, or against the default.
     """
-    declared, sizes = given.drawn_on_size, _sizes_of(geometry)
-    wanted: Orientation = "displayed" if settings.drawn_on == "auto" else settings.drawn_on
+    declared = given.drawn_on_size
+    sizes = {"displayed": geometry.displayed_size, "stored": geometry.source_size}
+    wanted: Frame = "displayed" if settings.drawn_on == "auto" else settings.drawn_on
     has_size = declared is not None and all(declared)
     if declared is not None and has_size and tuple(declared) not in sizes.values():
         width, height = geometry.displayed_size
@@ -605,7 +599,7 @@ def _find_orientation(
     if evidence and settings.drawn_on == "auto":
         wanted = "stored"
     if not given.fractions and settings.drawn_on == "auto":
-        other: Orientation = "stored" if wanted == "displayed" else "displayed"
+        other: Frame = "stored" if wanted == "displayed" else "displayed"
         if not _fit(given.boxes, sizes[wanted]) and _fit(given.boxes, sizes[other]):
             wanted, evidence = other, f"fits_only_{other}"
     return wanted, evidence

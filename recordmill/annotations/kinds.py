@@ -6,12 +6,14 @@ from typing import Any
 from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.boxes import BOXES
 from recordmill.annotations.labels import LABELS
+from recordmill.annotations.masks import MASKS
 from recordmill.schemas.features import OWN_FIELDS, RecordField
 
 KINDS: Mapping[str, AnnotationKind] = {
     each.name: each
     for each in (
         BOXES,
+        MASKS,
         LABELS,
     )
 }

@@ -194,10 +194,17 @@ class Expectations:
                     return f"in the sidecar {problem}"
         return None
 
-    def judge_annotations(self, example: ParsedExample) -> str | None:
-        """Returns the problem with a record's annotations, if there is one."""
-        for kind, keys in self.annotation_keys.items():
-            if problem := KINDS[kind].check(values_of(example, keys)):
+    def judge_annotations(self, example: ParsedExample, decodes: bool = False) -> str | None:
+        """Returns the problem with a record's annotations, if there is one.
+
+        `decodes` says whether to decode annotations that are images.
+        """
+        for name, keys in self.annotation_keys.items():
+            kind, values = KINDS[name], values_of(example, keys)
+            problem = kind.check(values)
+            if not problem and decodes:
+                problem = kind.check_pixels(values)
+            if problem:
                 return problem
         return None
 
@@ -233,12 +240,13 @@ def values_of(example: ParsedExample, keys: Mapping[str, str]) -> Values:
 
 
 def annotation_keys_of(features: Iterable[Feature]) -> dict[str, dict[str, str]]:
-    """By kind of annotations, the keys of the features that have them by their fields."""
+    """By kind of annotations, the keys of the features that it needs by their fields."""
     keys = {feature.field: feature.key for feature in features}
-    return {
-        kind.name: {field: key for field, key in keys.items() if field in kind.fields}
-        for kind in list_stored(keys)
-    }
+    found = {}
+    for kind in list_stored(keys):
+        needed = kind.fields.keys() | kind.compared
+        found[kind.name] = {field: key for field, key in keys.items() if field in needed}
+    return found
 
 
 def expect(dataset: Dataset) -> Expectations:

@@ -306,7 +306,8 @@ class _Reader:
         """Reports the problem with a record's features; if there is none, with its annotations."""
         self._report("feature", problem, number, offset)
         if not problem:
-            wrong = self._expected.judge_annotations(example)
+            decodes = self._check.level == "pixels"
+            wrong = self._expected.judge_annotations(example, decodes)
             self._report("annotations", wrong, number, offset)
 
     def _report(self, kind: str, problem: str | None, number: int, offset: int) -> None:

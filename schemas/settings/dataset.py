@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -81,6 +81,7 @@ class Contract:
         lost_boxes: largest share of boxes that may end up in no record.
         lost_labels: largest share of labels that may end up in no record, for images that may have
             several.
+        lost_masks: largest share of the masks of objects that may end up in no record.
         duplicates_across_splits: how many groups of byte-identical images may be in several splits.
         class_drift: largest share of images that may belong to other classes than in the previous
             dataset: half the sum of the differences between the shares of each class.
@@ -91,6 +92,7 @@ class Contract:
     rejected: Share | None = None
     lost_boxes: Share | None = None
     lost_labels: Share | None = None
+    lost_masks: Share | None = None
     duplicates_across_splits: Count | None = None
     class_drift: Share | None = None
 
@@ -304,9 +306,9 @@ class BoxSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LossLimits:
-    """The limits above which faulty boxes, or labels, fail the run.
+    """The limits above which faulty annotations of one kind fail the run.
 
-    These are the YAML keys under `max_rejected.boxes:` and `max_rejected.labels:`.
+    These are the YAML keys under `max_rejected.boxes:` and the like.
 
     Attributes:
         share: share of them that may be lost; the run fails if both this and `count` are exceeded.
@@ -334,6 +336,7 @@ class RejectionLimits(LossLimits):
         boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all
             boxes of a class.
         labels: when labels without an id fail the run, for images that may have several labels.
+        masks: when faulty masks of objects fail the run.
         containers: how many files of many images may be missing, or have lost an unknown part:
             TFRecords, archives, arrays, Parquet. They do not count as images.
     """
@@ -343,7 +346,18 @@ class RejectionLimits(LossLimits):
         default_factory=LossLimits
     )
     labels: Annotated[LossLimits, IdleIf(_one_label)] = field(default_factory=LossLimits)
+    masks: Annotated[LossLimits, IdleIf(without_annotations("masks"))] = field(
+        default_factory=LossLimits
+    )
     containers: Count = 0
+
+
+def _without_masks(settings: "DatasetSettings", _: Situation) -> str | None:
+    return "masks is none" if settings.masks == "none" else None
+
+
+MASK_FIELDS = frozenset({"masks"})
+"""The fields that the setting `masks` stores."""
 
 
 def _together_in_one_split(settings: "DatasetSettings", now: Situation) -> str | None:
@@ -377,6 +391,10 @@ class DatasetSettings:
             pixels.
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are read, from sources that have them.
+        masks: whether the masks of objects are stored: `none`, or `png`, an image of 0 and 1 in 8
+            bits of gray for each object, of the size of the stored image.
+        masks_required: drops each object whose mask is empty or missing, with its box. Otherwise,
+            it keeps its box, and its mask is all 0.
         labels: how classes get their ids.
         duplicates: what happens to images with the same bytes: `report` counts them; `together`
             keeps them in one split, with all groups that contain one of them; `drop` leaves out all
@@ -423,6 +441,8 @@ class DatasetSettings:
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
+    masks: Annotated[Literal["none", "png"], IdleIf(without_annotations("masks"))] = "none"
+    masks_required: Annotated[bool, IdleIf(_without_masks)] = False
     labels: LabelSettings = field(default_factory=LabelSettings)
     duplicates: Annotated[
         Literal["report", "together", "drop"],
@@ -491,6 +511,13 @@ class DatasetSettings:
         """
         if self.analyze:
             self._check_analysis()
+        convention = ExampleLayout(self).convention
+        if self.masks != "none" and MASK_FIELDS.isdisjoint(convention.fields):
+            raise SettingError(
+                "masks",
+                f"is {self.masks}, and the convention ({convention.title}) stores no masks: remove "
+                "it, or set convention=tf_object_detection",
+            )
         if self.splits.given and self.kept_together:
             raise SettingError(
                 self.kept_together[0], ": together contradicts splits that are given: remove it"
@@ -572,6 +599,13 @@ class DatasetSettings:
         }
         return {**own, **self.hooks}
 
+    def remedy_for(self, not_stored: Collection[str]) -> str:
+        """Returns how to store values of these kinds, as the end of a sentence; empty: no way."""
+        has_place = not MASK_FIELDS.isdisjoint(ExampleLayout(self).convention.fields)
+        if "masks" in not_stored and "masks" in self.source.annotations() and has_place:
+            return "--set masks=png stores them"
+        return self.source.remedy_for(not_stored)
+
     @property
     def holds_images(self) -> bool:
         """Whether Examples contain images."""
@@ -624,6 +658,7 @@ class DatasetSettings:
             classes_known=bool(self.labels.classes),
             left_by_user=left_by_user,
             only_images=self.unit == "image",
+            with_outlines=self.masks != "none",
         )
 
     def differs(self, key: str) -> bool:
@@ -669,9 +704,13 @@ class ExampleLayout:
     def features(self) -> tuple[Feature, ...]:
         """Returns the features of an Example.
 
-        The convention's come first, then the source's own, then those that functions compute.
+        The convention's come first, then the source's own, then those that functions compute. Those
+        for masks are left out unless `masks` is set.
         """
         filled = self.convention.fields
+        own = self.convention.example_features
+        if self.settings.masks == "none":
+            own = tuple(each for each in own if each.field not in MASK_FIELDS)
         computed = (
             each.as_feature(name)
             for name, each in self.settings.features.items()
@@ -680,7 +719,7 @@ class ExampleLayout:
         added = (
             feature for feature in self.settings.source.features() if feature.field not in filled
         )
-        return (*self.convention.example_features, *added, *computed)
+        return (*own, *added, *computed)
 
     @cached_property
     def fields(self) -> frozenset[str]:

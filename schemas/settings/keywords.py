@@ -107,6 +107,7 @@ class RejectionLimitsKeywords(TypedDict, total=False):
     lost_classes: int
     boxes: LossLimitsKeywords
     labels: LossLimitsKeywords
+    masks: LossLimitsKeywords
     containers: int
 
 
@@ -126,6 +127,7 @@ class ContractKeywords(TypedDict, total=False):
     rejected: float | None
     lost_boxes: float | None
     lost_labels: float | None
+    lost_masks: float | None
     duplicates_across_splits: int | None
     class_drift: float | None
 
@@ -141,6 +143,8 @@ class DatasetKeywords(TypedDict, total=False):
     decode: Literal["images", "none"]
     images: ImageKeywords
     boxes: BoxKeywords
+    masks: Literal["none", "png"]
+    masks_required: bool
     labels: LabelKeywords
     duplicates: Literal["report", "together", "drop"]
     splits: SplitKeywords

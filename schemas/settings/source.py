@@ -66,6 +66,7 @@ class ListingSettings:
         inputs: how many inputs there are, which share the requests to stores.
         only_images: whether a source of plain images ignores files with the extension of a text, a
             table or the like.
+        with_outlines: whether references carry the outlines of objects.
     """
 
     include: tuple[str, ...] = ()
@@ -78,6 +79,7 @@ class ListingSettings:
     left_by_user: frozenset[str] = frozenset()
     inputs: int = 1
     only_images: bool = False
+    with_outlines: bool = False
 
 
 @runtime_checkable
@@ -156,6 +158,14 @@ class SourceSettings(Protocol):
             Rejected: the file, or the rest of it, is rejected.
         """
 
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields the same references, which also carry the outlines of the images' objects.
+
+        A source that reads outlines overrides it, and has `masks` in `annotations`. The arguments
+        and errors are those of `list_references`.
+        """
+        return self.list_references(path, file)
+
     @property
     def remedies(self) -> Mapping[str, str]:
         """What to do about rejected images, by reason; each is the end of a sentence."""
@@ -183,9 +193,10 @@ class SourceSettings(Protocol):
         return ()
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns what images may have besides one class: `boxes`, `labels` (several classes).
+        """Returns what images may have besides one class, by kind of annotation.
 
-        By default, they have nothing else. Each entry has the YAML key that asks for it, or the
+        These are `boxes`, `labels` (several classes) and `masks` (of the objects in the boxes). By
+        default, they have nothing else. Each entry has the YAML key that asks for it, or the
         empty string if the files decide.
         """
         if self.is_about_boxes:

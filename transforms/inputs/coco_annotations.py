@@ -1,4 +1,4 @@
-"""The contents of COCO's JSON: images, categories, and annotations by image."""
+"""COCO's annotations: the images, categories and objects in one JSON file."""
 
 import math
 import posixpath
@@ -7,17 +7,25 @@ from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated, Any
 
+import orjson
 from annotated_types import Interval
 from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, ValidationInfo
 
+from recordmill.annotations.annotation import Packable
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice, NoticeStatus
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.image_names import plain_name
 from recordmill.transforms.inputs.named_files import bad_annotations, read_json, read_sibling
-from recordmill.transforms.inputs.outlines import angle_of, enclose_segmentation, rotate_box
+from recordmill.transforms.inputs.outlines import (
+    angle_of,
+    enclose_segmentation,
+    read_segmentation,
+    rotate_box,
+)
 from recordmill.transforms.inputs.split_words import is_doubtful_split, may_be_split
 
 _ABOUT_ONE = 1.001
@@ -195,6 +203,17 @@ def _as_number(side: Any) -> float:
     return float(side)
 
 
+class OutlinedAnnotation(Annotation):
+    """An entry of `annotations` that also keeps the JSON of its `segmentation`.
+
+    As objects of Python, the outlines of a file would take many times as much memory.
+    """
+
+    outline: Annotated[bytes, BeforeValidator(orjson.dumps)] = Field(
+        b"null", validation_alias="segmentation"
+    )
+
+
 class CocoFile(BaseModel):
     """The contents of one file."""
 
@@ -203,14 +222,20 @@ class CocoFile(BaseModel):
     annotations: Annotated[list[Annotation], FailFast()] = []
 
 
-def read_coco(uri: str) -> CocoFile:
-    """Reads a file of COCO's form.
+class OutlinedFile(CocoFile):
+    """The contents of one file, with the outlines of its objects."""
+
+    annotations: Annotated[list[OutlinedAnnotation], FailFast()] = []  # type: ignore[assignment]
+
+
+def read_coco(uri: str, model: type[CocoFile]) -> CocoFile:
+    """Reads a file of annotations.
 
     Raises:
         Rejected: it cannot be read, or has another form, such as that of panoptic masks.
     """
     try:
-        return read_json(uri, MAX_JSON_BYTES, CocoFile)
+        return read_json(uri, MAX_JSON_BYTES, model)
     except Rejected:
         if b'"segments_info"' not in read_sibling(uri, MAX_JSON_BYTES):
             raise
@@ -244,7 +269,8 @@ class CocoAnnotations:
         classes: the categories' numbers by name.
         twins: unused categories that have the name of another one, and are left out.
         strays: annotations of images that the file does not list.
-        not_stored: numbers of objects with masks, key points, attributes, and other keys.
+        not_stored: numbers of objects with key points, attributes and other keys, and with masks if
+            these are not read.
 
     Raises:
         Rejected: two categories in use share a name or an id, or two images share an id, or a box
@@ -252,6 +278,7 @@ class CocoAnnotations:
     """
 
     def __init__(self, contents: CocoFile) -> None:
+        self._has_outlines = isinstance(contents, OutlinedFile)
         self.images = sorted(contents.images, key=lambda image: image.file_name)
         used = {each.category_id for each in contents.annotations}
         self.classes, self.twins = number_categories(contents.categories, used)
@@ -275,7 +302,10 @@ class CocoAnnotations:
                 self.strays.append(each)
                 continue
             self._objects[each.image_id].append(each)
-            self.not_stored.update(each.find_unstored())
+            unstored = set(each.find_unstored())
+            if self._has_outlines:
+                unstored.discard("masks")
+            self.not_stored.update(unstored)
 
     def find_split_words(self) -> SplitWords | None:
         """Finds a key of the images that may say which split each is in."""
@@ -350,6 +380,21 @@ class CocoAnnotations:
     def has_own_name(self, image: Image) -> bool:
         """Whether no other image has the same name, in another folder or another spelling."""
         return self._plain_names[_plain_base(image)] == 1
+
+    def objects(self, image: Image) -> list[Packable]:
+        """Returns what annotates an image's objects: boxes, and masks if these are read."""
+        given: list[Packable] = [self.boxes(image)]
+        if self._has_outlines:
+            given.append(self.masks(image))
+        return given
+
+    def masks(self, image: Image) -> Masks:
+        """Returns the outlines of an image's objects."""
+        found = []
+        for each in self._objects[image.id]:
+            if isinstance(each, OutlinedAnnotation):
+                found.append(read_segmentation(orjson.loads(each.outline)))
+        return Masks(found)
 
     def boxes(self, image: Image) -> Boxes:
         """Returns an image's boxes."""

@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from recordmill.annotations.kinds import list_stored
 from recordmill.imaging import imaging_versions
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
@@ -302,6 +303,8 @@ def describe_settings(
     if settings.compression == "gzip":
         versions["zlib"] = zlib.ZLIB_RUNTIME_VERSION
     layout = ExampleLayout(settings)
+    for kind in list_stored(layout.fields):
+        versions.update(kind.find_versions())
     return {
         **plain,
         "split_order": list(settings.splits.names),  # the order decides the ranges of hashes
@@ -331,7 +334,7 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         if note := kind.note_unstored(listed, layout.convention.title):
             yield note
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
-        remedy = settings.source.remedy_for(summary.not_stored)
+        remedy = settings.remedy_for(summary.not_stored)
         yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
     if summary.respelled:
         what = f"{say_count(summary.respelled, 'image', 'is')} named otherwise in the annotations"

@@ -6,9 +6,11 @@ from make_settings import make_settings
 
 from recordmill.annotations.annotation import AnnotatedImage
 from recordmill.annotations.boxes import boxes_of
-from recordmill.annotations.kinds import RECORD_FIELDS
+from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
 from recordmill.annotations.labels import Labels
+from recordmill.annotations.masks import Masks
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging.masks.outline import Polygons
 from recordmill.pipeline.configuration.check_features import (
     check_features,
     check_fields,
@@ -105,7 +107,10 @@ def own(**features):
 
 def layout(convention, source, functions=()):
     features = {name: FeatureFunction(function="file_sha256") for name in functions}
-    return ExampleLayout(DatasetSettings(source=source, convention=convention, features=features))
+    masks = "png" if "masks" in source.annotations() else "none"
+    return ExampleLayout(
+        DatasetSettings(source=source, convention=convention, features=features, masks=masks)
+    )
 
 
 def check(convention, source, functions=()):
@@ -117,13 +122,18 @@ def right(name):
     return ConventionFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
 
 
+OF_COCO = KINDS["masks"].fields.keys()
+"""The fields that a source of outlines gives, and `EVERYTHING` does not."""
+
+
 def test_every_field_may_be_stored_as_what_it_is():
-    check(own(**{name: right(name) for name in RECORD_FIELDS}), EVERYTHING)
+    check(own(**{name: right(name) for name in RECORD_FIELDS.keys() - OF_COCO}), EVERYTHING)
+    check(own(**{name: right(name) for name in OF_COCO}), Coco())
 
 
 @pytest.mark.parametrize("name", RECORD_FIELDS)
 def test_no_field_may_be_stored_as_what_it_is_not(name):
-    field = RECORD_FIELDS[name]
+    field, source = RECORD_FIELDS[name], Coco() if name in OF_COCO else EVERYTHING
     for kind in ("bytes", "float", "int64"):
         for shape in ((), (None,)):
             if (kind, bool(shape)) == (field.kind, field.many):
@@ -136,7 +146,7 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
                 ValueError,
                 match=rf"^convention\.features\.x does not have the type of the field '{name}'",
             ):
-                check(own(**wrong), EVERYTHING)
+                check(own(**wrong), source)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +216,10 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
     fields |= {"sha256": b"0", "file_sha256": b"0"}
     boxes = boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
+    masks = Masks([Polygons(((0, 0, 4, 0, 4, 3),))])
     on = AnnotatedImage(data, image, make_settings(images=settings), labels)
     for placed in resolve_annotations(
-        carry(ImageRef("a", "x"), boxes, Labels(["cat"])), on
+        carry(ImageRef("a", "x"), boxes, masks, Labels(["cat"])), on
     ).values():
         fields |= placed.fields
     assert fields.keys() == RECORD_FIELDS.keys()

@@ -14,7 +14,13 @@ import orjson
 from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, SplitWords, read_coco
+from recordmill.transforms.inputs.coco_annotations import (
+    CocoAnnotations,
+    CocoFile,
+    OutlinedFile,
+    SplitWords,
+    read_coco,
+)
 from recordmill.transforms.inputs.file_roles import SEGMENT_ANYTHING, FileRole, title_of
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -125,13 +131,24 @@ class Coco(AnnotationSource):
             "stuff_*/**.png": "masks",
         }
 
+    def annotations(self) -> Mapping[str, str]:
+        """Returns that images may have boxes and masks."""
+        return {"boxes": "", "masks": ""}
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields each of the file's `images`, with its boxes."""
+        return self._list(path, file, CocoFile)
+
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields each of the file's `images`, with its boxes and outlines."""
+        return self._list(path, file, OutlinedFile)
+
+    def _list(self, path: str, file: ImageRef, model: type[CocoFile]) -> Iterator[Listed]:
         match = compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))
         if not match:
             yield file.notice("ignored", "not_annotations")
             return
-        annotations = CocoAnnotations(read_coco(file.uri))
+        annotations = CocoAnnotations(read_coco(file.uri, model))
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         yield from annotations.report_twins(file)
@@ -148,11 +165,11 @@ class Coco(AnnotationSource):
             folder = self.images.format(split=word, folder=named_by.folder).strip("/")
             # As written on Windows.
             name = image.file_name.replace("\\", "/")
-            boxes, fields = annotations.boxes(image), {"source_id": str(image.id)}
+            given, fields = annotations.objects(image), {"source_id": str(image.id)}
             is_alone = annotations.has_own_name(image)
             find_other = partial(find_other_place, named_by.root, folder, name) if is_alone else str
             yield from named_by.list_annotated(
-                posixpath.join(folder, name), [boxes], fields, find_other=find_other
+                posixpath.join(folder, name), given, fields, find_other=find_other
             )
 
 

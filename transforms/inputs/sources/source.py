@@ -11,7 +11,7 @@ from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature, FeatureKind
 from recordmill.schemas.image_ref import Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
-from recordmill.schemas.settings.source import SourceSettings
+from recordmill.schemas.settings.source import ListingSettings, SourceSettings
 from recordmill.storage.packed_files import read_image
 from recordmill.transforms.inputs.class_names import number_classes
 from recordmill.transforms.inputs.file_roles import TITLES
@@ -152,13 +152,21 @@ class ArraySource(Source, Protocol):
         return bool(self.labels)
 
 
-def list_file(source: SourceSettings, path: str, file: ImageRef) -> Iterator[Listed]:
-    """Yields what `source.list_references` yields.
+_ALL_FILES = ListingSettings()
+
+
+def list_file(
+    source: SourceSettings, path: str, file: ImageRef, settings: ListingSettings = _ALL_FILES
+) -> Iterator[Listed]:
+    """Yields what the source yields for a file, with outlines if the settings ask for them.
 
     If the source rejects the file, or the rest of it, a notice comes at the end.
     """
     try:
-        yield from source.list_references(path, file)
+        if settings.with_outlines:
+            yield from source.list_with_outlines(path, file)
+        else:
+            yield from source.list_references(path, file)
     except Rejected as rejected:
         yield file.notice("rejected", rejected.reason, rejected.detail)
 

@@ -7,7 +7,10 @@ import pytest
 from carried_annotations import boxes_in
 
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.masks import Masks
+from recordmill.imaging.masks.outline import Polygons
 from recordmill.schemas.image_ref import ClassNames, ImageRef
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.coco_annotations import CocoAnnotations, CocoFile
 from recordmill.transforms.inputs.file_roles import FileRole
 from recordmill.transforms.inputs.sources.coco import Coco
@@ -280,6 +283,20 @@ def test_other_values_of_images_are_not_words_for_splits(collection, key, words,
 STRAY = {"id": 3, "image_id": 9, "category_id": 17, "bbox": [1, 2, 3, 4]}
 
 
+def test_references_carry_outlines_in_the_order_of_boxes_where_they_are_asked_for(collection):
+    first, other = ANNOTATIONS["annotations"]
+    data = {**ANNOTATIONS, "annotations": [{**first, "segmentation": [TRIANGLE]}, other]}
+    plain = refer(collection, data)
+    file = ImageRef(f"pets/{PATH}", str(collection / PATH), 7, "1")
+    refs = list(list_file(Coco(), PATH, file, ListingSettings(with_outlines=True)))
+    assert [ref.status for ref in refs] == ["classes", "", ""]
+    triangle = Polygons((tuple(map(float, TRIANGLE)),))
+    carried = [Masks.unpack(dict(ref.annotations)["masks"]) for ref in refs[1:]]
+    assert carried == [Masks(()), Masks((None, triangle))]
+    boxes = [tuple(each for each in ref.annotations if each[0] == "boxes") for ref in refs[1:]]
+    assert boxes == [ref.annotations for ref in plain if not ref.status]
+
+
 @pytest.mark.parametrize(
     ("strays", "count"),
     [([STRAY], "1 annotation"), ([STRAY, {**STRAY, "id": 4, "category_id": 1}], "2 annotations")],
@@ -495,8 +512,8 @@ def test_ids_may_be_numbers_and_texts():
     assert found.boxes(found.images[1]).boxes == [[0, 0, 1, 1], [1, 2, 4, 6]]
 
 
-def test_it_gives_boxes():
-    assert Coco().annotations() == {"boxes": ""}
+def test_it_gives_boxes_and_masks():
+    assert Coco().annotations() == {"boxes": "", "masks": ""}
 
 
 def test_a_fraction_of_a_pixel_in_a_side_is_left_out(collection):

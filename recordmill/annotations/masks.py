@@ -1,0 +1,327 @@
+"""Masks of objects: which pixels of an image belong to each object that has a box."""
+
+import struct
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
+
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationKind,
+    AnnotationOutcome,
+    DroppedAnnotation,
+    ListedLabels,
+    LostAnnotations,
+    PlacedAnnotations,
+    PlacedObjects,
+    Values,
+    name_loss,
+)
+from recordmill.annotations.boxes import list_classes
+from recordmill.annotations.explain_losses import explain_excess
+from recordmill.annotations.shapes import Shape
+from recordmill.schemas.dataset.marker import AnnotationEntry
+from recordmill.schemas.dataset.totals import AnnotationCounts, show_dropped
+from recordmill.schemas.features import RecordField
+from recordmill.schemas.formatting import agree, format_count, say_count
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import Rejected
+
+if TYPE_CHECKING:
+    from recordmill.imaging.geometry import Geometry
+    from recordmill.imaging.masks.outline import Outline
+    from recordmill.imaging.masks.rasterize import Mask
+    from recordmill.schemas.settings.dataset import Contract, DatasetSettings
+
+MOST_OBJECTS = 100
+"""The objects of an image that common readers of masks keep."""
+
+_FIELDS = {
+    "masks": RecordField(
+        "bytes",
+        "the mask of each box: a PNG of the image's size in 8 bits of gray, 1 inside and 0 outside",
+        many=True,
+    )
+}
+
+_COUNT = struct.Struct("<I")
+
+_PNG = struct.Struct(">8sI4sIIBB")
+"""The begin of a PNG: its signature, and length, name, width, height, bits and color type of the
+first chunk."""
+
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_GRAY = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Masks:
+    """The outlines of an image's objects, as its source gives them.
+
+    Attributes:
+        outlines: that of each box, in their order; None for an object without one.
+    """
+
+    kind: ClassVar[str] = "masks"
+
+    outlines: "Sequence[Outline | None]"
+
+    def pack(self) -> bytes:
+        """Returns the bytes that a reference carries."""
+        from recordmill.imaging.masks.packing import pack_outlines
+
+        listed = sum(outline is not None for outline in self.outlines)
+        return _COUNT.pack(listed) + pack_outlines(self.outlines)
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """Returns the outlines that a reference carries."""
+        from recordmill.imaging.masks.packing import unpack_outlines
+
+        return cls(unpack_outlines(packed[_COUNT.size :]))
+
+
+class MaskKind(AnnotationKind):
+    """Masks of the objects in boxes."""
+
+    name: ClassVar[str] = Masks.kind
+    unit: ClassVar[str] = "mask"
+    fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
+    compared: ClassVar[frozenset[str]] = frozenset({"height", "width", "xmin", "box_labels"})
+    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "masks": {
+            "pythonClassName": "tensorflow_datasets.core.features.image_feature.Image",
+            "image": {
+                "shape": {"dimensions": ["-1", "-1", "1"]},
+                "dtype": "uint8",
+                "encodingFormat": "png",
+            },
+        }
+    }
+    follows_pixels: ClassVar[bool] = True
+
+    def list_labels(self, packed: bytes) -> ListedLabels:
+        """Returns the number of outlines; their classes are those of the boxes."""
+        return ListedLabels((), *_COUNT.unpack_from(packed))
+
+    def find_versions(self) -> Mapping[str, str]:
+        """Returns the version of the library that decides which pixels are inside an outline."""
+        return {"pycocotools": metadata.version("pycocotools")}
+
+    def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
+        """Draws the masks of the objects that are stored, one at a time.
+
+        An object without a mask gets one of zeros. If `masks_required` is set, it is unwanted.
+        """
+        outlines = Masks.unpack(packed).outlines
+        if on.objects is None:
+            return _drop_all(outlines)
+        placed, pictures = _MaskCount(outlines, on.objects), []
+        for at in on.objects.stored:
+            drawn = _draw(outlines[at], on.geometry, on.objects)
+            pictures.append(drawn.picture)
+            if drawn.fault:
+                placed.drop(at, drawn.fault)
+        unwanted = dict(placed.faults) if on.settings.masks_required else {}
+        for at in sorted({*range(on.objects.listed)} - {*on.objects.stored}):
+            placed.drop(at, on.unwanted.get(at, "without_box"))
+        return PlacedAnnotations(
+            {"masks": pictures}, [], placed.outcome(len(pictures)), unwanted=unwanted
+        )
+
+    def lose(
+        self, packed: bytes, rejected: Rejected, label_map: LabelMap
+    ) -> AnnotationOutcome | None:
+        """Counts the masks of an image that is not written."""
+        listed = self.list_labels(packed).total
+        if not listed:
+            return None
+        counts = AnnotationCounts(listed)
+        counts.dropped[name_loss(rejected)] = listed
+        return AnnotationOutcome(counts)
+
+    def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
+        """Returns why too many masks are faulty; None if they are not."""
+        faulty = lost.totals.faulty
+        if not faulty:
+            return None
+        sums = {reason: sum(counts.values()) for reason, counts in faulty.items()}
+        first = max(sums, key=lambda reason: (sums[reason], reason))
+        why = f"dropped ({show_dropped(faulty, counted=True)})"
+        if first in lost.totals.examples:
+            why = f"{why}, such as {lost.totals.examples[first].text}"
+        return explain_excess(
+            "masks",
+            "max_rejected.masks",
+            settings.max_rejected.masks,
+            sum(sums.values()),
+            lost.counts.written,
+            why,
+            "correct these outlines",
+        )
+
+    def most_lost(self, contract: "Contract") -> float | None:
+        """Returns the largest share of masks that may end up in no record."""
+        return contract.lost_masks
+
+    def find_remarks(
+        self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
+    ) -> Iterator[str]:
+        """Yields remarks on dropped masks, and on images with more objects than readers keep."""
+        unusable = {
+            why: classes
+            for why, classes in (entry.dropped_classes or {}).items()
+            if why != "without_box"
+        }
+        count = sum(entry.dropped.get(why, 0) for why in unusable)
+        if count:
+            of = f"{count:,} of {format_count(entry.listed, 'mask')}"
+            fate = "have masks of zeros"
+            if settings.masks_required:
+                fate = "were dropped, since masks_required is set"
+            what = f"{of} {agree(count, 'was')} unusable ({show_dropped(unusable)})"
+            yield f"{what}: their objects {fate}."
+        if crowded := (entry.noted or {}).get("crowded", 0):
+            yield (
+                f"{say_count(crowded, record, 'has')} more than {MOST_OBJECTS} objects: common "
+                f"readers of masks keep {MOST_OBJECTS} of an image, or fail."
+            )
+
+    def check(self, values: Values) -> str | None:
+        """Returns the problem with the masks in an Example: one for each box, of the image's size.
+
+        Only the headers of the masks are read.
+        """
+        masks = values.get("masks", ())
+        for name in ("xmin", "box_labels"):
+            if name in values and len(values[name]) != len(masks):
+                return f"it has {len(masks)} masks for {len(values[name])} boxes"
+        wanted, whose = None, "mask 1 has"
+        if values.get("height") and values.get("width"):
+            wanted, whose = (values["width"][0], values["height"][0]), "the record says"
+        for number, mask in enumerate(masks, 1):
+            size = _read_header(mask)
+            if size is None:
+                return f"mask {number} is not a PNG in 8 bits of gray"
+            wanted = wanted or size
+            if size != wanted:
+                here, there = (f"{width} x {height}" for width, height in (size, wanted))
+                return f"mask {number} has {here} pixels, and {whose} {there}"
+        return None
+
+    def check_pixels(self, values: Values) -> str | None:
+        """Returns the problem with the pixels of the masks in an Example: each is 0 or 1."""
+        from recordmill.imaging.masks.mask_file import decode_mask
+        from recordmill.imaging.masks.outline import OutlineError
+
+        for number, mask in enumerate(values.get("masks", ()), 1):
+            size = _read_header(mask)
+            if size is None:
+                return f"mask {number} is not a PNG in 8 bits of gray"
+            try:
+                most = int(decode_mask(mask, size).values.max(initial=0))
+            except OutlineError as error:
+                return f"mask {number} cannot be decoded: {error.detail}"
+            if most > 1:
+                return f"mask {number} has a pixel of {most}, and should have only 0 and 1"
+        return None
+
+    def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
+        """Returns the masks in an Example as shapes."""
+        masks = values.get("masks") or ()
+        classes = list_classes(values, names, len(masks))
+        return [
+            Shape(class_id, class_name, region=mask)
+            for mask, (class_id, class_name) in zip(masks, classes, strict=True)
+        ]
+
+
+MASKS = MaskKind()
+
+
+class _DrawnMask(NamedTuple):
+    """A mask as it is stored; `fault` says why it is of zeros, None if it is not."""
+
+    picture: bytes
+    fault: str | None = None
+
+
+class _MaskCount:
+    """Counts the masks of an image."""
+
+    def __init__(self, outlines: "Sequence[Outline | None]", objects: PlacedObjects) -> None:
+        self.faults: dict[int, str] = {}
+        self._outlines, self._names = outlines, objects.names
+        self._dropped: list[DroppedAnnotation] = []
+
+    def drop(self, at: int, fault: str) -> None:
+        """Adds an object without a mask; only those whose source gives an outline are counted."""
+        self.faults[at] = fault
+        if self._outlines[at] is not None:
+            is_faulty = fault not in _NO_FAULTS
+            self._dropped.append(DroppedAnnotation(fault, self._names[at], at + 1, is_faulty))
+
+    def outcome(self, objects: int) -> AnnotationOutcome:
+        """Returns all counts for an image with this number of stored objects."""
+        listed = sum(outline is not None for outline in self._outlines)
+        counts = AnnotationCounts(listed, listed - len(self._dropped))
+        counts.dropped = Counter(each.reason for each in self._dropped)
+        counts.noted = +Counter(crowded=int(objects > MOST_OBJECTS))
+        return AnnotationOutcome(counts, sorted(self._dropped, key=lambda each: each.place))
+
+
+_NO_FAULTS = frozenset({"resized_away", "without_box"})
+"""Why masks are dropped without a fault of theirs: a setting asks for it, or the box has one."""
+
+
+def _drop_all(outlines: "Sequence[Outline | None]") -> PlacedAnnotations:
+    """Drops the masks of an image that is not stored."""
+    listed = sum(outline is not None for outline in outlines)
+    counts = AnnotationCounts(listed, dropped=+Counter(not_decoded=listed))
+    return PlacedAnnotations({}, [], AnnotationOutcome(counts))
+
+
+def _draw(outline: "Outline | None", geometry: "Geometry", objects: PlacedObjects) -> _DrawnMask:
+    """Draws the mask of an object on the stored image."""
+    from recordmill.imaging.masks.outline import FaultyOutline, FileIds, OutlineError
+    from recordmill.imaging.masks.rasterize import place_outline
+
+    if outline is None or isinstance(outline, FileIds):
+        return _DrawnMask(_draw_nothing(geometry.stored_size), "no_mask")
+    if isinstance(outline, FaultyOutline):
+        return _DrawnMask(_draw_nothing(geometry.stored_size), outline.reason)
+    try:
+        mask = place_outline(outline, geometry, objects.drawn_on)
+    except OutlineError as error:
+        return _DrawnMask(_draw_nothing(geometry.stored_size), error.reason)
+    if mask.any():
+        return _DrawnMask(_encode(mask))
+    fault = "empty_mask" if geometry.resize is None else "resized_away"
+    return _DrawnMask(_draw_nothing(geometry.stored_size), fault)
+
+
+def _encode(mask: "Mask") -> bytes:
+    from recordmill.imaging.masks.mask_file import encode_values
+
+    return encode_values(mask)
+
+
+@lru_cache(8)
+def _draw_nothing(size: tuple[int, int]) -> bytes:
+    """Returns a mask of zeros; `size` is its width and height."""
+    import numpy as np
+
+    return _encode(np.zeros(size[::-1], np.uint8))
+
+
+def _read_header(mask: bytes) -> tuple[int, int] | None:
+    """Returns the width and height of a mask; None if it is not a PNG in 8 bits of gray."""
+    if len(mask) < _PNG.size:
+        return None
+    signature, _, name, width, height, bits, color = _PNG.unpack_from(mask)
+    if (signature, name, bits, color) != (_PNG_SIGNATURE, b"IHDR", 8, _GRAY):
+        return None
+    return width, height

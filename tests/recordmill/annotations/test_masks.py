@@ -1,0 +1,223 @@
+import io
+from collections import Counter
+
+import numpy as np
+import pytest
+from make_settings import make_settings
+from PIL import Image
+
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationOutcome,
+    DroppedAnnotation,
+    ListedLabels,
+    LostAnnotations,
+    PlacedObjects,
+)
+from recordmill.annotations.masks import MASKS, Masks
+from recordmill.imaging import ImageSettings, Resize, prepare_image
+from recordmill.imaging.masks.outline import FaultyOutline, Polygons, Runs
+from recordmill.schemas.dataset.marker import AnnotationEntry
+from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.dataset import Contract
+
+SQUARE = Polygons(((2.0, 1.0, 6.0, 1.0, 6.0, 4.0, 2.0, 4.0),))
+TINY = Polygons(((2.1, 1.1, 2.3, 1.1, 2.3, 1.3),))
+LABELS = LabelMap({"cat": 0})
+NO_MASK = np.zeros((8, 10), np.uint8)
+SQUARE_MASK = NO_MASK.copy()
+SQUARE_MASK[1:4, 2:6] = 1
+
+
+def place(outlines, stored=None, settings=None, unwanted=(), size=(10, 8)):
+    """The masks as arrays, the reasons of those that are dropped, and the unwanted objects."""
+    file = io.BytesIO()
+    Image.new("RGB", size).save(file, "PNG")
+    settings = settings or make_settings_with()
+    image = prepare_image(file.getvalue(), settings.images)
+    on = AnnotatedImage(file.getvalue(), image, settings, LABELS)
+    stored = range(len(outlines)) if stored is None else stored
+    on.objects = PlacedObjects(len(outlines), list(stored), ["cat"] * len(outlines), "displayed")
+    on.unwanted = dict(unwanted)
+    placed = MASKS.place(Masks(outlines).pack(), on)
+    return [decode(each) for each in placed.fields["masks"]], placed.outcome, placed.unwanted
+
+
+def decode(png):
+    image = Image.open(io.BytesIO(png))
+    assert image.mode == "L"
+    return np.asarray(image)
+
+
+def make_settings_with(**settings):
+    return make_settings(convention="tf_object_detection", **settings)
+
+
+def test_each_stored_object_has_a_mask_in_the_order_of_the_boxes():
+    runs = Runs((10, 8), (0, 3, 77))
+    masks, outcome, unwanted = place([SQUARE, None, runs], stored=[2, 1, 0])
+    column = NO_MASK.copy()
+    column[:3, 0] = 1
+    assert np.array_equal(masks, [column, NO_MASK, SQUARE_MASK])
+    assert outcome == AnnotationOutcome(AnnotationCounts(2, 2))
+    assert unwanted == {}
+
+
+FAULTS = [
+    (TINY, "empty_mask"),
+    (FaultyOutline("bad_rle", ""), "bad_rle"),
+    (Polygons(((0.0, 0.0, 1.0, 1.0),)), "bad_polygon"),
+    (Runs((8, 10), (80,)), "mask_size"),
+]
+
+
+@pytest.mark.parametrize(("outline", "reason"), FAULTS)
+def test_an_object_with_an_unusable_mask_gets_one_of_zeros(outline, reason):
+    masks, outcome, unwanted = place([SQUARE, outline])
+    assert np.array_equal(masks, [SQUARE_MASK, NO_MASK])
+    assert outcome.dropped == [DroppedAnnotation(reason, "cat", 2, is_faulty=True)]
+    assert outcome.counts == AnnotationCounts(2, 1, Counter({reason: 1}))
+    assert unwanted == {}
+
+
+@pytest.mark.parametrize(("outline", "reason"), [*FAULTS, (None, "no_mask")])
+def test_an_object_without_a_mask_is_unwanted_where_masks_are_required(outline, reason):
+    settings = make_settings_with(masks_required=True)
+    *_, unwanted = place([SQUARE, outline], settings=settings)
+    assert unwanted == {1: reason}
+
+
+def test_masks_of_objects_that_are_not_stored_are_dropped():
+    masks, outcome, _ = place([SQUARE, None, TINY], stored=[], unwanted={2: "empty_mask"})
+    assert masks == []
+    assert outcome.dropped == [
+        DroppedAnnotation("without_box", "cat", 1, is_faulty=False),
+        DroppedAnnotation("empty_mask", "cat", 3, is_faulty=True),
+    ]
+    assert outcome.counts == AnnotationCounts(2, 0, Counter(without_box=1, empty_mask=1))
+
+
+def test_a_mask_that_vanishes_when_its_image_is_resized_is_not_faulty():
+    settings = make_settings_with(images=ImageSettings(resize=Resize(exact=(4, 5))))
+    masks, outcome, _ = place([SQUARE, TINY], settings=settings)
+    assert [mask.shape for mask in masks] == [(4, 5)] * 2
+    assert [mask.any() for mask in masks] == [True, False]
+    assert outcome.dropped == [DroppedAnnotation("resized_away", "cat", 2, is_faulty=False)]
+
+
+def test_images_with_more_objects_than_readers_keep_are_noted():
+    _, outcome, _ = place([SQUARE] * 101)
+    assert outcome.counts.noted == Counter(crowded=1)
+    assert place([SQUARE] * 100)[1].counts.noted == Counter()
+
+
+def test_masks_of_images_that_are_not_stored_or_not_written_are_counted():
+    packed = Masks([SQUARE, None]).pack()
+    on = AnnotatedImage(b"", None, make_settings_with(), LABELS)
+    assert MASKS.place(packed, on).outcome.counts.as_row() == {
+        "listed": 1,
+        "written": 0,
+        "dropped": {"not_decoded": 1},
+    }
+    lost = MASKS.lose(packed, Rejected("read", "unreadable", ""), LABELS)
+    assert lost.counts == AnnotationCounts(1, 0, Counter(with_rejected_images=1))
+    assert MASKS.lose(Masks([None]).pack(), Rejected("read", "unreadable", ""), LABELS) is None
+
+
+def test_masks_are_counted_unread_and_equal_ones_are_packed_to_equal_bytes():
+    packed = Masks([SQUARE, None, TINY]).pack()
+    assert MASKS.list_labels(packed) == ListedLabels((), 2)
+    assert packed == Masks((SQUARE, None, TINY)).pack()
+    assert Masks.unpack(packed) == Masks((SQUARE, None, TINY))
+
+
+def test_too_many_faulty_masks_exceed_the_limits():
+    totals = AnnotationTotals()
+    totals.dropped = totals.faulty = {"bad_rle": Counter(cat=11)}
+    lost = LostAnnotations(AnnotationCounts(100, 89), totals, {})
+    settings = make_settings_with()
+    assert MASKS.check_limits(lost, settings) == (
+        "11 of 100 masks were dropped (11 bad_rle: cat), which is over max_rejected.masks.count "
+        "(10) and max_rejected.masks.share (1.00%); correct these outlines, or add "
+        "--set max_rejected.masks.count=11 to do without them"
+    )
+    totals.faulty = {}
+    assert MASKS.check_limits(lost, settings) is None
+    assert MASKS.most_lost(Contract(lost_masks=0.5)) == 0.5
+
+
+def test_dropped_masks_and_crowded_images_are_worth_a_look():
+    entry = AnnotationEntry(
+        listed=9,
+        written=6,
+        dropped={"bad_rle": 2, "without_box": 1},
+        noted={"crowded": 2},
+        dropped_classes={"bad_rle": {"cat": 2}, "without_box": {"dog": 1}},
+    )
+    settings = make_settings_with()
+    assert list(MASKS.find_remarks(entry, "image", settings)) == [
+        "2 of 9 masks were unusable (bad_rle: cat): their objects have masks of zeros.",
+        "2 images have more than 100 objects: common readers of masks keep 100 of an image, or "
+        "fail.",
+    ]
+    required = make_settings_with(masks_required=True)
+    assert next(MASKS.find_remarks(entry, "image", required)) == (
+        "2 of 9 masks were unusable (bad_rle: cat): their objects were dropped, since "
+        "masks_required is set."
+    )
+
+
+def encode(mode, size=(10, 8), color=0):
+    file = io.BytesIO()
+    Image.new(mode, size, color).save(file, "PNG")
+    return file.getvalue()
+
+
+WHOLE = {"masks": [encode("L")], "xmin": [0.0], "height": [8], "width": [10]}
+
+
+@pytest.mark.parametrize(
+    ("changed", "problem"),
+    [
+        ({}, None),
+        ({"xmin": []}, "it has 1 masks for 0 boxes"),
+        ({"masks": [encode("P")]}, "mask 1 is not a PNG in 8 bits of gray"),
+        ({"masks": [encode("1")]}, "mask 1 is not a PNG in 8 bits of gray"),
+        ({"masks": [encode("I;16")]}, "mask 1 is not a PNG in 8 bits of gray"),
+        ({"masks": [b""]}, "mask 1 is not a PNG in 8 bits of gray"),
+        ({"width": [9]}, "mask 1 has 10 x 8 pixels, and the record says 9 x 8"),
+        (
+            {"masks": [encode("L"), encode("L", (9, 8))], "xmin": [0.0, 0.0]},
+            "mask 2 has 9 x 8 pixels, and the record says 10 x 8",
+        ),
+    ],
+)
+def test_masks_in_an_example_are_gray_and_have_the_size_of_the_image(changed, problem):
+    assert MASKS.check({**WHOLE, **changed}) == problem
+
+
+def test_masks_of_one_example_have_one_size():
+    masks = [encode("L"), encode("L", (9, 8))]
+    assert MASKS.check({"masks": masks}) == "mask 2 has 9 x 8 pixels, and mask 1 has 10 x 8"
+
+
+@pytest.mark.parametrize(
+    ("mask", "problem"),
+    [
+        (encode("L", color=1), None),
+        (encode("L", color=255), "mask 1 has a pixel of 255, and should have only 0 and 1"),
+        (encode("L")[:40], "mask 1 cannot be decoded: "),
+    ],
+)
+def test_pixels_of_masks_are_0_or_1(mask, problem):
+    found = MASKS.check_pixels({"masks": [mask]})
+    if problem is None:
+        assert found is None
+    else:
+        assert found.startswith(problem)
+
+
+def test_the_library_that_rasterizes_is_named():
+    assert MASKS.find_versions() == {"pycocotools": "2.0.11"}

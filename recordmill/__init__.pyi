@@ -1,5 +1,8 @@
 """The public names, for type checkers and for `__init__.py`, which imports them at first use."""
 
+from .annotations.annotation import pack_annotations
+from .annotations.boxes import boxes_of
+from .annotations.labels import Labels
 from .imaging import ImageSettings, PreparedImage, prepare_image
 from .pipeline.convert import convert
 from .pipeline.convert_transform import Convert, Converted, Shard
@@ -58,6 +61,7 @@ __all__ = [
     "ImageSettings",
     "Input",
     "LabelMap",
+    "Labels",
     "ListReferences",
     "ListingSettings",
     "LoadError",
@@ -80,6 +84,7 @@ __all__ = [
     "TorchStream",
     "Verification",
     "__version__",
+    "boxes_of",
     "convention_names",
     "convert",
     "describe_features",
@@ -90,6 +95,7 @@ __all__ = [
     "load_convention",
     "open",
     "open_dataset",
+    "pack_annotations",
     "parse_example",
     "prepare_image",
     "tensorflow_features",

@@ -40,7 +40,7 @@ from recordmill.schemas.errors import (
     NOT_AS_EXPECTED,
     TOO_MANY_REJECTED,
 )
-from recordmill.schemas.formatting import agree, format_count, say_count, show_names
+from recordmill.schemas.formatting import agree, format_count, say_count
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage import dataset_files
 from recordmill.storage.written_files import WrittenFile, publish_written
@@ -55,6 +55,7 @@ from recordmill.transforms.publishing.companions.describe_dataset import (
     describe_dataset,
     note_background,
 )
+from recordmill.transforms.publishing.companions.unpublished_dataset import describe_unpublished
 from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import (
     Copies,
@@ -74,6 +75,7 @@ from recordmill.transforms.publishing.rejected_list import (
     write_rejected,
 )
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
+from recordmill.transforms.publishing.run_notes import note_damaged, note_renamed, note_reuse
 
 WriteReport = Callable[[str, Marker | None], str]
 """Writes the report of the dataset in a folder, whose marker may have been read already."""
@@ -101,8 +103,8 @@ def publish(
         copies: the images whose bytes occur several times, by shard.
     """
     run.progress.enter("publishing")
-    plan = replace(plan, notes=(*plan.notes, *_note_damaged(finished)))
-    end = _Publication(finished, copies, plan, settings, run).carry_out()
+    plan = replace(plan, notes=(*plan.notes, *note_damaged(finished)))
+    end = _Publication(finished, copies, plan, settings, run, write_report).carry_out()
     outcome = end.outcome
     if (numbers := outcome.dataset) and not run.preview:
         version = numbers.version or plan.decision.version
@@ -135,15 +137,18 @@ def _add_report(
         if outcome.status == "published" or not dataset_files.holds_report(folder):
             write_report(folder, marker)
     except Exception as error:  # noqa: BLE001  # the dataset is complete without it
-        problem = (
-            storage.explain_output_error(error, folder)
-            if isinstance(error, OSError)
-            else str(error)
-        )
-        why = " ".join(problem.split()) or type(error).__name__
-        note = f"{REPORT} was not made ({why}): recordmill inspect {folder} --report makes it"
-        return replace(outcome, notes=(*outcome.notes, note))
+        return _note_missing_report(outcome, folder, error)
     return replace(outcome, numbers=replace(numbers, report=REPORT))
+
+
+def _note_missing_report(outcome: Outcome, folder: str, error: Exception) -> Outcome:
+    """Notes why the report of the dataset in a folder was not made."""
+    problem = str(error)
+    if isinstance(error, OSError):
+        problem = storage.explain_output_error(error, folder)
+    why = " ".join(problem.split()) or type(error).__name__
+    note = f"{REPORT} was not made ({why}): recordmill inspect {folder} --report makes it"
+    return replace(outcome, notes=(*outcome.notes, note))
 
 
 def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
@@ -198,6 +203,7 @@ class _Publication:
     plan: RunPlan
     settings: DatasetSettings
     run: runs.RunSettings
+    write_report: WriteReport
 
     def carry_out(self) -> _End:
         """Carries out the plan, and cleans up.
@@ -330,7 +336,9 @@ class _Publication:
             return self._fail(problem)
         ledger = verdicts.balance_ledger(dataset.summary, finished)
         if failure := self._compare_with_limits(ledger):
-            return failure
+            if self.run.writer == "beam":
+                return failure
+            return self._show_failure(failure, self._describe_staged(ledger))
         losses = note_losses(finished, dataset, self.settings)
         noted = replace(dataset, notes=(*dataset.notes, *losses))
         rest = replace(self, plan=replace(self.plan, dataset=noted))
@@ -344,30 +352,19 @@ class _Publication:
         if run.writer == "beam":
             numbers = _move_written(finished, ledger, self.plan, settings)
             return self._end("written", sentence, DONE, numbers)
-        reports = sorted(finished.reports, key=attrgetter("place"))
         in_place, notes = self._find_in_place(), list[str]()
         replaced = decision.replaced if decision.version else in_place
-        finds_closest = "images.near_duplicates" in settings.kept_together
-        duplicates = list_duplicates(decision.staging, reports, self.copies, finds_closest)
+        staged = self._describe_staged(ledger)
         if replaced is not None and replaced.marker.plan.id != dataset.plan_id:
             notes += compare_splits(
-                replaced.folder, replaced.marker, decision.staging, reports, settings.unit
+                replaced.folder, replaced.marker, decision.staging, staged.reports, settings.unit
             )
-        shards = staged_dataset.name_shards(reports, settings)
-        marker = staged_dataset.build_marker(
-            dataset, shards, ledger, settings, finished, duplicates
-        )
+        marker = staged.marker
         before = self.plan.earlier.against or replaced
         if failure := self._compare_with_contract(marker, before, decision.staging):
-            return failure
-        totals = ImageTotals.sum_of(report.images for report in reports)
-        remarks = find_remarks(marker, totals, settings, dataset.summary)
-        marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
-        staged = staged_dataset.StagedDataset(
-            marker, settings, shards, reports, decision.staging, totals, remarks
-        )
+            return self._show_failure(failure, staged)
         old = None if replaced is None else replaced.marker
-        notes += [*note_renamed(old, marker), *_describe_reuse(finished, self.plan)]
+        notes += [*note_renamed(old, marker), *note_reuse(finished, self.plan)]
         marker = staged_dataset.stage_dataset(
             staged,
             describe_dataset(staged),
@@ -382,12 +379,48 @@ class _Publication:
         if settings.expect.compares and before is None:
             notes.append("no previous dataset was found: expect compared nothing with one")
         if unused := len(run.exclusions) - len(
-            {line for report in reports for line in report.excluded}
+            {line for report in staged.reports for line in report.excluded}
         ):
             # Not in the marker.
             notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")
         end = self._end("published", sentence, DONE, DatasetNumbers.of(published), notes)
         return replace(end, marker=published)
+
+    def _describe_staged(self, ledger: Ledger) -> staged_dataset.StagedDataset:
+        """Describes the dataset that the finished shards are."""
+        dataset, decision, settings = self.plan.dataset, self.plan.decision, self.settings
+        reports = sorted(self.finished.reports, key=attrgetter("place"))
+        finds_closest = "images.near_duplicates" in settings.kept_together
+        duplicates = list_duplicates(decision.staging, reports, self.copies, finds_closest)
+        shards = staged_dataset.name_shards(reports, settings)
+        marker = staged_dataset.build_marker(
+            dataset, shards, ledger, settings, self.finished, duplicates
+        )
+        totals = ImageTotals.sum_of(report.images for report in reports)
+        remarks = find_remarks(marker, totals, settings, dataset.summary)
+        marker = replace(marker, remarks=tuple(remark.text for remark in remarks))
+        return staged_dataset.StagedDataset(
+            marker, settings, shards, reports, decision.staging, totals, remarks
+        )
+
+    def _show_failure(self, end: _End, staged: staged_dataset.StagedDataset) -> _End:
+        """Makes a report of what was converted and not published, and names it in the message.
+
+        If it cannot be made, a note says so.
+        """
+        numbers = end.outcome.numbers
+        if not self.settings.report or not isinstance(numbers, FailedNumbers):
+            return end
+        try:
+            describe_unpublished(staged, self.plan, self.run)
+            path = self.write_report(staged.folder, None)
+        except Exception as error:  # noqa: BLE001  # the message says what failed the run
+            outcome = _note_missing_report(end.outcome, staged.folder, error)
+        else:
+            message = f"{end.outcome.message}\n{path} shows them"
+            numbers = replace(numbers, report=path)
+            outcome = replace(end.outcome, message=message, numbers=numbers)
+        return replace(end, outcome=outcome)
 
     def _compare_with_limits(self, ledger: Ledger) -> _End | None:
         """Returns the outcome if the run has rejected or dropped too much, or else None.
@@ -562,41 +595,6 @@ def _move_written(
     files.append(WrittenFile(LABELS, LABELS, len(content), digest))
     publish_written(files, decision.staging, decision.output)
     return replace(DatasetNumbers.of(marker), duplicates=None)
-
-
-def _note_damaged(finished: FinishedShards) -> Iterator[str]:
-    """Yields a note if workers found files of earlier datasets missing or damaged."""
-    files = {path for report in finished.reports for path in report.damaged}
-    if files:
-        what = f"{show_names(sorted(files), 3)} {agree(len(files), 'is')} missing or damaged"
-        yield f"{what}: images that would be copied from there are read again"
-
-
-def _describe_reuse(finished: FinishedShards, plan: RunPlan) -> Iterator[str]:
-    """Notes on shards and images from earlier runs and datasets."""
-    reports, records = finished.reports, format_count(finished.rows.records, "record")
-    if resumed := sum(report.reused for report in reports):
-        yield f"{resumed} of {len(reports)} shards had been finished by an earlier run"
-    if plan.reuse:
-        images = sum(report.images_reused for report in reports)
-        yield f"the images of {images:,} of {records} were taken from earlier datasets"
-    if disputed := sum(report.images_disputed for report in reports):
-        what = f"the datasets to reuse disagree on {format_count(disputed, 'image')}"
-        yield f"{what}: the first one that fits was used"
-
-
-def note_renamed(old: Marker | None, new: Marker) -> Iterator[str]:
-    """Yields a note if `cuts: fixed` renames shards.
-
-    The reason is that there are more ranges of hashes, or that others are empty.
-    """
-    plans = [each.plan for each in (old, new) if each is not None]
-    is_fixed = all(plan.settings_in_use["shards"].get("cuts") == "fixed" for plan in plans)
-    if is_fixed and len({plan.recipe["cuts"] for plan in plans}) > 1:
-        yield (
-            "shards have other names than before: there are more ranges of hashes, or others are "
-            "empty"
-        )
 
 
 def note_losses(

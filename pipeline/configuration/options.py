@@ -244,8 +244,23 @@ class Parser(argparse.ArgumentParser):
         raise UsageError(f"{message}: see --help")
 
 
-def explain_unknown_flag(word: str, known: Iterable[str], cutoff: float = 0.6) -> str:
+def explain_unknown_flag(word: str, known: Iterable[str]) -> str:
     """Returns a sentence on a word that is not a flag, with the one that may be meant.
+
+    Args:
+        word: the word, with the value if `=` joins them.
+        known: the flags, with hyphens.
+    """
+    near = _find_near_flag(word, known)
+    if near is not None:
+        return f"there is no flag {word}: did you mean {near}?"
+    if is_flag(word):
+        return f"there is no flag {word}: see --help"
+    return f"{word} is one word too many: see --help"
+
+
+def _find_near_flag(word: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """Returns the flag that a word resembles; None if it resembles none.
 
     Args:
         word: the word, with the value if `=` joins them.
@@ -253,12 +268,7 @@ def explain_unknown_flag(word: str, known: Iterable[str], cutoff: float = 0.6) -
         cutoff: how similar a flag must be, from 0 to 1.
     """
     flag = hyphenated(word.partition("=")[0])
-    near = difflib.get_close_matches(flag, sorted(known), 1, cutoff=cutoff)
-    if near:
-        return f"there is no flag {word}: did you mean {near[0]}?"
-    if word.startswith("-"):
-        return f"there is no flag {word}: see --help"
-    return f"{word} is one word too many: see --help"
+    return next(iter(difflib.get_close_matches(flag, sorted(known), 1, cutoff=cutoff)), None)
 
 
 def hyphenated(flag: str) -> str:
@@ -560,14 +570,18 @@ def _explain_word(word: str, beams: argparse.ArgumentParser, elsewhere: bool) ->
     if not _unknown_to(beams, [underscored]):  # its value may be a secret
         return f"there is no flag {flag}: did you mean {underscored}?"
     ours = build_parser().actions
-    if elsewhere:
-        sentence = explain_unknown_flag(word, ours, cutoff=0.85)
-        return sentence if sentence.endswith("?") else None
+    if elsewhere:  # the runner may know the flag, so only a small slip is one
+        near = _find_near_flag(word, ours, _SLIP)
+        return None if near is None else f"there is no flag {word}: did you mean {near}?"
     spelled = {hyphenated(name): name for name in _flags_of(beams)}
-    near = difflib.get_close_matches(hyphenated(flag), spelled, 1, cutoff=0.85)
-    if near and near[0] not in ours:
-        return f"there is no flag {flag}: did you mean {spelled[near[0]]}?"
+    near = _find_near_flag(word, spelled, _SLIP)
+    if near is not None and near not in ours:
+        return f"there is no flag {flag}: did you mean {spelled[near]}?"
     return explain_unknown_flag(word, ours)
+
+
+_SLIP = 0.85
+"""How similar a flag is if no other can be meant."""
 
 
 def _flags_of(parser: argparse.ArgumentParser) -> Iterator[str]:

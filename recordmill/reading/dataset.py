@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain, islice
 from typing import Any, Literal, NoReturn
 
@@ -23,6 +23,7 @@ from recordmill.schemas.dataset.file_names import (
     LABELS,
     MARKER,
     REJECTED,
+    UNPUBLISHED,
     is_of_saved_model,
     looks_like_shard,
     staging_names,
@@ -429,7 +430,8 @@ def open_dataset(path: StrPath) -> Dataset:
     intact record.
 
     Files that a dataset's metadata lists are opened with that metadata. In a folder with versions,
-    the current one is opened.
+    the current one is opened. The unfinished work of a run that rejected too much is opened as the
+    dataset that would have been published.
 
     Args:
         path: on any of Beam's file systems. In a pattern of local files, `*`, `?` and `[a-z]` match
@@ -447,6 +449,8 @@ def open_dataset(path: StrPath) -> Dataset:
             raise LoadError(f"{path} is not a TFRecord file, and no record is in it: {_NAME_ONE}")
         return opened
     if names := storage.folder_names(path):
+        if UNPUBLISHED in names and MARKER not in names:
+            return describe_by_marker(path, *dataset_files.read_unpublished(path))
         if MARKER not in names and (sentence := _find_unfinished(path, names)):
             raise LoadError(sentence)
         if described := _open_described(path):
@@ -528,9 +532,21 @@ def _open_ours(folder: str) -> Dataset:
     return describe_by_marker(folder, marker)
 
 
-def describe_by_marker(folder: str, marker: Marker) -> Dataset:
-    """Returns the dataset in a folder whose marker has been read already."""
-    at = partial(storage.join, folder)
+def describe_by_marker(
+    folder: str, marker: Marker, stored_as: Mapping[str, str] | None = None
+) -> Dataset:
+    """Returns the dataset in a folder whose marker has been read already.
+
+    Args:
+        folder: the folder.
+        marker: the marker.
+        stored_as: the names of files in the folder by their names in the marker, if they differ.
+    """
+    names = stored_as or {}
+
+    def at(name: str) -> str:
+        return storage.join(folder, names.get(name, name))
+
     shards = tuple(
         StoredShard(
             split,

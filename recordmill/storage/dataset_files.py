@@ -26,6 +26,7 @@ from recordmill.schemas.dataset.file_names import (
     REPORT,
     STAGING_PREFIX,
     TRANSFORM_FN,
+    UNPUBLISHED,
     shard_name,
 )
 from recordmill.schemas.dataset.json_values import (
@@ -35,10 +36,10 @@ from recordmill.schemas.dataset.json_values import (
     hash_json,
     to_json,
 )
-from recordmill.schemas.dataset.marker import POINTER_FORMAT, Marker, Pointer
+from recordmill.schemas.dataset.marker import POINTER_FORMAT, Marker, Pointer, Switch
 from recordmill.schemas.dataset.side_files import Row, row_from_json
 from recordmill.schemas.errors import LoadError, RecordmillError
-from recordmill.storage.stored_names import find_stray_name, refuse_links
+from recordmill.storage.stored_names import find_stray_move, find_stray_name, refuse_links
 
 REPORT_HEAD = (
     b'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<meta '
@@ -77,19 +78,46 @@ def read_marker(folder: str) -> Marker:
     return read_marker_json(folder)[0]
 
 
-def read_marker_json(folder: str) -> tuple[Marker, dict[str, Any]]:
-    """Like `read_marker`, with the whole content of the file."""
+def read_marker_json(folder: str, name: str = MARKER) -> tuple[Marker, dict[str, Any]]:
+    """Like `read_marker`, with the whole content of the file, which may have another name."""
+    path = f"{folder}/{name}"
     try:
-        content = storage.read_whole(storage.join(folder, MARKER), MOST_OBJECT_BYTES)
+        content = storage.read_whole(storage.join(folder, name), MOST_OBJECT_BYTES)
     except storage.NotAFileError as error:
-        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: {error.strerror}") from None
+        raise DamagedMarkerError(f"{path} cannot be read: {error.strerror}") from None
     except IsADirectoryError:
-        raise DamagedMarkerError(f"{folder}/{MARKER} cannot be read: it is a folder") from None
-    return _parse_marker(folder, content)
+        raise DamagedMarkerError(f"{path} cannot be read: it is a folder") from None
+    return _parse_marker(path, content)
 
 
-def _parse_marker(folder: str, content: bytes) -> tuple[Marker, dict[str, Any]]:
-    """Parses the marker of a folder; returns it with the whole JSON object.
+def read_unpublished(staging: str) -> tuple[Marker, Mapping[str, str]]:
+    """Reads what a failed run has converted and not published.
+
+    Args:
+        staging: the folder of its unfinished work.
+
+    Returns:
+        The marker that it would have, and the names that its shards and sidecars have in the
+        folder by their names in the marker.
+
+    Raises:
+        FileNotFoundError: there is none.
+        StrayNameError: it names other files than a dataset's.
+        DamagedMarkerError: it is not valid.
+    """
+    marker, value = read_marker_json(staging, UNPUBLISHED)
+    path = f"{staging}/{UNPUBLISHED}"
+    try:
+        switch = from_json(Switch, value.get("switch"))
+    except MisfitError as misfit:
+        raise DamagedMarkerError(f"{path} cannot be understood: {misfit}") from None
+    if stray := find_stray_move(marker, switch):
+        raise StrayNameError(f"{path} is not safe to use: {stray}")
+    return marker, switch.targets
+
+
+def _parse_marker(path: str, content: bytes) -> tuple[Marker, dict[str, Any]]:
+    """Parses the marker in a file; returns it with the whole JSON object.
 
     Raises:
         DamagedMarkerError: it is not a valid marker; the message says why.
@@ -98,13 +126,13 @@ def _parse_marker(folder: str, content: bytes) -> tuple[Marker, dict[str, Any]]:
         value: Any = orjson.loads(content)
         marker = Marker.from_json(value)
         if stray := find_stray_name(marker):
-            raise StrayNameError(f"{folder}/{MARKER} is not safe to use: {stray}")
+            raise StrayNameError(f"{path} is not safe to use: {stray}")
         return marker, value
     except orjson.JSONDecodeError as error:
         problem = f"it is not JSON: {error}"
     except MisfitError as misfit:
         problem = str(misfit)
-    raise DamagedMarkerError(f"{folder}/{MARKER} cannot be understood: {problem}")
+    raise DamagedMarkerError(f"{path} cannot be understood: {problem}")
 
 
 def find_marker(output: str) -> Marker | None:
@@ -371,7 +399,7 @@ class NamedDataset:
         """Returns the marker; raises the same errors as `read_marker`."""
         if self.content is None:
             return read_marker(self.folder)
-        return _parse_marker(self.folder, self.content)[0]
+        return _parse_marker(f"{self.folder}/{MARKER}", self.content)[0]
 
 
 def find_named(folder: str) -> NamedDataset:

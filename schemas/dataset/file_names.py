@@ -69,8 +69,12 @@ DONE = ".done.json"
 OUTCOME = "outcome.json"
 """Why the last run of a plan failed, in its staging folder."""
 
+UNPUBLISHED = "unpublished.json"
+"""What the last run of a plan has converted and not published, in its staging folder: a marker, and
+the names that its shards have there."""
+
 PICTURES = "pictures.json"
-"""The report's pictures of changed images, from a split's first shard, in the staging folder."""
+"""The report's pictures of rejected files of a shard, in the staging folder."""
 
 
 SHARD = "tfrecord"

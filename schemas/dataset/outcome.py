@@ -119,11 +119,13 @@ class FailedNumbers:
         ledger: of the dataset that was not published.
         lost_classes: some classes that lost all images; absent if the contract was broken.
         annotations: as in the marker.
+        report: the path of the report of what was not published; absent if there is none.
     """
 
     ledger: Ledger
     lost_classes: tuple[str, ...] | None = None
     annotations: Mapping[str, AnnotationEntry] | None = None
+    report: str | None = None
 
 
 Numbers = DatasetNumbers | PlannedNumbers | FailedNumbers
@@ -138,7 +140,8 @@ class Outcome:
             without a marker; `planned` and wrote nothing; `submitted` to a remote runner and not
             waited for; `built`, to be started by another program; `refused` to touch the output;
             `failed`.
-        message: one sentence for people.
+        message: what happened, for people, in one sentence; after a failure, further lines may say
+            more.
         exit_code: 0 done, 1 failed, 2 wrong usage or configuration, 3 too many rejected, 4 not as
             `expect` says.
         plan_id: the plan's id; empty if the run ended before planning.

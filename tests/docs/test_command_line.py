@@ -1,5 +1,6 @@
 """docs/command_line.md: its commands do what it says."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -12,12 +13,13 @@ pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 PAGE = "docs/command_line.md"
 TEXT = (Path(__file__).parents[2] / PAGE).read_text(encoding="utf-8")
+BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 
 
 def test_the_commands_do_what_the_page_says(run_command, tmp_path):
     folder = draw_collections(tmp_path)
-    places, completion = TEXT.split("```sh\n")[1:]
-    commands = places.partition("```")[0].splitlines()
+    places, completion = BLOCKS
+    commands = places.splitlines()
     first, both, quiet = (run_command(command, folder) for command in commands)
     assert [first.returncode, both.returncode, quiet.returncode] == [0, 0, 0]
     assert sum(count_records(folder / "dataset").values()) == 40
@@ -25,8 +27,7 @@ def test_the_commands_do_what_the_page_says(run_command, tmp_path):
     assert not (folder / "both").exists()
     assert quiet.stderr == ""
     assert count_records(folder / "quiet") == count_records(folder / "dataset")
-    command, _, _ = completion.partition("\n")
-    done = run_command(command.partition(" >>")[0], folder)
+    done = run_command(completion.partition(" >>")[0], folder)
     assert done.stdout == write_completion("bash")
     check = ["bash", "-n"]
     assert subprocess.run(check, input=done.stdout, text=True, check=False).returncode == 0

@@ -12,6 +12,8 @@ BLOCK = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 PROGRAM = re.compile(
     r"^(\$ )?(recordmill |python|pip|docker|kubectl|gcloud|airflow|make|scripts/)", re.MULTILINE
 )
+TESTS = {"flink": "clusters", "spark": "clusters"}
+"""Pages whose test does not have their name."""
 SAID = re.compile(r"\bnot run\b|\brun by the tests\b|what was measured", re.IGNORECASE)
 
 
@@ -34,7 +36,8 @@ def test_what_is_not_run_says_so(page):
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_a_page_with_commands_has_a_test_that_runs_them(page):
     if any(language in ("sh", "bash") for language, *_ in blocks(page)):
-        test = (ROOT / "tests/docs" / f"test_{page.stem}.py").read_text(encoding="utf-8")
+        name = TESTS.get(page.stem, page.stem)
+        test = (ROOT / "tests/docs" / f"test_{name}.py").read_text(encoding="utf-8")
         assert re.search(r"\brun_page\(|\bcommands_of\(|\bBLOCKS\b|```bash", test)
 
 

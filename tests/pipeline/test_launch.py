@@ -454,3 +454,40 @@ def test_a_signal_does_not_change_how_a_run_ends_that_is_over(convert, photos, m
         "published",
         10,
     )
+
+
+def test_a_quiet_run_that_ends_well_writes_nothing_to_stderr(convert, photos):
+    (photos / "cat/text.jpg").write_bytes(b"text")
+    done = convert(photos, "--quiet")
+    assert (done.code, done.stderr, done.line["status"]) == (0, "", "published")
+
+
+def test_a_quiet_run_that_fails_writes_its_errors_alone(convert, photos, tmp_path):
+    (photos / "cat/text.jpg").write_bytes(b"text")
+    strict = {"max_rejected": {"count": 0, "share": 0}}
+    done = convert(photos, "--quiet", settings=strict)
+    assert done.stderr == "".join(f"error: {line}\n" for line in done.errors)
+    assert done.answer[:2] == (
+        3,
+        "1 of 11 images (9.09%) was rejected (1 unknown_format), which is over max_rejected.count "
+        "(0) and max_rejected.share (0.00%)",
+    )
+    unwritable = convert(photos, "--quiet", f"--summary-json={tmp_path}")
+    assert unwritable.stderr.startswith(f"error: the summary {tmp_path} cannot be written: ")
+
+
+@pytest.mark.runner
+def test_a_verbose_run_shows_the_messages_of_beam(spawn, photos, tmp_path):
+    places = f"--input={photos}", f"--output={tmp_path / 'dataset'}", "--set=report=false"
+    _, shown = spawn(*places, "--verbose").communicate(timeout=120)
+    assert re.search(r"^(root|apache_beam\S*): ", shown, re.MULTILINE)
+    _, usual = spawn(*places, "--overwrite").communicate(timeout=120)
+    assert not re.search(r"^(root|apache_beam\S*): ", usual, re.MULTILINE)
+
+
+def test_quiet_and_verbose_contradict_each_other(convert, photos):
+    done = convert(photos, "--quiet", "--verbose")
+    assert done.answer == (
+        2,
+        "--quiet and --verbose contradict each other: remove one of them",
+    )

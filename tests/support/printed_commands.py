@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,7 +42,9 @@ def follow(arguments: list[str], run: Run, most: int = 4) -> Iterator[End]:
     Flags of a printed command replace those of the same name, as a user would type them.
     """
     code, out, err = run(arguments)
-    message = next((line for line in err.splitlines() if line.startswith("error: ")), "")
+    message = "\n".join(line for line in err.splitlines() if line.startswith("error: "))
+    for command in re.findall("`((?:cp|\\{) [^`]+)`", message):
+        subprocess.run(["sh", "-ec", command], check=True)
     ways = [_combine(arguments, flags) for flags in printed_flags(message)] if code else []
     if not code or not ways or not most:
         lines = out.strip().splitlines()

@@ -18,7 +18,9 @@ from recordmill import storage
 from recordmill.schemas.dataset.file_names import (
     CLAIM_PREFIX,
     OUTCOME,
+    REPORT,
     STAGING_PREFIX,
+    UNPUBLISHED,
     staging_names,
 )
 from recordmill.schemas.rejection import Exclusions
@@ -138,7 +140,8 @@ def claim_output(
             # A run of the same plan has just published, and deletes the folder.
             if not tries_left:
                 raise
-    storage.remove_files([storage.join(staging, OUTCOME)])
+    # What an earlier run has left for people who look at its failure.
+    storage.remove_files(storage.join(staging, name) for name in (OUTCOME, UNPUBLISHED, REPORT))
 
 
 def _is_linked_version(folder: str) -> bool:

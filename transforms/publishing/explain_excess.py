@@ -59,26 +59,26 @@ class RejectedInRun:
         first, path = self.listed.first, self.listed.path
         if not first:
             return None
-        is_a_file = not self.settings.source.files and not self.names_inputs
+        source = self.settings.source
+        is_a_file = not (source.files or source.gives_pixels or self.names_inputs)
         if is_a_file and len(first) <= MOST_NAMED:
             patterns = [f"/{escape_glob(item.key)}" for item in first]
             flag = write_set_flag("ignore", [*self.settings.ignore, *patterns])
             return f"leave it out with {flag}"
         if path is None or not self.excludes:
             return None
-        flags = [write_set_flag("exclude", REJECTED)]
+        flags = [write_set_flag("exclude", self.settings.exclude or REJECTED)]
         if lost_classes:
             flags.append(write_set_flag(LOST_CLASSES, lost_classes))
         return f"leave it out with {' '.join(flags)} after {self._copy(path)}"
 
     def _copy(self, path: str) -> str:
-        """Returns what to do so that `rejected.jsonl` in the current folder lists everything."""
+        """Returns what to do so that the file in `exclude` names everything on the list."""
         before = self.settings.exclude
         if not all(map(storage.is_local, filter(None, (path, before)))):
-            return f"copying {path} to {REJECTED}"
-        if before:
-            parts = f"cat {shlex.quote(before)}; echo; cat {shlex.quote(path)}"
-            return f"`{{ {parts}; }} > {REJECTED}`"
+            return f"adding the lines of {path} to {before or REJECTED}"
+        if before:  # its last line may have no end
+            return f"`{{ echo; cat {shlex.quote(path)}; }} >> {shlex.quote(before)}`"
         return f"`cp {shlex.quote(path)} {REJECTED}`"
 
 

@@ -289,7 +289,7 @@ def stage_dataset(
         [REJECTED, REJECTED],
         [DUPLICATES, DUPLICATES],
     ]
-    moves += _move_shards(dataset)
+    moves += move_shards(dataset)
     files = list(dataset.marker.files)
     for number, (name, content) in enumerate(descriptions):
         # Numbered, because staging has no folders, and shards have names of their own there.
@@ -301,7 +301,7 @@ def stage_dataset(
     storage.check_targets(storage.join(output, target) for _, target in moves if "/" not in target)
     staged = {target: storage.join(staging, source) for source, target in moves}
     digests = storage.map_each(storage.hash_file, (staged[name] for name in marker.files))
-    entry = _describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
+    entry = describe_run(dataset, plan, run, notes, dict(zip(marker.files, digests, strict=True)))
     switch = Switch(tuple(map(tuple, moves)), _old_files(output, old))
     marker = replace(marker, run=entry)
     pending = {**to_json(marker), "switch": to_json(switch)}
@@ -311,7 +311,7 @@ def stage_dataset(
     return marker
 
 
-def _move_shards(dataset: StagedDataset) -> Iterator[list[str]]:
+def move_shards(dataset: StagedDataset) -> Iterator[list[str]]:
     """Yields the name in staging of each shard and sidecar, and its name in the dataset."""
     for shard in dataset.shards:
         split, index = shard.report.split, shard.report.index
@@ -321,13 +321,22 @@ def _move_shards(dataset: StagedDataset) -> Iterator[list[str]]:
         yield [shard_name(report.split, report.index, "jsonl"), sidecar]
 
 
-def _describe_run(
+def describe_run(
     dataset: StagedDataset,
     plan: RunPlan,
     run: RunSettings,
     notes: tuple[str, ...],
     digests: Mapping[str, str],
 ) -> RunEntry:
+    """Describes the run that has made a dataset.
+
+    Args:
+        dataset: the dataset.
+        plan: its plan.
+        run: the run.
+        notes: the run's notes.
+        digests: the SHA-256 of the dataset's other files by name, in hex.
+    """
     cost = run.progress.price(dataset.marker.input_bytes, dataset.marker.output_bytes)
     return RunEntry(
         **run.facts,

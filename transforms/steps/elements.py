@@ -26,7 +26,7 @@ class RawImage:
         features: further values by the field of the convention that stores them.
         group: images of one group get into one split; empty for the image alone.
         split: its split if that is decided already; empty: its hash decides.
-        annotations: its annotations by kind, as `annotations.pack_annotations` packs them.
+        annotations: its annotations by kind, as `recordmill.pack_annotations` packs them.
         pixels: decoded pixels to store in place of `data`: height, width, 1 or 3 channels, red
             first; None to decode `data`.
         reference: what the main job listed; None in other pipelines.

@@ -16,6 +16,16 @@ def errors_of(override):
     ("override", "error"),
     [
         ("images.resize=224", "images.resize is 224: it should be a mapping, {KEY: VALUE}"),
+        (
+            "shards=count:2",
+            "shards is 'count:2': it should be a mapping, {KEY: VALUE}, with a blank after each "
+            "colon",
+        ),
+        (
+            "splits.fractions=train:1",
+            "splits.fractions is 'train:1': it should be a mapping, {NAME: VALUE}, with a blank "
+            "after each colon",
+        ),
         ("features={x: 3}", "features.x is 3: it should be a mapping, {KEY: VALUE}"),
         (
             "images.resize.exact=224x192",

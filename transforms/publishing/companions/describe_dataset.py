@@ -160,6 +160,12 @@ def describe_report_data(dataset: StagedDataset) -> Iterator[Description]:
         yield REPORT_DATA, [as_json(to_json(data))]
 
 
+def describe_record_index(dataset: StagedDataset) -> Iterator[Description]:
+    """Makes `records.index`, the place of each record, as docs/format.md describes it."""
+    places = (read_column(dataset.folder, shard.report, "places") for shard in dataset.shards)
+    yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
+
+
 def describe_index(dataset: StagedDataset) -> Iterator[Description]:
     """Makes `sidecars/<shard>.idx` for each shard, if the settings ask for it.
 
@@ -282,9 +288,7 @@ def describe_dataset(dataset: StagedDataset) -> Iterator[Description]:
     yield from describe_tfds(dataset)
     yield from describe_schema(dataset)
     yield from describe_croissant(dataset)
-    # The place of each record, as docs/format.md describes it.
-    places = (read_column(dataset.folder, shard.report, "places") for shard in dataset.shards)
-    yield INDEX, chain([pack_head([shard.entry for shard in dataset.shards])], places)
+    yield from describe_record_index(dataset)
     # With these, a later run copies unchanged records without reading their sources.
     paths = [dataset.path_of(shard.report, "versions") for shard in dataset.shards]
     yield (

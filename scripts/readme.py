@@ -50,6 +50,7 @@ SECTIONS = {
     "max_rejected.boxes": LossLimits,
     "max_rejected.labels": LossLimits,
     "max_rejected.masks": LossLimits,
+    "max_rejected.keypoints": LossLimits,
 }
 
 

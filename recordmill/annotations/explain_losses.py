@@ -3,6 +3,8 @@
 import shlex
 from collections.abc import Sequence
 
+from recordmill.annotations.annotation import LostAnnotations
+from recordmill.schemas.dataset.totals import show_dropped
 from recordmill.schemas.formatting import agree
 from recordmill.schemas.settings.dataset import DatasetSettings, LossLimits
 from recordmill.schemas.yaml_core import write_yaml_line
@@ -35,6 +37,30 @@ def explain_excess(
         f"{lost:,} of {lost + kept:,} {what} ({share:.2%}) {agree(lost, 'was')} {why}, which is "
         f"over {over}; {advice}"
     )
+
+
+def explain_faults(
+    what: str, setting: str, limits: LossLimits, lost: LostAnnotations, remedy: str
+) -> str | None:
+    """Returns why too many annotations of a kind are faulty; None if they are not.
+
+    Args:
+        what: what they are, in the plural.
+        setting: the setting with the limits.
+        limits: the limits.
+        lost: what a run loses of them.
+        remedy: what to do about it.
+    """
+    faulty = lost.totals.faulty
+    if not faulty:
+        return None
+    sums = {reason: sum(counts.values()) for reason, counts in faulty.items()}
+    first = max(sums, key=lambda reason: (sums[reason], reason))
+    why = f"dropped ({show_dropped(faulty, counted=True)})"
+    if first in lost.totals.examples:
+        why = f"{why}, such as {lost.totals.examples[first].text}"
+    total = sum(sums.values())
+    return explain_excess(what, setting, limits, total, lost.counts.written, why, remedy)
 
 
 def join_advice(*advice: str | None) -> str:

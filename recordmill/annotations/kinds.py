@@ -5,6 +5,7 @@ from typing import Any
 
 from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.boxes import BOXES
+from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.labels import LABELS
 from recordmill.annotations.masks import MASKS
 from recordmill.schemas.features import OWN_FIELDS, RecordField
@@ -14,6 +15,7 @@ KINDS: Mapping[str, AnnotationKind] = {
     for each in (
         BOXES,
         MASKS,
+        KEY_POINTS,
         LABELS,
     )
 }

@@ -1,7 +1,6 @@
 """Masks of objects: which pixels of an image belong to each object that has a box."""
 
 import struct
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,21 +11,24 @@ from recordmill.annotations.annotation import (
     AnnotatedImage,
     AnnotationKind,
     AnnotationOutcome,
-    DroppedAnnotation,
     ListedLabels,
     LostAnnotations,
     PlacedAnnotations,
     PlacedObjects,
     Values,
-    name_loss,
 )
 from recordmill.annotations.boxes import list_classes
-from recordmill.annotations.explain_losses import explain_excess
+from recordmill.annotations.count_details import (
+    DetailCount,
+    describe_dropped,
+    drop_undecoded,
+    lose_details,
+)
+from recordmill.annotations.explain_losses import explain_faults
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.marker import AnnotationEntry
-from recordmill.schemas.dataset.totals import AnnotationCounts, show_dropped
 from recordmill.schemas.features import RecordField
-from recordmill.schemas.formatting import agree, format_count, say_count
+from recordmill.schemas.formatting import say_count
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 
@@ -118,50 +120,35 @@ class MaskKind(AnnotationKind):
         """
         outlines = Masks.unpack(packed).outlines
         if on.objects is None:
-            return _drop_all(outlines)
-        placed, pictures = _MaskCount(outlines, on.objects), []
+            return drop_undecoded(self.list_labels(packed).total)
+        given = {at: 1 for at, outline in enumerate(outlines) if outline is not None}
+        count, faults = DetailCount(on.objects, on.unwanted, _FAULTS), dict[int, str]()
+        pictures, written = list[bytes](), 0
         for at in on.objects.stored:
             drawn = _draw(outlines[at], on.geometry, on.objects)
             pictures.append(drawn.picture)
-            if drawn.fault:
-                placed.drop(at, drawn.fault)
-        unwanted = dict(placed.faults) if on.settings.masks_required else {}
-        for at in sorted({*range(on.objects.listed)} - {*on.objects.stored}):
-            placed.drop(at, on.unwanted.get(at, "without_box"))
-        return PlacedAnnotations(
-            {"masks": pictures}, [], placed.outcome(len(pictures)), unwanted=unwanted
-        )
+            if drawn.fault is None:
+                written += 1
+                continue
+            faults[at] = drawn.fault
+            count.drop(at, drawn.fault, given.get(at, 0))
+        count.drop_with_boxes(given)
+        outcome = count.outcome(written)
+        if len(pictures) > MOST_OBJECTS:
+            outcome.counts.noted["crowded"] = 1
+        unwanted = faults if on.settings.masks_required else {}
+        return PlacedAnnotations({"masks": pictures}, [], outcome, unwanted=unwanted)
 
     def lose(
         self, packed: bytes, rejected: Rejected, label_map: LabelMap
     ) -> AnnotationOutcome | None:
         """Counts the masks of an image that is not written."""
-        listed = self.list_labels(packed).total
-        if not listed:
-            return None
-        counts = AnnotationCounts(listed)
-        counts.dropped[name_loss(rejected)] = listed
-        return AnnotationOutcome(counts)
+        return lose_details(self.list_labels(packed).total, rejected)
 
     def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
         """Returns why too many masks are faulty; None if they are not."""
-        faulty = lost.totals.faulty
-        if not faulty:
-            return None
-        sums = {reason: sum(counts.values()) for reason, counts in faulty.items()}
-        first = max(sums, key=lambda reason: (sums[reason], reason))
-        why = f"dropped ({show_dropped(faulty, counted=True)})"
-        if first in lost.totals.examples:
-            why = f"{why}, such as {lost.totals.examples[first].text}"
-        return explain_excess(
-            "masks",
-            "max_rejected.masks",
-            settings.max_rejected.masks,
-            sum(sums.values()),
-            lost.counts.written,
-            why,
-            "correct these outlines",
-        )
+        limits = settings.max_rejected.masks
+        return explain_faults("masks", "max_rejected.masks", limits, lost, "correct these outlines")
 
     def most_lost(self, contract: "Contract") -> float | None:
         """Returns the largest share of masks that may end up in no record."""
@@ -171,19 +158,11 @@ class MaskKind(AnnotationKind):
         self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
     ) -> Iterator[str]:
         """Yields remarks on dropped masks, and on images with more objects than readers keep."""
-        unusable = {
-            why: classes
-            for why, classes in (entry.dropped_classes or {}).items()
-            if why != "without_box"
-        }
-        count = sum(entry.dropped.get(why, 0) for why in unusable)
-        if count:
-            of = f"{count:,} of {format_count(entry.listed, 'mask')}"
+        if unusable := describe_dropped(entry):
             fate = "have masks of zeros"
             if settings.masks_required:
                 fate = "were dropped, since masks_required is set"
-            what = f"{of} {agree(count, 'was')} unusable ({show_dropped(unusable)})"
-            yield f"{what}: their objects {fate}."
+            yield f"Unusable: {unusable}. Their objects {fate}."
         if crowded := (entry.noted or {}).get("crowded", 0):
             yield (
                 f"{say_count(crowded, record, 'has')} more than {MOST_OBJECTS} objects: common "
@@ -249,39 +228,13 @@ class _DrawnMask(NamedTuple):
     fault: str | None = None
 
 
-class _MaskCount:
-    """Counts the masks of an image."""
-
-    def __init__(self, outlines: "Sequence[Outline | None]", objects: PlacedObjects) -> None:
-        self.faults: dict[int, str] = {}
-        self._outlines, self._names = outlines, objects.names
-        self._dropped: list[DroppedAnnotation] = []
-
-    def drop(self, at: int, fault: str) -> None:
-        """Adds an object without a mask; only those whose source gives an outline are counted."""
-        self.faults[at] = fault
-        if self._outlines[at] is not None:
-            is_faulty = fault not in _NO_FAULTS
-            self._dropped.append(DroppedAnnotation(fault, self._names[at], at + 1, is_faulty))
-
-    def outcome(self, objects: int) -> AnnotationOutcome:
-        """Returns all counts for an image with this number of stored objects."""
-        listed = sum(outline is not None for outline in self._outlines)
-        counts = AnnotationCounts(listed, listed - len(self._dropped))
-        counts.dropped = Counter(each.reason for each in self._dropped)
-        counts.noted = +Counter(crowded=int(objects > MOST_OBJECTS))
-        return AnnotationOutcome(counts, sorted(self._dropped, key=lambda each: each.place))
-
-
-_NO_FAULTS = frozenset({"resized_away", "without_box"})
-"""Why masks are dropped without a fault of theirs: a setting asks for it, or the box has one."""
-
-
-def _drop_all(outlines: "Sequence[Outline | None]") -> PlacedAnnotations:
-    """Drops the masks of an image that is not stored."""
-    listed = sum(outline is not None for outline in outlines)
-    counts = AnnotationCounts(listed, dropped=+Counter(not_decoded=listed))
-    return PlacedAnnotations({}, [], AnnotationOutcome(counts))
+_FAULTS = frozenset(
+    {
+        *("bad_polygon", "bad_rle", "bad_mask", "mask_size", "empty_mask"),
+        *("unknown_mask_value", "no_mask_file"),
+    }
+)
+"""Why masks are dropped, if no setting asks for it."""
 
 
 def _draw(outline: "Outline | None", geometry: "Geometry", objects: PlacedObjects) -> _DrawnMask:

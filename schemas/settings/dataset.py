@@ -82,6 +82,7 @@ class Contract:
         lost_labels: largest share of labels that may end up in no record, for images that may have
             several.
         lost_masks: largest share of the masks of objects that may end up in no record.
+        lost_keypoints: largest share of the key points of objects that may end up in no record.
         duplicates_across_splits: how many groups of byte-identical images may be in several splits.
         class_drift: largest share of images that may belong to other classes than in the previous
             dataset: half the sum of the differences between the shares of each class.
@@ -93,6 +94,7 @@ class Contract:
     lost_boxes: Share | None = None
     lost_labels: Share | None = None
     lost_masks: Share | None = None
+    lost_keypoints: Share | None = None
     duplicates_across_splits: Count | None = None
     class_drift: Share | None = None
 
@@ -337,6 +339,7 @@ class RejectionLimits(LossLimits):
             boxes of a class.
         labels: when labels without an id fail the run, for images that may have several labels.
         masks: when faulty masks of objects fail the run.
+        keypoints: when faulty key points of objects fail the run.
         containers: how many files of many images may be missing, or have lost an unknown part:
             TFRecords, archives, arrays, Parquet. They do not count as images.
     """
@@ -349,6 +352,9 @@ class RejectionLimits(LossLimits):
     masks: Annotated[LossLimits, IdleIf(without_annotations("masks"))] = field(
         default_factory=LossLimits
     )
+    keypoints: Annotated[LossLimits, IdleIf(without_annotations("keypoints"))] = field(
+        default_factory=LossLimits
+    )
     containers: Count = 0
 
 
@@ -358,6 +364,17 @@ def _without_masks(settings: "DatasetSettings", _: Situation) -> str | None:
 
 MASK_FIELDS = frozenset({"masks"})
 """The fields that the setting `masks` stores."""
+
+KEY_POINT_FIELDS = frozenset(
+    {
+        "keypoints_x",
+        "keypoints_y",
+        "keypoints_visibility",
+        "keypoints_text",
+        "keypoints_num",
+    }
+)
+"""The fields that Examples have only if the source gives key points."""
 
 
 def _together_in_one_split(settings: "DatasetSettings", now: Situation) -> str | None:
@@ -705,12 +722,15 @@ class ExampleLayout:
         """Returns the features of an Example.
 
         The convention's come first, then the source's own, then those that functions compute. Those
-        for masks are left out unless `masks` is set.
+        for masks are left out unless `masks` is set, and those for key points unless the source
+        gives them.
         """
-        filled = self.convention.fields
-        own = self.convention.example_features
+        filled, unfilled = self.convention.fields, set[str]()
         if self.settings.masks == "none":
-            own = tuple(each for each in own if each.field not in MASK_FIELDS)
+            unfilled |= MASK_FIELDS
+        if "keypoints" not in self.settings.source.annotations():
+            unfilled |= KEY_POINT_FIELDS
+        own = (each for each in self.convention.example_features if each.field not in unfilled)
         computed = (
             each.as_feature(name)
             for name, each in self.settings.features.items()

@@ -108,6 +108,7 @@ class RejectionLimitsKeywords(TypedDict, total=False):
     boxes: LossLimitsKeywords
     labels: LossLimitsKeywords
     masks: LossLimitsKeywords
+    keypoints: LossLimitsKeywords
     containers: int
 
 
@@ -128,6 +129,7 @@ class ContractKeywords(TypedDict, total=False):
     lost_boxes: float | None
     lost_labels: float | None
     lost_masks: float | None
+    lost_keypoints: float | None
     duplicates_across_splits: int | None
     class_drift: float | None
 

@@ -521,6 +521,13 @@ def _sources() -> list[Case]:
             config="coco",
         ),
         case(
+            "keypoints",
+            of.coco_key_points,
+            "images.resize={exact: [20, 20]}",
+            "max_rejected.keypoints.share=1",
+            config="coco",
+        ),
+        case(
             "masks_tfds",
             of.coco_outlines,
             "masks=png",

@@ -3,8 +3,9 @@
 import math
 import posixpath
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Annotated, Any
 
 import orjson
@@ -13,6 +14,7 @@ from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, V
 
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
 from recordmill.schemas.formatting import format_count
@@ -74,6 +76,7 @@ class Category(BaseModel):
     id: Number
     name: str = Field(coerce_numbers_to_str=True)
     supercategory: Any = None
+    keypoints: Any = None
 
 
 def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
@@ -126,7 +129,7 @@ class Annotation(BaseModel, extra="allow"):
     area: FiniteFloat | None = None
     iscrowd: FiniteFloat | None = None
     segmentation: Annotated[Any, BeforeValidator(_keep_needed)] = False
-    keypoints: Presence = False
+    keypoints: Any = None
     num_keypoints: Presence = False
     attributes: Annotated[Any, BeforeValidator(_read_attributes)] = _NO_ATTRIBUTES
 
@@ -134,8 +137,6 @@ class Annotation(BaseModel, extra="allow"):
         """Yields what it has that has no place in a record, in the plural or as a key."""
         if self.segmentation:
             yield "masks"
-        if self.keypoints:
-            yield "key points"
         if self.attributes.has_others:
             yield "attributes"
         for key, has_value in self.__pydantic_extra__.items():
@@ -269,8 +270,9 @@ class CocoAnnotations:
         classes: the categories' numbers by name.
         twins: unused categories that have the name of another one, and are left out.
         strays: annotations of images that the file does not list.
-        not_stored: numbers of objects with key points, attributes and other keys, and with masks if
-            these are not read.
+        not_stored: numbers of objects with attributes and other keys, and with masks if these are
+            not read.
+        point_names: the names of the key points of all categories.
 
     Raises:
         Rejected: two categories in use share a name or an id, or two images share an id, or a box
@@ -306,6 +308,8 @@ class CocoAnnotations:
             if self._has_outlines:
                 unstored.discard("masks")
             self.not_stored.update(unstored)
+        self._points = _name_points(contents)
+        self.point_names = [*dict.fromkeys(chain.from_iterable(self._points.values()))]
 
     def find_split_words(self) -> SplitWords | None:
         """Finds a key of the images that may say which split each is in."""
@@ -382,11 +386,21 @@ class CocoAnnotations:
         return self._plain_names[_plain_base(image)] == 1
 
     def objects(self, image: Image) -> list[Packable]:
-        """Returns what annotates an image's objects: boxes, and masks if these are read."""
+        """Returns what annotates an image's objects: boxes, masks if these are read, key points."""
         given: list[Packable] = [self.boxes(image)]
         if self._has_outlines:
             given.append(self.masks(image))
+        if self.point_names:
+            given.append(self.key_points(image))
         return given
+
+    def key_points(self, image: Image) -> KeyPoints:
+        """Returns the key points of an image's objects."""
+        points = [
+            _order_points(each.keypoints, self._points.get(each.category_id, ()), self.point_names)
+            for each in self._objects[image.id]
+        ]
+        return KeyPoints(self.point_names, points)
 
     def masks(self, image: Image) -> Masks:
         """Returns the outlines of an image's objects."""
@@ -423,6 +437,53 @@ def _plain_base(image: Image) -> str:
     """The name of an image's file without its folders, extension and peculiarities of spelling."""
     name = image.file_name.replace("\\", "/").rpartition("/")[2]
     return plain_name(posixpath.splitext(name)[0])
+
+
+def _name_points(contents: CocoFile) -> dict[Id, list[str]]:
+    """Returns the names of the key points of each category; without names, their numbers from 1.
+
+    Categories whose objects have no key points are left out.
+    """
+    lengths = dict[Id, int]()
+    for each in contents.annotations:
+        if isinstance(each.keypoints, list) and each.keypoints:
+            number = len(each.keypoints) // 3
+            lengths[each.category_id] = max(number, lengths.get(each.category_id, 0))
+    named: dict[Id, Any] = {each.id: each.keypoints for each in contents.categories}
+    found = dict[Id, list[str]]()
+    for category, number in lengths.items():
+        names = named.get(category)
+        if not isinstance(names, list) or not names:
+            names = range(1, number + 1)
+        found[category] = [str(name) for name in names]
+    return found
+
+
+def _order_points(
+    points: Any, names: Sequence[str], all_names: Sequence[str]
+) -> Sequence[float | None] | None:
+    """Returns x, y and visibility of each of all points, in their order.
+
+    Args:
+        points: `keypoints` of an annotation.
+        names: the names of the points of its category.
+        all_names: the names of the points of all categories.
+
+    Returns:
+        The numbers; None if there are no points, and an empty list if they are malformed.
+    """
+    if not points:
+        return None
+    try:
+        numbers = [_as_number(each) for each in points]
+    except (TypeError, ValueError, OverflowError):
+        return []
+    if len(numbers) != 3 * len(names):
+        return []
+    if names == all_names:
+        return numbers
+    triples = {name: numbers[3 * at : 3 * at + 3] for at, name in enumerate(names)}
+    return [*chain.from_iterable(triples.get(name, (0, 0, 0)) for name in all_names)]
 
 
 def number_categories(

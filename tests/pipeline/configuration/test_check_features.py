@@ -6,6 +6,7 @@ from make_settings import make_settings
 
 from recordmill.annotations.annotation import AnnotatedImage
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
 from recordmill.annotations.labels import Labels
 from recordmill.annotations.masks import Masks
@@ -122,8 +123,8 @@ def right(name):
     return ConventionFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
 
 
-OF_COCO = KINDS["masks"].fields.keys()
-"""The fields that a source of outlines gives, and `EVERYTHING` does not."""
+OF_COCO = KINDS["masks"].fields.keys() | KINDS["keypoints"].fields.keys()
+"""The fields that COCO gives, and `EVERYTHING` does not."""
 
 
 def test_every_field_may_be_stored_as_what_it_is():
@@ -216,10 +217,10 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
     fields |= {"sha256": b"0", "file_sha256": b"0"}
     boxes = boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
-    masks = Masks([Polygons(((0, 0, 4, 0, 4, 3),))])
+    details = (Masks([Polygons(((0, 0, 4, 0, 4, 3),))]), KeyPoints(["nose"], [[1, 1, 2]]))
     on = AnnotatedImage(data, image, make_settings(images=settings), labels)
     for placed in resolve_annotations(
-        carry(ImageRef("a", "x"), boxes, masks, Labels(["cat"])), on
+        carry(ImageRef("a", "x"), boxes, *details, Labels(["cat"])), on
     ).values():
         fields |= placed.fields
     assert fields.keys() == RECORD_FIELDS.keys()

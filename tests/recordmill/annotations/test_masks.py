@@ -150,6 +150,7 @@ def test_too_many_faulty_masks_exceed_the_limits():
 
 def test_dropped_masks_and_crowded_images_are_worth_a_look():
     entry = AnnotationEntry(
+        unit="mask",
         listed=9,
         written=6,
         dropped={"bad_rle": 2, "without_box": 1},
@@ -158,14 +159,14 @@ def test_dropped_masks_and_crowded_images_are_worth_a_look():
     )
     settings = make_settings_with()
     assert list(MASKS.find_remarks(entry, "image", settings)) == [
-        "2 of 9 masks were unusable (bad_rle: cat): their objects have masks of zeros.",
+        "Unusable: 2 of 9 masks (bad_rle: cat). Their objects have masks of zeros.",
         "2 images have more than 100 objects: common readers of masks keep 100 of an image, or "
         "fail.",
     ]
     required = make_settings_with(masks_required=True)
     assert next(MASKS.find_remarks(entry, "image", required)) == (
-        "2 of 9 masks were unusable (bad_rle: cat): their objects were dropped, since "
-        "masks_required is set."
+        "Unusable: 2 of 9 masks (bad_rle: cat). Their objects were dropped, since masks_required "
+        "is set."
     )
 
 

@@ -132,8 +132,8 @@ class Coco(AnnotationSource):
         }
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns that images may have boxes and masks."""
-        return {"boxes": "", "masks": ""}
+        """Returns that images may have boxes, and their objects masks and key points."""
+        return {"boxes": "", "masks": "", "keypoints": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields each of the file's `images`, with its boxes."""

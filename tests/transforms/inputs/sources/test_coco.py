@@ -7,6 +7,7 @@ import pytest
 from carried_annotations import boxes_in
 
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import Polygons
 from recordmill.schemas.image_ref import ClassNames, ImageRef
@@ -211,12 +212,12 @@ def test_a_category_that_is_listed_twice_is_one(collection):
         ({"counts": "a"}, True),
     ],
 )
-def test_masks_and_key_points_are_counted_as_not_stored(collection, segmentation, is_mask):
+def test_masks_are_counted_as_not_stored(collection, segmentation, is_mask):
     first, other = ANNOTATIONS["annotations"]
-    first = {**first, "segmentation": segmentation, "keypoints": [1, 1, 2]}
+    first = {**first, "segmentation": segmentation}
     refs = refer(collection, {**ANNOTATIONS, "annotations": [first, {**other, "keypoints": []}]})
     found = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
-    assert found == [("masks", 1)] * is_mask + [("key points", 1)]
+    assert found == [("masks", 1)] * is_mask
     assert [ref for ref in refs if ref.status != "not_stored"] == refer(collection, ANNOTATIONS)
 
 
@@ -281,6 +282,46 @@ def test_other_values_of_images_are_not_words_for_splits(collection, key, words,
 
 
 STRAY = {"id": 3, "image_id": 9, "category_id": 17, "bbox": [1, 2, 3, 4]}
+
+
+CAT_AND_DOG = [
+    {"id": 18, "name": "dog", "keypoints": ["nose", "tail"], "skeleton": [[1, 2]]},
+    {"id": 17, "name": "cat", "keypoints": ["nose", "ear"]},
+]
+
+
+def points_of(collection, categories, *points):
+    """The key points of the objects in `b.jpg`: a cat's and a dog's by turns."""
+    cat, dog = ANNOTATIONS["annotations"]
+    objects = [
+        {**(dog if number % 2 else cat), "id": number, "keypoints": each}
+        for number, each in enumerate(points)
+    ]
+    data = {**ANNOTATIONS, "categories": categories, "annotations": objects}
+    *_, ref = refer(collection, data)
+    packed = dict(ref.annotations).get("keypoints")
+    return None if packed is None else KeyPoints.unpack(packed)
+
+
+def test_key_points_have_the_names_of_all_categories(collection):
+    found = points_of(collection, CAT_AND_DOG, [1, 1, 2, 3, 4.5, 1], [5, 6, 2, 0, 0, 0], None, [])
+    assert found.names == ["nose", "ear", "tail"]
+    assert found.points == [[1, 1, 2, 3, 4.5, 1, 0, 0, 0], [5, 6, 2, 0, 0, 0, 0, 0, 0], None, None]
+
+
+def test_key_points_without_names_have_numbers(collection):
+    plain = ANNOTATIONS["categories"]
+    found = points_of(collection, plain, [1, 1, 2, 3, 4.5, 1], [5, 6, 2])
+    assert found == KeyPoints(["1", "2"], [[1, 1, 2, 3, 4.5, 1], [5, 6, 2, 0, 0, 0]])
+
+
+@pytest.mark.parametrize("points", [[1, 1], [1, 1, 2], [1, 1, 2, 1, 1, "x"], "text", [[1, 1, 2]]])
+def test_malformed_key_points_are_left_to_be_counted(collection, points):
+    assert points_of(collection, CAT_AND_DOG, [1, 1, 2, 3, 4, 1], [1] * 6, points).points[2] == []
+
+
+def test_no_key_points_are_carried_where_there_are_none(collection):
+    assert points_of(collection, CAT_AND_DOG, None, []) is None
 
 
 def test_references_carry_outlines_in_the_order_of_boxes_where_they_are_asked_for(collection):
@@ -512,8 +553,8 @@ def test_ids_may_be_numbers_and_texts():
     assert found.boxes(found.images[1]).boxes == [[0, 0, 1, 1], [1, 2, 4, 6]]
 
 
-def test_it_gives_boxes_and_masks():
-    assert Coco().annotations() == {"boxes": "", "masks": ""}
+def test_it_gives_boxes_masks_and_key_points():
+    assert Coco().annotations() == {"boxes": "", "masks": "", "keypoints": ""}
 
 
 def test_a_fraction_of_a_pixel_in_a_side_is_left_out(collection):

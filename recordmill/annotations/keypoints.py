@@ -1,0 +1,299 @@
+"""Key points of objects: named points such as joints, each of them visible, hidden or missing."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
+
+import orjson
+
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationKind,
+    AnnotationOutcome,
+    ListedLabels,
+    LostAnnotations,
+    PlacedAnnotations,
+    Values,
+)
+from recordmill.annotations.boxes import list_classes
+from recordmill.annotations.count_details import (
+    DetailCount,
+    describe_dropped,
+    drop_undecoded,
+    lose_details,
+)
+from recordmill.annotations.explain_losses import explain_faults
+from recordmill.annotations.shapes import Shape, ShapePoint
+from recordmill.schemas.dataset.marker import AnnotationEntry
+from recordmill.schemas.features import RecordField
+from recordmill.schemas.formatting import say_count
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import Rejected
+
+if TYPE_CHECKING:
+    from recordmill.schemas.settings.dataset import Contract, DatasetSettings
+
+TOLERANCE = 1e-6
+"""How far a point may be outside and still count as on the edge, as a fraction of the image."""
+
+_FIELDS = {
+    "keypoints_x": RecordField(
+        "float",
+        "key points of the boxes, object after object: from the left, 0 to 1; 0 if not labelled",
+        many=True,
+    ),
+    "keypoints_y": RecordField("float", "the same from the top", many=True),
+    "keypoints_visibility": RecordField(
+        "int64", "0 for a point that is not labelled, 1 for a hidden one, 2 for a visible one", True
+    ),
+    "keypoints_text": RecordField("bytes", "the name of each key point, UTF-8", many=True),
+    "keypoints_num": RecordField("int64", "the number of labelled points of each box", many=True),
+}
+
+_PER_POINT = ("keypoints_x", "keypoints_y", "keypoints_visibility", "keypoints_text")
+_NUMBERS = 3
+_VISIBLE = 2
+
+
+@dataclass(frozen=True, slots=True)
+class KeyPoints:
+    """The key points of an image's objects, as its source gives them.
+
+    Attributes:
+        names: the names of the points, the same for all objects.
+        points: for each box x, y and visibility of each point, in the order of the names; None for
+            an object without any. Lists of another length are malformed.
+        fractions: whether coordinates are in fractions of the image instead of pixels.
+    """
+
+    kind: ClassVar[str] = "keypoints"
+
+    names: Sequence[str]
+    points: Sequence[Sequence[float | None] | None]
+    fractions: bool = False
+
+    def pack(self) -> bytes:
+        """Returns the bytes that a reference carries; what is not finite becomes null."""
+        return orjson.dumps([self.names, self.points, self.fractions])
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """Returns the key points that a reference carries."""
+        return cls(*orjson.loads(packed))
+
+    def read(self, at: int) -> "list[KeyPoint] | None":
+        """Returns the points of an object, None if they are malformed, by its place from 0."""
+        own = self.points[at]
+        if own is None:
+            return [_NOT_LABELLED] * len(self.names)
+        if len(own) != _NUMBERS * len(self.names):
+            return None
+        numbers = [math.nan if number is None else number for number in own]
+        return [
+            KeyPoint(*numbers[start : start + _NUMBERS])
+            for start in range(0, len(numbers), _NUMBERS)
+        ]
+
+    def count(self, at: int) -> int:
+        """Returns how many labelled points an object has; of malformed ones, all count."""
+        points = self.read(at)
+        if points is None:
+            return len(self.names)
+        return sum(point.is_labelled for point in points)
+
+
+class KeyPoint(NamedTuple):
+    """A point of an object: its place in pixels or fractions, and COCO's code of visibility."""
+
+    x: float
+    y: float
+    visibility: float
+
+    @property
+    def is_labelled(self) -> bool:
+        """Whether somebody has placed the point."""
+        return self.visibility != 0
+
+
+_NOT_LABELLED = KeyPoint(0.0, 0.0, 0)
+
+
+class KeyPointKind(AnnotationKind):
+    """Key points of the objects in boxes."""
+
+    name: ClassVar[str] = KeyPoints.kind
+    unit: ClassVar[str] = "key point"
+    fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
+    compared: ClassVar[frozenset[str]] = frozenset({"xmin", "box_labels"})
+    follows_pixels: ClassVar[bool] = True
+
+    def list_labels(self, packed: bytes) -> ListedLabels:
+        """Returns the number of labelled points; their classes are those of the boxes."""
+        given = KeyPoints.unpack(packed)
+        return ListedLabels((), sum(map(given.count, range(len(given.points)))))
+
+    def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
+        """Moves the points of the objects that are stored to the stored image.
+
+        A point that is not on it becomes one that is not labelled.
+        """
+        given = KeyPoints.unpack(packed)
+        if on.objects is None:
+            return drop_undecoded(self.list_labels(packed).total)
+        count = DetailCount(on.objects, on.unwanted, _FAULTS)
+        rows = [_place_points(given, at, on, count) for at in on.objects.stored]
+        count.drop_with_boxes({at: given.count(at) for at in range(len(given.points))})
+        points = list(chain.from_iterable(rows))
+        numbers = [sum(point.is_labelled for point in row) for row in rows]
+        fields = {
+            "keypoints_x": [point.x for point in points],
+            "keypoints_y": [point.y for point in points],
+            "keypoints_visibility": [int(point.visibility) for point in points],
+            "keypoints_text": [name.encode() for name in given.names] * len(rows),
+            "keypoints_num": numbers,
+        }
+        return PlacedAnnotations(fields, [], count.outcome(sum(numbers)))
+
+    def lose(
+        self, packed: bytes, rejected: Rejected, label_map: LabelMap
+    ) -> AnnotationOutcome | None:
+        """Counts the labelled points of an image that is not written."""
+        return lose_details(self.list_labels(packed).total, rejected)
+
+    def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
+        """Returns why too many key points are faulty; None if they are not."""
+        limits = settings.max_rejected.keypoints
+        return explain_faults(
+            "key points", "max_rejected.keypoints", limits, lost, "correct these points"
+        )
+
+    def most_lost(self, contract: "Contract") -> float | None:
+        """Returns the largest share of key points that may end up in no record."""
+        return contract.lost_keypoints
+
+    def note_unstored(self, listed: int, convention: str) -> str | None:
+        """Returns a note on key points that are in no Example."""
+        return (
+            f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
+            "stores no key points, tf_object_detection does"
+        )
+
+    def find_remarks(
+        self, entry: AnnotationEntry, record: str, settings: "DatasetSettings"
+    ) -> Iterator[str]:
+        """Yields a remark on dropped points."""
+        if dropped := describe_dropped(entry):
+            yield f"Dropped: {dropped}. In Examples, these points are not labelled."
+
+    def check(self, values: Values) -> str | None:
+        """Returns the problem with the key points in an Example.
+
+        Each box has the same points, which are on the image.
+        """
+        counts = {name: len(values[name]) for name in _PER_POINT if name in values}
+        if len(set(counts.values())) > 1:
+            said = ", ".join(f"{count} in {name}" for name, count in counts.items())
+            return f"its lists of key points differ in length: {said}"
+        points = max(counts.values(), default=0)
+        for name in ("xmin", "box_labels", "keypoints_num"):
+            boxes = len(values.get(name, ()))
+            if points and name in values and (not boxes or points % boxes):
+                return f"it has {points} key points for {boxes} boxes"
+        sides = [*values.get("keypoints_x", ()), *values.get("keypoints_y", ())]
+        if not all(0 <= side <= 1 for side in sides):
+            return "one of its key points is not on the image"
+        codes = values.get("keypoints_visibility", ())
+        if not {*codes} <= {0, 1, 2}:
+            return f"the visibility of a key point is {max(codes)}, and should be 0, 1 or 2"
+        return _check_objects(values)
+
+    def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
+        """Returns the labelled points of each object in an Example as a shape."""
+        count = len(values.get("keypoints_num", ()))
+        xs, ys = values.get("keypoints_x", ()), values.get("keypoints_y", ())
+        if not count or not xs or not ys:
+            return []
+        codes = values.get("keypoints_visibility") or [_VISIBLE] * len(xs)
+        points = [
+            ShapePoint(x, y, code == _VISIBLE) if code else None
+            for x, y, code in zip(xs, ys, codes, strict=True)
+        ]
+        each = len(xs) // count
+        shapes = []
+        for place, (class_id, class_name) in enumerate(list_classes(values, names, count)):
+            labelled = tuple(filter(None, points[place * each : (place + 1) * each]))
+            shapes.append(Shape(class_id, class_name, points=labelled))
+        return shapes
+
+
+KEY_POINTS = KeyPointKind()
+
+
+def _check_objects(values: Values) -> str | None:
+    """Returns the problem with the names and numbers of the points of each object."""
+    numbers = values.get("keypoints_num")
+    if not numbers:
+        return None
+    names, codes = values.get("keypoints_text", ()), values.get("keypoints_visibility", ())
+    each = max(len(names), len(codes)) // len(numbers)
+    for at, number in enumerate(numbers):
+        start = at * each
+        if [*names[start : start + each]] != [*names[:each]]:
+            return f"the key points of box {at + 1} have other names than those of box 1"
+        labelled = sum(code > 0 for code in codes[start : start + each])
+        if codes and labelled != number:
+            return f"box {at + 1} has {labelled} labelled key points, and its number says {number}"
+    return None
+
+
+def _place_points(
+    given: KeyPoints, at: int, on: AnnotatedImage, count: DetailCount
+) -> list[KeyPoint]:
+    """Returns the points of a stored object, in fractions of the stored image.
+
+    Args:
+        given: the points of all objects.
+        at: the object's place among those listed.
+        on: their image.
+        count: gets the points that are not stored.
+    """
+    points, placed = given.read(at), list[KeyPoint]()
+    if points is None:
+        count.drop(at, "bad_points", len(given.names))
+        points = [_NOT_LABELLED] * len(given.names)
+    for point in points:
+        moved, fault = _NOT_LABELLED, None
+        if point.is_labelled:
+            moved, fault = _place_point(point, given.fractions, on)
+        if fault:
+            count.drop(at, fault)
+        placed.append(moved)
+    return placed
+
+
+_FAULTS = frozenset({"bad_points", "not_finite", "outside"})
+"""Why points are dropped, if no setting asks for it."""
+
+
+def _place_point(
+    point: KeyPoint, is_fraction: bool, on: AnnotatedImage
+) -> tuple[KeyPoint, str | None]:
+    """Moves a labelled point to the stored image; the text says why it is not on it."""
+    assert on.objects is not None
+    width, height = (1, 1) if is_fraction else on.geometry.frame_size(on.objects.drawn_on)
+    x, y = point.x / width, point.y / height
+    if not all(map(math.isfinite, (x, y, point.visibility))):
+        return _NOT_LABELLED, "not_finite"
+    if not _is_inside(x, y):
+        return _NOT_LABELLED, "outside"
+    x, y = on.geometry.place((x, y, x, y), on.objects.drawn_on)[:2]
+    if not _is_inside(x, y):
+        return _NOT_LABELLED, "cropped_away"
+    visibility = 1 if point.visibility == 1 else 2
+    return KeyPoint(min(1.0, max(0.0, x)), min(1.0, max(0.0, y)), visibility), None
+
+
+def _is_inside(x: float, y: float) -> bool:
+    return all(-TOLERANCE <= side <= 1 + TOLERANCE for side in (x, y))

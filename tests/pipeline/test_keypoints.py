@@ -1,0 +1,78 @@
+"""Key points of objects, from COCO's annotations to records."""
+
+import json
+
+import pytest
+from stored_records import read_records
+
+from recordmill.reading.verify_dataset import verify_dataset
+from tests.pipeline.conftest import encode_picture
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
+CATEGORIES = [{"id": 1, "name": "person", "keypoints": ["nose", "knee"], "skeleton": [[1, 2]]}]
+
+
+@pytest.fixture
+def people(tmp_path):
+    """A collection in which an image has two people, and another none."""
+    root = tmp_path / "people"
+    for folder in ("annotations", "train"):
+        (root / folder).mkdir(parents=True)
+    for name in "ab":
+        (root / "train" / f"{name}.jpg").write_bytes(encode_picture(name, (40, 20)))
+    images = [
+        {"id": number, "file_name": f"{name}.jpg", "width": 40, "height": 20}
+        for number, name in enumerate("ab")
+    ]
+    person = {"category_id": 1, "image_id": 0, "bbox": [0, 0, 40, 20], "area": 9}
+    annotations = [
+        {**person, "id": 1, "keypoints": [10, 5, 2, 0, 0, 0], "num_keypoints": 1},
+        {**person, "id": 2, "keypoints": [20, 10, 1, 41, 5, 2], "num_keypoints": 2},
+    ]
+    content = {"images": images, "annotations": annotations, "categories": CATEGORIES}
+    place = root / "annotations" / "instances_train.json"
+    place.write_text(json.dumps(content), encoding="utf-8")
+    return root
+
+
+def test_records_have_the_key_points_of_each_box(convert, people):
+    import tensorflow as tf
+
+    done = convert(people)
+    assert done.code == 0, done.stderr
+    kinds = {"x": tf.float32, "y": tf.float32, "visibility": tf.int64, "num": tf.int64}
+    features = {
+        f"image/object/keypoint/{name}": tf.io.VarLenFeature(kind)
+        for name, kind in {**kinds, "text": tf.string}.items()
+    }
+    (path,) = done.shards()
+    parsed = [
+        {
+            key.rpartition("/")[2]: value.values.numpy().tolist()
+            for key, value in tf.io.parse_single_example(bytes(record), features).items()
+        }
+        for record in read_records(path)
+    ]
+    assert sorted(parsed, key=lambda each: len(each["x"])) == [
+        {"x": [], "y": [], "visibility": [], "text": [], "num": []},
+        {
+            "x": [0.25, 0.0, 0.5, 0.0],
+            "y": [0.25, 0.0, 0.5, 0.0],
+            "visibility": [2, 0, 1, 0],
+            "text": [b"nose", b"knee"] * 2,
+            "num": [1, 1],
+        },
+    ]
+    entry = done.marker["annotations"]["keypoints"]
+    assert (entry["listed"], entry["written"], entry["dropped"]) == (3, 2, {"outside": 1})
+    assert done.marker["counted"] == "boxes"
+    assert verify_dataset(done.output).findings == ()
+
+
+def test_key_points_without_a_place_are_noted(convert, people):
+    done = convert(people, settings={"convention": "tfds"})
+    assert (
+        "3 key points are in no Example: the convention (TensorFlow Datasets) stores no key "
+        "points, tf_object_detection does"
+    ) in done.line["notes"]

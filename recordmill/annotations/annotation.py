@@ -20,6 +20,10 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
+    import numpy as np
+    import tensorflow as tf
+    from numpy.typing import NDArray
+
     from recordmill.imaging import PreparedImage
     from recordmill.imaging.geometry import Frame, Geometry
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
@@ -206,6 +210,8 @@ class AnnotationKind(Protocol):
         tfds_types: the types of single values in TensorFlow Datasets by field, if they differ from
             those of other features.
         compared: other fields that `check` compares with its own.
+        loaded: the fields from which one array is made where Examples are loaded; empty: none is.
+        is_always_loaded: whether that array is made without being asked for.
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
     """
@@ -216,6 +222,8 @@ class AnnotationKind(Protocol):
     named: ClassVar[Mapping[str, str]] = {}
     tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     compared: ClassVar[frozenset[str]] = frozenset()
+    loaded: ClassVar[frozenset[str]] = frozenset()
+    is_always_loaded: ClassVar[bool] = False
     follows_pixels: ClassVar[bool] = False
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -294,6 +302,27 @@ class AnnotationKind(Protocol):
             names: names of classes by their ids.
         """
         return ()
+
+    def as_array(self, values: Values, size: tuple[int, int]) -> "NDArray[Any] | None":
+        """Returns the annotations in an Example as one array; None if nothing is `loaded`.
+
+        Args:
+            values: the values of `loaded`, by field.
+            size: height and width of the image.
+        """
+        return None
+
+    def as_tensor(
+        self, values: "Mapping[str, tf.Tensor]", size: "tf.Tensor", resized: tuple[int, int] | None
+    ) -> "tf.Tensor | None":
+        """Returns the same as one tensor of TensorFlow.
+
+        Args:
+            values: the values of `loaded`, by field.
+            size: height and width of the image as stored, int32.
+            resized: what the image is resized to; None if it is not.
+        """
+        return None
 
 
 def name_loss(rejected: Rejected) -> str:

@@ -33,6 +33,10 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 
 if TYPE_CHECKING:
+    import numpy as np
+    import tensorflow as tf
+    from numpy.typing import NDArray
+
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 TOLERANCE = 1e-6
@@ -53,6 +57,7 @@ _FIELDS = {
 }
 
 _PER_POINT = ("keypoints_x", "keypoints_y", "keypoints_visibility", "keypoints_text")
+_LOADED = ("keypoints_x", "keypoints_y", "keypoints_visibility", "keypoints_num")
 _NUMBERS = 3
 _VISIBLE = 2
 
@@ -127,6 +132,8 @@ class KeyPointKind(AnnotationKind):
     unit: ClassVar[str] = "key point"
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     compared: ClassVar[frozenset[str]] = frozenset({"xmin", "box_labels"})
+    loaded: ClassVar[frozenset[str]] = frozenset(_LOADED)
+    is_always_loaded: ClassVar[bool] = True
     follows_pixels: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -208,6 +215,25 @@ class KeyPointKind(AnnotationKind):
         if not {*codes} <= {0, 1, 2}:
             return f"the visibility of a key point is {max(codes)}, and should be 0, 1 or 2"
         return _check_objects(values)
+
+    def as_array(self, values: Values, size: tuple[int, int]) -> "NDArray[np.float32]":
+        """Returns x and y, 0 to 1, and visibility as float32 of shape (boxes, points, 3)."""
+        import numpy as np
+
+        columns = [np.asarray(values[field], np.float32) for field in _LOADED[:_NUMBERS]]
+        boxes = len(values["keypoints_num"])
+        return np.stack(columns, axis=1).reshape(boxes, len(columns[0]) // max(boxes, 1), _NUMBERS)
+
+    def as_tensor(
+        self, values: "Mapping[str, tf.Tensor]", size: "tf.Tensor", resized: tuple[int, int] | None
+    ) -> "tf.Tensor":
+        """Returns the same as a tensor; fractions do not change with the size."""
+        import tensorflow as tf
+
+        columns = [tf.cast(values[field], tf.float32) for field in _LOADED[:_NUMBERS]]
+        boxes = tf.size(values["keypoints_num"])
+        each = tf.size(columns[0]) // tf.maximum(boxes, 1)
+        return tf.reshape(tf.stack(columns, axis=1), tf.stack([boxes, each, _NUMBERS]))
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns the labelled points of each object in an Example as a shape."""

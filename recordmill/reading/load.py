@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
+from recordmill.annotations.kinds import KINDS, list_stored
 from recordmill.reading.dataset import SplitInfo, StoredShard, describe_split
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.features import tensorflow_features
@@ -93,6 +94,7 @@ class ElementLayout:
         image: the key of the image to decode; None if none is decoded.
         multi_hot: the key of the labels that become multi-hot; None if none do.
         is_ragged: whether elements have features with a varying number of values.
+        annotations: the kinds of annotations that become one array each, under their names.
     """
 
     shape: ElementShape
@@ -100,6 +102,21 @@ class ElementLayout:
     image: str | None
     multi_hot: str | None
     is_ragged: bool
+    annotations: tuple[str, ...] = ()
+
+    def fields(self, kind: str, info: SplitInfo) -> dict[str, str]:
+        """Returns the keys of the features from which such an array is made, by their fields."""
+        return {each: key for each in KINDS[kind].loaded if (key := info.key_of(each))}
+
+    def needed(self, info: SplitInfo) -> set[str]:
+        """Returns the keys of all features that must be parsed."""
+        keys = {key for key in self.keys if key not in self.annotations}
+        for kind in self.annotations:
+            keys.update(self.fields(kind, info).values())
+        sides = {key for field in ("height", "width") if (key := info.key_of(field))}
+        if self.annotations or (self.image and info.raw):
+            keys |= sides
+        return keys
 
     @property
     def label(self) -> str:
@@ -108,7 +125,10 @@ class ElementLayout:
 
 
 def choose_elements(
-    info: SplitInfo, features: Literal["all"] | Sequence[str] | None, decode: bool
+    info: SplitInfo,
+    features: Literal["all"] | Sequence[str] | None,
+    decode: bool,
+    annotations: Sequence[str] | None = None,
 ) -> ElementLayout:
     """Decides the structure of the elements.
 
@@ -117,22 +137,27 @@ def choose_elements(
         features: keys for a tuple of them, `all` for a dict of all; None for pairs of image and
             label if the dataset has both, otherwise a dict of all.
         decode: whether the image is decoded.
+        annotations: the kinds of annotations that dicts have as arrays; None for those that need no
+            decoding, if the image is decoded.
 
     Raises:
-        LoadError: a key is not a feature of the dataset.
+        LoadError: a key is not a feature of the dataset, or it does not have such annotations.
     """
     image = info.key_of("encoded")
     label = info.key_of("label") or info.key_of("labels") or info.key_of("label_text")
     decoded = image if decode else None
     every = tuple(feature.key for feature in info.features)
     many = {feature.key for feature in info.features if feature.many}
-    if features is None and image and label:
+    kinds = _choose_annotations(info, annotations, decode)
+    if features is None and image and label and not annotations:
         hot = label if decoded and label in many else None
         return ElementLayout("pair", (image, label), decoded, hot, label in many and not hot)
     if features is None or features == "all":
-        return ElementLayout("dict", every, decoded, None, bool(many))
+        return ElementLayout("dict", (*every, *kinds), decoded, None, bool(many), kinds)
     if isinstance(features, str):
         features = (features,)
+    if annotations:
+        raise LoadError(f"features is {features!r}, and annotations are in dicts: remove one")
     keys = tuple(features)
     unknown = [key for key in keys if key not in every]
     if unknown or not keys:
@@ -141,6 +166,25 @@ def choose_elements(
     return ElementLayout(
         "tuple", keys, decoded if decoded in keys else None, None, not many.isdisjoint(keys)
     )
+
+
+def _choose_annotations(
+    info: SplitInfo, wanted: Sequence[str] | None, decode: bool
+) -> tuple[str, ...]:
+    """Returns the kinds of annotations that become arrays; see `choose_elements`."""
+    fields = {feature.field for feature in info.features}
+    kinds = {
+        kind.name: kind for kind in list_stored(fields) if kind.loaded and kind.loaded <= fields
+    }
+    if wanted is None:
+        return tuple(name for name, kind in kinds.items() if kind.is_always_loaded and decode)
+    if isinstance(wanted, str):
+        wanted = (wanted,)
+    for name in wanted:
+        if name not in kinds:
+            known = ", ".join(kinds) or "none"
+            raise LoadError(f"{info.folder} has no annotations {name!r}: choose from {known}")
+    return tuple(wanted)
 
 
 def parse_function(
@@ -153,9 +197,7 @@ def parse_function(
     """
     import tensorflow as tf
 
-    needed = set(layout.keys)
-    if layout.image and info.raw:
-        needed |= {key for field in ("height", "width") if (key := info.key_of(field))}
+    needed = layout.needed(info)
     description = tensorflow_features(feature for feature in info.features if feature.key in needed)
     by_name = layout.shape == "pair" and layout.label == info.key_of("label_text")
     names = tf.constant(list(info.labels), tf.string)
@@ -190,10 +232,23 @@ def finish_function(
     """
     import tensorflow as tf
 
+    fields = {kind: layout.fields(kind, info) for kind in layout.annotations}
+
+    def find_size(values: Mapping[str, Any]) -> "tf.Tensor":
+        height, width = info.key_of("height"), info.key_of("width")
+        if height and width:
+            return tf.stack([tf.cast(values[key], tf.int32) for key in (height, width)])
+        if layout.image:
+            return tf.shape(image_from(values, info, layout.image))[:2]
+        return tf.zeros(2, tf.int32)
+
     def finish(values: Mapping[str, Any]) -> Any:
-        chosen = {key: values[key] for key in layout.keys}
+        chosen = {key: values.get(key) for key in layout.keys}
         if layout.image:
             chosen[layout.image] = image_from(values, info, layout.image, size, stored)
+        for kind in layout.annotations:
+            given = {field: values[key] for field, key in fields[kind].items()}
+            chosen[kind] = KINDS[kind].as_tensor(given, find_size(values), size)
         if layout.multi_hot:
             one_hot = tf.one_hot(
                 values[layout.multi_hot], info.label_depth, on_value=True, off_value=False
@@ -344,6 +399,7 @@ def load(
     deterministic: bool | None = None,
     features: Literal["all"] | Sequence[str] | None = None,
     decode: bool = True,
+    annotations: Sequence[str] | None = None,
     num_replicas: int = 1,
     index: int = 0,
 ) -> "tf.data.Dataset":
@@ -366,6 +422,8 @@ def load(
         features: None for pairs of image and label if the dataset has both, otherwise dicts of all
             features; `all` for dicts in any case; keys for tuples of those features.
         decode: False leaves images as the stored bytes.
+        annotations: the kinds of annotations that dicts have as arrays under their names, see
+            docs/load.md. None for those that need no decoding; an empty list for none.
         num_replicas: number of readers that share the shards.
         index: the index of this reader, from 0.
 
@@ -380,7 +438,7 @@ def load(
     """
     _check_arguments(batch_size, image_size, num_replicas, index)
     info = _describe(path, split)
-    layout = choose_elements(info, features, decode)
+    layout = choose_elements(info, features, decode, annotations)
     order = _order(info, shuffle, seed, repeat, deterministic)
     must_fit = layout.image and batch_size and image_size is None
     finish = finish_function(info, layout, image_size, _common_size(info) if must_fit else None)
@@ -470,7 +528,7 @@ def _make_elements(
         "num_parallel_calls": tf.data.AUTOTUNE,
         "deterministic": order.deterministic,
     }
-    if size is not None and not layout.image:
+    if size is not None and not layout.image and not layout.annotations:
         return records.batch(size).map(parse, **parallel).map(finish, **parallel)
     dataset = (
         records.batch(_PARSED_AT_ONCE).map(parse, **parallel).unbatch().map(finish, **parallel)

@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from numpy.typing import NDArray
 
 from recordmill import storage
+from recordmill.annotations.kinds import KINDS
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.pillow_decode import decode_first_frame, open_image
 from recordmill.reading.dataset import (
@@ -75,10 +76,25 @@ class ImageForm:
             arrays[self.layout.label] = np.int64(
                 self.info.labels.get(values[self.layout.label].decode(), -1)
             )
+        for kind in self.layout.annotations:
+            given = {
+                field: values[key] for field, key in self.layout.fields(kind, self.info).items()
+            }
+            arrays[kind] = KINDS[kind].as_array(given, self._find_size(values, arrays))
         chosen = {key: arrays[key] for key in self.layout.keys}
         if self.layout.shape == "dict":
             return chosen
         return tuple(chosen.values())
+
+    def _find_size(
+        self, values: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]]
+    ) -> tuple[int, int]:
+        height, width = self.info.key_of("height"), self.info.key_of("width")
+        if height and width:
+            return values[height], values[width]
+        if self.layout.image:
+            return arrays[self.layout.image].shape[:2]
+        return 0, 0
 
     def _raw_pixels(self, values: Mapping[str, Any], key: str) -> NDArray[np.uint8]:
         height, width = self.info.key_of("height"), self.info.key_of("width")
@@ -108,7 +124,11 @@ def _decode_guessed(expected: Expectations, record: bytes) -> dict[str, NDArray[
 
 
 def choose_form(
-    dataset: Dataset, split: str, form: Form, features: Literal["all"] | Sequence[str] | None
+    dataset: Dataset,
+    split: str,
+    form: Form,
+    features: Literal["all"] | Sequence[str] | None,
+    annotations: Sequence[str] | None = None,
 ) -> Callable[[bytes], Any] | None:
     """Returns the function that turns a split's records into elements.
 
@@ -124,6 +144,10 @@ def choose_form(
             f"features is {features!r}: only form='image' of a dataset's folder takes it, others "
             "give all"
         )
+    if annotations and (form != "image" or dataset.marker_or_none is None):
+        raise LoadError(
+            f"annotations is {annotations!r}: only form='image' of a dataset's folder takes it"
+        )
     if form != "image":
         if form == "numpy":
             return example_as_numpy
@@ -131,8 +155,8 @@ def choose_form(
     if dataset.marker_or_none is None:
         return partial(_decode_guessed, expect(dataset))
     info = describe_open_split(dataset, split)
-    layout = choose_elements(info, features, decode=True)
-    needed = {*layout.keys, *((info.key_of("height"), info.key_of("width")) if info.raw else ())}
+    layout = choose_elements(info, features, True, annotations)
+    needed = layout.needed(info)
     own = tuple(feature for feature in info.features if feature.key in needed)
     return ImageForm(replace(info, shards=info.shards[:1]), layout, own)
 
@@ -444,6 +468,7 @@ def open(
     features: Literal["all"] | Sequence[str] | None = None,
     transform: Callable[[Any], Any] | None = None,
     damaged: Damaged = "raise",
+    annotations: Sequence[str] | None = None,
 ) -> OpenedDataset:
     """Opens a dataset for random access: `recordmill.open(path)["train"][0]`.
 
@@ -459,6 +484,8 @@ def open(
             use it.
         damaged: `raise` an error on a damaged record, or `skip` and count it when several records
             are read.
+        annotations: with `image`, as for `load`: the kinds of annotations that dicts have as
+            arrays.
 
     Raises:
         LoadError: there is no dataset, or it cannot be read this way.
@@ -466,6 +493,8 @@ def open(
 
     def read(dataset: Dataset, split: str) -> Records:
         index = read_index(dataset, dataset.shards_of(split))
-        return Records(index, choose_form(dataset, split, form, features), transform, damaged)
+        return Records(
+            index, choose_form(dataset, split, form, features, annotations), transform, damaged
+        )
 
     return OpenedDataset(open_dataset(path), read)

@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 from stored_records import read_records
 
+import recordmill
 from recordmill.reading.verify_dataset import verify_dataset
 from tests.pipeline.conftest import encode_picture
 
@@ -68,6 +70,22 @@ def test_records_have_the_key_points_of_each_box(convert, people):
     assert (entry["listed"], entry["written"], entry["dropped"]) == (3, 2, {"outside": 1})
     assert done.marker["counted"] == "boxes"
     assert verify_dataset(done.output).findings == ()
+
+
+def test_loading_gives_key_points_as_arrays(convert, people):
+    done = convert(people)
+    opened = recordmill.open(done.output)["train"]
+    loaded = recordmill.load(done.output, "train")
+    for found in ([each["keypoints"] for each in opened], [each["keypoints"] for each in loaded]):
+        empty, points = sorted(map(np.asarray, found), key=len)
+        assert empty.shape[0] == 0
+        assert points.dtype == np.float32
+        expected = [[[0.25, 0.25, 2], [0, 0, 0]], [[0.5, 0.5, 1], [0, 0, 0]]]
+        assert points.tolist() == expected
+    assert "keypoints" not in recordmill.open(done.output, annotations=[])["train"][0]
+    batches = recordmill.load(done.output, "train", batch_size=2, annotations="keypoints")
+    (batch,) = batches
+    assert batch["keypoints"].shape[0] == 2
 
 
 def test_key_points_without_a_place_are_noted(convert, people):

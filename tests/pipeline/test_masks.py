@@ -9,6 +9,9 @@ from faster_coco_eval.core import mask as other_mask
 from PIL import Image
 from stored_records import read_records
 
+import recordmill
+from recordmill.reading.epoch_order import EpochOrder
+from recordmill.reading.torch_stream import TorchStream
 from recordmill.reading.verify_dataset import verify_dataset
 from recordmill.schemas.features import Example
 from tests.pipeline.conftest import encode_picture
@@ -127,6 +130,45 @@ def test_masks_are_those_that_other_libraries_draw_and_decode(convert, animals):
     assert entry["dropped"] == {"empty_mask": 1, "mask_size": 1}
     assert done.marker["plan"]["recipe"]["versions"]["pycocotools"]
     assert verify_dataset(done.output, level="pixels").findings == ()
+
+
+@pytest.mark.parametrize("convention", ["tf_object_detection", "tfds"])
+def test_loading_gives_masks_as_arrays_if_asked(convert, animals, convention):
+    settings = {**SETTINGS, "convention": convention, "labels.ids": "names"}
+    done = convert(animals(), settings=settings)
+    nothing = np.zeros((HEIGHT, WIDTH), np.uint8)
+    drawings = [drawn(each) for each in SEGMENTATIONS]
+    expected = np.stack([nothing if each is None else each for each in drawings])
+    opened = recordmill.open(done.output, features="all", annotations=["masks"])["train"]
+    loaded = recordmill.load(done.output, "train", features="all", annotations=["masks"])
+    found = [each["masks"] for each in opened], [each["masks"].numpy() for each in loaded]
+    for masks in (sorted(each, key=len) for each in found):
+        assert masks[0].shape == (0, HEIGHT, WIDTH)
+        assert masks[1].dtype == np.uint8
+        assert np.array_equal(masks[1], expected)
+    half = HEIGHT // 2, WIDTH // 2
+    resized = recordmill.load(done.output, "train", image_size=half, annotations=["masks"])
+    masks = sorted((each["masks"].numpy() for each in resized), key=len)
+    assert masks[0].shape == (0, *half)
+    assert np.array_equal(masks[1], expected[:, 1::2, 1::2])
+    batches = [
+        *recordmill.load(done.output, "train", features="all", annotations="masks", batch_size=2)
+    ]
+    assert batches[0]["masks"].shape[0] == 2
+    assert "masks" not in recordmill.open(done.output, features="all")["train"][0]
+    stream = TorchStream(opened, EpochOrder(records=len(opened), shuffle=False), collate=list)
+    assert sorted(len(batch[0]["masks"]) for batch in stream) == [0, len(SEGMENTATIONS)]
+
+
+def test_arrays_of_annotations_that_are_not_there_are_refused(convert, animals):
+    done = convert(animals())
+    opened = recordmill.open(done.output, annotations=["masks"])
+    for read in (
+        lambda: opened["train"],
+        lambda: recordmill.load(done.output, annotations=["masks"]),
+    ):
+        with pytest.raises(recordmill.LoadError, match="has no annotations 'masks': choose from"):
+            read()
 
 
 def test_without_the_setting_nothing_changes_and_a_note_gives_the_command(convert, animals):

@@ -278,7 +278,7 @@ def _refuse_losses(
         unread = explain_unnamed(summary, settings, run.other_classes, run.command)
     unread = unread or explain_pairs(summary.second_images, settings, run.command)
     unread = unread or explain_unclaimed(unclaimed, settings, run.command, summary.references)
-    if "unlabeled" not in left:  # `label_part` is not written
+    if not left & {"unlabeled", "one_class"}:  # the setting that names the label is not written
         unread = unread or explain_several_classes(summary, settings, run.command)
     if unread:
         return replace(summary, problems=[unread], problems_found=1), WRONG_USAGE

@@ -226,9 +226,15 @@ def _find_left_by_user(plain: Mapping[str, Any]) -> frozenset[str]:
         "not_included": plain.get("include"),
         "not_annotations": isinstance(source, dict) and source.get("split"),
         "unlabeled": isinstance(source, dict) and source.get("label_part"),
+        "one_class": isinstance(source, dict) and _names_class(source.get("columns")),
         "unsplit": splits or (isinstance(source, dict) and "split_key" in source),
     }
     return frozenset(reason for reason, is_written in reasons.items() if is_written)
+
+
+def _names_class(columns: Any) -> bool:
+    """Returns whether the written columns of a table name the class."""
+    return isinstance(columns, dict) and bool(columns.get("label"))
 
 
 def _comment_on(layout: Layout | None, first_line: str) -> str | None:

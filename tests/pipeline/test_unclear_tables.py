@@ -714,3 +714,20 @@ def test_tables_of_other_names_are_left_out_together_or_one_is_converted_alone(t
     assert [end.code for end in ends] == [0, 0], ends
     assert [end.marker["ledger"]["written"] for end in ends] == [8, 4]
     assert ends[1].arguments[-1] == "ignore=[/one.csv, /two.csv]"
+
+
+@pytest.mark.parametrize("separator", ["|", ";", ","])
+def test_a_late_cell_with_several_classes_is_asked_about(separator, tmp_path, run_in):
+    many = {f"images/{n:04}.jpg": photo(n % 10) for n in range(1600)}
+    rows = [f"{n:04}.jpg,{kind(n)}" for n in range(1599)]
+    rows.append(f'1599.jpg,"cat{separator}dog"')
+    data = "\n".join(["image,label", *rows, ""]).encode()
+    write_files(tmp_path / "in", {**many, "labels.csv": data})
+    code, _, err = run_in(["--input", "in"])
+    assert (code, f"cells of label such as 'cat{separator}dog' seem to be several" in err) == (
+        2,
+        True,
+    )
+    several, one = follow(["--input", "in"], run_in)
+    assert (several.code, one.code) == (0, 0)
+    assert (several.marker["classes"], one.marker["classes"]) == (2, 3)

@@ -5,7 +5,7 @@ import posixpath
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Annotated, Any
 
 import orjson
@@ -49,10 +49,18 @@ _LONGEST_WORD = 40
 
 
 def _keep_word(value: Any) -> str | None:
-    """Returns a value as a word; None if it is a long text, a list or an object."""
+    """Returns a value as a word, empty if there is none; None for long texts, lists and objects."""
     if isinstance(value, str | int | float) and len(str(value)) <= _LONGEST_WORD:
         return str(value).strip()
-    return None
+    return None if value else ""
+
+
+_FACTS = frozenset(
+    {"license", "flickr_url", "coco_url", "url", "date_captured", "created_at", "path", "extra"}
+    | {"dataset_id", "category_ids", "milliseconds", "is_annotated", "num_annotations", "deleted"}
+    | {"regenerate_thumbnail", "isannotated", "annotating", "annotated", "metadata", "events"}
+)
+"""Keys of images that say nothing about what they show, as COCO and tools write them."""
 
 
 class Image(BaseModel, extra="allow"):
@@ -64,6 +72,12 @@ class Image(BaseModel, extra="allow"):
     file_name: str
     width: CocoSide | None = None
     height: CocoSide | None = None
+
+    def find_unstored(self) -> Iterator[str]:
+        """Yields what says something about the image and has no place in a record."""
+        for key, word in self.__pydantic_extra__.items():
+            if word != "" and key not in _FACTS:
+                yield f"{key[:_LONGEST_WORD]} of images"
 
     def find_word(self, key: str) -> str:
         """Returns the value of another key, as text; empty without one."""
@@ -270,8 +284,8 @@ class CocoAnnotations:
         classes: the categories' numbers by name.
         twins: unused categories that have the name of another one, and are left out.
         strays: annotations of images that the file does not list.
-        not_stored: numbers of objects with attributes and other keys, and with masks if these are
-            not read.
+        not_stored: numbers of objects with attributes and other keys, with masks if these are not
+            read, and of images with keys that say something about them.
         point_names: the names of the key points of all categories.
 
     Raises:
@@ -296,6 +310,8 @@ class CocoAnnotations:
         self._plain_names = Counter(map(_plain_base, self.images))
         self.strays: list[Annotation] = []
         self.not_stored: Counter[str] = Counter()
+        for image in self.images:
+            self.not_stored.update(image.find_unstored())
         for each in sorted(
             contents.annotations, key=lambda each: (isinstance(each.id, str), each.id)
         ):
@@ -331,6 +347,17 @@ class CocoAnnotations:
                 f"category {each.id} is left out: no annotation has it, and category {number} has "
                 f"the same name, {each.name!r:.100}",
             )
+
+    def report_same_files(self, file: ImageRef) -> Iterator[Notice]:
+        """Yields an error for each image that is listed again under another id."""
+        for image, other in pairwise(self.images):
+            if image.file_name == other.file_name:
+                detail = (
+                    f"images {image.id!r:.60} and {other.id!r:.60} are both called "
+                    f"{image.file_name!r:.100}: give the annotations of one the image_id of the "
+                    "other, and remove it"
+                )
+                yield file.notice("fatal", "bad_annotations", detail)
 
     def report_strays(self, file: ImageRef) -> Iterator[Notice]:
         """Yields what is wrong with the strays, if any: an error if all annotations are strays."""

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.sources.archives import Archives
-from recordmill.transforms.inputs.tables.column_contents import separator_in
+from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.tables.ask_about_columns import WITH_SEVERAL_LABELS
+from recordmill.transforms.inputs.tables.column_contents import SEPARATORS, separator_in
 from recordmill.transforms.planning.explain_unclaimed import as_command
 from recordmill.transforms.planning.summary import Summary
 
@@ -12,7 +14,7 @@ from recordmill.transforms.planning.summary import Summary
 def explain_several_classes(
     summary: Summary, settings: DatasetSettings, command: Sequence[str] = ()
 ) -> str | None:
-    """Says why a recognized run stops: texts next to images hold several classes.
+    """Says why a recognized run stops: texts next to images, or cells, hold several classes.
 
     Args:
         summary: what was listed.
@@ -23,7 +25,16 @@ def explain_several_classes(
         A sentence with the command that takes each text for one class; None if each is one.
     """
     source = settings.source
-    if not isinstance(source, Archives) or source.labels != "beside" or source.class_names:
+    if isinstance(source, Archives):
+        return _explain_texts(source, summary, command)
+    if isinstance(source, Manifest):
+        return _explain_cells(source, summary, command)
+    return None
+
+
+def _explain_texts(source: Archives, summary: Summary, command: Sequence[str]) -> str | None:
+    """Says that texts next to images in archives hold several classes."""
+    if source.labels != "beside" or source.class_names:
         return None
     separator = separator_in(summary.labels)
     if separator is None:
@@ -34,4 +45,41 @@ def explain_several_classes(
     return (
         f"labels in .{part} such as {example!r:.100} seem to be several classes of an image, and "
         f"one is stored: write one class into each .{part}; if each text is one class: {as_one}"
+    )
+
+
+def _explain_cells(source: Manifest, summary: Summary, command: Sequence[str]) -> str | None:
+    """Says that some cells of a table hold several classes, each of which others hold alone."""
+    column = source.columns.label
+    if not column or source.class_names:
+        return None
+    for separator in SEPARATORS:
+        joined = [each for each in sorted(summary.labels) if separator in each]
+        for example in joined:
+            parts = {part.strip() for part in example.split(separator)}
+            if parts <= summary.labels - {example}:
+                return _ask_about_cells(column, example, separator, command)
+    return None
+
+
+def _ask_about_cells(column: str, example: str, separator: str, command: Sequence[str]) -> str:
+    as_list = [
+        "source.columns.label=",
+        f"source.columns.labels={column}",
+        f'source.separator="{separator}"',
+        f"convention={WITH_SEVERAL_LABELS}",
+    ]
+    ways = {
+        "to store several classes": as_list,
+        "if each cell is one class": [f"source.columns.label={column}"],
+    }
+    advice = []
+    for what, settings in ways.items():
+        flags = list(command)
+        for each in settings:
+            flags += ["--set", each]
+        advice.append(f"{what}: {as_command(flags, command)}")
+    return (
+        f"cells of {column} such as {example!r:.100} seem to be several classes of an image, and "
+        f"one is stored: {'; '.join(advice)}"
     )

@@ -152,9 +152,12 @@ class Coco(AnnotationSource):
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         yield from annotations.report_twins(file)
+        yield from annotations.report_same_files(file)
         yield from annotations.report_strays(file)
         yield from annotations.report_boxes(file)
-        for kind, count in annotations.not_stored.items():
+        unstored = annotations.not_stored
+        unstored.pop(f"{self.split_key} of images", None)
+        for kind, count in unstored.items():
             yield file.notice("not_stored", kind, count=count)
         if not (self.split_key or word or file.split):
             yield from _report_split_words(annotations.find_split_words(), path, file)
@@ -174,9 +177,8 @@ class Coco(AnnotationSource):
 
 
 def _report_split_words(found: SplitWords | None, path: str, file: ImageRef) -> Iterator[Notice]:
-    """Yields what is lost of images that have a word for their split, if they have one."""
+    """Yields the words for splits that images have, if they have some."""
     if found:
-        yield file.notice("not_stored", f"{found.key} of images", count=found.count)
         role = FileRole("unsplit", found.key)
         unsplit = Unclaimed(role, (posixpath.basename(path),), found.count, words=found.words)
         yield unsplit.as_notice(file)

@@ -65,6 +65,9 @@ _ID = re.compile(r"(?:.*[_\s.-])?(?:ids?|no|nr|num|number|index|idx|key)|.*[a-z]
 
 _TRUTH = frozenset({"true", "false"})
 
+SEPARATORS = "|;,"
+"""Characters that usually separate several classes in a text."""
+
 _FEWEST_CELLS = 5
 _WORDS_OF_PROSE = 4
 
@@ -177,7 +180,7 @@ def separator_in(cells: Collection[str], more: str = "") -> str | None:
         cells: different texts.
         more: another separator than the usual ones.
     """
-    for separator in f"|;,{more}":
+    for separator in f"{SEPARATORS}{more}":
         several = [cell.split(separator) for cell in cells if separator in cell]
         parts = Counter(part.strip() for cell in cells for part in {*cell.split(separator)})
         recur = any(parts[part.strip()] > 1 for each in several for part in each if part.strip())

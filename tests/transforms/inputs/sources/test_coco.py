@@ -278,7 +278,25 @@ def test_words_for_splits_that_are_not_used_are_reported(collection, key):
 def test_other_values_of_images_are_not_words_for_splits(collection, key, words, path):
     settings = {"split": r"(all|(?P<split>train))\.json", "images": "train"}
     found = refer(collection, with_words(key, *words), path=path, **settings)
-    assert not any(ref.status in ("unclaimed", "not_stored") for ref in found[1:])
+    assert not any(ref.status == "unclaimed" for ref in found[1:])
+
+
+def test_values_of_images_are_counted_as_not_stored(collection):
+    one, other = ANNOTATIONS["images"]
+    more = {"weather": "rain", "tags": ["a"], "license": 1, "flickr_url": "http://a"}
+    less = {"weather": "", "tags": [], "date_captured": "2020-01-01"}
+    refs = refer(collection, {**ANNOTATIONS, "images": [{**one, **more}, {**other, **less}]})
+    found = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
+    assert found == [("weather of images", 1), ("tags of images", 1)]
+
+
+def test_an_image_that_is_listed_twice_is_an_error(collection):
+    again = {"id": 9, "file_name": "b.jpg"}
+    refs = refer(collection, {**ANNOTATIONS, "images": [*ANNOTATIONS["images"], again]})
+    assert [ref.detail for ref in refs[1:] if ref.status == "fatal"] == [
+        "images 7 and 9 are both called 'b.jpg': give the annotations of one the image_id of the "
+        "other, and remove it"
+    ]
 
 
 STRAY = {"id": 3, "image_id": 9, "category_id": 17, "bbox": [1, 2, 3, 4]}

@@ -50,6 +50,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "missing_shard": "a file of a set is missing, by the numbers in the others' names, "
         "`recordmill.json` or `dataset_info.json`",
         "bad_example": "a record is not an Example of the convention in `source.convention`",
+        "bad_coco": "a file of COCO's annotations cannot be read as such",
         "bad_array": "the file is not an array of 8-bit images: its header cannot be read, or "
         "describes other data",
         "bad_labels": "the number of labels differs from the number of images, or the file of "
@@ -150,7 +151,7 @@ WITHOUT_AN_IMAGE = frozenset({"no_image", "not_a_file", "outside_root", "vanishe
 
 OF_CONTAINERS = frozenset(
     {
-        *("bad_archive", "bad_array", "bad_labels", "bad_packing", "bad_tfrecord"),
+        *("bad_archive", "bad_array", "bad_coco", "bad_labels", "bad_packing", "bad_tfrecord"),
         *("missing_shard", "wrong_length"),
     }
 )

@@ -341,7 +341,7 @@ class RejectionLimits(LossLimits):
         masks: when faulty masks of objects fail the run.
         keypoints: when faulty key points of objects fail the run.
         containers: how many files of many images may be missing, or have lost an unknown part:
-            TFRecords, archives, arrays, Parquet. They do not count as images.
+            TFRecords, archives, arrays, Parquet, COCO. They do not count as images.
     """
 
     lost_classes: Annotated[Count, IdleIf(without_labels)] = 0

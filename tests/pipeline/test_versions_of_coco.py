@@ -55,3 +55,20 @@ def test_the_same_names_in_folders_of_splits_are_different_images(tmp_path, run_
     write_files(tmp_path / "in", {**files, **photos})
     code, out, _ = run_in(["--input", "in"])
     assert (code, json.loads(out.splitlines()[-1])["ledger"]["written"]) == (0, 8)
+
+
+def test_a_file_that_cannot_be_read_fails_the_run(tmp_path, run_in):
+    one = json.loads(version("cat"))
+    other = {**one, "images": [{"id": 9, "file_name": f"{at}.jpg"} for at in range(4, 8)]}
+    photos = {f"images/{at}.jpg": photo(at) for at in range(8)}
+    files = {
+        f"annotations/instances_part{at}.json": json.dumps(data).encode()
+        for at, data in enumerate((one, other))
+    }
+    write_files(tmp_path / "in", {**files, **photos})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 3
+    assert "1 container is missing or damaged (1 bad_coco), " in err
+    assert "two images have the id 9: '4.jpg' and '5.jpg'" in err
+    (end,) = follow(["--input", "in"], run_in)
+    assert (end.code, end.marker["ledger"]["written"]) == (0, 4)

@@ -13,6 +13,7 @@ import orjson
 
 from recordmill.schemas.formatting import show_names
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, Notice
+from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.coco_annotations import (
     CocoAnnotations,
@@ -148,7 +149,10 @@ class Coco(AnnotationSource):
         if not match:
             yield file.notice("ignored", "not_annotations")
             return
-        annotations = CocoAnnotations(read_coco(file.uri, model))
+        try:
+            annotations = CocoAnnotations(read_coco(file.uri, model))
+        except Rejected as rejected:  # nobody knows how many images are lost
+            raise Rejected("list", "bad_coco", rejected.detail) from None
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)
         yield from annotations.report_twins(file)

@@ -525,7 +525,7 @@ def test_an_image_that_is_not_there_is_one_rejected_image(
 )
 def test_a_file_that_is_not_coco_is_rejected_with_its_reason(collection, data, why):
     (ref,) = refer(collection, data)
-    assert (ref.key, ref.status, ref.reason) == (f"pets/{PATH}", "rejected", "bad_annotations")
+    assert (ref.key, ref.status, ref.reason) == (f"pets/{PATH}", "rejected", "bad_coco")
     assert why in ref.detail
 
 

@@ -137,7 +137,10 @@ def _advise(
     """Returns the command that leaves the files out and keeps everything else."""
     folders = {(each.place, each.image_folder) for each in unclaimed}
     place, folder = next(iter(folders))
-    are_classes = settings.source.labels_from_folders and not settings.splits.from_folders
+    # A user who says which folders are the classes means those of the present input.
+    is_chosen = any(word.startswith("source.class_from=") for word in command)
+    has_classes = settings.source.labels_from_folders and not settings.splits.from_folders
+    are_classes = has_classes and not is_chosen
     inputs = [at for at, part in enumerate(command) if part == "--input"]
     if len(folders) == 1 and folder and are_classes and len(inputs) < 2:
         # With the files ignored, this folder around everything would become the only class.

@@ -4,15 +4,19 @@ The launcher looks at a sample of the input before the job (`look_at_input`).
 """
 
 import posixpath
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any
 
 from recordmill import storage
-from recordmill.pipeline.configuration.advise_input import advise_input
+from recordmill.pipeline.configuration.advise_input import (
+    advise_input,
+    are_named_by_plan,
+    find_files_around,
+)
 from recordmill.pipeline.configuration.config import AUTO, Layout, flags_of
 from recordmill.pipeline.configuration.look_at_input import look_at_input, look_deeper
 from recordmill.pipeline.configuration.offer_layouts import offer_layouts
@@ -23,7 +27,6 @@ from recordmill.pipeline.configuration.refuse_archives import (
     refuse_same_folders,
 )
 from recordmill.pipeline.configuration.refuse_contradictions import (
-    has_files_around,
     refuse_contradictions,
     refuse_wrapper,
 )
@@ -32,51 +35,30 @@ from recordmill.pipeline.configuration.refuse_splits import (
     refuse_given_splits,
     refuse_unclear_splits,
 )
+from recordmill.pipeline.configuration.refuse_tables import (
+    has_table_around,
+    has_tables,
+    refuse_files,
+    refuse_pickles,
+    refuse_tables,
+)
 from recordmill.pipeline.configuration.refuse_versions import refuse_versions
+from recordmill.pipeline.configuration.written_settings import part_of
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.source import Input, ListingSettings
-from recordmill.transforms.inputs.file_roles import FileRole, role_of_name
 from recordmill.transforms.inputs.folder_sketch import (
-    ARCHIVE_ENDINGS,
     USUAL_WORDS,
     FolderSketch,
-    Names,
     Recognized,
 )
-from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.other_classes import OtherClasses, find_class_folders
 from recordmill.transforms.inputs.patterns import (
     Ignore,
     compile_globs,
-    escape_glob,
     why_ignored,
 )
-from recordmill.transforms.inputs.sources.class_folders import likely_classes
 from recordmill.transforms.inputs.sources.source import load_source, source_names
-from recordmill.transforms.inputs.tables.known_tables import (
-    find_columns,
-    has_header,
-    holds_pixels,
-    why_no_columns,
-)
-from recordmill.transforms.inputs.tables.read_table import TABLE_ENDINGS
 from recordmill.transforms.inputs.tables.recognize_tables import unused_columns
-
-_WORKBOOKS = (".xlsx", ".xls", ".ods")
-_TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
-# The import files of AutoML and Vertex AI.
-_IMPORT_FILE = re.compile(rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"')
-_ROWS = "--config configs/observations.yaml --set 'source.columns={}'"
-_AS_A_TABLE = (
-    "write the paths of its images, from its own folder, into a column called path "
-    "(docs/manifests.md)"
-)
-
-_PIXELS = (
-    "images as columns or lists of numbers, which are not read from tables: save each row as an "
-    "image in a folder of its class, such as 5/0001.png, or all rows in one .npz (docs/binaries.md)"
-)
 
 _DESCRIPTIVE = ("source", "splits", "labels", "include", "ignore", "convention")
 """Settings that say what the files mean, whether users or recognition gave them."""
@@ -106,7 +88,7 @@ def fill_in(
         RecordmillError: an input on this machine does not exist, or cannot be read.
     """
     check_local_inputs(inputs)
-    source = _part(written, "source")
+    source = part_of(written, "source")
     kinds = [source["kind"]] if "kind" in source else _kinds_with(source)
     found: list[tuple[Input, Recognized]] = []
     try:
@@ -135,7 +117,7 @@ def fill_in(
     merged = _merge(settings, written)
     in_use = {key: merged[key] for key in (*settings, *_DESCRIPTIVE) if key in merged}
     first = found[0][1]
-    why = first.describe(unused_columns(_columns_of(first), _part(merged, "source")))
+    why = first.describe(unused_columns(_columns_of(first), part_of(merged, "source")))
     if first.kind == "class_folders" and not gives_classes(merged):
         why = "images without labels" if gives_classes(settings) else why
     layout = Layout(first.kind, why, flags_of(in_use), _find_other_classes(found, in_use))
@@ -179,28 +161,48 @@ def _look(
     listing = _listing(written)
     ignore = partial(why_ignored, listing)
     sketch = replace(look_at_input(place, ignore), ignored=listing.ignore)
-    top, others = sketch.top, [kind for kind in kinds if kind != "class_folders"]
+    others = [kind for kind in kinds if kind != "class_folders"]
     if others != kinds and not sketch.only:
         sketch = replace(sketch, deeper=look_deeper(sketch, ignore, inputs))
-    found = _recognize_or_refuse(sketch, kinds, place, written, inputs)
+    inner = partial(recognize, written=written, inputs=inputs)
+    try:
+        found = _recognize_or_refuse(sketch, kinds, place, written, inputs)
+    except UsageError:
+        if "source" not in written:  # what is in the only folder comes before what is unclear
+            with suppress(_UnclearFolderError):
+                _refuse_folder_around(sketch, place, written, kinds, inner)
+        raise
     classes_or_none = not found or found.kind == "class_folders"
-    if classes_or_none and len(top.folders) == 1 and not top.images:
-        inner = partial(recognize, written=written, inputs=inputs)
+    if classes_or_none:
+        if "source" not in written and has_table_around(sketch):
+            refuse_tables(sketch, place, written)
         _refuse_folder_around(sketch, place, written, kinds, inner)
     found = found and _with_class_folders(found, sketch, written)
     if "source" in written:
         return found
     if found and found.kind == "class_folders":
-        if not sketch.split_folders:
-            _refuse_annotations_below(sketch, place, others, ignore)
-        if gives_classes(found.settings):
-            _refuse_folders(sketch, place, written)
+        _refuse_as_classes(found, sketch, place, written, others)
     refuse_versions(sketch, place, found)
     if classes_or_none:
-        _refuse_tables(sketch, place, written)
-    if not found and top.files and not top.folders:
-        _refuse_files(sketch, place)
+        refuse_tables(sketch, place, written)
+    if not found and sketch.top.files and not sketch.top.folders:
+        refuse_files(sketch, place)
     return found
+
+
+def _refuse_as_classes(
+    found: Recognized,
+    sketch: FolderSketch,
+    place: str,
+    written: Mapping[str, Any],
+    others: Sequence[str],
+) -> None:
+    """Refuses class folders that are something else; `others` are the other kinds of sources."""
+    if not sketch.split_folders:
+        ignore = partial(why_ignored, _listing(written))
+        _refuse_annotations_below(sketch, place, others, ignore)
+    if gives_classes(found.settings):
+        _refuse_folders(sketch, place, written)
 
 
 def _with_class_folders(
@@ -213,6 +215,10 @@ def _with_class_folders(
     return replace(found, class_folders=find_class_folders(sketch))
 
 
+class _UnclearFolderError(UsageError):
+    """An input's only folder may be meant in several ways."""
+
+
 def _refuse_folder_around(
     sketch: FolderSketch,
     place: str,
@@ -221,28 +227,35 @@ def _refuse_folder_around(
     recognize_inner: Callable[[FolderSketch, Sequence[str], str], Recognized | None],
 ) -> None:
     """Refuses an input whose only folder is an input of its own."""
+    if len(sketch.top.folders) != 1 or sketch.top.images:
+        return
     (only,) = sketch.top.folders
     folder = f"{place}/{only}"
     below = look_at_input(folder, _ignore_below(only, partial(why_ignored, _listing(written))))
     others = [kind for kind in kinds if kind != "class_folders"]
-    inside = recognize_inner(below, kinds if below.split_folders else others, folder)
+    try:
+        inside = recognize_inner(below, kinds if below.split_folders else others, folder)
+    except UsageError:  # its commands are for the folder
+        where = advise_input(sketch, place, only)
+        raise _UnclearFolderError(f"{place}: all images are in {only}: use {where}") from None
     if not inside or not (inside.is_firm or below.split_folders):
         return
     # The plan names files around folders of images, and advises the same.
-    are_named = "source" not in written and has_files_around(sketch, only)
-    are_given = "class_from" in _part(written, "source")
+    around = find_files_around(sketch, only, sketch.ignored)
+    are_named = "source" not in written and are_named_by_plan(sketch, around)
+    are_given = "class_from" in part_of(written, "source")
     if inside.kind != "class_folders" or not (are_named or are_given):
         raise _lies_below(sketch, place, only, inside)
 
 
 def _refuse_folders(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:
     """Refuses folders that cannot be classes, or may be something else."""
-    splits = _part(written, "splits").get("from_folders")
+    splits = part_of(written, "splits").get("from_folders")
     if splits:
         if isinstance(splits, dict):
             refuse_given_splits(sketch, place, splits)
         return
-    if not _part(written, "labels").get("classes"):
+    if not part_of(written, "labels").get("classes"):
         refuse_unclear_splits(sketch, place)
     if not sketch.split_folders:  # with these, the first folders are not classes
         refuse_wrapper(sketch, place)
@@ -262,17 +275,17 @@ def _recognize_or_refuse(
         UsageError: as for `recognize`, or a table is not understood.
     """
     if "source" not in written and not sketch.has_images:
-        _refuse_pickles(sketch.top, place)
+        refuse_pickles(sketch.top, place)
     try:
         if "source" not in written and _may_be_classes_only(sketch, kinds):
-            _refuse_tables(sketch, place, written)
+            refuse_tables(sketch, place, written)
         if "source" not in written and "archives" in kinds:
             refuse_contents(sketch, place)
             refuse_same_folders(sketch, place)
         return recognize(sketch, kinds, place, written, inputs)
     except UsageError:
-        if "source" not in written and not _has_tables(sketch):
-            _refuse_tables(sketch, place, written)
+        if "source" not in written and not has_tables(sketch):
+            refuse_tables(sketch, place, written)
         raise
 
 
@@ -294,7 +307,7 @@ def gives_classes(settings: Mapping[str, Any]) -> bool:
 
 def _lies_below(sketch: FolderSketch, place: str, folder: str, found: Recognized) -> UsageError:
     looks = f"{place}/{folder} looks like {found.kind} ({found.why})"
-    where = advise_input(place, folder, sketch.ignored)
+    where = advise_input(sketch, place, folder)
     return UsageError(f"{looks}, which the folders around it would lose: use {where}")
 
 
@@ -321,78 +334,6 @@ def _refuse_annotations_below(
                 each for kind in about_boxes for each in load_source(kind).recognize(seen)
             ):
                 raise _lies_below(sketch, place, at, found)
-
-
-def _refuse_pickles(top: Names, place: str) -> None:
-    """Refuses CIFAR's Python version: reading a pickle could run any code."""
-    ten, hundred = {"batches.meta", "test_batch"}, {"meta", "train", "test"}
-    for names, name in ((ten, "cifar-10-binary"), (hundred, "cifar-100-binary")):
-        if names <= set(top.files):
-            raise UsageError(
-                f"{place} holds CIFAR's Python version, whose pickles are not read: download and "
-                f"unpack the binary version ({name}.tar.gz), and convert that"
-            )
-
-
-def _refuse_files(sketch: FolderSketch, place: str) -> None:
-    """Refuses inputs in which no file has the extension of an image."""
-    top = sketch.top
-    endings = {posixpath.splitext(name)[1].lower() for name in top.files}
-    if "" in endings or endings & set(IMAGE_ENDINGS):
-        return
-    are_tables = all(name.lower().endswith(TABLE_ENDINGS) for name in top.files)
-    if are_tables and any(holds_pixels(name, sketch) for name in top.files):
-        raise UsageError(f"{place} holds {_PIXELS}")
-    advice = (
-        f"{_AS_A_TABLE}, or add {_ROWS} if there are no images"
-        if are_tables
-        else "let --input name what is to be converted, or --config what it is"
-    )
-    if role_of_name(top.files[0]) == FileRole("array") and not top.ending(".npz", ".npy"):
-        advice = "such arrays are not read: save their images as files, such as PNG"
-    if archives := top.ending(*ARCHIVE_ENDINGS):
-        advice = f"unpack {show_first(archives)}, since only images are read from archives"
-    raise UsageError(f"{place} holds no image, only files such as {top.files[0]}: {advice}")
-
-
-def _has_tables(sketch: FolderSketch) -> bool:
-    """Returns whether a table of images is among the files that were looked into."""
-    return any(find_columns(path, sketch) for path in sketch.heads if path.endswith(TABLE_ENDINGS))
-
-
-def _refuse_tables(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:
-    """Refuses a table that is not understood, since its labels would be lost.
-
-    It is accepted if folders are several classes.
-    """
-    is_alone = (sketch.top.folders or sketch.has_images) and len(likely_classes(sketch)) < 2
-    paths = [sketch.only] if sketch.only else sketch.all_ending(*_TABLES)
-    paths = [path for path in paths if is_alone or _IMPORT_FILE.search(sketch.heads.get(path, b""))]
-    tables = [path for path in paths if path.lower().endswith(_TABLES) and "submission" not in path]
-    if not tables:
-        return
-    table = next((path for path in tables if path in sketch.heads), tables[0])
-    is_workbook = table.lower().endswith(_WORKBOOKS)
-    why = "workbooks are not read: save it as CSV" if is_workbook else why_no_columns(table, sketch)
-    what = f"is not understood as a table of images ({why})"
-    if sketch.only and holds_pixels(table, sketch):
-        raise UsageError(f"{place} holds {_PIXELS}")
-    if sketch.only:
-        raise UsageError(f"{place} {what}: {_AS_A_TABLE}, or add {_ROWS} if there are no images")
-    others = [path for path in tables if path != table and not find_columns(path, sketch)]
-    ignored = _listing(written).ignore
-    left_out = [*ignored, *(f"/{escape_glob(path)}" for path in (table, *others))]
-    which = f"it and {show_first(others)}" if others else "it"
-    leave_out = f"leave {which} out with {flags_of({'ignore': left_out})}"
-    ways = [_AS_A_TABLE, leave_out]
-    if has_header(table, sketch):
-        where = f"--input {shlex.quote(f'{place}/{table}')}"
-        splits = _part(written, "splits")
-        given = [key for key in ("from_folders", "from_source") if splits.get(key)]
-        without = "".join(f" --set splits.{key}={{}}" for key in given)
-        ways.insert(1, f"use {where} {_ROWS}{without} to convert its rows alone")
-    how = ", or ".join(ways)
-    raise UsageError(f"{place}/{table} {what}, and its labels would be lost: {how}")
 
 
 def recognize(
@@ -494,26 +435,26 @@ def _agreements(settings: Any, written: Any) -> int:
 def _without_chosen(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns recognized settings, without those about splits and ids that the user decides."""
     settings = _without_splits(settings, written)
-    labels = _part(written, "labels")
-    has_none = not _part(written, "source").get("label_part", "cls")
+    labels = part_of(written, "labels")
+    has_none = not part_of(written, "source").get("label_part", "cls")
     is_given = labels.get("classes") or labels.get("offset") is not None
     if "ids" in labels or not (has_none or is_given):
         return settings
     # Ids need labels; a list of classes, or the first id, would contradict the ids of the data.
-    own = {key: value for key, value in _part(settings, "labels").items() if key != "ids"}
+    own = {key: value for key, value in part_of(settings, "labels").items() if key != "ids"}
     kept = {key: value for key, value in settings.items() if key != "labels"}
     return {**kept, "labels": own} if own else kept
 
 
 def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns recognized settings, without those about splits if the user decides these."""
-    splits, labels = _part(written, "splits"), _part(written, "labels")
+    splits, labels = part_of(written, "splits"), part_of(written, "labels")
     given = settings.get("splits", {})
     are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(
         labels.get("classes") or ()
     )
     patterns = [
-        [_part(each, "source").get(key) for each in (settings, written)]
+        [part_of(each, "source").get(key) for each in (settings, written)]
         for key in ("split", "sets")
     ]
     are_other_words = "from_source" in given and any(
@@ -532,12 +473,6 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
                 key: value for key, value in columns.items() if key != "split"
             }
     return kept
-
-
-def _part(written: Mapping[str, Any], key: str) -> dict[str, Any]:
-    """Returns the settings below a key; empty unless they are a mapping."""
-    part = written.get(key)
-    return part if isinstance(part, dict) else {}
 
 
 def _has_key(written: Any, path: str) -> bool:

@@ -5,6 +5,7 @@ import shlex
 from collections import Counter
 from collections.abc import Sequence
 
+from recordmill.pipeline.configuration.advise_input import name_left_out
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.pipeline.configuration.refuse_contradictions import (
     MOST_SHOWN,
@@ -80,7 +81,9 @@ def refuse_same_folders(sketch: FolderSketch, place: str) -> None:
     if found.member:
         places = (shlex.quote(f"{place}/{each}") for each in found.archives[:MOST_SHOWN])
         alone = " or ".join(f"--input {each}" for each in places)
-        ways.append(f"if they are versions of one collection, use {alone}")
+        others = [path for path in _list_carriers(sketch) if path not in found.archives]
+        whole = name_left_out(alone, others)
+        ways.append(f"if they are versions of one collection, use {whole}")
     raise UsageError(f"{place}: {what}: {'; '.join(ways)}")
 
 
@@ -154,9 +157,11 @@ def _list_others(sketch: FolderSketch) -> list[str]:
     """Patterns for the first folders without archives, and for files that may carry labels."""
     around = {path.partition("/")[0] for path in sketch.all_ending(*ARCHIVE_ENDINGS)}
     folders = [f"/{escape_glob(each)}/" for each in sketch.top.folders if each not in around]
-    files = [
-        f"/{escape_glob(each)}"
-        for each in sketch.top.files
-        if each not in around and role_of(each, sketch.heads.get(each)).may_carry
-    ]
+    files = [f"/{escape_glob(each)}" for each in _list_carriers(sketch) if each not in around]
     return [*folders, *files]
+
+
+def _list_carriers(sketch: FolderSketch) -> list[str]:
+    """Returns the files in the input itself that may carry labels, boxes, masks or splits."""
+    roles = {each: role_of(each, sketch.heads.get(each)) for each in sketch.top.files}
+    return [each for each, role in roles.items() if role.may_carry]

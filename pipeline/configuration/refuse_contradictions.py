@@ -5,7 +5,11 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from recordmill.pipeline.configuration.advise_input import advise_input
+from recordmill.pipeline.configuration.advise_input import (
+    advise_input,
+    are_named_by_plan,
+    find_files_around,
+)
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.transforms.inputs.folder_sketch import (
@@ -29,46 +33,61 @@ MOST_SHOWN = 4
 
 
 def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
-    """Refuses a single folder around class folders, which would be the only class.
+    """Refuses a single folder around class folders or splits, which would be the only class.
 
     Raises:
         UsageError: there is one; the text has the commands that may be meant.
     """
-    folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
-    if len(folders) != 1 or sketch.top.images or sketch.at(folders[0]).images:
+    whole, below = find_branches(sketch)
+    if not whole:
         return
-    whole = folders[0]
-    below = [
-        each
-        for each in sketch.at(whole).folders
-        if sketch.holds_images(posixpath.join(whole, each)) and not NO_CLASS.fullmatch(each.lower())
-    ]
     if len(below) < 2:
+        _refuse_generic(sketch, place, whole)
         return
+    around = find_files_around(sketch, whole, sketch.ignored)
     what = f"{place}: {whole} is around all folders of images, such as {below[0]}"
-    where = f"use {advise_input(place, whole, sketch.ignored)}"
-    if says_nothing(whole) or are_unlikely_classes([whole]):
-        if has_files_around(sketch, whole):
+    where = f"use {advise_input(sketch, place, whole)}"
+    first = whole.partition("/")[0]
+    are_splits = all(map(split_for_word, below))
+    if says_nothing(first) or are_unlikely_classes([first]) or are_splits:
+        if are_named_by_plan(sketch, around):
             return  # the plan names all of them, and advises the same
         raise UsageError(f"{what}: {where}")
     flags = flags_of({"source": {"class_from": "first_folder"}})
     raise UsageError(
-        f"{what}: if those are the classes, {where}; if all images are of the class {whole}, "
+        f"{what}: if those are the classes, {where}; if all images are of the class {first}, "
         f"add {flags}"
     )
 
 
-def has_files_around(sketch: FolderSketch, folder: str) -> bool:
-    """Whether files outside a folder may carry labels or boxes, so that a recognized run stops.
+def _refuse_generic(sketch: FolderSketch, place: str, whole: str) -> None:
+    """Refuses `data` as the class of all images, if these are in `data/images`.
 
-    Tables do not count, since they may be read, or be known to hold no labels.
+    Raises:
+        UsageError: they are; the text has the command that is meant.
     """
-    roles = [
-        role_of(path, head)
-        for path, head in sketch.heads.items()
-        if not path.startswith(f"{folder}/")
-    ]
-    return any(each.may_carry and each.role != "table" for each in roles)
+    first, _, below = whole.partition("/")
+    around = find_files_around(sketch, first, sketch.ignored)
+    if not below or not says_nothing(first) or are_named_by_plan(sketch, around):
+        return
+    where = advise_input(sketch, place, first)
+    raise UsageError(
+        f"{place}: all images are in {whole}, and {first} does not name a class: use {where}"
+    )
+
+
+def find_branches(sketch: FolderSketch) -> tuple[str, list[str]]:
+    """Returns the folder below which all images are, and the folders of images in it.
+
+    The folder is empty if the input itself holds images, or several folders of them.
+    """
+    whole = ""
+    while True:
+        names = _names_in(sketch, whole)
+        below = [each for each in names.folders if sketch.holds_images(posixpath.join(whole, each))]
+        if names.images or len(below) != 1:
+            return whole, below
+        whole = posixpath.join(whole, below[0])
 
 
 def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -> None:
@@ -271,7 +290,7 @@ def _explain_inner_splits(
     pattern = f"/(?P<split>{'|'.join(map(re.escape, below))})/"
     ways = []
     if inner and not archive:
-        whole = advise_input(where, folders[0], sketch.ignored)
+        whole = advise_input(sketch, where, folders[0])
         ways.append(f"to convert {folders[0]} alone, use {whole}")
     for class_from, names in (("last_folder", sorted(inner)), ("first_folder", list(folders))):
         if names and not are_unlikely_classes(names):
@@ -300,7 +319,7 @@ def _refuse_collections(sketch: FolderSketch, where: str, folders: Sequence[str]
     if len(own) < 2 or own != list(folders):
         return
     ways = [
-        f"to convert {each} alone, use {advise_input(where, each, sketch.ignored)}"
+        f"to convert {each} alone, use {advise_input(sketch, where, each)}"
         for each in own[:MOST_SHOWN]
     ]
     raise UsageError(
@@ -334,7 +353,7 @@ def _refuse_some_splits(sketch: FolderSketch, where: str, folders: Sequence[str]
         ways = [f"to convert {show_folders(some)} alone, add {flags_of(settings)}"]
     else:
         ways = [
-            f"to convert {each} alone, use {advise_input(where, each, sketch.ignored)}"
+            f"to convert {each} alone, use {advise_input(sketch, where, each)}"
             for each in folders[:MOST_SHOWN]
         ]
     if are_plain and not are_unlikely_classes(folders):

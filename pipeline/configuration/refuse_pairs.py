@@ -6,9 +6,8 @@ from functools import partial
 from itertools import takewhile
 from typing import Any
 
-from recordmill.pipeline.configuration.advise_input import advise_input
+from recordmill.pipeline.configuration.advise_input import find_files_around, input_flags
 from recordmill.pipeline.configuration.config import flags_of
-from recordmill.pipeline.configuration.refuse_contradictions import has_files_around
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.file_roles import YOLO_TEXT
@@ -180,9 +179,11 @@ def _command(
     parts = posixpath.commonpath(kept).split("/") if kept else []
     common = "/".join(takewhile(lambda part: part.lower() not in SPLIT_NAMES, parts))
     is_apart = not any(f"{each}/".startswith(f"{common}/") for each in left_out)
-    if common and is_apart and not has_files_around(sketch, common):
+    # The user knows of those in the folders that are left out.
+    known = [*ignored, *(f"/{escape_glob(each)}/" for each in left_out)]
+    if common and is_apart and not find_files_around(sketch, common, known):
         more = {"source": {"class_from": "none"}} if _is_of_cities(common) else {}
-        return f"use {advise_input(place, common, ignored, more)}"
+        return f"use {input_flags(place, common, ignored, more)}"
     return _with_ignore(kept, left_out, ignored)
 
 

@@ -166,3 +166,9 @@ def iter_paths(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield from ((f"{name}.{key}", each) for key, each in value.items())
         else:
             yield name, value
+
+
+def part_of(settings: Mapping[str, Any], key: str) -> dict[str, Any]:
+    """Returns the settings below a key; empty unless they are a mapping."""
+    part = settings.get(key)
+    return part if isinstance(part, dict) else {}

@@ -244,7 +244,7 @@ NO_HEADER = "it does not begin with a header of different names and a row, in UT
         ("labels.tsv", b"path\tclass\tclass\nimages/1.jpg\tcat\tcat\n", NO_HEADER),
         ("labels.csv", b"path,class\n", NO_HEADER),
         ("images/labels.csv", b"", NO_HEADER),
-        ("labels.ndjson", b'{"image": "/old/1.jpg", "label": 3}\n',
+        ("labels.ndjson", b'{"image": "/old/1.jpg", "age": 3}\n',
          "its first row names no image that is there: /old/1.jpg, 3"),
         ("labels.parquet", b"PAR1", NO_HEADER),
     ],

@@ -57,6 +57,7 @@ NEXT_TO_BOXES = {
     "*-images-with-rotation.csv": "facts about images",
     "*-images-with-labels-with-rotation.csv": "facts about images",
     "image_ids_and_rotation.csv": "facts about images",
+    "images.meta": "facts about images",
     "bbox_labels_600_hierarchy.json": "",
 }
 """Files of Open Images that are not read where its tables of boxes are, as `siblings`."""

@@ -206,7 +206,7 @@ def conclude(
         images.merge(tally.images)
     class_folders = [*images.names] if source.labels_from_folders else []
     yield from unclaimed.judge(whole, source.annotation_format, most_heads, class_folders)
-    yield from images.find_second_images(whole, settings.inputs)
+    yield from images.find_second_images(whole, settings.inputs, source.labels_from_folders)
     yield from _note_peculiarities(whole, images, tallies)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)

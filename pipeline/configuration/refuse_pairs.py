@@ -18,8 +18,10 @@ from recordmill.transforms.inputs.pair_names import split_word_of
 from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
+from recordmill.transforms.inputs.sources.source import load_source
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
+from recordmill.transforms.inputs.views import find_views
 
 MOST_READ = 16
 """Images of all inputs that recognition reads on stores, where each takes a request.
@@ -43,7 +45,7 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     names = {**sketch.names, **sketch.deeper}
     images = {path: each.images for path, each in names.items() if each.images}
     look = make_looker(sketch.root, MOST_READ // inputs)
-    pairs = find_pairs(images, look) or _find_by_names(sketch)
+    pairs = find_pairs(images, look) or _find_by_names(sketch) or _find_views(sketch, images)
     if pairs is None:
         return
     said = "masks and other second images are not stored, and are not classes"
@@ -61,7 +63,26 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
         classes = {"source": {"kind": "class_folders"}}
         flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
         advice = f"{advice}; if they are classes, add {flags}"
+    if pairs.may_be_single:
+        said = "one image is stored of each thing"
+        advice = f"{advice}; if they are images of their own, add {_as_images(sketch)}"
     raise UsageError(f"{place}: {pairs.why}: {said}; {advice}")
+
+
+def _find_views(sketch: FolderSketch, images: Mapping[str, Sequence[str]]) -> Pairs | None:
+    """Finds several images of each thing, unless their names may hold labels."""
+    if any(load_source("filename_labels").recognize(sketch)):
+        return None
+    return find_views(images)
+
+
+def _as_images(sketch: FolderSketch) -> str:
+    """Returns the flags that take every image for one of its own, in classes if there are some."""
+    found = next(iter(load_source("class_folders").recognize(sketch)), None)
+    settings: Mapping[str, Any] = {"source": {"kind": "class_folders", "class_from": "none"}}
+    if found is not None:
+        settings = found.settings
+    return flags_of(settings)
 
 
 def _find_yolo_text(sketch: FolderSketch, folders: Sequence[str]) -> str | None:

@@ -18,6 +18,7 @@ class Pairs:
         is_even: whether nothing says which folder is the first one.
         are_sides: whether the folders are the two sides of splits: `trainA`, `trainB`.
         may_be_classes: whether the folders may be classes all the same.
+        may_be_single: whether all images may be of things of their own.
         class_from: where the classes of the first images are, if folders hold one of them each.
         count: how many second images there are.
     """
@@ -30,5 +31,6 @@ class Pairs:
     is_even: bool = False
     are_sides: bool = False
     may_be_classes: bool = False
+    may_be_single: bool = False
     class_from: Literal["first_folder", "none"] | None = None
     count: int = 0

@@ -26,6 +26,7 @@ from recordmill.transforms.inputs.pair_names import (
 from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
+from recordmill.transforms.inputs.views import find_views
 
 MOST_BYTES = 2**25
 """Larger images are not read."""
@@ -145,24 +146,36 @@ class ListedImages:
         numbers = sum(_NUMBERS.match(name) is not None for name in names)
         return len(names) > 1 and numbers >= AGREEMENT * len(names)
 
-    def find_second_images(self, whole: ImageRef, inputs: int = 1) -> Iterator[Notice]:
+    def find_second_images(
+        self, whole: ImageRef, inputs: int = 1, with_views: bool = False
+    ) -> Iterator[Notice]:
         """Yields a notice of the second images of pairs, if there are any.
 
         Args:
             whole: a reference to the whole input.
             inputs: how many inputs share the requests to a store.
+            with_views: whether names that differ in the same few endings are those of pairs.
         """
         folders = {folder: sorted(self.names[folder]) for folder in sorted(self.names)}
-        if pairs := find_pairs(folders, self._make_looker(whole.uri, inputs)):
+        pairs = find_pairs(folders, self._make_looker(whole.uri, inputs))
+        if pairs is None and with_views and not self.archives:
+            pairs = find_views(folders)
+        if pairs:
             sides = [(pairs.left_out, pairs.kept)]
             if pairs.left_out and (pairs.is_even or pairs.are_sides):
                 sides.append((pairs.kept, pairs.left_out))
             ways = [_leave_out(pairs, *side, self.archives) for side in sides]
             for kept, patterns in pairs.choices:
                 chosen = replace(pairs, patterns=patterns)
-                if found := _leave_out(chosen, (), (), self.archives):
-                    ways.append((kept, found[1]))
-            yield SecondImages(pairs.why, pairs.count, tuple(filter(None, ways))).as_notice(whole)
+                if way := _leave_out(chosen, (), (), self.archives):
+                    ways.append((kept, way[1]))
+            found = SecondImages(
+                pairs.why,
+                pairs.count,
+                tuple(filter(None, ways)),
+                may_be_single=pairs.may_be_single,
+            )
+            yield found.as_notice(whole)
 
     def _make_looker(self, root: str, inputs: int) -> Looker:
         """Looks at images of the input, also in archives."""
@@ -192,16 +205,18 @@ class SecondImages:
         count: how many there are.
         ways: the ways to leave one side out: which folders are kept, and settings as JSON.
         place: the input.
+        may_be_single: whether all images may be of things of their own.
     """
 
     why: str
     count: int
     ways: tuple[tuple[str, str], ...]
     place: str = ""
+    may_be_single: bool = False
 
     def as_notice(self, whole: ImageRef) -> Notice:
         """Returns a notice that carries it through Beam."""
-        features = orjson.dumps(self.ways).decode()
+        features = orjson.dumps([self.ways, self.may_be_single]).decode()
         return whole.replace(features=features).notice(
             "second_images", "second_images", self.why, self.count
         )
@@ -209,8 +224,9 @@ class SecondImages:
     @classmethod
     def of_notice(cls, notice: Notice) -> Self:
         """Returns what a notice carries."""
-        ways = tuple((kept, settings) for kept, settings in orjson.loads(notice.features))
-        return cls(notice.detail, notice.count, ways, notice.uri)
+        listed, may_be_single = orjson.loads(notice.features)
+        ways = tuple((kept, settings) for kept, settings in listed)
+        return cls(notice.detail, notice.count, ways, notice.uri, may_be_single)
 
 
 def _leave_out(

@@ -8,7 +8,7 @@ import orjson
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.listed_pairs import SecondImages
-from recordmill.transforms.inputs.sources.source import ReadsMembers
+from recordmill.transforms.inputs.sources.source import FindsClassesInFolders, ReadsMembers
 from recordmill.transforms.planning.explain_unclaimed import as_command
 
 
@@ -29,6 +29,8 @@ def explain_pairs(
         return None
     first = found[0]
     said = "masks and other second images are not stored, and are not classes"
+    if first.may_be_single:
+        said = "one image is stored of each thing"
     return f"{first.place}: {first.why}: {said}; {_advise(first, settings, command)}"
 
 
@@ -42,7 +44,28 @@ def _advise(found: SecondImages, settings: DatasetSettings, command: Sequence[st
             flags += ["--set", f"{key}={text}"]
         what = f"{kept} alone" if len(found.ways) > 1 else "the other images alone"
         ways.append(f"to convert {what}: {as_command(flags, command)}")
+    if found.may_be_single:
+        flags = _take_as_images(settings, command)
+        ways.append(f"if they are images of their own: {as_command(flags, command)}")
     return "; ".join(ways) or "move them into a folder of their own"
+
+
+def _take_as_images(settings: DatasetSettings, command: Sequence[str]) -> list[str]:
+    """Returns the arguments with the settings in use, so that nothing is recognized."""
+    given = {"source.kind": settings.source.kind}
+    if isinstance(settings.source, FindsClassesInFolders):
+        given["source.class_from"] = settings.source.class_from
+    for key, splits in (
+        ("splits.from_folders", settings.splits.from_folders),
+        ("splits.from_source", settings.splits.from_source),
+    ):
+        if splits:
+            given[key] = orjson.dumps(dict(splits)).decode()
+    auto = [at for at, word in enumerate(command) if word == "layout=auto"]
+    flags = [word for at, word in enumerate(command) if not {at, at + 1} & set(auto)]
+    for key, value in given.items():
+        flags += ["--set", f"{key}={value}"]
+    return flags
 
 
 def _list_settings(

@@ -1,0 +1,57 @@
+"""Several images of each thing in one folder: the run stops, and asks what they are."""
+
+import pytest
+from followed_ways import check_all_ways, of_class, together
+from paired_inputs import counted, photo
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
+N = counted(6)
+
+
+def unlabeled(path):
+    return "", ""
+
+
+def in_split(path):
+    return path.split("/")[0], ""
+
+
+def images(*forms):
+    return {form.format(n): photo((form, n)) for form in forms for n in N}
+
+
+def only(sign, take):
+    return lambda path: take(path) if sign in path else None
+
+
+CASES = {
+    "letters": (images("scene{}_V.jpg", "scene{}_T.jpg"), unlabeled, ["_V", "_T"]),
+    "sides": (images("{}_left.jpg", "{}_right.jpg"), unlabeled, ["_left", "_right"]),
+    "sides before numbers": (images("left_{}.jpg", "right_{}.jpg"), unlabeled, ["left", "right"]),
+    "bands": (images("{}_RGB.png", "{}_NIR.png"), unlabeled, ["_RGB", "_NIR"]),
+    "words in classes": (
+        together(*(images(f"{c}/{c}{{}}_before.jpg", f"{c}/{c}{{}}_after.jpg") for c in "xy")),
+        of_class,
+        ["_before", "_after"],
+    ),
+    "numbers in classes": (
+        together(*(images(f"{c}/{c}{{}}_1.jpg", f"{c}/{c}{{}}_2.jpg") for c in "xy")),
+        of_class,
+        ["_1.", "_2."],
+    ),
+    "letters in splits": (
+        together(*(images(f"{s}/{{}}_a.jpg", f"{s}/{{}}_b.jpg") for s in ("train", "test"))),
+        in_split,
+        ["_a.", "_b."],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_one_view_is_kept_or_all_are_images(name, tmp_path, run_in):
+    files, take, signs = CASES[name]
+    for path, data in files.items():
+        (tmp_path / "in" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / path).write_bytes(data)
+    check_all_ways(files, [take, *(only(sign, take) for sign in signs)], run_in)

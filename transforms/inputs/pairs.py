@@ -99,7 +99,8 @@ def _find_parallel(
             firsts, seconds = divide_by_sides(_own_parts(group))
             if not seconds:
                 firsts, seconds = group[:1], group[1:]
-            is_even, may_be_classes = True, are_counters(cores[group[0]])
+            is_even = True
+            may_be_classes = are_counters(cores[group[0]]) or not _are_sides(group)
         if seconds:
             kept.update(dict.fromkeys(firsts))
             left_out.update(dict.fromkeys(seconds))

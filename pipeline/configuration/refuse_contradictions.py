@@ -18,11 +18,13 @@ from recordmill.transforms.inputs.folder_sketch import (
     likely_splits,
     split_for_word,
 )
+from recordmill.transforms.inputs.pair_names import are_counters, stem_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import (
     NO_CLASS,
     are_numbered,
+    are_series,
     are_unlikely_classes,
     explain_unlikely,
     is_of_images,
@@ -125,17 +127,13 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
             raise UsageError(f"{where}: {_explain_tree(folders, inner)}")
         if below and not are_hashes:
             raise UsageError(_explain_same(sketch, where, archive, (split, folders, below)))
+        if not what and _may_be_recordings(sketch, split, folders):
+            paths = [posixpath.join(split, each) for each in folders]
+            raise UsageError(f"{where}: {_explain_recordings(sketch, paths)}")
         if what:
             paths = [posixpath.join(split, each) for each in folders]
-            below = sorted(
-                {
-                    each
-                    for path in paths
-                    for each in _names_in(sketch, path).folders
-                    if sketch.holds_images(f"{path}/{each}")
-                }
-            )
-            ways = _offer_classes([] if are_hashes else below)
+            below = [] if are_hashes else _find_inner(sketch, paths)
+            ways = _offer_classes(below)
             raise UsageError(
                 f"{where}: {show_folders(paths)} are {what}, not classes: {'; '.join(ways)}"
             )
@@ -180,16 +178,14 @@ def refuse_layers(
 
 def _explain_sequences(sketch: FolderSketch, above: str, folders: Sequence[str]) -> str | None:
     """Says that folders are sequences, as in MOT: numbered, and each with its `img1` and more."""
-    inner = {
-        each
-        for folder in folders
-        for each in sketch.at(posixpath.join(above, folder)).folders
-        if sketch.holds_images(posixpath.join(above, folder, each))
-    }
-    is_generic = len(inner) == 1 and says_nothing(next(iter(inner)))
-    have_more = all(len(sketch.at(posixpath.join(above, each)).folders) > 1 for each in folders)
+    paths = [posixpath.join(above, folder) for folder in folders]
+    inner = _find_inner(sketch, paths)
+    is_generic = len(inner) == 1 and says_nothing(inner[0])
+    have_more = all(len(_names_in(sketch, path).folders) > 1 for path in paths)
     is_counted = are_numbered(folders) and not all(map(str.isdigit, folders))
-    return "parts of the collection" if is_generic and (have_more or is_counted) else None
+    if is_generic and (have_more or is_counted):
+        return "parts of the collection"
+    return None
 
 
 def _explain_samples(sketch: FolderSketch, above: str, folders: Sequence[str]) -> str | None:
@@ -209,6 +205,43 @@ def _explain_samples(sketch: FolderSketch, above: str, folders: Sequence[str]) -
     (same,) = images
     have_words = any(not re.search("[0-9]", image.rpartition(".")[0]) for image in same)
     return "samples" if have_words else None
+
+
+def _find_inner(sketch: FolderSketch, paths: Sequence[str]) -> list[str]:
+    """Returns the names of the folders of images in several folders."""
+    found = set[str]()
+    for path in paths:
+        names = _names_in(sketch, path).folders
+        found.update(each for each in names if sketch.holds_images(f"{path}/{each}"))
+    return sorted(found)
+
+
+def _may_be_recordings(sketch: FolderSketch, above: str, folders: Sequence[str]) -> bool:
+    """Whether folders are one word with numbers, and the images in all of them are counted.
+
+    `match01/0001.jpg` is a frame of a recording, or the first image of a class.
+    """
+    if not are_series(folders):
+        return False
+    contents = {**sketch.names, **sketch.deeper}
+    for folder in folders:
+        begin = f"{posixpath.join(above, folder)}/"
+        for path, names in contents.items():
+            is_inside = f"{path}/".startswith(begin)
+            if is_inside and names.images and not are_counters(map(stem_of, names.images)):
+                return False
+    return True
+
+
+def _explain_recordings(sketch: FolderSketch, paths: Sequence[str]) -> str:
+    """Says that folders may be classes or recordings, with flags."""
+    flags = flags_of({"source": {"class_from": "first_folder"}})
+    *ways, last = _offer_classes(_find_inner(sketch, paths))
+    ways += [f"if the classes are {show_folders(paths)}, add {flags}", last]
+    return (
+        f"{show_folders(paths)} may be classes, or recordings, documents or the like: all have one "
+        f"name with numbers, and their images are counted: {'; '.join(ways)}"
+    )
 
 
 def _find_tree(sketch: FolderSketch, above: str, folders: Sequence[str]) -> dict[str, list[str]]:

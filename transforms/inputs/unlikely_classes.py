@@ -79,18 +79,26 @@ _COUNTED = r"(?:[ _.-]*[0-9]+[a-z]?|[ _.-][a-z])"
 _YEAR = r"(?:19|20)[0-9]{2}"
 _MONTH, _DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12][0-9]|3[01])"
 
+_PART_WORD = (
+    "(?:part|batch|chunk|shard|set|subset|fold|vol|volume|seq|sequence|session|run|disc|disk"
+    "|block|clip|video|cam|camera|day|week|month|images?|imgs?|photos?|data)"
+)
+_TIME = r"(?:[-_. t]*[0-9]{2}){2,3}z?"
+
 _NO_CLASSES = {
-    "parts of the collection": re.compile(
-        rf"(?:part|batch|chunk|shard|set|subset|fold|vol|volume|seq|sequence|session|run|disc|disk"
-        rf"|block|clip|video|cam|camera|day|week|month|images?|imgs?|photos?|data){_COUNTED}"
+    "parts of the collection": re.compile(rf"(?:{_PART_WORD}[ _.-]*)*{_PART_WORD}{_COUNTED}"),
+    "recordings or scenes": re.compile(
+        rf"(?:rec|recording|scene|vid|movie|film|footage|episode){_COUNTED}"
     ),
+    "documents or pages": re.compile(rf"(?:doc|document|page){_COUNTED}"),
     "patients or cases": re.compile(
         r"(?:patient|pat|pt|subject|subj|sub|case|participant|donor|specimen|study|visit|exam)"
         rf"{_COUNTED}"
     ),
     "layers of the same things": re.compile(rf"(?:layer|slice|plane|channel|band){_COUNTED}"),
     "dates": re.compile(
-        rf"{_YEAR}(?:[-_. ]?{_MONTH}(?:[-_. ]?{_DAY})?)?|{_DAY}[-_. ]{_MONTH}[-_. ]{_YEAR}"
+        rf"{_YEAR}(?:[-_. ]?{_MONTH}(?:[-_. ]?{_DAY}(?:{_TIME})?)?)?"
+        rf"|{_DAY}[-_. ]{_MONTH}[-_. ]{_YEAR}"
     ),
     "hashes": re.compile(r"(?=[^0-9]*[0-9])(?:[0-9a-f]{8,}|[0-9a-f]{8}-[0-9a-f-]{9,})"),
 }
@@ -129,3 +137,39 @@ def are_numbered(names: Collection[str]) -> bool:
     return len({re.sub("[0-9]+", "0", name) for name in names}) == 1 and all(
         re.search("[0-9]", name) for name in names
     )
+
+
+_CLASS_WORD = re.compile(
+    "[a-z]|class|cls|category|cat|char|character|type|kind|grade|stage|level|label|digit|number"
+    "|num|letter|symbol|sign|species|breed|person|people|face|user|author|writer|gesture|pose"
+    "|action|state|score|rating|cluster|degree|severity|model|style|word|sample|object|obj|product"
+    "|item|target|defect|fault|colou?r|shape|size|quality|rank|tier|topic|concept|emotion|mood"
+)
+"""Words, in lower case, before the numbers of classes."""
+
+_CODE = re.compile("([a-z]{2,})(?:[-_. ]?(?:[a-z]{0,2}[0-9]+[a-z]{0,2}|[a-z]{1,2}))+")
+"""A word and codes after it, in lower case: `tcga-a1-0013`."""
+
+
+def are_series(names: Collection[str]) -> bool:
+    """Returns whether folders are one word with numbers or codes, and the word is not for classes.
+
+    `match01` and `match02` may be recordings, `class1` and `class2` are classes.
+    """
+    lower = [name.lower() for name in names]
+    codes = [_CODE.fullmatch(name) for name in lower]
+    are_coded = all(codes) and len({code[1] for code in codes if code}) == 1
+    if len(lower) < 2 or not (are_numbered(lower) or are_coded):
+        return False
+    first, *others = re.findall("[a-z]+", lower[0]) or [""]
+    words = [first, *(each for each in others if len(each) > 1)]
+    return first != "" and not any(map(_CLASS_WORD.fullmatch, words))
+
+
+UNSORTED = re.compile(
+    r"[?_. -]*|[_. -]*(?:un(?:labell?ed|sorted|known|classified|categori[sz]ed|assigned|annotated"
+    r"|tagged|defined)|trash|to[ _-]?do|to[ _-]?(?:label|sort|check|review)"
+    r"|not[ _-]?(?:labell?ed|sorted|sure)|unsure|misc|miscellaneous|rejects?|rejected|deleted"
+    r"|new folder|untitled folder|neuer ordner|nouveau dossier)(?:[ _-]*\(?[0-9]+\)?)?"
+)
+"""Names, in lower case, of folders of images that nobody has given a class."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import spread
-from recordmill.transforms.inputs.pair_names import divide_by_sides, stem_of
+from recordmill.transforms.inputs.pair_names import divide_by_sides, split_word_of, stem_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.twins import choose_patterns
 
@@ -118,7 +118,8 @@ def _may_be_views(signs: Sequence[str], form: re.Pattern[str]) -> bool:
         return all(divide_by_sides({sign: {word} for sign, word in words.items()}))
     if form is _NUMBER_AFTER:  # more are counters
         return sorted(int(word) for word in words.values()) in ([0, 1], [1, 2])
-    return not any(map(_CHANGED.fullmatch, words.values()))
+    are_others = any(_CHANGED.fullmatch(word) or split_word_of(word) for word in words.values())
+    return not are_others
 
 
 def _as_pairs(

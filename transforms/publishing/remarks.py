@@ -32,7 +32,7 @@ from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.transforms.inputs.class_names import NO_CLASS
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
 from recordmill.transforms.inputs.patterns import escape_glob
-from recordmill.transforms.inputs.unlikely_classes import SELDOM_CLASS
+from recordmill.transforms.inputs.unlikely_classes import SELDOM_CLASS, UNSORTED
 from recordmill.transforms.planning.explain_pairs import describe_pairs
 from recordmill.transforms.planning.explain_unclaimed import describe_unclaimed
 from recordmill.transforms.planning.summary import Summary
@@ -143,21 +143,28 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
 
 
 def _find_stray(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
-    """Yields a remark on folders of few images, such as `docs`, that became classes."""
+    """Yields a remark on folders such as `docs` and `unsorted` that became classes."""
     counts = {name: count for name, count in marker.class_counts.items() if name and count}
     if not settings.source.labels_from_folders or len(counts) < 2:
         return
     usual = median(counts.values())
     for name, count in sorted(counts.items()):
-        if not SELDOM_CLASS.fullmatch(name.lower()) or 4 * count > usual:
-            continue
-        pattern = f"{escape_glob(name)}/"
-        if not settings.splits.from_folders:
-            pattern = f"/{pattern}"
-        ignored = write_yaml_line([*settings.ignore, pattern])
-        flags = shlex.join(["--set", f"ignore={ignored}"])
-        what = f"Class {name} has {format_count(count, marker.unit)}, and a name that seldom is a"
-        yield Remark(f"{what} class: if it is none, leave it out with {flags}.", "classes")
+        what = f"Class {name} has {format_count(count, marker.unit)}, and a name"
+        leave_out = f"leave it out with {_leave_out_folder(name, settings)}"
+        if UNSORTED.fullmatch(name.lower()):
+            text = f"{what} of images without a class: if they have none, {leave_out}."
+            yield Remark(text, "classes")
+        elif SELDOM_CLASS.fullmatch(name.lower()) and 4 * count <= usual:
+            yield Remark(f"{what} that seldom is a class: if it is none, {leave_out}.", "classes")
+
+
+def _leave_out_folder(name: str, settings: DatasetSettings) -> str:
+    """Returns the flags that leave out the folder of a class."""
+    pattern = f"{escape_glob(name)}/"
+    if not settings.splits.from_folders:
+        pattern = f"/{pattern}"
+    ignored = write_yaml_line([*settings.ignore, pattern])
+    return shlex.join(["--set", f"ignore={ignored}"])
 
 
 def _find_numbers(marker: Marker, listed: Summary) -> Iterator[Remark]:

@@ -1,8 +1,10 @@
 import pytest
 
 from recordmill.transforms.inputs.unlikely_classes import (
+    UNSORTED,
     are_hex_digits,
     are_numbered,
+    are_series,
     are_unlikely_classes,
     explain_unlikely,
 )
@@ -66,6 +68,12 @@ def test_folders_that_are_counted():
         (["01.05.2019", "2.5.2019"], "dates"),
         (["3f2a9c01", "00ab12cd"], "hashes"),
         (list("0123456789abcdef"), "digits of the images' hashes"),
+        (["images_part1", "images_part2"], "parts of the collection"),
+        (["scene000", "scene001"], "recordings or scenes"),
+        (["vid_0", "vid_1"], "recordings or scenes"),
+        (["doc000", "doc001"], "documents or pages"),
+        (["20210504_103000", "20210505_091500"], "dates"),
+        (["2021-05-04T10-30-00", "2021-05-05T09-15-00"], "dates"),
         (["cat", "part1"], None),
         (["1", "2", "3"], None),
         (["001", "002"], None),
@@ -83,3 +91,58 @@ def test_folders_that_are_counted():
 )
 def test_what_folders_are_that_name_no_classes(names, what):
     assert explain_unlikely(names) == what
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["match01", "match02"],
+        ["flight_01", "flight_07"],
+        ["DJI_0001", "DJI_0002"],
+        ["rec_2021-05-01", "rec_2021-05-02"],
+        ["LIDC-IDRI-0001", "LIDC-IDRI-0002"],
+        ["TCGA-A1-0013", "TCGA-CS-5001"],
+        ["2011_09_26_trip_0001_raw", "2011_09_26_trip_0002_raw"],
+    ],
+    ids=str,
+)
+def test_one_word_with_numbers_is_a_series(names):
+    assert are_series(names)
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        ["class1", "class10"],
+        ["character01", "character02"],
+        ["c0", "c1"],
+        ["s1", "s2"],
+        ["Type_1", "Type_2"],
+        ["grade0", "grade1"],
+        ["person01", "person02"],
+        ["Sample001", "Sample002"],
+        ["n01440764", "n01443537"],
+        ["0", "1"],
+        ["001.ak47", "002.flag"],
+        ["cat", "dog"],
+        ["match01"],
+        [],
+    ],
+    ids=str,
+)
+def test_classes_with_numbers_are_not_a_series(names):
+    assert not are_series(names)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["?", "_", "unlabeled", "unlabelled", "_unsorted", "unknown", "trash", "todo", "to_label",
+     "misc", "new folder", "new folder (2)", "not_sure"],
+)  # fmt: skip
+def test_folders_of_images_without_a_class(name):
+    assert UNSORTED.fullmatch(name)
+
+
+@pytest.mark.parametrize("name", ["cat", "other", "background", "none", "toddler", "misc_items"])
+def test_folders_that_may_be_a_class_of_the_rest(name):
+    assert not UNSORTED.fullmatch(name)

@@ -55,6 +55,7 @@ def test_several_images_of_each_thing_are_found(folders, choices):
         named("{}.jpg"),
         named("cat{}.jpg", "cat{}_flip.jpg"),
         named("cat{}.jpg", "cat{}_a.jpg", "cat{}_b.jpg"),
+        named("{}-train.jpg", "{}-test.jpg"),
         named("{}_rotated.jpg", "{}_cropped.jpg"),
         named("{}_1.jpg", "{}_2.jpg", "{}_3.jpg"),
         named("{}_1.jpg", "{}_2.jpg", things=["cat", "dog", "emu", "fox"]),

@@ -33,6 +33,8 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
 from recordmill.pipeline.configuration.refuse_pairs import refuse_pairs
 from recordmill.pipeline.configuration.refuse_splits import (
     refuse_given_splits,
+    refuse_splits_in_names,
+    refuse_splits_of_classes,
     refuse_unclear_splits,
 )
 from recordmill.pipeline.configuration.refuse_tables import (
@@ -203,6 +205,9 @@ def _refuse_as_classes(
         _refuse_annotations_below(sketch, place, others, ignore)
     if gives_classes(found.settings):
         _refuse_folders(sketch, place, written)
+    given = part_of(written, "splits")
+    if not any(given.get(key) for key in _OWN_SPLITS) and "splits" not in found.settings:
+        refuse_splits_in_names(sketch, place, found)
 
 
 def _with_class_folders(
@@ -365,6 +370,8 @@ def recognize(
     others = [each for each in found if each.is_firm and each.kind != "class_folders"]
     if "class_folders" in kinds and "source" not in written and not others:
         refuse_pairs(sketch, place, _listing(written).ignore, inputs)
+        if "splits" not in written:
+            refuse_splits_of_classes(sketch, place)
     found = [
         each
         for each in found

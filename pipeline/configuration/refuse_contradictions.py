@@ -27,6 +27,7 @@ from recordmill.transforms.inputs.unlikely_classes import (
     are_series,
     are_unlikely_classes,
     explain_unlikely,
+    find_parted_classes,
     is_of_images,
     says_nothing,
 )
@@ -127,6 +128,8 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
             raise UsageError(f"{where}: {_explain_tree(folders, inner)}")
         if below and not are_hashes:
             raise UsageError(_explain_same(sketch, where, archive, (split, folders, below)))
+        if not what and (classes := find_parted_classes(folders)):
+            raise UsageError(f"{where}: {_explain_parted(folders, classes)}")
         if not what and _may_be_recordings(sketch, split, folders):
             paths = [posixpath.join(split, each) for each in folders]
             raise UsageError(f"{where}: {_explain_recordings(sketch, paths)}")
@@ -231,6 +234,15 @@ def _may_be_recordings(sketch: FolderSketch, above: str, folders: Sequence[str])
             if is_inside and names.images and not are_counters(map(stem_of, names.images)):
                 return False
     return True
+
+
+def _explain_parted(folders: Sequence[str], classes: Sequence[str]) -> str:
+    """Says that folders are parts of classes, with the flags that make each a class."""
+    flags = flags_of({"source": {"class_from": "first_folder"}})
+    return (
+        f"{show_folders(folders)} are parts of {show_folders(classes)}: if these are the classes, "
+        f"move the images of each into one folder; if each folder is a class, add {flags}"
+    )
 
 
 def _explain_recordings(sketch: FolderSketch, paths: Sequence[str]) -> str:

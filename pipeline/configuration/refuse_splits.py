@@ -2,6 +2,7 @@
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
@@ -11,9 +12,16 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
+    Recognized,
     likely_splits,
     split_for_word,
     split_pattern,
+)
+from recordmill.transforms.inputs.pair_names import (
+    AGREEMENT,
+    is_about_pairs,
+    split_word_of,
+    stem_of,
 )
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_wrappers
@@ -83,6 +91,78 @@ def refuse_given_splits(sketch: FolderSketch, place: str, splits: Collection[str
         f"{show_folders(sorted(folders))} in the splits {show_folders([*contents])} names no class"
     )
     raise UsageError(f"{place}: {what}: add {flags}")
+
+
+def refuse_splits_of_classes(sketch: FolderSketch, place: str) -> None:
+    """Refuses folders that name a class and a split each: `cat_train`, `dog_test`.
+
+    Raises:
+        UsageError: all folders of images are such; the text says what to do.
+    """
+    folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
+    splits = {each: split_word_of(each) for each in folders}
+    classes: dict[str, set[str]] = {}
+    for folder, split in splits.items():
+        words = re.findall("[A-Za-z]+", folder)
+        label = "_".join(word for word in words if not split_for_word(word))
+        if not split or not label or is_about_pairs(label) or NO_CLASS.fullmatch(label.lower()):
+            return
+        classes.setdefault(label, set()).add(split)
+    if len(classes) < 2 or not all(len(found) > 1 for found in classes.values()):
+        return
+    first, split = next(iter(splits.items()))
+    label = next(iter(classes))
+    flags = flags_of({"splits": {"from_folders": splits}, "source": {"class_from": "none"}})
+    raise UsageError(
+        f"{place}: {show_folders(folders)} name a class and a split each, which are read from two "
+        f"folders: rename {first} to {split}/{label}, and the others likewise; to convert the "
+        f"images without labels, add {flags}"
+    )
+
+
+def refuse_splits_in_names(sketch: FolderSketch, place: str, found: Recognized) -> None:
+    """Refuses images whose names say in which split they are, as in `cat/train_0.jpg`.
+
+    Args:
+        sketch: the input.
+        place: its path.
+        found: its layout, which gives no splits.
+
+    Raises:
+        UsageError: there are such names; the text has the flags that keep these splits, or not.
+    """
+    contents = {**sketch.names, **sketch.deeper}
+    by_folder = {path: _find_split_words(names.images) for path, names in contents.items()}
+    total = sum(len(names.images) for names in contents.values())
+    words = sorted({word for found_words in by_folder.values() for word in found_words})
+    have_several = any(
+        len(set(map(split_for_word, found_words))) > 1 for found_words in by_folder.values()
+    )
+    count = sum(map(Counter.total, by_folder.values()))
+    if not have_several or count < AGREEMENT * total:
+        return
+    choices = "|".join(map(re.escape, words))
+    pattern = f"[^A-Za-z](?P<split>{choices})[^A-Za-z/][^/]*$"
+    class_from = found.settings["source"].get("class_from", "first_folder")
+    settings = {
+        "source": {"class_from": class_from, "split": pattern},
+        "splits": {"from_source": {word: split_for_word(word) for word in words}},
+    }
+    anew = flags_of({"splits": {"fractions": {"train": 0.9, "test": 0.1}}})
+    raise UsageError(
+        f"{place}: the images' names have the words {', '.join(words)}, which may be splits: to "
+        f"keep these, add {flags_of(settings)}; to split otherwise, add {anew}"
+    )
+
+
+def _find_split_words(images: Sequence[str]) -> Counter[str]:
+    """Counts the first words for splits in the names of images."""
+    found = Counter[str]()
+    for name in images:
+        parts = re.findall("[A-Za-z]+", stem_of(name))
+        if word := next(filter(split_for_word, parts), None):
+            found[word] += 1
+    return found
 
 
 def _main_splits(folders: Sequence[str]) -> dict[str, str]:

@@ -20,7 +20,6 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
-    import numpy as np
     import tensorflow as tf
     from numpy.typing import NDArray
 

@@ -125,8 +125,17 @@ def _find_parallel(
         tuple(sorted(left_out)),
         is_even=is_even,
         may_be_classes=may_be_classes,
+        class_from="none" if is_even and _are_one_folder_of_splits(kept) else None,
         count=count,
     )
+
+
+def _are_one_folder_of_splits(paths: Iterable[str]) -> bool:
+    """Returns whether paths differ in splits alone, so that the other folder is not a class."""
+    parts = [path.split("/") for path in paths]
+    others = {tuple(part for part in each if not split_word_of(part)) for each in parts}
+    have_splits = all(any(map(split_word_of, each)) for each in parts)
+    return have_splits and len(others) == 1
 
 
 def _divide(

@@ -139,6 +139,19 @@ def are_numbered(names: Collection[str]) -> bool:
     )
 
 
+_PART_OF_CLASS = re.compile(rf"(.*[a-z]{{2}}.*?)[ _.-]+{_PART_WORD}[ _.-]*[0-9]+", re.IGNORECASE)
+
+
+def find_parted_classes(names: Collection[str]) -> list[str]:
+    """Returns the classes of which folders are parts: `cat` of `cat_part1` and `cat_part2`.
+
+    Returns empty unless all folders are parts, and some class has several.
+    """
+    matches = [_PART_OF_CLASS.fullmatch(name) for name in names]
+    classes = {match[1] for match in matches if match}
+    return sorted(classes) if all(matches) and len(classes) < len(names) else []
+
+
 _CLASS_WORD = re.compile(
     "[a-z]|class|cls|category|cat|char|character|type|kind|grade|stage|level|label|digit|number"
     "|num|letter|symbol|sign|species|breed|person|people|face|user|author|writer|gesture|pose"

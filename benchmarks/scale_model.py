@@ -1,13 +1,14 @@
 """Predicts what a run of any size costs from what small ones did.
 
-It has straight lines, and the arithmetic of docs/scale.md. It measures nothing itself. Times are in
-seconds, memory in bytes, prices in any currency.
+It has straight lines, and the arithmetic of docs/scale.md, whose table `python -m
+benchmarks.scale_model` prints. It measures nothing itself. Times are in seconds, memory in bytes,
+prices in any currency.
 """
 
 import math
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Figures = Mapping[str, float]
 """What was measured of one run, by name."""
@@ -213,3 +214,57 @@ def estimate(
         read_cost=images / 1_000 * prices.thousand_reads,
         shuffle_cost=images * costs.shuffled_bytes / 1e9 * prices.shuffled_gb,
     )
+
+
+MEASURED = Costs(
+    listing=24e-6,
+    shuffling=7e-6,
+    converting=2.6e-3,
+    publishing=6.3e-6,
+    output_bytes=108.4e3,
+    shuffled_bytes=172,
+    shard_memory=11e3,
+)
+"""Photographs of 108 KB that are checked and copied, on a core of the measuring machine."""
+
+ASSUMED = Cluster(
+    workers=10,
+    vcpus=4,
+    memory_gb=16,
+    slowness=2,
+    start=240,
+    page=0.2,
+    request=0.05,
+    reads=128,
+    listings=1,
+)
+"""A cluster that was never run."""
+
+REMEMBERED = Prices(vcpu_hour=0.056, gb_hour=0.0036, shuffled_gb=0.011, thousand_reads=0.0004)
+"""Approximate list prices of a US region, in dollars."""
+
+CASES = (
+    (1e6, ASSUMED, 2**27),
+    (1e6, replace(ASSUMED, workers=100), 2**27),
+    (1e8, replace(ASSUMED, workers=100), 2**30),
+    (1e8, replace(ASSUMED, workers=100, listings=50), 2**30),
+    (1e9, replace(ASSUMED, workers=100, listings=50), 2**31),
+    (1e9, replace(ASSUMED, workers=1_000, listings=500), 2**31),
+)
+"""The images, the cluster and the bytes of a shard in each row of the page's table."""
+
+
+def main() -> None:
+    """Prints the rows of the table."""
+    for images, cluster, shard_bytes in CASES:
+        found = estimate(images, MEASURED, cluster, REMEMBERED, shard_bytes)
+        stages = (found.listing, found.converting, found.publishing, found.seconds)
+        print(
+            f"| {images:,.0f} | {cluster.workers:,} | {cluster.listings} | {found.shards:,} | "
+            + " | ".join(f"{seconds / 60:,.1f}" for seconds in stages)
+            + f" | {found.cost:,.2f} |"
+        )
+
+
+if __name__ == "__main__":
+    main()

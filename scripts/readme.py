@@ -18,7 +18,6 @@ from recordmill.schemas.conventions import (
     load_convention,
 )
 from recordmill.schemas.dataset.file_names import PLACEHOLDERS
-from recordmill.schemas.features import describe_features
 from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.rejection import IGNORED, LEFT_OUT, REASONS
 from recordmill.schemas.settings.dataset import (
@@ -32,6 +31,7 @@ from recordmill.schemas.settings.dataset import (
 )
 from recordmill.schemas.settings.images import CHANGES, ImageSettings, Resize
 from recordmill.transforms.inputs.sources.source import load_source
+from recordmill.transforms.inputs.tables.read_table import TableFormat
 
 ROOT = Path(__file__).parent.parent
 CONFIGS = ROOT / "configs"
@@ -54,6 +54,17 @@ SECTIONS = {
 }
 
 
+TITLES = {
+    "images": ("images",),
+    "annotations": ("boxes", "labels"),
+    "splits and shards": ("duplicates", "splits", "shards", "seed", "limit", "limit_per_class"),
+    "limits": ("max_rejected", "expect"),
+}
+"""The sections of docs/settings.md, with their top-level settings; `general` has the others."""
+
+HEAD = ("| setting | default | meaning |", "|---|---|---|")
+
+
 def documented_sources() -> list[str]:
     """The sources with a page in README.md or docs/, which names a configuration of theirs.
 
@@ -73,7 +84,7 @@ def documented_sources() -> list[str]:
 def tables() -> dict[str, str]:
     """The text of every generated section by its name."""
     generated = {
-        f"features of {name}": describe_features(load_convention(name).example_features)
+        f"features of {name}": "\n".join(_features(load_convention(name)))
         for name in convention_names()
     }
     rows = [
@@ -83,12 +94,15 @@ def tables() -> dict[str, str]:
     generated["fields"] = "\n".join(["| field | type | what it is |", "|---|---|---|", *rows])
     rows = [f"| `{{{name}}}` | {meaning} |" for name, meaning in PLACEHOLDERS.items()]
     generated["placeholders"] = "\n".join(["| placeholder | what it becomes |", "|---|---|", *rows])
-    generated["own convention"] = "\n".join(
-        ["| key | default | meaning |", "|---|---|---|", *_own_convention()]
-    )
-    generated["settings"] = "\n".join(
-        ["| key | default | meaning |", "|---|---|---|", *_settings()]
-    )
+    generated["own convention"] = "\n".join([*HEAD, *_own_convention()])
+    for title, keys in _sections().items():
+        generated[f"settings of {title}"] = "\n".join([*HEAD, *_settings(keys)])
+    rows = [
+        f"| `source.{key}` | {default} | {text} |" for key, default, text in _fields(TableFormat)
+    ]
+    generated["settings of table formats"] = "\n".join([*HEAD, *rows])
+    for name in documented_sources():
+        generated[f"settings of {name}"] = "\n".join([*HEAD, *_source_settings(name)])
     rows = [f"| `{name}` | {_first_line(load_source(name))} |" for name in documented_sources()]
     generated["sources"] = "\n".join(["| `source.kind` | what it reads |", "|---|---|", *rows])
     rows = [
@@ -114,6 +128,14 @@ def _first_line(source: type[Any]) -> str:
     return (sys.modules[source.__module__].__doc__ or "").partition("\n")[0].replace("|", "\\|")
 
 
+def _features(convention: Convention) -> Iterator[str]:
+    """The rows of a convention: where each feature comes from."""
+    yield from ("| feature | type | field |", "|---|---|---|")
+    for each in convention.example_features:
+        origin = f"`{each.field}`" if each.field else each.meaning
+        yield f"| `{each.key}` | {each.kind}{'[]' * each.many} | {origin} |"
+
+
 def _own_convention() -> Iterator[str]:
     for key, default, meaning in _fields(Convention):
         if key != "features":
@@ -121,18 +143,22 @@ def _own_convention() -> Iterator[str]:
             continue
         yield f"| `convention.features` | | {meaning} |"
         for inner, inner_default, inner_meaning in _fields(ConventionFeature):
-            yield f"| `convention.features.KEY.{inner}` | {inner_default} | {inner_meaning} |"
+            yield f"| `convention.features.NAME.{inner}` | {inner_default} | {inner_meaning} |"
 
 
-def _settings() -> Iterator[str]:
+def _sections() -> dict[str, tuple[str, ...]]:
+    named = {key for keys in TITLES.values() for key in keys}
+    others = (field.name for field in fields(DatasetSettings) if field.name not in named)
+    return {"general": tuple(others), **TITLES}
+
+
+def _settings(keys: tuple[str, ...]) -> Iterator[str]:
     for key, default, meaning in _fields(DatasetSettings):
+        if key not in keys:
+            continue
         section = SECTIONS.get(key)
         if key == "source":
-            kinds = ", ".join(f"`{name}`" for name in documented_sources())
-            yield f"| `source.kind` | `class_folders` | {meaning} One of {kinds}. |"
-            for name in documented_sources():
-                for inner, inner_default, inner_meaning in _nested_fields(load_source(name)):
-                    yield f"| `source.{inner}` ({name}) | {inner_default} | {inner_meaning} |"
+            yield f"| `source.kind` | `class_folders` | {meaning} See [sources](sources.md). |"
         elif section is None:
             yield f"| `{key}` | {default} | {meaning} |"
         else:
@@ -141,6 +167,19 @@ def _settings() -> Iterator[str]:
                 if nested := SECTIONS.get(f"{key}.{inner}"):
                     for last, last_default, last_meaning in _fields(nested):
                         yield f"| `{key}.{inner}.{last}` | {last_default} | {last_meaning} |"
+
+
+def _source_settings(name: str) -> Iterator[str]:
+    """The rows of one source, without those that all sources of tables have."""
+    source = load_source(name)
+    shared = _names(TableFormat) if issubclass(source, TableFormat) else set()
+    for key, default, meaning in _nested_fields(source):
+        if key not in shared:
+            yield f"| `source.{key}` | {default} | {meaning} |"
+
+
+def _names(settings: type[Any]) -> set[str]:
+    return {field.name for field in fields(settings)}
 
 
 def _fields(settings: type[Any]) -> Iterator[tuple[str, str, str]]:

@@ -40,7 +40,7 @@ def test_the_commands_do_what_the_page_says(run_page, tmp_path):
 
 def test_the_bounds_are_those_of_the_code():
     assert f"{MAX_BINS:,} bins per split" in TEXT
-    assert f"at most {MOST_PER_SHARD:,}" in TEXT
+    assert f"at most {MOST_PER_SHARD:,} images" in TEXT
     assert f"sorts {HELD_REFERENCES:,} references" in TEXT
     assert f"about {GROUP_IMAGES // 10**6} million images" in TEXT
     assert (scale.SIZE, scale.CLASSES, f"{scale.IMAGES_A_SHARD:,} of them" in TEXT) == (

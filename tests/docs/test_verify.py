@@ -131,7 +131,7 @@ def test_a_folder_without_its_marker_is_not_a_dataset(somewhere, run_command):
             done = run_command(f"recordmill {command} dataset", somewhere)
             assert done.returncode == 1
             assert done.stderr.startswith(
-                "error: dataset holds no recordmill.json but sidecars/ and rejected.jsonl, "
+                "error: dataset holds no recordmill.json but sidecars/ and rejected.jsonl: "
             )
         assert run_command("recordmill verify 'dataset/train-*'", somewhere).returncode == 0
     finally:

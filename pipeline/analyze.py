@@ -76,8 +76,8 @@ def make_parser(prog: str) -> Parser:
     parser = reader_parser(prog, description, "the dataset's folder", EPILOG)
     height, width = DEFAULT_SIZE
     size = (
-        "output size: HEIGHTxWIDTH, or one number for both (default: the images' own size if all "
-        f"have the same, else {height}x{width})"
+        "output size: HEIGHTxWIDTH, or one number for both (default: the images' own size if "
+        f"equal, else {height}x{width})"
     )
     parser.add_argument("--size", type=_size, metavar="HEIGHTxWIDTH", help=size)
     parser.add_argument("--split", metavar="NAME", help="the split to learn from (default: train)")

@@ -36,7 +36,8 @@ from recordmill.schemas.version import VERSION
 HELP = """\
 usage: {prog} COMMAND [flags]
 
-Turns image and label collections into sharded TFRecords of tf.train.Example.
+Converts labeled images, tables or existing TFRecords into sharded TFRecord files, and accounts for
+every input file.
 
 commands:
   run INPUT... OUTPUT    convert a collection; run is the default command before flags

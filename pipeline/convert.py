@@ -47,6 +47,10 @@ def convert(
 
     Progress and the summary go to stderr. A second conversion waits for the first.
 
+    Example:
+        dataset = recordmill.convert("photos", "dataset", images={"quality": 90})
+        print(dataset.counts, dataset.labels)
+
     Args:
         inputs: a folder or file; or several by name. The names then begin the images' keys.
         output: the dataset's folder.

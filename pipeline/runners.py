@@ -405,7 +405,7 @@ def explain_built(options: PipelineOptions) -> str | None:
 
 
 def name_job(result: Any, options: PipelineOptions) -> str:
-    """The line about a started job, in the form from which Airflow's operator reads its id."""
+    """Returns the line about a started job from which Airflow's operator reads its id."""
     cloud = options.view_as(GoogleCloudOptions)
     place = f"https://console.cloud.google.com/dataflow/jobs/{cloud.region}/{result.job_id()}?project={cloud.project}"
     return f"Created job with id: [{result.job_id()}], see {place}"

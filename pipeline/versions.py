@@ -80,7 +80,7 @@ def _work(flags: argparse.Namespace) -> dict[str, Any]:
         raise LoadError(f"{output} has no versions: only runs with --versions make some")
     current = pointer.current if pointer else ""
     if pointer is None and (flags.rollback or flags.drop or flags.keep):
-        # Raises if the pointer is damaged: one version is the current one, but which is unknown.
+        # Raises if the pointer is damaged: refuse to guess the current version.
         current_folder(output)
     if chosen := _choose(flags, output, pointer, versions):
         point_to(output, chosen)

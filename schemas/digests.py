@@ -161,7 +161,7 @@ def _numbers_in(digests: bytes) -> Iterator[int]:
 
 
 def record_digest_of(split: str, key: str, record: str) -> int:
-    """A 256-bit digest of a record's split, its key and own digest in hex, see `digest_record`."""
+    """Returns a 256-bit digest of a record's split, image key and digest in hex."""
     return _hash(f"{split}\0{record}\0{key}")
 
 

@@ -22,7 +22,7 @@ KEYS: Mapping[str, str] = {"recognized": "recognised", "relabeled": "relabelled"
 
 
 def with_earlier_keys(line: Mapping[str, Any]) -> dict[str, Any]:
-    """The values of a JSON line by its keys, and again by those that earlier scripts read."""
+    """Adds the property names that earlier scripts read to the values of a JSON line."""
     earlier = {KEYS[key]: value for key, value in line.items() if key in KEYS}
     return {**line, **earlier}
 
@@ -83,7 +83,7 @@ _FIELDS_OF_ANNOTATIONS = frozenset({"bbox", "box_labels", "labels", "label_texts
 
 
 def may_have_annotations(recipe: Mapping[str, Any]) -> bool:
-    """Whether references of a plan of an earlier version may carry boxes or several labels."""
+    """Tells if references of a plan of an earlier version may carry boxes or several labels."""
     source, schema = recipe.get("source") or {}, recipe.get("feature_schema") or {}
     fields = {each.get("field") for each in schema.values()}
     columns = {name for name, column in (source.get("columns") or {}).items() if column}

@@ -23,7 +23,7 @@ def as_message(message: str) -> dict[str, str]:
 
 
 class RecordmillError(Exception):
-    """Something that a user can act on.
+    """Base class of errors that the caller can fix.
 
     Attributes:
         exit_code: the exit code of a command that fails with this error.

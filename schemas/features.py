@@ -426,35 +426,25 @@ class RecordField:
 _REFERENCE = {
     "label": RecordField("int64", "class id"),
     "label_text": RecordField("bytes", "class name, UTF-8"),
-    "filename": RecordField(
-        "bytes", "last part of `key`: the file's name, unless the source sets the key"
-    ),
-    "key": RecordField(
-        "bytes", "the record's name in the dataset, UTF-8: by default the path below the input"
-    ),
+    "filename": RecordField("bytes", "the file's name: last part of `key`"),
+    "key": RecordField("bytes", "the image key, UTF-8: by default the path below the input"),
     "source_id": RecordField(
-        "bytes", "the source's own id (COCO's of an image, that of an Example), else as `filename`"
+        "bytes", "the image's id in COCO or in an existing Example; otherwise its file name"
     ),
     "split": RecordField("bytes", "the split's name"),
-    "split_upper": RecordField("bytes", "the same in upper case"),
+    "split_upper": RecordField("bytes", "the split's name in upper case"),
 }
 _PIXELS = {
-    "encoded": RecordField("bytes", "the encoded image; with `images.store: raw` the pixels"),
-    "format": RecordField("bytes", "its format, as `format_names` has it"),
-    "height": RecordField("int64", "its rows of pixels"),
-    "width": RecordField("int64", "its columns of pixels"),
-    "channels": RecordField("int64", "channels of a pixel: 3, or 1 for grayscale"),
-    "pixels_base64": RecordField(
-        "bytes", "with `images.store: raw`, the pixels in url-safe base64"
-    ),
+    "encoded": RecordField("bytes", "the encoded image, or the pixels with `images.store: raw`"),
+    "format": RecordField("bytes", "the image's format"),
+    "height": RecordField("int64", "rows of pixels"),
+    "width": RecordField("int64", "columns of pixels"),
+    "channels": RecordField("int64", "3, or 1 for grayscale"),
+    "pixels_base64": RecordField("bytes", "pixels in url-safe base64, with `images.store: raw`"),
 }
 _DIGESTS = {
-    "sha256": RecordField(
-        "bytes", "SHA-256 of `encoded` in hex; where there is no image, of the file"
-    ),
-    "file_sha256": RecordField(
-        "bytes", "SHA-256 of the source's bytes in hex, whatever was made of them"
-    ),
+    "sha256": RecordField("bytes", "SHA-256 of `encoded` in hex; without an image, of the file"),
+    "file_sha256": RecordField("bytes", "SHA-256 of the original file in hex"),
 }
 STORED_IMAGE = ("encoded", "pixels_base64")
 """The fields that hold an image as it is stored."""

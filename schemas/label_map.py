@@ -27,14 +27,13 @@ class LabelSettings:
     Attributes:
         classes: the class names in the order of their ids; empty: the names found, sorted by code
             point.
-        offset: the id of the first class; by default the convention's own (0, or 1 if readers keep
-            0 for background).
-        catch_all: the class for labels that `classes` does not list; by default, images with such
-            labels are rejected.
-        ids: `names` numbers the classes in order; `integers` takes each label itself as the id, or
-            the number that the source gives its class. `raised` does the same, but adds one number
-            to all ids if a class in use would have an id below the convention's first, such as 0 if
-            readers keep it for background.
+        offset: the id of the first class; by default the convention's (0, or 1 if readers keep 0
+            for background).
+        catch_all: the class for labels that `classes` does not list; by default, such images are
+            rejected.
+        ids: `names` numbers the classes in order; `integers` takes the label, or the source's
+            number of its class, as the id; `raised`: like `integers`, shifted up if a class would
+            get the reserved id 0.
     """
 
     classes: Annotated[tuple[str, ...], IdleIf(without_labels)] = ()
@@ -252,7 +251,7 @@ def quoted(text: str) -> str:
 
 
 def one_line(name: str) -> str:
-    r"""A class name without line breaks: they are written `\n` and `\r`, and a backslash twice."""
+    r"""Escapes line breaks in a class name as `\n` and `\r`, and doubles backslashes."""
     return name.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
 
 

@@ -152,7 +152,7 @@ class _BatchCoder(coders.Coder):
     """
 
     def is_deterministic(self) -> bool:
-        """True: equal batches always give the same bytes."""
+        """Returns True: equal batches always give the same bytes."""
         return True
 
     def estimate_size(self, value: ReferenceBatch | ShardBatch) -> int:

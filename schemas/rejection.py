@@ -219,11 +219,17 @@ class Reject(Exception):  # as for Rejected
     """The exception by which a function that settings name rejects the image that it was given.
 
     Raise it in the function: `raise Reject("no face")`.
+
+    Example:
+        def prepare(image):
+            if image.mean() < 5:
+                raise recordmill.Reject("the image is black")
+            return image
     """
 
 
 def describe_error(error: BaseException) -> str:
-    """One line of at most 200 characters about a library's error, without memory addresses."""
+    """Returns one line of at most 200 characters about a library's error, without addresses."""
     text = re.sub(r" (object )?at 0x[0-9a-fA-F]+", "", str(error))
     return " ".join(f"{type(error).__name__}: {text}".split())[:200]
 

@@ -40,8 +40,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="module")
 def eager_pipeline(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Works out pipelines of this process without a runner, which takes 0.6 s of a processor for
-    each of them, and verifies without child processes.
+    """Runs pipelines with an in-memory evaluator instead of a runner, which takes 0.6 s of a
+    processor for each of them, and verifies without child processes.
 
     A module names it if it converts. Tests that are marked `runner`, and all tests with
     --on-runner, have Beam's DirectRunner and child processes nevertheless.

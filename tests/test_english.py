@@ -138,6 +138,26 @@ def _apart(lines: Iterable[tuple[str, str]]) -> Iterator[tuple[str, str]]:
         yield place, ""
 
 
+def templates() -> Iterator[tuple[str, str]]:
+    """The texts of the report and of a dataset's files, without tags of Jinja and HTML.
+
+    A text in a tag's quotes may be a sentence, too.
+    """
+    for path in sorted(ROOT.glob("[rt]*/**/*.jinja")):
+        if "recordmill" in path.parts and path.is_relative_to(ROOT / "recordmill/transforms"):
+            continue
+        text = path.read_text(encoding="utf-8")
+        text = re.sub(r"{[{%](.*?)[}%]}", _quoted_words, text, flags=re.DOTALL)
+        text = re.sub(r"<(?!\s)[^>]*>|`[^`\n]*`", lambda found: "\n" * found[0].count("\n"), text)
+        for number, line in enumerate(text.splitlines(), 1):
+            yield f"{path.relative_to(ROOT)}:{number}", line
+
+
+def _quoted_words(tag: re.Match[str]) -> str:
+    """The texts of several words in a tag."""
+    return " ".join(text for text in re.findall(r'"([^"\n]*)"', tag[1]) if " " in text)
+
+
 def messages() -> Iterator[tuple[str, str]]:
     """What the product says: see `make messages`."""
     return _apart(_without_code(line for line in every_message() if line[1] not in FIXED))
@@ -163,6 +183,7 @@ SCOPES = {
     "configurations": configurations,
     "deployments": deployments,
     "make help": make_help,
+    "templates": templates,
     "messages": messages,
     "explanations": explanations,
     "test names": test_names,
@@ -216,6 +237,7 @@ ALLOWED = {
     "tests/pipeline/test_runners.py": {"cancelled"},  # a state of Beam's jobs
     "tests/support/frozen_pictures.py": {"colours"},  # plan ids of the goldens depend on these
     "tests/support/golden_cases.py": {"unlabelled"},
+    "tests/transforms/inputs/test_unlikely_classes.py": {"unlabelled"},
     "tests/support/golden_inputs.py": {"colour"},
 }
 """Words that stay: names of earlier versions, and those of others."""

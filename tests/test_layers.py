@@ -46,7 +46,7 @@ TENSORFLOW = {
 USERS_EXTRAS = ("analyze", "aws", "gcp", "heic", "tensorflow", "torch")
 FORBIDDEN_NAMES = {"common", "helper", "helpers", "manager", "managers", "misc", "util", "utils"}
 MOST_CODE_LINES = 500
-MOST_FUNCTION_LINES = 60
+MOST_FUNCTION_LINES = 55
 
 FOLDERS = {name: Path(name) if name in LINKED else Path("recordmill", name) for name in LAYERS}
 MODULES = {
@@ -264,14 +264,15 @@ def test_imported_packages_are_declared_dependencies():
     assert not wrong
 
 
-@pytest.mark.parametrize("layer", ["imaging", "annotations"])
-def test_imaging_and_annotations_know_neither_beam_nor_tensorflow(layer):
-    # Light helper processes import them for decoding alone.
+@pytest.mark.parametrize(
+    ("layer", "foreign"),
+    [("imaging", TENSORFLOW | {"apache_beam"}), ("annotations", {"apache_beam"})],
+)
+def test_light_helper_processes_import_neither_beam_nor_tensorflow(layer, foreign):
+    # They import these rooms for decoding alone. Annotations become tensors in functions.
     modules = [path for path, each in MODULES.items() if each == layer]
     assert modules
-    assert not [
-        str(path) for path in modules if roots(nodes_of(path)) & (TENSORFLOW | {"apache_beam"})
-    ]
+    assert not [str(path) for path in modules if roots(nodes_of(path)) & foreign]
 
 
 def test_names_say_what_a_module_does():
@@ -282,12 +283,17 @@ def test_files_stay_readable_at_a_sitting():
     assert not {str(path): lines for path in SOURCES if (lines := lines_of(path)) > MOST_CODE_LINES}
 
 
+def docstring_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Those of a public function have an example."""
+    return len((ast.get_docstring(function) or "").splitlines())
+
+
 def test_functions_fit_on_a_screen():
     wrong = {}
     for path in SOURCES:
         for node in nodes_of(path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-                length = node.end_lineno - node.lineno + 1
+                length = node.end_lineno - node.lineno + 1 - docstring_lines(node)
                 if length > MOST_FUNCTION_LINES:
                     wrong[f"{path}:{node.name}"] = length
     assert not wrong

@@ -12,6 +12,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import recordmill
+from recordmill.pipeline.command import HELP
+from recordmill.pipeline.configuration.options import build_parser
 
 REPO = Path(__file__).parents[1]
 LINKED = ["configs", "pipeline", "schemas", "transforms"]
@@ -22,6 +24,14 @@ PROJECT = tomllib.loads((REPO / "pyproject.toml").read_text(encoding="utf-8"))["
 
 def test_the_version_is_defined_once():
     assert recordmill.__version__ == PROJECT["version"]
+
+
+def test_the_help_and_the_readme_describe_it_as_the_index_does():
+    tagline = PROJECT["description"]
+    readme = " ".join((REPO / "README.md").read_text(encoding="utf-8").split())
+    assert f"Recordmill {tagline[0].lower()}{tagline[1:]}." in readme
+    assert f" {tagline}. " in " ".join(HELP.split())
+    assert build_parser().description == f"{tagline}."
 
 
 PYTHONS = ["3.11", "3.12", "3.13"]

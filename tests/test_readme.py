@@ -69,7 +69,7 @@ def test_the_recipes_run_and_give_what_they_say(somewhere, run_command):
 def test_the_extras_are_there():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = set(re.findall(r"'\.\[(\w+)\]'", TEXT))
-    assert named == {"analyze", "tensorflow", "gcp", "aws"}
+    assert named == {"analyze", "tensorflow", "torch", "gcp", "aws"}
     assert named <= set(project["optional-dependencies"])
     assert project["scripts"]["recordmill"] == "recordmill.pipeline.run:main"
 

@@ -204,7 +204,7 @@ def test_the_processes_of_large_datasets_and_of_the_analysis(run, project, datas
     assert done.returncode == 0, done.stderr
     *findings, code = done.stdout.splitlines()
     assert (set(findings), code) == ({"[]"}, "1")
-    assert done.stderr.startswith("error: the sidecars of dataset have no moments of the pixels")
+    assert done.stderr.startswith("error: dataset was converted without channel statistics")
 
 
 @pytest.mark.slow

@@ -204,8 +204,13 @@ def decide_action(state: OutputState, plan: PlanEntry, overwrite: bool) -> tuple
     if state.busy:
         return "refuse", state.busy
     if state.cut:  # only `--plan` comes here with it
-        what = f"{output} holds {state.cut[0].name}, a complete dataset whose publishing was cut"
-        return ("convert", "") if overwrite else ("refuse", f"{what}: a run puts it in place first")
+        what = (
+            f"{output} holds {state.cut[0].name}, a complete dataset whose publication was "
+            "interrupted"
+        )
+        return (
+            ("convert", "") if overwrite else ("refuse", f"{what}: run without --plan to finish it")
+        )
     if state.pending:
         return (
             "finish",
@@ -288,7 +293,7 @@ def decide_to_convert(state: OutputState) -> tuple[Action, str]:
         return "refuse", f"{problem}: choose another output, or delete that folder"
     if not (names := _find_strangers(state)):
         return "convert", ""
-    what = f"{names[0]}, which belongs to no finished dataset"
+    what = f"{names[0]}, which is not part of a Recordmill dataset"
     return "refuse", f"{state.output} holds {what}: move it away, or choose another output"
 
 
@@ -369,8 +374,8 @@ def _settle_in_output(plan: RunPlan, run: runs.RunSettings) -> RunPlan:
 
 
 _OUTDATED = (
-    "this dataset may be outdated (files could not be read, or were modified since, or others are "
-    "ignored, or it has another description): --overwrite rebuilds it"
+    "this dataset may be outdated (files could not be read or were modified, other files are "
+    "ignored, or its description differs): --overwrite rebuilds it"
 )
 
 

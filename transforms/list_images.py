@@ -59,10 +59,10 @@ _CHUNK = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an input; by default, all of it.
+    """A range of an input's paths; by default, all of them.
 
-    Parts are listed in parallel, and together are exactly the input. A part is a range of paths,
-    cut where folders begin. An ignored folder is never cut, because it counts as one entry.
+    The parts of an input are disjoint and complete, are cut where folders begin, and are listed in
+    parallel. An ignored folder is never cut, because it counts as one entry.
 
     Attributes:
         input: the input.

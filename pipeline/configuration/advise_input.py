@@ -100,7 +100,7 @@ def _list_files_around(sketch: FolderSketch, folder: str) -> Iterator[str]:
 
 
 def are_named_by_plan(sketch: FolderSketch, paths: Sequence[str]) -> bool:
-    """Whether it is certain that one of these files may carry labels, so that the plan stops.
+    """Tells if it is certain that one of these files may carry labels, so that the plan stops.
 
     The plan reads more of other texts, and may find that they are descriptions.
     """

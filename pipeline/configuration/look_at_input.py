@@ -165,7 +165,7 @@ MOST_SIBLINGS = 16
 
 
 def look_deeper(sketch: FolderSketch, ignore: Ignore, inputs: int = 1) -> dict[str, Names]:
-    """The contents of some folders that the sketch names and does not hold, four levels down.
+    """Returns the contents of some folders that the sketch only names, four levels down.
 
     Args:
         sketch: the input.

@@ -433,7 +433,8 @@ def build_parser(prog: str = MODULE) -> Parser:
     parser = Parser(
         prog=prog,
         usage="%(prog)s [INPUT ... OUTPUT] [flags]",
-        description="Turns image and label collections into sharded TFRecords of tf.train.Example.",
+        description="Converts labeled images, tables or existing TFRecords into sharded TFRecord "
+        "files, and accounts for every input file.",
         epilog=EXAMPLES,
         argument_default=argparse.SUPPRESS,  # `LaunchOptions` has the defaults
     )

@@ -220,7 +220,7 @@ def _find_inner(sketch: FolderSketch, paths: Sequence[str]) -> list[str]:
 
 
 def _may_be_recordings(sketch: FolderSketch, above: str, folders: Sequence[str]) -> bool:
-    """Whether folders are one word with numbers, and the images in all of them are counted.
+    """Tells if folders are one word with numbers, and the images in all of them are counted.
 
     `match01/0001.jpg` is a frame of a recording, or the first image of a class.
     """

@@ -115,7 +115,7 @@ def refuse_splits_of_classes(sketch: FolderSketch, place: str) -> None:
     flags = flags_of({"splits": {"from_folders": splits}, "source": {"class_from": "none"}})
     raise UsageError(
         f"{place}: {show_folders(folders)} name a class and a split each, which are read from two "
-        f"folders: rename {first} to {split}/{label}, and the others likewise; to convert the "
+        f"folders: rename {first} to {split}/{label}, and the others alike; to convert the "
         f"images without labels, add {flags}"
     )
 

@@ -53,13 +53,11 @@ _FIELDS = {
     "xmax": RecordField("float", "right sides", many=True),
     "ymin": RecordField("float", "upper sides", many=True),
     "ymax": RecordField("float", "lower sides", many=True),
-    "bbox": RecordField("float", "the same as ymin, xmin, ymax, xmax of each box", many=True),
+    "bbox": RecordField("float", "ymin, xmin, ymax, xmax of each box", many=True),
     "box_labels": RecordField("int64", "class ids of the boxes", many=True),
     "box_label_texts": RecordField("bytes", "class names of the boxes, UTF-8", many=True),
-    "is_crowd": RecordField(
-        "int64", "1 for a group of objects, where the source says so", many=True
-    ),
-    "area": RecordField("float", "area in pixels, where the source says it", many=True),
+    "is_crowd": RecordField("int64", "1 for a group of objects", many=True),
+    "area": RecordField("float", "area in pixels", many=True),
 }
 
 _SIDES = ("xmin", "ymin", "xmax", "ymax")

@@ -45,15 +45,15 @@ TOLERANCE = 1e-6
 _FIELDS = {
     "keypoints_x": RecordField(
         "float",
-        "key points of the boxes, object after object: from the left, 0 to 1; 0 if not labelled",
+        "key points of the boxes, object after object: from the left, 0 to 1; 0 if not labeled",
         many=True,
     ),
     "keypoints_y": RecordField("float", "the same from the top", many=True),
     "keypoints_visibility": RecordField(
-        "int64", "0 for a point that is not labelled, 1 for a hidden one, 2 for a visible one", True
+        "int64", "0 for a point that is not labeled, 1 for a hidden one, 2 for a visible one", True
     ),
     "keypoints_text": RecordField("bytes", "the name of each key point, UTF-8", many=True),
-    "keypoints_num": RecordField("int64", "the number of labelled points of each box", many=True),
+    "keypoints_num": RecordField("int64", "the number of labeled points of each box", many=True),
 }
 
 _PER_POINT = ("keypoints_x", "keypoints_y", "keypoints_visibility", "keypoints_text")
@@ -102,11 +102,11 @@ class KeyPoints:
         ]
 
     def count(self, at: int) -> int:
-        """Returns how many labelled points an object has; of malformed ones, all count."""
+        """Returns how many labeled points an object has; of malformed ones, all count."""
         points = self.read(at)
         if points is None:
             return len(self.names)
-        return sum(point.is_labelled for point in points)
+        return sum(point.is_labeled for point in points)
 
 
 class KeyPoint(NamedTuple):
@@ -117,8 +117,8 @@ class KeyPoint(NamedTuple):
     visibility: float
 
     @property
-    def is_labelled(self) -> bool:
-        """Whether somebody has placed the point."""
+    def is_labeled(self) -> bool:
+        """Tells if the point was placed."""
         return self.visibility != 0
 
 
@@ -137,14 +137,14 @@ class KeyPointKind(AnnotationKind):
     follows_pixels: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
-        """Returns the number of labelled points; their classes are those of the boxes."""
+        """Returns the number of labeled points; their classes are those of the boxes."""
         given = KeyPoints.unpack(packed)
         return ListedLabels((), sum(map(given.count, range(len(given.points)))))
 
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
         """Moves the points of the objects that are stored to the stored image.
 
-        A point that is not on it becomes one that is not labelled.
+        A point that is not on it becomes one that is not labeled.
         """
         given = KeyPoints.unpack(packed)
         if on.objects is None:
@@ -153,7 +153,7 @@ class KeyPointKind(AnnotationKind):
         rows = [_place_points(given, at, on, count) for at in on.objects.stored]
         count.drop_with_boxes({at: given.count(at) for at in range(len(given.points))})
         points = list(chain.from_iterable(rows))
-        numbers = [sum(point.is_labelled for point in row) for row in rows]
+        numbers = [sum(point.is_labeled for point in row) for row in rows]
         fields = {
             "keypoints_x": [point.x for point in points],
             "keypoints_y": [point.y for point in points],
@@ -166,7 +166,7 @@ class KeyPointKind(AnnotationKind):
     def lose(
         self, packed: bytes, rejected: Rejected, label_map: LabelMap
     ) -> AnnotationOutcome | None:
-        """Counts the labelled points of an image that is not written."""
+        """Counts the labeled points of an image that is not written."""
         return lose_details(self.list_labels(packed).total, rejected)
 
     def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
@@ -192,7 +192,7 @@ class KeyPointKind(AnnotationKind):
     ) -> Iterator[str]:
         """Yields a remark on dropped points."""
         if dropped := describe_dropped(entry):
-            yield f"Dropped: {dropped}. In Examples, these points are not labelled."
+            yield f"Dropped: {dropped}. In Examples, these points are not labeled."
 
     def check(self, values: Values) -> str | None:
         """Returns the problem with the key points in an Example.
@@ -236,7 +236,7 @@ class KeyPointKind(AnnotationKind):
         return tf.reshape(tf.stack(columns, axis=1), tf.stack([boxes, each, _NUMBERS]))
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
-        """Returns the labelled points of each object in an Example as a shape."""
+        """Returns the labeled points of each object in an Example as a shape."""
         count = len(values.get("keypoints_num", ()))
         xs, ys = values.get("keypoints_x", ()), values.get("keypoints_y", ())
         if not count or not xs or not ys:
@@ -249,8 +249,8 @@ class KeyPointKind(AnnotationKind):
         each = len(xs) // count
         shapes = []
         for place, (class_id, class_name) in enumerate(list_classes(values, names, count)):
-            labelled = tuple(filter(None, points[place * each : (place + 1) * each]))
-            shapes.append(Shape(class_id, class_name, points=labelled))
+            labeled = tuple(filter(None, points[place * each : (place + 1) * each]))
+            shapes.append(Shape(class_id, class_name, points=labeled))
         return shapes
 
 
@@ -268,9 +268,9 @@ def _check_objects(values: Values) -> str | None:
         start = at * each
         if [*names[start : start + each]] != [*names[:each]]:
             return f"the key points of box {at + 1} have other names than those of box 1"
-        labelled = sum(code > 0 for code in codes[start : start + each])
-        if codes and labelled != number:
-            return f"box {at + 1} has {labelled} labelled key points, and its number says {number}"
+        labeled = sum(code > 0 for code in codes[start : start + each])
+        if codes and labeled != number:
+            return f"box {at + 1} has {labeled} labeled key points, and its number says {number}"
     return None
 
 
@@ -291,7 +291,7 @@ def _place_points(
         points = [_NOT_LABELLED] * len(given.names)
     for point in points:
         moved, fault = _NOT_LABELLED, None
-        if point.is_labelled:
+        if point.is_labeled:
             moved, fault = _place_point(point, given.fractions, on)
         if fault:
             count.drop(at, fault)
@@ -306,7 +306,7 @@ _FAULTS = frozenset({"bad_points", "not_finite", "outside"})
 def _place_point(
     point: KeyPoint, is_fraction: bool, on: AnnotatedImage
 ) -> tuple[KeyPoint, str | None]:
-    """Moves a labelled point to the stored image; the text says why it is not on it."""
+    """Moves a labeled point to the stored image; the text says why it is not on it."""
     assert on.objects is not None
     width, height = (1, 1) if is_fraction else on.geometry.frame_size(on.objects.drawn_on)
     x, y = point.x / width, point.y / height

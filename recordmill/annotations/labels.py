@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _FIELDS = {
     "labels": RecordField("int64", "class ids of an image with several", many=True),
-    "label_texts": RecordField("bytes", "their class names, UTF-8", many=True),
+    "label_texts": RecordField("bytes", "class names of an image with several, UTF-8", many=True),
 }
 
 

@@ -325,7 +325,7 @@ _ADAM7 = (
 
 
 def is_sound_png(data: bytes) -> bool:
-    """Whether checksums, the chunks' order, the header and the length of the pixels are right.
+    """Tells if checksums, the chunks' order, the header and the length of the pixels are right.
 
     Pillow ignores such errors as long as it can go on, and leaves missing rows black.
     """

@@ -194,7 +194,7 @@ _BITS = "recordmill: the bits of a sample"
 
 
 def is_later_page(opened: ImageFile.ImageFile) -> bool:
-    """Whether an opened, not yet loaded picture is not the one that other readers show first."""
+    """Tells if an opened picture is not the one that other readers show first."""
     return bool(opened.info.get(_IS_LATER_PAGE))
 
 

@@ -204,7 +204,7 @@ def _describe_work(data: bytes, header: JpegHeader, max_pixels: int, decoders: i
 
 
 def has_one_scan(data: bytes, header: JpegHeader) -> bool:
-    """Whether a decoder reads only the first scan of a JPEG, as its code is not arithmetic."""
+    """Tells if a decoder reads only the first scan of a JPEG, as its code is not arithmetic."""
     in_first_scan = data[header.scan_start + 4 : header.scan_start + 5]
     is_whole = in_first_scan == bytes([header.components])
     return is_whole and header.process < 0xC9 and header.process not in _PROGRESSIVE

@@ -173,7 +173,7 @@ class _Preparation:
     def _check_copy(
         self, copied: PreparedImage, data: bytes, header: JpegHeader, size: Size
     ) -> PreparedImage:
-        """Checks a copied JPEG as thoroughly as the settings ask."""
+        """Validates a JPEG that is stored unchanged, as `images.check` says."""
         settings = self.settings
         if settings.check == "header" and not self.keep_pixels:
             if data.rfind(b"\xff\xd9", header.scan_start) < 0:  # data after the marker do no harm
@@ -431,7 +431,7 @@ def _estimate_jpeg(
 
 
 def holds_position(data: bytes) -> bool:
-    """Whether an image that `prepare_image` left unchanged has a GPS position in its metadata."""
+    """Tells if an image that `prepare_image` left unchanged has a GPS position in its metadata."""
     file_format = sniff(data) or ""
     if file_format == "JPEG" and (header := read_jpeg_header(data)).is_widely_readable:
         return header.has_position

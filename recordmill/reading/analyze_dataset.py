@@ -32,7 +32,7 @@ pixels."""
 
 
 def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
-    """The moments and sides of every image of a split, in the order of its shards and records.
+    """Reads the channel statistics and sides of every image of a split, in stored order.
 
     Args:
         dataset: the dataset.
@@ -55,7 +55,7 @@ def read_moments(dataset: Dataset, split: str) -> NDArray[np.int64]:
     is_decoded = recipe.images.check != "header" and not recipe.is_raw
     if not (recipe.images.moments and is_decoded and recipe.plan_version >= _MOMENTS_SINCE):
         raise LoadError(
-            f"the sidecars of {folder} have no moments of the pixels that a model decodes: "
+            f"{folder} was converted without channel statistics: "
             "convert it again with --set analyze=true --overwrite"
         )
     numbers = array("q")

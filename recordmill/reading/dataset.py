@@ -196,7 +196,7 @@ _OTHER = (
 
 
 def find_shards(folder: str) -> tuple[StoredShard, ...]:
-    """All TFRecord files below a folder, sorted by name, except hidden files and folders."""
+    """Finds all TFRecord files below a folder, sorted by name, except hidden ones."""
     found = names_below(folder, hidden=False)  # a store lists hidden files, too
     names = [name for name in found if "/." not in f"/{name}"]
     return _in_splits(
@@ -433,6 +433,10 @@ def open_dataset(path: StrPath) -> Dataset:
     the current one is opened. The unfinished work of a run that rejected too much is opened as the
     dataset that would have been published.
 
+    Example:
+        dataset = recordmill.open_dataset("dataset")
+        print(dataset.splits, dataset.marker.ledger.written)
+
     Args:
         path: on any of Beam's file systems. In a pattern of local files, `*`, `?` and `[a-z]` match
             anything but slashes, and `**` matches any folders.
@@ -479,9 +483,8 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str | None:
     """
     if found := staging_names(sorted(names)):
         return (
-            f"{folder} holds no {MARKER} but {found[0]}, of a run that failed, was cut or is under "
-            "way: "
-            "run its command again, corrected if it failed"
+            f"{folder} is not finished: it holds {found[0]}, of a run that is still working on it, "
+            "or was interrupted, or failed: run the same command again, corrected if it failed"
         )
     if any(map(dataset_files.split_version, names)):
         return (
@@ -489,9 +492,9 @@ def _find_unfinished(folder: str, names: Collection[str]) -> str | None:
         )
     if {"sidecars", REJECTED} <= {*names}:
         return (
-            f"{folder} holds no {MARKER} but sidecars/ and {REJECTED}, because a publishing was "
-            "cut or the file was "
-            "lost: run the command that made the dataset again, or name the files alone by a "
+            f"{folder} holds no {MARKER} but sidecars/ and {REJECTED}: its publication was "
+            "interrupted, or the file was lost: run the command that made the dataset again, or "
+            "name the files alone by a "
             "pattern in quotes"
         )
     return None
@@ -670,6 +673,10 @@ def describe_split(path: StrPath, split: str | Sequence[str] = "train") -> Split
 
     This needs no TensorFlow.
 
+    Example:
+        info = recordmill.describe_split("dataset", "train")
+        print(info.num_examples, info.class_names)
+
     Args:
         path: the folder that contains `recordmill.json`, on any of Beam's file systems.
         split: the split's name; several as a sequence, or joined by `+`.
@@ -682,7 +689,7 @@ def describe_split(path: StrPath, split: str | Sequence[str] = "train") -> Split
 
 
 def describe_open_split(dataset: Dataset, split: str | Sequence[str]) -> SplitInfo:
-    """Like `describe_split`, for a dataset that is already open."""
+    """Describes a split of a dataset that is already open, as `describe_split` does."""
     marker, names = dataset.require_marker(), dataset.split_names(split)
     recipe = marker.plan.for_readers
     counts = sum((Counter(marker.splits[name].class_counts) for name in names), Counter[str]())

@@ -22,6 +22,11 @@ class EpochOrder:
     order, from where any number of ranks can resume. It is a `batch_sampler` for PyTorch's
     `DataLoader`.
 
+    Example:
+        order = recordmill.EpochOrder(records=1000, batch_size=32, seed=1)
+        for numbers in order:
+            print(numbers)
+
     Attributes:
         records: the number of records.
         batch_size: records per batch of one rank.
@@ -47,16 +52,17 @@ class EpochOrder:
 
     def __post_init__(self) -> None:
         """Raises LoadError if no order has these values."""
-        is_share = self.batch_size >= 1 and 0 <= self.rank < self.ranks
-        is_position = (
-            0 <= self.start <= self.records and 0 <= self.seed < 2**63 and 0 <= self.epoch < 2**63
-        )
-        if not (is_share and is_position):
-            advice = (
-                "give a positive batch_size, a rank below ranks, a start up to records, and "
-                "nothing below 0"
-            )
-            raise LoadError(f"{self} is not valid: {advice}")
+        if self.batch_size < 1:
+            raise LoadError(f"batch_size is {self.batch_size}: it must be at least 1")
+        for name, most in (
+            ("rank", self.ranks - 1),
+            ("seed", 2**63 - 1),
+            ("epoch", 2**63 - 1),
+            ("start", self.records),
+        ):
+            value = getattr(self, name)
+            if not 0 <= value <= most:
+                raise LoadError(f"{name} is {value}: it must be from 0 to {most}")
 
     def __iter__(self) -> Iterator[list[int]]:
         """Yields the numbers of each batch, from `start` to the end of the epoch."""

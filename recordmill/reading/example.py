@@ -240,7 +240,7 @@ def values_of(example: ParsedExample, keys: Mapping[str, str]) -> Values:
 
 
 def annotation_keys_of(features: Iterable[Feature]) -> dict[str, dict[str, str]]:
-    """By kind of annotations, the keys of the features that it needs by their fields."""
+    """Returns the names of the features that each kind of annotations needs, by field."""
     keys = {feature.field: feature.key for feature in features}
     found = {}
     for kind in list_stored(keys):
@@ -336,6 +336,10 @@ def examples_as_numpy(
 
     Both checksums of every record are checked while reading. Files packed with gzip or ZLIB are
     recognized by their bytes. Of SequenceExamples, it yields the context, not the `feature_lists`.
+
+    Example:
+        for values in recordmill.examples_as_numpy("dataset", "test"):
+            print(values["image/class/label"])
 
     Args:
         path: a file, a pattern such as `flowers/*.tfrecord`, or a folder of a Recordmill dataset or

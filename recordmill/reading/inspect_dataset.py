@@ -89,7 +89,7 @@ class Inspection:
     scanned: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Returns plain JSON values."""
         marker = self.dataset.marker_or_none
         return {
             "path": self.dataset.folder,

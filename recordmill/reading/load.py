@@ -290,7 +290,7 @@ class ReadingOrder:
 def read_shards(
     info: SplitInfo, order: ReadingOrder, num_replicas: int, index: int
 ) -> "tuple[tf.data.Dataset, int]":
-    """The serialized Examples of one replica's share of a split, and their number per epoch.
+    """Reads the serialized Examples of one replica's share of a split; also returns their number.
 
     Replicas share the shards; if there are fewer shards than replicas, each reads all shards and
     keeps every `num_replicas`-th record. If a shard has fewer intact records than the marker says,
@@ -407,13 +407,18 @@ def load(
 
     Shards are read in parallel, records parsed in batches, and images decoded on all cores.
 
+    Example:
+        train = recordmill.load("dataset", batch_size=32, image_size=(224, 224), shuffle=True)
+        for images, labels in train:
+            print(images.shape, labels.shape)
+
     Args:
         path: the dataset's folder.
         split: the split's name; several as a sequence, or joined by `+`.
         batch_size: records per batch; None for single elements.
         image_size: height and width to resize to, as float32; None: as stored, uint8. Values are 0
             to 255 in both.
-        shuffle: True shuffles shards, and records in a buffer of 256 MiB, in each epoch; a number:
+        shuffle: True shuffles shards and a 256 MiB buffer of records in each epoch; a number:
             of as many records.
         seed: makes shuffling the same on every run.
         repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
@@ -476,9 +481,8 @@ def _describe(path: StrPath, split: str | Sequence[str]) -> SplitInfo:
     info = describe_split(path, split)
     if not info.num_examples:
         raise LoadError(
-            f"the split {info.split} of {info.folder} has no images: choose another; its "
-            "rejected.jsonl says which "
-            "images could not be taken"
+            f"the split {info.split} of {info.folder} has no images: choose another, or see its "
+            "rejected.jsonl for the images that were rejected"
         )
     return info
 

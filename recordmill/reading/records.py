@@ -141,8 +141,8 @@ def choose_form(
         raise LoadError(f"form is {form!r}: choose image, numpy or raw")
     if features not in (None, "all") and (form != "image" or dataset.marker_or_none is None):
         raise LoadError(
-            f"features is {features!r}: only form='image' of a dataset's folder takes it, others "
-            "give all"
+            f"features is {features!r}: it is only supported with form='image' and a dataset's "
+            "folder; other forms give all features"
         )
     if annotations and (form != "image" or dataset.marker_or_none is None):
         raise LoadError(
@@ -471,6 +471,11 @@ def open(
     annotations: Sequence[str] | None = None,
 ) -> OpenedDataset:
     """Opens a dataset for random access: `recordmill.open(path)["train"][0]`.
+
+    Example:
+        train = recordmill.open("dataset")["train"]
+        image, label = train[0]
+        values = recordmill.open("dataset", form="numpy")["train"].by_key("cat/0001.jpg")
 
     Args:
         path: a dataset's folder, a TFRecord file, or a pattern, not compressed. Files of a

@@ -64,8 +64,8 @@ class SplitIndex:
         """
         if self.seed is None:
             raise LoadError(
-                f"{self.shards[0].path} is known by its frames alone, without keys: read records "
-                "by number"
+                f"{self.shards[0].path} has no index of image keys: open the dataset's folder, or "
+                "read records by number"
             )
         hashed, found = np.uint64(order_of(self.seed, key)), list[int]()
         for split in dict.fromkeys(shard.split for shard in self.shards):
@@ -200,7 +200,7 @@ def write_indexes(dataset: Dataset, folder: str) -> list[str]:
         lines = describe_frames(index.entries[:, :2].tolist())
         path = storage.join(folder, f"{shard.name}.idx")
         if storage.size_of(path) is not None and storage.read_range(path) != lines:
-            raise LoadError(f"{path} is there already, and is not this index: rename it")
+            raise LoadError(f"{path} already exists and is not an index of this split: rename it")
         contents[path] = lines
     for path, lines in contents.items():
         storage.write_file(path, lines)

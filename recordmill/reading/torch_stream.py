@@ -25,6 +25,12 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
     """Yields whole batches: `DataLoader(stream, batch_size=None, num_workers=4)`.
 
     The workers share the batches. Any number of workers yields the same batches in the same order.
+
+    Example:
+        train = recordmill.open("dataset")["train"]
+        order = recordmill.EpochOrder(records=len(train), batch_size=32)
+        stream = recordmill.TorchStream(train, order)
+        loader = torch.utils.data.DataLoader(stream, batch_size=None, num_workers=4)
     """
 
     def __init__(
@@ -75,16 +81,16 @@ class TorchStream(IterableDataset):  # type: ignore[misc]
         return len(self.order)
 
     def set_epoch(self, epoch: int) -> None:
-        """Like `EpochOrder.set_epoch`; call it before the `DataLoader` is iterated."""
+        """Sets the epoch; call it before the `DataLoader` is iterated."""
         self.order.set_epoch(epoch)
         self._share_position()
 
     def position(self, batches: int) -> dict[str, int]:
-        """Like `EpochOrder.position`, after a number of the `DataLoader`'s batches."""
+        """Returns the position after a number of the `DataLoader`'s batches."""
         return self.order.position(batches)
 
     def resume(self, position: Mapping[str, int]) -> None:
-        """Like `EpochOrder.resume`; the next iteration of the `DataLoader` starts there."""
+        """Resumes from a position: the next iteration of the `DataLoader` starts there."""
         self.order.resume(position)
         self._share_position()
 

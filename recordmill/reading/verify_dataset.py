@@ -405,7 +405,7 @@ class Verification:
         return sum(not finding.is_note for finding in self.findings)
 
     def as_dict(self) -> dict[str, Any]:
-        """As plain JSON values."""
+        """Returns plain JSON values."""
         return {
             "path": self.dataset.folder,
             "kind": self.dataset.kind,
@@ -427,6 +427,10 @@ def verify_dataset(
     no_metadata: bool = False,
 ) -> Verification:
     """Reads a dataset and compares it with its metadata.
+
+    Example:
+        verification = recordmill.verify_dataset("dataset")
+        assert not verification.findings
 
     Args:
         dataset: a dataset of any kind, or a path that `open_dataset` opens.

@@ -119,7 +119,7 @@ class ImageFeatures:
                 self._held[key].append((place, problem, is_sure))
 
     def find_problems(self) -> list[tuple[RecordPlace, str]]:
-        """The places of values that are not images, and what they are, in the file's order."""
+        """Finds values that are not images, with their places, in the file's order."""
         found = []
         for key, held in self._held.items():
             holds_images = 10 * self._images[key] >= self._records

@@ -350,7 +350,7 @@ def move_files(pairs: Iterable[tuple[str, str]]) -> None:
 
 
 def keep_file(path: str, sha256: str, target: str) -> bool:
-    """Adds a second name for a file with this digest.
+    """Hard-links (or, on a store, copies) a file whose digest matches.
 
     On this machine, the second name is a hard link, and a file of that name is replaced in one
     step, or stays. On a store, it is the store's copy, and there is none if this fails. The digest

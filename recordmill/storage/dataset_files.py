@@ -79,7 +79,10 @@ def read_marker(folder: str) -> Marker:
 
 
 def read_marker_json(folder: str, name: str = MARKER) -> tuple[Marker, dict[str, Any]]:
-    """Like `read_marker`, with the whole content of the file, which may have another name."""
+    """Reads the marker as `read_marker` does, with the whole content of the file.
+
+    The file may have another name.
+    """
     path = f"{folder}/{name}"
     try:
         content = storage.read_whole(storage.join(folder, name), MOST_OBJECT_BYTES)

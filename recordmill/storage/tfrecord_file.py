@@ -137,7 +137,7 @@ class GzipBytes:
         self.is_checksum_fault = False
 
     def read(self, offset: int, count: int) -> memoryview:
-        """Like `StoredFile.read`; bytes that cannot be unpacked count as beyond the end."""
+        """Reads unpacked bytes; those that cannot be unpacked count as beyond the end."""
         have = self._start + len(self._unpacked) - offset
         if have < count and not self._ended:
             pieces = [self._unpacked[offset - self._start :]]
@@ -150,7 +150,7 @@ class GzipBytes:
         return memoryview(self._unpacked)[offset - self._start :]
 
     def max_remaining(self, offset: int) -> int:
-        """The maximum number of bytes from `offset` to the end, at the highest compression."""
+        """Returns the most bytes from `offset` to the end, at the highest compression."""
         held = self._start + len(self._unpacked) - offset
         if self._ended:
             return held

@@ -65,7 +65,7 @@ def publish_written(files: Sequence[WrittenFile], staging: str, output: str) -> 
 
 
 def find_moved(staging: str, output: str) -> tuple[str, ...]:
-    """The names of files in the output that an interrupted run has moved there from staging.
+    """Finds files in the output that an interrupted run has moved there from staging.
 
     Files with other bytes are not among them.
     """

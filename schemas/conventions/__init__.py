@@ -23,13 +23,13 @@ class ConventionFeature:
 
     Attributes:
         type: `bytes`, `float` or `int64`, like its field.
-        field: the field that fills it, e.g. `encoded`; an Example whose record lacks it lacks the
-            feature too.
-        shape: `[]` for one value, `[null]` for any number of them, like its field.
-        default: the value that readers use if the feature is absent: it is stored in the dataset's
-            metadata, not in Examples. Without one, the feature must be present.
-        value: the value that every Example has, in place of a field.
-        meaning: one line for people.
+        field: where the value comes from, e.g. `encoded`. If an image has no such value, the
+            feature is omitted.
+        shape: `[]` for one value, `[null]` for any number, like its field.
+        default: the value that readers use if the feature is absent, from the dataset's metadata.
+            Without one, the feature must be present.
+        value: a constant, in place of a field.
+        meaning: a description in one line.
     """
 
     type: FeatureKind
@@ -77,23 +77,17 @@ class Convention:
     """A layout of images as `tf.train.Example`s: the YAML keys under `convention:`.
 
     Attributes:
-        features: the features by their keys in the Example, in the order in which they are
-            documented.
-        title: where the convention comes from, in a few words.
+        features: the features by their names in the Example, in the documented order.
+        title: where the convention comes from.
         shard_name: pattern of the files' names, unless `shards.name` gives another.
-        split_words: names of splits in file names, if they differ from the split's name, e.g.
-            `{train: training}`.
-        label_offset: the id of the first class unless `labels.offset` says otherwise; 1 if readers
-            keep 0 for background.
-        label_lines: the form of the lines in `labels.txt`: `id:name`, or the `name` alone, in the
-            order of the ids.
-        label_map_file: `label_map.pbtxt` if the dataset gets a label map in the Object Detection
-            API's form.
-        compression: compression of the files, `none` or `gzip`, unless the setting `compression`
-            says otherwise.
-        stores: how images are stored unless `images.store` says otherwise: `jpeg`, or `raw` pixels.
-        format_names: the text of the field `format` for a format, e.g. `{JPEG: jpg}`; the others
-            are lower-cased.
+        split_words: names of splits in file names, e.g. `{train: training}`.
+        label_offset: the id of the first class; 1 if readers keep 0 for background.
+        label_lines: the lines in `labels.txt`: `id:name`, or the `name` alone, in the order of the
+            ids.
+        label_map_file: `label_map.pbtxt`: also write the Object Detection API's label map.
+        compression: compression of the files: `none` or `gzip`.
+        stores: how images are stored: `jpeg`, or `raw` pixels.
+        format_names: the text of the field `format`, e.g. `{JPEG: jpg}`; others are lower-cased.
     """
 
     __pydantic_config__: ClassVar[dict[str, object]] = {"extra": "forbid"}
@@ -134,6 +128,10 @@ def convention_names() -> tuple[str, ...]:
 @cache
 def load_convention(name: str) -> Convention:
     """Returns the shipped convention of that name.
+
+    Example:
+        convention = recordmill.load_convention("slim")
+        print([feature.key for feature in convention.example_features])
 
     Raises:
         ValueError: there is none (the message lists those that exist).

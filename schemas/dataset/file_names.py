@@ -150,7 +150,7 @@ def shard_name(split: str, index: int, kind: str) -> str:
 
 
 def beam_name(split: str, index: int, count: int) -> str:
-    """The name that Beam's `WriteToTFRecord` gives a file, if asked for the suffix of shards."""
+    """Returns the name that Beam's `WriteToTFRecord` gives a file with the suffix of shards."""
     return f"{split}-{SHARD_POSITION.format(index=index, count=count)}.{SHARD}"
 
 
@@ -166,7 +166,7 @@ def looks_like_shard(name: str) -> bool:
 
 
 def is_of_saved_model(name: str) -> bool:
-    """Whether a file of this base name holds variables of one of TensorFlow's saved models."""
+    """Tells if a file of this base name holds variables of one of TensorFlow's saved models."""
     return bool(_SAVED_MODEL.search(name))
 
 

@@ -71,21 +71,18 @@ class Contract:
     """What the dataset must be like to be published.
 
     Attributes:
-        classes: the classes that have images, no more and no fewer: a list, or `as_before` for
-            those of the previous dataset.
-        images: limits by split (`train`) or by class in a split (`train/cat`); `*` stands for each
-            split or each class. If records have boxes or several labels, those are counted by
-            class.
-        rejected: largest share of images that may be rejected; `max_rejected.containers` limits
-            files of many images.
-        lost_boxes: largest share of boxes that may end up in no record.
-        lost_labels: largest share of labels that may end up in no record, for images that may have
-            several.
-        lost_masks: largest share of the masks of objects that may end up in no record.
-        lost_keypoints: largest share of the key points of objects that may end up in no record.
-        duplicates_across_splits: how many groups of byte-identical images may be in several splits.
+        classes: the classes that have images: a list, or `as_before` for those of the previous
+            dataset.
+        images: limits by split (`train`) or by class in a split (`train/cat`); `*` stands for each.
+            Boxes or several labels are counted in place of images.
+        rejected: largest share of images that may be rejected.
+        lost_boxes: largest share of boxes that may be in no record.
+        lost_labels: largest share of labels that may be in no record, if images may have several.
+        lost_masks: largest share of the masks of objects that may be in no record.
+        lost_keypoints: largest share of the key points of objects that may be in no record.
+        duplicates_across_splits: how many groups of identical images may be in several splits.
         class_drift: largest share of images that may belong to other classes than in the previous
-            dataset: half the sum of the differences between the shares of each class.
+            dataset: half the sum of the differences of the classes' shares.
     """
 
     classes: tuple[str, ...] | Literal["as_before"] = ()
@@ -152,13 +149,12 @@ class ShardSettings:
     Attributes:
         size: the target size of a file, e.g. `128MiB`; ignored if `count` is given.
         count: the number of files per split; lowered, with a note, if there are fewer images.
-        name: pattern of the files' names, instead of the convention's: `{name}`, `{split}`,
-            `{index}` (from 0), `{number}` (from 1), `{count}`, `{records}`, each with Python's
-            format codes. No folders. With `count: 1` it may omit the index: `{split}.record`.
-        cuts: how a split is cut into files: `even`: into files of about equal size; `fixed`: into
-            equal ranges of the keys' hashes, so that a file changes only if an image in it does.
-            Their number is a power of two: `count`, or the next one for `size` and the size of the
-            source; ranges without an image have no file.
+        name: pattern of file names, instead of the convention's: `{name}`, `{split}`, `{index}`
+            (from 0), `{number}` (from 1), `{count}`, `{records}`, with Python's format codes. With
+            `count: 1`, `{split}.record` is allowed.
+        cuts: how images are assigned to shards. `even`: shards of about equal size. `fixed`: by
+            hash of the image key, so a new image changes one shard only; the number of shards is a
+            power of two.
     """
 
     size: Annotated[int | str, IdleIf(_counted)] = "128MiB"
@@ -214,18 +210,17 @@ class SplitSettings:
     """How images are split: the YAML keys under `splits:`.
 
     Attributes:
-        fractions: share of the images by split name, e.g.
-            `{train: 0.8, validation: 0.1, test: 0.1}`; the remainder to 1 is left out of the
-            dataset. A hash of the key decides, so images added later do not move others.
-        stratify: gives each class those shares exactly (to within one image, or the largest group),
-            by the rank of hashes within the class; new images may move others at the boundaries.
-        group: a regular expression (RE2's syntax) with a group `(?P<group>...)`, searched in each
-            key: images whose keys have the same text in it stay in one split, e.g. all images of
-            one patient.
+        fractions: share of the images by split, e.g. `{train: 0.8, validation: 0.1, test: 0.1}`; a
+            remainder is left out. A hash of the image key decides, so images added later do not
+            move others.
+        stratify: gives each class those shares exactly; new images may move others at the
+            boundaries.
+        group: a regular expression (RE2) searched for in each image key: images with the same text
+            in its group `group` stay in one split.
         from_folders: the first folder below the input gives the split:
             `{train: train, val: validation}`.
-        from_source: the source gives the split (a manifest's column, a file's name):
-            `{TRAIN: train, TEST: test}`. Without it, the source's splits are not used.
+        from_source: the source gives the split (a manifest's column, a file's name): `{TRAIN:
+            train, TEST: test}`.
     """
 
     fractions: Mapping[str, PositiveShare] = field(
@@ -291,13 +286,11 @@ class BoxSettings:
     """How boxes are read: the YAML keys under `boxes:`.
 
     Attributes:
-        drawn_on: the orientation of the image when boxes were drawn on it: `displayed`, as its EXIF
-            orientation says, or `stored`, as its bytes are. `auto`: if all boxes of an image, in
-            pixels, fit only one of the two, that decides; else the image size in the annotations,
-            if only one of the two has it; otherwise it is `displayed`.
-        invalid: what happens to boxes that extend beyond the image, are empty or have an unknown
-            class. `clip` clips the first and drops the others, `drop` drops them all, `reject`
-            rejects the image. All are counted.
+        drawn_on: how the image was oriented when boxes were drawn on it: `displayed`, by its EXIF
+            orientation, or `stored`, as its bytes are. `auto`: the one that all boxes fit, else the
+            one that has the annotated size, else `displayed`.
+        invalid: boxes that extend beyond the image, are empty or have an unknown class. `clip`
+            clips the first and drops the others, `drop` drops them all, `reject` rejects the image.
     """
 
     drawn_on: Annotated[Literal["auto", "displayed", "stored"], IdleIf(_drawn_on_nothing)] = "auto"
@@ -313,7 +306,7 @@ class LossLimits:
     These are the YAML keys under `max_rejected.boxes:` and the like.
 
     Attributes:
-        share: share of them that may be lost; the run fails if both this and `count` are exceeded.
+        share: share that may be lost; the run fails if both this and `count` are exceeded.
         count: how many may be lost, whatever their share.
     """
 
@@ -333,15 +326,15 @@ class RejectionLimits(LossLimits):
         share: share of the images that may be rejected; the run fails if both this and `count` are
             exceeded.
         count: how many may be rejected, whatever their share.
-        lost_classes: how many classes may lose all their images, and how many splits may do so
-            because of `keep` or `exclude`. A run without any image left always fails.
-        boxes: when faulty boxes fail the run. A run always fails if all boxes are faulty, or all
-            boxes of a class.
-        labels: when labels without an id fail the run, for images that may have several labels.
+        lost_classes: how many classes may lose all their images, and how many splits because of
+            `keep` or `exclude`. A run without any image left always fails.
+        boxes: when faulty boxes fail the run; it always fails if all boxes, or all boxes of a
+            class, are faulty.
+        labels: when labels without an id fail the run, for images that may have several.
         masks: when faulty masks of objects fail the run.
         keypoints: when faulty key points of objects fail the run.
-        containers: how many files of many images may be missing, or have lost an unknown part:
-            TFRecords, archives, arrays, Parquet, COCO. They do not count as images.
+        containers: how many files of many images (TFRecords, archives, arrays, Parquet, COCO) may
+            be missing or damaged. They do not count as images.
     """
 
     lost_classes: Annotated[Count, IdleIf(without_labels)] = 0
@@ -397,15 +390,13 @@ class DatasetSettings:
 
     Attributes:
         name: the dataset's name, for conventions that put it into file names; empty: the output
-            folder's.
-        source: what the files mean: the kind of source, and its settings.
+            folder's name.
+        source: the input format.
         include: patterns (gitignore's syntax) of the files to read; empty: all.
-        ignore: patterns of files and folders to ignore, in addition to hidden ones and those
-            created by operating systems.
-        exclude: a file that names images to leave out, with `key:KEY` or `sha256:DIGEST` in each
-            line, or lines of `rejected.jsonl`; see docs/change.md.
-        decode: `images`, or `none` for files of any kind, which get only features that need no
-            pixels.
+        ignore: patterns of files and folders to ignore, in addition to hidden and system files.
+        exclude: a file that lists images to leave out, as `key:KEY` or `sha256:DIGEST`; see
+            docs/change.md.
+        decode: `images`, or `none` for files of any kind, without features that need pixels.
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are read, from sources that have them.
         masks: whether the masks of objects are stored: `none`, or `png`, an image of 0 and 1 in 8
@@ -413,37 +404,30 @@ class DatasetSettings:
         masks_required: drops each object whose mask is empty or missing, with its box. Otherwise,
             it keeps its box, and its mask is all 0.
         labels: how classes get their ids.
-        duplicates: what happens to images with the same bytes: `report` counts them; `together`
-            keeps them in one split, with all groups that contain one of them; `drop` leaves out all
-            but the first by key. The last two read every image twice.
+        duplicates: images with the same bytes: `report` counts them; `together` keeps them, and
+            groups that share one, in one split; `drop` leaves out all but the first by image key.
+            The last two read every image twice.
         splits: how images are split.
         shards: number and names of the files.
-        convention: which features an Example has: a name, or a mapping of your own; see
-            docs/conventions.md.
-        features: features that functions compute, by name: `package.module:function` of your own,
-            which takes the image and returns a list of floats; or one that comes with Recordmill.
-            See docs/features.md.
-        compression: compression of the files: `none` or `gzip`; `auto`, as the convention requires,
-            which is `none` unless its own files are gzipped. JPEG does not compress further, and
-            indexes need plain files.
-        index_files: whether each shard gets an index for readers that seek: NVIDIA DALI, PyTorch's
-            `tfrecord` package.
-        seed: other seeds give other splits, another order and another choice for `limit` and
-            `limit_per_class`.
+        convention: the feature layout: a name, or a mapping of your own; see docs/conventions.md.
+        features: computed features, by name: `package.module:function`, or a function of
+            Recordmill; see docs/features.md.
+        compression: `none`, `gzip`, or `auto`: as the convention requires. Indexes need `none`.
+        index_files: whether each shard gets an index for NVIDIA DALI and PyTorch's `tfrecord`
+            package.
+        seed: changes the split assignment, the order, and which images `limit` and
+            `limit_per_class` pick.
         limit: at most this many images, chosen by hash.
-        limit_per_class: at most this many images of each class, chosen by hash. Images without a
-            label count as a class. It is applied before `limit`, and before any image is rejected.
-        keep: which images are kept; the name of a function stands for `keep.function` alone. See
-            docs/functions.md.
+        limit_per_class: at most this many images of each class, chosen by hash, before `limit` and
+            before any image is rejected. Images without a label count as a class.
+        keep: conditions for images to be kept, or the name of a function; see docs/functions.md.
         max_rejected: when rejected images fail the run.
         expect: what the dataset must be like to be published; see docs/change.md.
-        analyze: whether `transform_fn/`, for training and serving with TensorFlow, is made once the
-            dataset is finished. Sets `images.moments`; needs `images.check: decode` and a split
-            called `train`.
-        report: whether `report.html`, a page for people, is added to the dataset.
-        license: the dataset's license, for README.md, Croissant and TensorFlow Datasets: a name, an
-            SPDX identifier or a URL.
-        creator: who made the dataset: a person or an organization.
+        analyze: whether `transform_fn/` is made, for training and serving with TensorFlow. Needs
+            `images.check: decode` and a split called `train`.
+        report: whether `report.html` is added to the dataset.
+        license: the dataset's license: a name, an SPDX identifier or a URL.
+        creator: the person or organization that made the dataset.
         version: the dataset's version, three numbers such as `1.2.0`.
         citation: how to cite the dataset, as text or BibTeX.
     """

@@ -72,12 +72,11 @@ class Resize:
     """The size that images are resized to: `longest`, `shortest` or `exact`.
 
     Attributes:
-        longest: maximum length of the longest side in pixels. Smaller images stay as they are;
-            nothing is enlarged.
-        shortest: maximum length of the shortest side in pixels. Smaller images stay as they are.
+        longest: maximum length of the longest side in pixels. Nothing is enlarged.
+        shortest: maximum length of the shortest side in pixels. Nothing is enlarged.
         exact: height and width in pixels. Smaller images are enlarged.
-        fit: how an image of another aspect ratio fills `exact`: `crop` crops both sides equally;
-            `pad` shows the whole image, centered on `background`.
+        fit: another aspect ratio: `crop` crops both sides equally; `pad` shows the whole image,
+            centered on `background`.
     """
 
     longest: _Side | None = None
@@ -169,52 +168,39 @@ class ImageSettings:
     """Which images are accepted, how they are checked, and what is stored of them.
 
     Attributes:
-        formats: accepted formats, recognized by the first bytes. All other files are rejected
-            unopened. `AVIF`, `JPEG2000` and `HEIC` are accepted only if you add them. HEIC needs
-            `pip install '.[heic]'`.
+        formats: accepted formats, by the first bytes; other files are rejected. `AVIF`, `JPEG2000`
+            and `HEIC` (`pip install '.[heic]'`) must be added.
         max_bytes: larger files are rejected.
-        max_pixels: images whose header announces more pixels are rejected without decoding them.
-        max_side: images whose header announces a longer side are rejected without decoding them.
+        max_pixels: images whose header announces more pixels are rejected.
+        max_side: images whose header announces a longer side are rejected.
         check: `decode` decodes every image. `header` reads only the headers of images that are
-            stored unchanged: much faster, but damage to the pixels goes unseen and there are no
-            moments. Re-encoded images are decoded in any case.
-        store: how images are stored: `jpeg`; `png`, without loss; `raw`, the pixels as height x
-            width x channels bytes; `auto`, as the convention requires: `jpeg`, except for
-            conventions of raw pixels.
-        reencode: `when_needed` copies files that already have the required form, if every reader
-            shows them correctly, and re-encodes the rest; `always` re-encodes those too; `never`
-            copies every file, whatever its format, so that nothing is rotated or converted. `auto`
-            is `always` if `quality` or `subsampling` is not its default, and `when_needed`
-            otherwise.
+            stored unchanged: much faster, but damaged pixels go unseen.
+        store: how images are stored: `jpeg`; `png`, without loss; `raw` pixels, height x width x
+            channels bytes; `auto`, as the convention requires.
+        reencode: `auto`: `when_needed`, or `always` once you set `quality` or `subsampling`.
+            `when_needed` copies files that already have the required form, and re-encodes the rest.
+            `always` re-encodes all. `never` copies all, so nothing is rotated or converted.
         quality: quality of re-encoded JPEGs, 1 to 100.
         subsampling: chroma subsampling of re-encoded JPEGs: `4:4:4` keeps all colors, `4:2:0` takes
-            the least space, `4:2:2` is between them. `auto` keeps the subsampling of a JPEG, and
-            uses 4:4:4 for other formats, where 4:2:0 would change the mean color of drawings and
-            small images by up to 47 of 255.
-        bits: how many bits the values of images with 16 bits per channel use, 9 to 16. The highest
-            8 of them are stored, and an image with a larger value is rejected. Absent: the high
-            byte is stored, as with 16, and a remark says if images use fewer bits. Files that
-            declare fewer than 16 bits (PPM, JPEG 2000, TIFF of 12 bits) are not affected, and
-            neither are floats.
+            the least space, `4:2:2` is between them. `auto` keeps that of a JPEG, and uses 4:4:4
+            for other formats.
+        bits: how many bits 16-bit images use, 9 to 16; the highest 8 are stored, and larger values
+            are rejected. Absent: the high byte is stored. Files that declare fewer bits, and
+            floats, are not affected.
         grayscale: `keep` stores grayscale images with one channel; `expand` repeats it three times.
-        background: red, green, blue (0 to 255) that replace transparency and surround padded
-            images.
+        background: red, green, blue (0 to 255) in place of transparency, and around padded images.
         resize: absent: images keep their size.
-        moments: whether each channel's sum and sum of squares over the stored image's pixels are
-            computed, for an analysis of the dataset (`analyze` sets it). This takes about a third
-            more time: checking a JPEG that is stored unchanged needs only its coefficients, and
-            re-encoded images are decoded again.
-        function: `package.module:function` of your own, which takes the upright image in sRGB and
-            returns other pixels, before they are resized and encoded. See docs/functions.md.
-        metadata: what is kept of Exif (which may hold a GPS position), XMP, IPTC, comments,
-            thumbnails and data after the end of an image. `keep` copies files with everything in
-            them. `strip` removes all of it from copied files, without decoding them; color
-            profiles stay. `orientation` does the same, but keeps the orientation of files that
-            `reencode: never` leaves unrotated. Images that are re-encoded never have metadata.
-        near_duplicates: whether to find images that look alike, by the difference hash of their
-            pixels. Files with the same bytes are found without it. `together` also keeps them, and
-            files with the same bytes, in one split, with all groups that contain one of them; each
-            image is then read and decoded twice.
+        moments: whether channel statistics are computed for `recordmill analyze` (`analyze` sets
+            it). It takes about a third more time.
+        function: `package.module:function` that changes pixels before they are resized and encoded;
+            see docs/functions.md.
+        metadata: Exif (which may hold a GPS position), XMP, IPTC, comments, thumbnails and data
+            after the end. `keep` copies everything. `strip` removes all but color profiles, without
+            decoding. `orientation` also keeps the orientation. Re-encoded images never have
+            metadata.
+        near_duplicates: `true` finds images that look alike, by the difference hash of their
+            pixels. `together` also keeps near-duplicates and files with the same bytes in one
+            split; each image is then decoded twice.
     """
 
     formats: Annotated[tuple[Format, ...], _OF_DECODED, IdleIf(_given_as_pixels)] = FORMATS

@@ -75,7 +75,7 @@ def service(environment, name):
 def wait_until(condition):
     deadline = time.monotonic() + SECONDS_TO_WAIT
     while not condition():
-        assert time.monotonic() < deadline, "it never came so far"
+        assert time.monotonic() < deadline, "timed out before reaching the step"
         time.sleep(0.5)
 
 

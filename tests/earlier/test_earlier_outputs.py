@@ -303,8 +303,11 @@ def test_unfinished_work_is_discarded(place_output, again):
 def test_unfinished_work_is_not_read_as_a_dataset(place, ask, command):
     place("unfinished")
     code, line = ask(command, "unfinished")
-    why = f"unfinished holds no recordmill.json but {STAGING}"
-    how = "of a run that failed, was cut or is under way: run its command again"
+    why = f"unfinished is not finished: it holds {STAGING}"
+    how = (
+        "of a run that is still working on it, or was interrupted, or failed: run the same command "
+        "again"
+    )
     assert (code, line["sentence"]) == (1, f"{why}, {how}, corrected if it failed")
 
 

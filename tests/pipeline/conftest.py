@@ -386,7 +386,7 @@ def wait_until() -> Callable[..., None]:
     def wait(condition: Callable[[], Any], seconds: float = 240.0) -> None:
         deadline = time.monotonic() + seconds
         while not condition():
-            assert time.monotonic() < deadline, "it never came so far"
+            assert time.monotonic() < deadline, "timed out before reaching the step"
             time.sleep(0.02)
 
     return wait

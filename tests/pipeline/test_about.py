@@ -65,9 +65,8 @@ def test_a_dataset_with_others_is_kept_with_a_note_and_replaced_on_request(
     kept = convert(photos, "--set=report=false", output=described.output, settings=others)
     assert (kept.code, kept.line["status"]) == (0, "kept")
     assert kept.line["notes"] == [
-        "this dataset may be outdated (files could not be read, or were modified since, or others "
-        "are ignored, or it "
-        "has another description): --overwrite rebuilds it"
+        "this dataset may be outdated (files could not be read or were modified, other files are "
+        "ignored, or its description differs): --overwrite rebuilds it"
     ]
     replaced = convert(
         photos, "--set=report=false", "--overwrite", output=described.output, settings=others

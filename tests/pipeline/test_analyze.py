@@ -161,7 +161,7 @@ def test_a_dataset_without_moments_gets_an_error_with_the_remedy(report, photos,
     code, line, _ = report(str(output))
     assert (code, line["status"]) == (1, "failed")
     assert line["sentence"] == (
-        f"the sidecars of {output} have no moments of the pixels that a model decodes: convert it "
+        f"{output} was converted without channel statistics: convert it "
         "again with "
         "--set analyze=true --overwrite"
     )

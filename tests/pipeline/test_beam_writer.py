@@ -239,7 +239,8 @@ def test_a_file_of_the_users_is_not_overwritten(photos, convert, tmp_path):
     done = convert(photos, BEAM, settings=names)
     assert (done.code, mine.read_text()) == (1, "mine")
     assert done.errors == [
-        f"{done.output} holds {mine.name}, which belongs to no finished dataset: move it away, or "
+        f"{done.output} holds {mine.name}, which is not part of a Recordmill dataset: move it "
+        "away, or "
         "choose another output"
     ]
     assert left_in(done.output) == [mine.name]

@@ -185,7 +185,7 @@ def test_it_gets_upright_images_and_sees_each_once_after_the_sample(convert, tmp
 def test_a_function_that_changes_nothing_is_reported(convert, photos):
     done = convert(photos, settings={**ALL, "images.function": "own_hooks:keep_all"})
     assert done.line["changes"] == {"reencoded": 10}
-    assert done.line["notes"] == ["images.function acted on 0 of 10 images"]
+    assert done.line["notes"] == ["images.function had no effect on any of 10 images"]
 
 
 @pytest.mark.usefixtures("own")

@@ -20,7 +20,7 @@ def test_a_setting_that_cannot_act_is_refused_at_launch(convert, photos):
 def test_a_setting_that_affected_no_image_is_reported(convert, photos):
     settings = {"images.quality": 50, "images.reencode": "when_needed"}
     done = convert(photos, settings=settings)
-    note = "images.quality acted on 0 of 10 images"
+    note = "images.quality had no effect on any of 10 images"
     assert (done.code, done.line["notes"]) == (0, [note])
     assert f"note: {note}" in done.stderr.splitlines()
     again = convert(photos, settings=settings)

@@ -71,7 +71,7 @@ def wait_until(condition, process, seconds=120.0):
     while not condition():
         if process.poll() is not None:
             return False
-        assert time.monotonic() < end, "it never came so far"
+        assert time.monotonic() < end, "timed out before reaching the step"
         time.sleep(0.02)
     return True
 

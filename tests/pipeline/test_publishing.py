@@ -122,7 +122,8 @@ def test_files_that_readers_would_mix_in_or_publishing_would_replace_are_refused
     refused = convert(photos)
     assert (refused.code, os.listdir(refused.output)) == (1, [name])
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or "
+        f"{refused.output} holds {name}, which is not part of a Recordmill dataset: move it away, "
+        "or "
         "choose another output"
     ]
 
@@ -147,7 +148,8 @@ def test_a_users_file_with_the_name_of_a_shard_is_refused(convert, photos, tmp_p
         [name],
     )
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or "
+        f"{refused.output} holds {name}, which is not part of a Recordmill dataset: move it away, "
+        "or "
         "choose another output"
     ]
     assert mine.read_text() == "mine"
@@ -164,7 +166,8 @@ def test_a_users_file_next_to_a_dataset_with_the_name_of_a_new_file_is_refused(
     refused = convert(photos, flag, settings=NAMED)
     assert (refused.code, refused.line["status"]) == (1, "refused")
     assert refused.errors == [
-        f"{refused.output} holds {name}, which belongs to no finished dataset: move it away, or "
+        f"{refused.output} holds {name}, which is not part of a Recordmill dataset: move it away, "
+        "or "
         "choose another output"
     ]
     assert state_of(published.output) == before

@@ -104,7 +104,7 @@ def test_duplicates_are_reported_everywhere(convert, photos):
         done.stderr,
         re.M,
     )
-    assert "4 files are only 2 different ones" in report_of(done)
+    assert "2 duplicate files in 2 groups. Groups across splits: " in report_of(done)
     # Of a dataset that is there already.
     assert convert(photos).line["duplicates"] == done.line["duplicates"]
 

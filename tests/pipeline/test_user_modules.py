@@ -75,7 +75,10 @@ def test_a_module_next_to_the_images_is_found_in_every_process_and_hides_no_othe
     shards = ("--set=splits.fractions={train: 1}", "--set=shards.count=4", "--processes=2")
     code, line = run("run", *places, *FUNCTIONS, *shards)
     assert (code, line["message"]) == (0, "12 images are in dataset")
-    assert (line["changes"]["prepared"], line["notes"]) == (12, ["keep acted on 0 of 12 images"])
+    assert (line["changes"]["prepared"], line["notes"]) == (
+        12,
+        ["keep had no effect on any of 12 images"],
+    )
     assert len([*folder.glob("process-*")]) == 2
     code, line = run("verify", "dataset", "--level=pixels")
     assert (code, line["findings"]) == (0, [])

@@ -106,9 +106,9 @@ def test_a_cut_publication_is_reported_until_it_is_finished(
     assert list(dataset.glob("train-*.tfrecord"))
     (staging,) = dataset.glob(".staging-*")
     sentence = (
-        f"error: {dataset} holds no recordmill.json but {staging.name}, of a run that failed, was "
-        "cut or is under way: "
-        "run its command again, corrected if it failed\n"
+        f"error: {dataset} is not finished: it holds {staging.name}, of a run that is still "
+        "working on it, or was interrupted, or failed: run the same command again, corrected if "
+        "it failed\n"
     )
     capsys.readouterr()
     for command_of_readers in (main, inspect):

@@ -88,7 +88,8 @@ def test_a_users_file_in_the_folder_of_a_version_is_not_overwritten(tonight, tmp
     mine.write_text("mine")
     refused = tonight(settings=named)
     sentence = (
-        f"{mine.parent} holds {mine.name}, which belongs to no finished dataset: move it away, "
+        f"{mine.parent} holds {mine.name}, which is not part of a Recordmill dataset: move it "
+        "away, "
         "or choose another output"
     )
     assert (refused.code, refused.errors) == (1, [sentence])

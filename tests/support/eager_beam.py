@@ -51,7 +51,7 @@ def assert_that(
 
 
 class EagerPipeline:
-    """In the place of a `beam.Pipeline`."""
+    """Stands in for a `beam.Pipeline`."""
 
     def __init__(self, options: PipelineOptions) -> None:
         self.options = options
@@ -104,7 +104,7 @@ class EagerPipeline:
 
 
 class EagerCollection:
-    """In the place of a `PCollection`: a list that is worked out when it is asked for."""
+    """Stands in for a `PCollection`: a list that is computed when it is asked for."""
 
     element_type = Any
     windowing = Windowing(GlobalWindows())
@@ -123,7 +123,7 @@ class EagerCollection:
 
 
 class EagerOutputs:
-    """In the place of a `DoOutputsTuple`."""
+    """Stands in for a `DoOutputsTuple`."""
 
     def __init__(
         self, pipeline: EagerPipeline, elements: Callable[[], list[Any]], transform: _MultiParDo
@@ -152,7 +152,7 @@ def _tagged(found: Callable[[], list[Any]], tag: str, is_main: bool) -> list[Any
 
 @dataclass(frozen=True)
 class EagerResult:
-    """In the place of a runner's result."""
+    """Stands in for a runner's result."""
 
     def wait_until_finish(self) -> str:
         """The state of a job that has ended well; one that has not has raised."""

@@ -207,9 +207,8 @@ def test_an_error_after_the_claim_takes_the_claim_back(run, monkeypatch):
 
 
 NOTE = (
-    "this dataset may be outdated (files could not be read, or were modified since, or others are "
-    "ignored, or it has "
-    "another description): --overwrite rebuilds it"
+    "this dataset may be outdated (files could not be read or were modified, other files are "
+    "ignored, or its description differs): --overwrite rebuilds it"
 )
 
 

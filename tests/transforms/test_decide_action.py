@@ -137,8 +137,8 @@ def test_another_plans_dataset_whose_publishing_was_cut_is_one_of_another_plan()
     state = OutputState(
         "/out", leftovers=(Leftover(".staging-bbb"), Leftover(".staging-ccc", complete=True))
     )
-    what = "/out holds .staging-ccc, a complete dataset whose publishing was cut"
-    assert decide(state) == ("refuse", f"{what}: a run puts it in place first")
+    what = "/out holds .staging-ccc, a complete dataset whose publication was interrupted"
+    assert decide(state) == ("refuse", f"{what}: run without --plan to finish it")
     assert decide(state, overwrite=True) == ("convert", "")
 
 
@@ -259,7 +259,8 @@ def test_a_switch_that_was_cut_is_finished(names, marker):
 def test_files_that_look_like_a_datasets_are_refused_without_a_marker(name, overwrite):
     assert decide(OutputState("/out", ["NOTES.md", name]), overwrite=overwrite) == (
         "refuse",
-        f"/out holds {name}, which belongs to no finished dataset: move it away, or choose another "
+        f"/out holds {name}, which is not part of a Recordmill dataset: move it away, or choose "
+        "another "
         "output",
     )
 
@@ -284,7 +285,7 @@ def test_files_with_names_of_new_shards_are_refused(pattern, name, is_refused, m
         "/out", ["NOTES.md", name], marker, file_names=["other", pattern.format(0, 1)]
     )
     sentence = (
-        f"/out holds {name}, which belongs to no finished dataset: move it away, or choose "
+        f"/out holds {name}, which is not part of a Recordmill dataset: move it away, or choose "
         "another output"
     )
     assert decide(state, "bbb", overwrite=True) == (

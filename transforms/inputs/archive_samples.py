@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 
 
 def split_part(name: str) -> tuple[str, str]:
-    """The name of the sample that a member belongs to, and which part of it the member is."""
+    """Returns the name of a member's sample, and which part of it the member is."""
     folder, slash, base = name.rpartition("/")
     stem, _, extension = base.partition(".")
     return folder + slash + stem, extension.lower()

@@ -25,7 +25,7 @@ _DESCRIPTIVE = frozenset(
 
 
 def name_levels(folders: Iterable[str]) -> list[frozenset[str]]:
-    """The names of folders at each depth below an input, from the paths of those with images."""
+    """Returns the names of folders at each depth, from the paths of those with images."""
     levels: defaultdict[int, set[str]] = defaultdict(set)
     for path in folders:
         for depth, name in enumerate(path.split("/") if path else ()):
@@ -34,7 +34,7 @@ def name_levels(folders: Iterable[str]) -> list[frozenset[str]]:
 
 
 def says_nothing_new(head: bytes, levels: Collection[frozenset[str]]) -> bool:
-    """Whether a file lists exactly the class folders in their order, or describes the collection.
+    """Tells if a file lists exactly the class folders in order, or describes the collection.
 
     Args:
         head: the whole file.

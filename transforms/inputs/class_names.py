@@ -99,7 +99,7 @@ def read_class_names(file: DataFile, folder: str, name: str, first: int = 0) -> 
 
 
 def parse_class_names(text: str, first: int) -> dict[int, str]:
-    """The names of classes by number in a text of lines that are all `name`, or all `id:name`.
+    """Returns class names by number from a text of lines that are all `name` or all `id:name`.
 
     Raises:
         ValueError: there are no names, one is empty, or a number or a name is there twice.

@@ -186,7 +186,7 @@ class Annotation(BaseModel, extra="allow"):
         return width * height
 
     def has_corners(self, width: float, height: float) -> bool:
-        """Whether the box is two corners, since it would leave the image, or contradicts its area.
+        """Tells if the box is two corners, since it would leave the image, or contradicts its area.
 
         Args:
             width: that of the image; 0 if it is not known.
@@ -409,7 +409,7 @@ class CocoAnnotations:
             yield file.notice("fatal", "bad_annotations", detail)
 
     def has_own_name(self, image: Image) -> bool:
-        """Whether no other image has the same name, in another folder or another spelling."""
+        """Tells if no other image has the same name, in another folder or another spelling."""
         return self._plain_names[_plain_base(image)] == 1
 
     def objects(self, image: Image) -> list[Packable]:

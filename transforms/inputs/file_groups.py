@@ -40,7 +40,7 @@ def tells_of_all(path: str) -> bool:
 
 
 def has_digit(path: str) -> bool:
-    """Whether a file's name has a digit, as have most names of files about single images."""
+    """Tells if a file's name has a digit, as most files about single images have."""
     return any(map(str.isdigit, path.rpartition("/")[2]))
 
 
@@ -214,7 +214,7 @@ class UnreadFiles:
 def patterns_of_all(
     group: FileGroup, paths: Sequence[str], claimed: ClaimedFiles, has_images: bool = False
 ) -> list[str]:
-    """Patterns for `ignore` that leave out all files of a group, and none that a source claims.
+    """Returns patterns for `ignore` that match all files of a group, and none that a source claims.
 
     They may leave out further files that no source claims. Empty if there are none.
 

@@ -154,7 +154,7 @@ def role_of_name(path: str) -> FileRole | None:
 
 
 def is_other_name(path: str) -> bool:
-    """Whether a file's extension is that of a text, a table or the like, and of no image."""
+    """Tells if a file's extension is that of a text, a table or the like, not of an image."""
     suffix = suffix_of(path)
     if suffix in _TEXT_SUFFIXES:
         return bool(suffix)

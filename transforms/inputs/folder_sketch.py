@@ -30,7 +30,7 @@ _KNOWN_ENDINGS = frozenset(
 
 
 def is_unknown_file(path: str) -> bool:
-    """Whether a file's name has none of the usual extensions, as `part-r-00000` has none."""
+    """Tells if a file's name has none of the usual extensions, such as `part-r-00000`."""
     name = posixpath.basename(path).lower().removesuffix(".gz")
     return (
         not name.startswith(("_", "."))
@@ -87,13 +87,13 @@ class Names:
         return frozenset(name.rpartition(".")[2].lower() for name in self.files)
 
     def ending(self, *endings: str) -> tuple[str, ...]:
-        """The files with one of these extensions (which begin with a dot), in either case."""
+        """Returns the files with one of these extensions (with a dot), in either case."""
         if self._suffixes.isdisjoint(ending.rpartition(".")[2] for ending in endings):
             return ()
         return tuple(name for name in self.files if name.lower().endswith(endings))
 
     def beside_images(self, ending: str) -> tuple[str, ...]:
-        """The files with this extension that are named after an image in the same folder."""
+        """Returns the files with this extension that are named after an image in their folder."""
         return tuple(
             name for name in self.ending(ending) if posixpath.splitext(name)[0] in self._image_stems
         )

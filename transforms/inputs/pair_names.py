@@ -89,7 +89,7 @@ _SIDE_WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]?|[A-Z]?[a-z]+[0-9]?")
 
 
 def is_telling(name: str) -> bool:
-    """Whether a name of a folder or file tells that something was drawn, or is a second image."""
+    """Tells if a name of a folder or file means a drawing or a second image."""
     words = {word.lower() for word in WORD.findall(name)}
     return bool(TELLING.search(name) or words & _TELLING_WORDS or is_second_domain(name))
 

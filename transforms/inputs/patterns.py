@@ -58,7 +58,7 @@ def compile_pattern(pattern: str, key: str, *groups: str) -> Any:
 
 
 def move_patterns(patterns: Sequence[str], folder: str) -> list[str]:
-    """Patterns in gitignore's syntax for the files of a folder, if the input becomes this folder.
+    """Returns a folder's patterns (gitignore's syntax) for an input that is this folder.
 
     Those that begin elsewhere are left out.
     """

@@ -121,7 +121,7 @@ def explain_unlikely(names: Collection[str]) -> str | None:
 
 
 def are_unlikely_classes(names: Collection[str]) -> bool:
-    """Whether names are not those of classes, but of splits, parts, people, layers or hashes.
+    """Tells if names are those of splits, parts, people, layers or hashes, not of classes.
 
     Single digits may be classes.
     """
@@ -143,7 +143,7 @@ _PART_OF_CLASS = re.compile(rf"(.*[a-z]{{2}}.*?)[ _.-]+{_PART_WORD}[ _.-]*[0-9]+
 
 
 def find_parted_classes(names: Collection[str]) -> list[str]:
-    """Returns the classes of which folders are parts: `cat` of `cat_part1` and `cat_part2`.
+    """Returns the classes whose parts folders are: `cat` of `cat_part1` and `cat_part2`.
 
     Returns empty unless all folders are parts, and some class has several.
     """
@@ -185,4 +185,4 @@ UNSORTED = re.compile(
     r"|not[ _-]?(?:labell?ed|sorted|sure)|unsure|misc|miscellaneous|rejects?|rejected|deleted"
     r"|new folder|untitled folder|neuer ordner|nouveau dossier)(?:[ _-]*\(?[0-9]+\)?)?"
 )
-"""Names, in lower case, of folders of images that nobody has given a class."""
+"""Names, in lower case, of folders of images that have not been given a class."""

@@ -49,7 +49,7 @@ def _explain_texts(source: Archives, summary: Summary, command: Sequence[str]) -
 
 
 def _explain_cells(source: Manifest, summary: Summary, command: Sequence[str]) -> str | None:
-    """Says that some cells of a table hold several classes, each of which others hold alone."""
+    """Says that some cells of a table hold several classes that others hold alone."""
     column = source.columns.label
     if not column or source.class_names:
         return None

@@ -279,7 +279,7 @@ def _cut_split(
 
 
 def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]:
-    """The source's numbers of its classes, from its settings and from files that were listed."""
+    """Returns the source's class numbers, from its settings and from listed files."""
     return {**settings.source.classes(), **summary.numbers}
 
 

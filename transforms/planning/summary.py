@@ -151,7 +151,7 @@ class Summary(Totals):
         listed: everything found: images, rejected and ignored things.
         ignored: things that are not part of the input, by reason.
         rejected: things rejected by the listing, by reason.
-        rejected_examples: for each reason the first of them by key, in words.
+        rejected_examples: one example per reason, formatted for messages.
         left_out: images that `limit` or the fractions leave out, by reason.
         splits: the images to convert, by split.
         nearest: for each split the (distance, hash) of the distinct split hashes nearest to the

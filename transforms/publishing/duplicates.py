@@ -395,7 +395,7 @@ ContentsBySplit = Mapping[str, DigestArray]
 def compare_splits(
     output: str, marker: Marker, staging: str, reports: Sequence[ShardReport], unit: str
 ) -> Iterator[str]:
-    """Yields a note if images will be in another split than now, or if that is not known.
+    """Yields a note if images change splits, or if this cannot be determined.
 
     Args:
         output: the folder.

@@ -1,7 +1,7 @@
 """Worth a look: what to know about a dataset before training on it.
 
 It is found once for the terminal, the card and the report. The module also notes settings that
-acted on no image.
+had no effect on any image.
 """
 
 import re
@@ -117,7 +117,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
         own = split.class_counts
         if lacking := sum(1 for each, count in counts.items() if count and not own.get(each)):
             yield Remark(
-                f"{name} has no {of} of {lacking:,} of {len(filled):,} classes that have any.",
+                f"Split {name} lacks {lacking:,} of {len(filled):,} classes.",
                 "classes",
             )
     yield from _find_similar(marker.labels)
@@ -278,7 +278,7 @@ def _is_large(count: int, marker: Marker) -> bool:
 
 
 def note_idle(outcome: Outcome, settings: DatasetSettings) -> Outcome:
-    """Adds a note on each setting that acted on no image to a finished dataset's outcome.
+    """Adds a note on each setting that had no effect on any image to a finished dataset's outcome.
 
     Only settings that differ from their defaults count.
 
@@ -301,5 +301,5 @@ def _say_idle(effects: Effects, images: str, section: Any, name: str) -> str | N
     kind: Any = type(section)
     marks = marks_of(kind, NoteIfIdle)[name]
     if any(mark.count(section, effects) == 0 for mark in marks):
-        return f"acted on 0 of {images}"
+        return f"had no effect on any of {images}"
     return None

@@ -501,7 +501,8 @@ def read_pending(output: str, plan_id: str) -> tuple[Marker, Switch]:
         return marker, switch
     except (LoadError, MisfitError) as error:
         problem = (
-            f"{staging} holds a dataset whose publishing was cut and cannot be completed ({error})"
+            f"{staging} holds a dataset whose publication was interrupted and cannot be completed "
+            f"({error})"
         )
         is_stray = isinstance(error, dataset_files.StrayNameError)
         kind = dataset_files.StrayNameError if is_stray else LoadError

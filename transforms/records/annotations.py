@@ -95,7 +95,7 @@ def describe_outcomes(outcomes: Outcomes) -> dict[str, dict[str, Any]] | None:
 
 
 def describe_details(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
-    """What a later run needs of the outcomes besides the row, in order to copy the record."""
+    """Returns the details of the outcomes that a later run needs to copy the record."""
     details = {}
     for name, outcome in outcomes.items():
         detail: dict[str, Any] = {}

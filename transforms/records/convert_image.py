@@ -95,8 +95,8 @@ def as_bytes(value: Any) -> Any:
 
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
-"""Reasons in a listing that say that an image has no file. Its reference has the size of the file
-that names it."""
+"""Rejection reasons for images without a file. Their references have the size of the file
+that lists it."""
 
 
 @dataclass(slots=True)

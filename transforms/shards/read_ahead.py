@@ -122,7 +122,7 @@ class ReadAhead:
 
 @cache
 def decoding_limit(threads: int) -> threading.BoundedSemaphore:
-    """Entered to decode, by no more than `threads` at once; shared by all bundles of a process."""
+    """Returns a semaphore that limits decoding to `threads`, for all bundles of a process."""
     return threading.BoundedSemaphore(threads)
 
 

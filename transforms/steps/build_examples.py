@@ -30,6 +30,9 @@ class BuildExamples(ImageStep):
     """Serializes a PCollection of `EncodedImage`, and gives a PCollection of `BuiltExample`.
 
     The result's attribute `rejected` is the PCollection of `RejectedImage`.
+
+    Example:
+        built = encoded | recordmill.BuildExamples(["cat", "dog"])
     """
 
     def __init__(

@@ -46,6 +46,9 @@ class ReadImages(ImageStep):
     - references, as `ListReferences` yields them.
 
     The key of a path is its part below `root`. Bytes without a key get their SHA-256 as key.
+
+    Example:
+        read = files | recordmill.ReadImages(root="photos", label="folder")
     """
 
     def __init__(

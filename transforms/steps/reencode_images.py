@@ -22,6 +22,9 @@ class ReencodeImages(ImageStep):
 
     JPEGs that need no change are copied byte for byte; all other images become JPEGs, unless the
     settings say otherwise. The result's attribute `rejected` is the PCollection of `RejectedImage`.
+
+    Example:
+        encoded = read | recordmill.ReencodeImages(recordmill.ImageSettings(quality=90))
     """
 
     def __init__(self, settings: ImageSettings | DatasetSettings | None = None) -> None:

@@ -24,6 +24,9 @@ class SplitExamples(beam.PTransform):
     They are in the order of the fractions: `train, test = built | SplitExamples(...)`. For the same
     keys, seed and fractions, the splits are those of the main job, except that this step fills no
     empty split.
+
+    Example:
+        train, test = built | recordmill.SplitExamples({"train": 0.9, "test": 0.1}, seed=0)
     """
 
     def __init__(self, fractions: Mapping[str, float], seed: int = 0) -> None:

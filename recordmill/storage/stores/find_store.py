@@ -130,7 +130,7 @@ _BEAM = BeamStore()
 
 
 def find_store(uri: str) -> Store:
-    """This process's store for a URL."""
+    """Finds this process's store for a URL."""
     scheme = FileSystems.get_scheme(uri)
     if scheme not in ("gs", "s3"):
         return _BEAM

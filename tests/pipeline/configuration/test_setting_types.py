@@ -23,7 +23,7 @@ from recordmill.pipeline.configuration.setting_types import (
 )
 from recordmill.pipeline.configuration.written_settings import parse_keywords
 from recordmill.schemas.errors import UsageError
-from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.dataset import DatasetSettings, KeepSettings
 from recordmill.schemas.yaml_core import load_yaml, plain_numbers, write_yaml
 from recordmill.transforms.inputs.sources.source import load_source, source_names
 
@@ -116,12 +116,29 @@ def test_every_text_takes_what_was_written():
             assert set(arrive(kind, text, text)) == {text}, key
 
 
+def documented_rows():
+    """Each setting of docs/settings.md and docs/sources.md, by its name in `ALL`, with its row."""
+    for page in ("settings", "sources"):
+        kinds = [""]
+        for line in (ROOT / f"docs/{page}.md").read_text(encoding="utf-8").splitlines():
+            if heading := re.fullmatch(r"## ([a-z_]+)", line):
+                kinds = [f" ({heading[1]})"]
+            elif line == "## Table formats":
+                kinds = [" (manifest)", " (table)"]
+            elif row := re.fullmatch(r"\| `([a-z_.0-9]+)` \| (?:`(.*)`)? \| (.*) \|", line):
+                yield from ((f"{row[1]}{kind}", row[2], row[3]) for kind in kinds)
+
+
 def documented_values():
-    """The column `default` of docs/settings.md, and the words of `meaning`, by key."""
-    for line in (ROOT / "docs/settings.md").read_text(encoding="utf-8").splitlines():
-        row = re.fullmatch(r"\| `([a-z_.]+)`( \([a-z_]+\))? \| (?:`(.*)`)? \| (.*) \|", line)
-        if row and (key := f"{row[1]}{row[2] or ''}") in ALL:
-            yield key, (row[3] or "").replace("\\|", "|"), re.findall(r"[\w:]*\w", row[4])
+    """The default of each documented setting, and the words of its meaning, by key."""
+    for key, default, meaning in documented_rows():
+        if key in ALL:
+            yield key, (default or "").replace("\\|", "|"), re.findall(r"[\w:]*\w", meaning)
+
+
+def test_every_setting_is_documented():
+    on_another_page = {f"keep.{field.name}" for field in fields(KeepSettings)}
+    assert {*ALL} - {key for key, *_ in documented_rows()} == on_another_page
 
 
 def test_every_documented_default_arrives_and_is_the_default():

@@ -71,7 +71,7 @@ def test_points_turn_with_their_image(frame, x, y):
         ([], {"bad_points": 2}),
     ],
 )
-def test_points_that_cannot_be_placed_are_not_labelled(points, reasons):
+def test_points_that_cannot_be_placed_are_not_labeled(points, reasons):
     placed = place(points)
     (reason,) = reasons
     assert placed.outcome.counts.dropped == Counter(reasons)
@@ -132,7 +132,7 @@ def test_notes_say_what_is_not_stored_or_dropped():
         dropped_classes={"outside": {"cat": 2}, "without_box": {"dog": 1}},
     )
     assert list(KEY_POINTS.find_remarks(entry, "image", make_settings())) == [
-        "Dropped: 2 of 9 key points (outside: cat). In Examples, these points are not labelled."
+        "Dropped: 2 of 9 key points (outside: cat). In Examples, these points are not labeled."
     ]
 
 
@@ -157,7 +157,7 @@ WHOLE = {
         ({"keypoints_y": [0.0, 1.5]}, "one of its key points is not on the image"),
         ({"keypoints_visibility": [0, 3]}, "the visibility of a key point is 3, and should be "),
         ({"keypoints_text": [b"a", b"b"]}, "the key points of box 2 have other names than those"),
-        ({"keypoints_num": [1, 1]}, "box 1 has 0 labelled key points, and its number says 1"),
+        ({"keypoints_num": [1, 1]}, "box 1 has 0 labeled key points, and its number says 1"),
     ],
 )
 def test_points_in_an_example_fit_its_boxes(changed, problem):
@@ -168,7 +168,7 @@ def test_points_in_an_example_fit_its_boxes(changed, problem):
         assert found.startswith(problem)
 
 
-def test_labelled_points_are_drawn():
+def test_labeled_points_are_drawn():
     file = io.BytesIO()
     Image.new("RGB", (20, 20), (0, 0, 0)).save(file, "JPEG")
     black = file.getvalue()

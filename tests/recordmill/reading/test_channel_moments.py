@@ -96,7 +96,7 @@ def test_a_dataset_without_fitting_moments_is_refused(dataset, change):
     with pytest.raises(LoadError) as error:
         read_moments(replace(opened, marker_or_none=replace(opened.marker, plan=plan)), "train")
     assert str(error.value) == (
-        f"the sidecars of {dataset} have no moments of the pixels that a model decodes: convert it "
+        f"{dataset} was converted without channel statistics: convert it "
         "again with "
         "--set analyze=true --overwrite"
     )

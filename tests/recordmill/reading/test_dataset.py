@@ -194,17 +194,16 @@ def test_a_cut_run(lost, tmp_path, with_shards):
     (folder / ".staging-1a2b").mkdir(parents=True)
     (folder / ".staging-1a2b/train-00000.tfrecord").write_bytes(b"")
     assert sentence(folder) == (
-        f"{folder} holds no recordmill.json but .staging-1a2b, of a run that failed, was cut or is "
-        "under way: "
-        "run its command again, corrected if it failed"
+        f"{folder} is not finished: it holds .staging-1a2b, of a run that is still working on it, "
+        "or was interrupted, or failed: run the same command again, corrected if it failed"
     )
 
 
 def test_a_lost_marker(lost):
     assert sentence(lost) == (
-        f"{lost} holds no recordmill.json but sidecars/ and rejected.jsonl, because a publishing "
-        "was cut or the file "
-        "was lost: run the command that made the dataset again, or name the files alone by a "
+        f"{lost} holds no recordmill.json but sidecars/ and rejected.jsonl: its publication was "
+        "interrupted, or the file was lost: run the command that made the dataset again, or name "
+        "the files alone by a "
         "pattern in quotes"
     )
 

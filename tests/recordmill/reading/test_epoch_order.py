@@ -112,19 +112,19 @@ def test_an_epoch_begins_once():
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "sentence"),
     [
-        {"batch_size": 0},
-        {"rank": 2, "ranks": 2},
-        {"rank": -1},
-        {"seed": -1},
-        {"seed": 2**63},
-        {"start": 11},
-        {"epoch": -1},
+        ({"batch_size": 0}, "batch_size is 0: it must be at least 1"),
+        ({"rank": 2, "ranks": 2}, "rank is 2: it must be from 0 to 1"),
+        ({"rank": -1}, "rank is -1: it must be from 0 to 0"),
+        ({"seed": -1}, f"seed is -1: it must be from 0 to {2**63 - 1}"),
+        ({"seed": 2**63}, f"seed is {2**63}: it must be from 0 to {2**63 - 1}"),
+        ({"start": 11}, "start is 11: it must be from 0 to 10"),
+        ({"epoch": -1}, f"epoch is -1: it must be from 0 to {2**63 - 1}"),
     ],
 )
-def test_wrong_numbers_are_one_sentence(wrong):
-    with pytest.raises(LoadError):
+def test_wrong_numbers_are_one_sentence(wrong, sentence):
+    with pytest.raises(LoadError, match=f"^{sentence}$"):
         EpochOrder(records=10, **wrong)
 
 

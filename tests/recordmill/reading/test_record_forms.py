@@ -94,8 +94,8 @@ def test_features_by_name_and_all(converted, dataset_rows):
         ({"form": "jpeg"}, "form is 'jpeg': choose image, numpy or raw"),
         (
             {"form": "raw", "features": "image"},
-            "features is 'image': only form='image' of a dataset's folder takes it, others give "
-            "all",
+            "features is 'image': it is only supported with form='image' and a dataset's folder; "
+            "other forms give all features",
         ),
         ({"damaged": "ignore"}, "damaged is 'ignore': choose raise or skip"),
     ],

@@ -89,7 +89,8 @@ def test_features_of_files_without_metadata_cannot_be_chosen(tmp_path, frame, ex
     with pytest.raises(LoadError) as caught:
         recordmill.open(str(path), features=["name"])["a"]
     assert str(caught.value) == (
-        "features is ['name']: only form='image' of a dataset's folder takes it, others give all"
+        "features is ['name']: it is only supported with form='image' and a dataset's folder; "
+        "other forms give all features"
     )
 
 

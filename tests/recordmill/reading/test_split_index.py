@@ -41,7 +41,8 @@ def test_every_key_is_found(folder, dataset_rows, documented_index):
     by_frames = index_of(folder, "train", "test")
     assert by_frames.entries[:, :2].tolist() == by_index.entries[:, :2].tolist()
     with pytest.raises(
-        LoadError, match="is known by its frames alone, without keys: read records by number"
+        LoadError,
+        match="has no index of image keys: open the dataset's folder, or read records by number",
     ):
         by_frames.find_key(rows[0]["key"])
 
@@ -143,7 +144,5 @@ def test_what_cannot_be_read_at_random_is_one_sentence(tmp_path, convert, frame)
             "none"
         )
     (tmp_path / "a.tfrecord").write_bytes(frame(b"a"))
-    with pytest.raises(
-        LoadError, match=r"a\.tfrecord is known by its frames alone, without keys: read "
-    ):
+    with pytest.raises(LoadError, match=r"a\.tfrecord has no index of image keys: open "):
         index_of(tmp_path / "a.tfrecord").find_key("a")

@@ -39,7 +39,9 @@ def test_nothing_is_replaced_and_nothing_damaged_is_indexed(tmp_path, frame):
     index.write_text("mine")
     with pytest.raises(LoadError) as caught:
         write_indexes(open_dataset(str(path)), str(tmp_path))
-    assert str(caught.value) == f"{index} is there already, and is not this index: rename it"
+    assert (
+        str(caught.value) == f"{index} already exists and is not an index of this split: rename it"
+    )
     assert index.read_text() == "mine"
     index.unlink()
     path.write_bytes(frame(b"one") + b"?" * 20)

@@ -91,7 +91,7 @@ def test_the_worst_comes_first_with_the_place_of_more():
             "good.",
             "duplicates",
         ),
-        Remark("test has no image of 1 of 2 classes that have any.", "classes"),
+        Remark("Split test lacks 1 of 2 classes.", "classes"),
         Remark("1 of 3 classes has no image at all: emu.", "classes"),
         Remark(
             "The largest class has 105 images, the smallest 5: "
@@ -105,7 +105,7 @@ def test_the_worst_comes_first_with_the_place_of_more():
 def test_one_class_is_one():
     assert texts(marker(splits={"train": split(cat=9), "test": split()}, labels={"cat": 0})) == [
         "All labels are one class, cat.",
-        "test has no image of 1 of 1 classes that have any.",
+        "Split test lacks 1 of 1 classes.",
     ]
 
 
@@ -145,7 +145,7 @@ def test_of_images_with_several_classes_these_are_counted(kind, of):
     dataset = marker(splits=splits, annotations={kind: entry}, counted=kind)
     assert dataset.class_counts == {"cat": 20, "dog": 2}
     lacking, imbalance = texts(dataset)
-    assert lacking == f"test has no {of} of 2 of 2 classes that have any."
+    assert lacking == "Split test lacks 2 of 2 classes."
     assert imbalance.startswith(f"The largest class has 20 {kind}, ")
 
 
@@ -297,7 +297,7 @@ def test_a_finished_dataset_says_what_acted_on_nothing(changes, left_out, idle):
     fates = {"listed": 400, "written": 301, "rejected": {}, "ignored": {}, "left_out": left_out}
     numbers = DatasetNumbers.of(marker(ledger=fates, changes=changes))
     noted = note_idle(Outcome("kept", "", 0, numbers=numbers, notes=("a",)), settings)
-    assert noted.notes == ("a", *(f"{key} acted on 0 of 301 images" for key in idle))
+    assert noted.notes == ("a", *(f"{key} had no effect on any of 301 images" for key in idle))
     assert note_idle(Outcome("published", "", 0, numbers=numbers), make_settings()).notes == ()
     failed = Outcome("failed", "", 1)
     assert note_idle(failed, settings) is failed

@@ -323,6 +323,6 @@ def test_a_staging_marker_without_its_moves_is_damaged(tmp_path):
     (tmp_path / ".staging-p" / "recordmill.json").write_text(json.dumps(marker_json()))
     with pytest.raises(
         LoadError,
-        match=r"was cut and cannot be completed \(it is not of type dict\): delete it with",
+        match=r"was interrupted and cannot be completed \(it is not of type dict\): delete it with",
     ):
         publish_staged(str(tmp_path), "p")

@@ -187,32 +187,27 @@ class Archives(Source):
     """The source `archives`.
 
     Attributes:
-        labels: where classes come from: `folders` inside the archive; or `beside`: files next to an
-            image that share its name and form one sample with it, as in WebDataset's shards.
-        class_from: which folder of `a/b/image.jpg` in the archive names the class: `first_folder`
-            (a), `last_folder` (b) or `path` (a/b); `archive`: the archive's own name without its
-            extension; `none`: images have no labels.
-        strip_folders: how many first folders of each member are not part of its class, such as one
-            around all others.
-        label_part: with `beside`, the extension of the file that holds the label, or `json.KEY`;
-            empty: no label.
-        class_names: with `beside`, the names of the classes, if labels are numbers from 0; empty:
-            labels are names, or ids with `labels.ids: integers`.
-        image_parts: with `beside`, the extensions of images; if a sample has several, the first in
-            this order is used.
-        features_from: with `beside`, additional features: `{image/caption: {part: txt}}`, or from
-            `.json` `{score: {part: json.score, type: float}}`; `many` for lists, `default` for
-            missing values.
-        split: a regular expression (RE2's syntax), searched for in
-            `archive.tar/path/of/member.jpg`; its group `split` is the word that
-            `splits.from_source` maps to a split. Empty: none.
-        members: patterns (gitignore's syntax) of the members to read; others are ignored. Empty:
-            all.
-        names_encoding: the encoding of members' names that are not marked as UTF-8, such as
-            `cp866`, `cp850`, `gbk` or `shift_jis`; empty: UTF-8, if Unix or macOS made the archive.
+        labels: where classes come from: `folders` in the archive, or `beside`: files next to an
+            image that share its name, as in WebDataset.
+        class_from: the folder of `a/b/image.jpg` in the archive that names the class:
+            `first_folder` (a), `last_folder` (b) or `path` (a/b); `archive`: the archive's name;
+            `none`: no labels.
+        strip_folders: the number of outer folders that are not part of the class.
+        label_part: with `beside`, the extension of the label's file, or `json.KEY`; empty: no
+            label.
+        class_names: with `beside`, the names of numbered classes; empty: labels are names, or ids
+            with `labels.ids: integers`.
+        image_parts: with `beside`, the extensions of images; the first that a sample has is used.
+        features_from: with `beside`, additional features: `{image/caption: {part: txt}}`, `{score:
+            {part: json.score, type: float}}`; `many` for lists, `default` for missing values.
+        split: a regular expression (RE2) searched for in `archive.tar/path/of/member.jpg`; its
+            group `split` is the word for `splits.from_source`.
+        members: patterns (gitignore's syntax) of the members to read; empty: all.
+        names_encoding: the encoding of names that are not marked as UTF-8, such as `cp866`, `gbk`
+            or `shift_jis`; empty: UTF-8, if Unix or macOS made the archive.
         max_member_bytes: larger members are rejected.
-        max_ratio: members of a zip archive that unpack to more than this many times their size are
-            rejected; a packed tar is not unpacked beyond that.
+        max_ratio: zip members that unpack to more than this many times their size are rejected, and
+            a packed tar is not unpacked further.
         max_members: the most members that are read from one archive.
     """
 

@@ -35,12 +35,12 @@ class Arrays(ArraySource):
     the extension.
 
     Attributes:
-        images: names of the image arrays, keyed by the word that `splits.from_source` may use.
-        labels: names of the label arrays (N or N x 1 integers or strings), keyed by the same words;
-            `{}` for none.
+        images: names of the image arrays, by the word for `splits.from_source`.
+        labels: names of the label arrays (N or N x 1 integers or strings), by the same words; `{}`
+            for none.
         order: `interleaved` (channels last) or `planar` (N x channels x height x width).
-        class_names: class names in the order of their numbers, or the number of classes, named 0,
-            1, ...; empty: the labels themselves.
+        class_names: class names in the order of their numbers, or the number of classes; empty: the
+            labels themselves.
     """
 
     images: Mapping[str, str] = field(

@@ -31,13 +31,12 @@ class ClassFolders(Source):
     """The source `class_folders`.
 
     Attributes:
-        class_from: which folder of `a/b/image.jpg` names the class: `first_folder` (a),
-            `last_folder` (b) or `path` (a/b); `none`: images have no labels, whatever folder they
-            are in. If `splits.from_folders` is set, the folder that gives the split is not part of
-            the path.
-        split: a regular expression (RE2's syntax), searched for in `/path/of/image.jpg`; its group
-            `split` is the word that `splits.from_source` maps to a split. A folder of that name is
-            not part of the path that names the class. Empty: none.
+        class_from: the folder of `a/b/image.jpg` that names the class: `first_folder` (a),
+            `last_folder` (b) or `path` (a/b); `none`: no labels. The folder of
+            `splits.from_folders` does not count.
+        split: a regular expression (RE2) searched for in `/path/of/image.jpg`; its group `split` is
+            the word for `splits.from_source`. A folder of that name does not count for
+            `class_from`.
     """
 
     class_from: Literal["first_folder", "last_folder", "path", "none"] = "first_folder"

@@ -46,13 +46,12 @@ class Coco(AnnotationSource):
     r"""The source `coco`.
 
     Attributes:
-        split: a regular expression (RE2's syntax) that the annotation file's name must match as a
-            whole; its group `split`, if any, is the word that `splits.from_source` and `images` may
-            use. Other files are ignored.
-        images: the folder of the images, relative to the input; `{split}` stands for that word,
-            `{folder}` for the annotation file's own folder. Empty: the input itself.
-        split_key: a key of the entries of `images`, such as `split`: its value is the word of each
-            image instead. Empty: none.
+        split: a regular expression (RE2) for the whole name of an annotation file; its group
+            `split`, if any, is the word for `splits.from_source`. Other files are ignored.
+        images: the folder of the images below the input; `{split}` stands for that word, `{folder}`
+            for the annotation file's folder. Empty: the input itself.
+        split_key: a property of the entries of `images`, such as `split`: its value is the word of
+            each image instead. Empty: none.
     """
 
     split: str = r"instances_(?P<split>[a-z]+)[0-9]*\.json"
@@ -151,7 +150,7 @@ class Coco(AnnotationSource):
             return
         try:
             annotations = CocoAnnotations(read_coco(file.uri, model))
-        except Rejected as rejected:  # nobody knows how many images are lost
+        except Rejected as rejected:  # it is not known how many images are lost
             raise Rejected("list", "bad_coco", rejected.detail) from None
         word = match.groupdict().get("split") or ""
         yield ClassNames.of(file, annotations.classes)

@@ -87,12 +87,10 @@ class FilenameLabels(Source):
     r"""The source `filename_labels`.
 
     Attributes:
-        pattern: a regular expression (RE2's syntax, which never backtracks) that a file's base name
-            must match as a whole. Its group `label` is the label; images with the same text in a
-            group named `group`, if any, stay in one split. Default: the integer between the last
-            underscore and the first dot after it, as in `img_00017_3.jpg`.
-        features_from: additional features from named groups, as `{feature key: group name}`, stored
-            as UTF-8 bytes.
+        pattern: a regular expression (RE2) for a file's whole base name. Its group `label` is the
+            label; images with the same text in a group `group` stay in one split. Default: the
+            integer between the last underscore and the first dot after it.
+        features_from: additional features from named groups, as `{feature name: group name}`.
     """
 
     pattern: str = r".*_(?P<label>-?[0-9]+)\.[^_]*"

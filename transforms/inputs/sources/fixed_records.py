@@ -54,24 +54,22 @@ class FixedRecords(ArraySource):
     """The source `fixed_records`.
 
     Attributes:
-        preset: `cifar10` or `cifar100`: its layout applies to all settings below that are not set.
-            Empty: none.
-        data: patterns of the base names of record files, keyed by the word that
-            `splits.from_source` may use; empty: the preset's, or `{all: "*.bin"}`. Other files are
-            ignored.
-        header: bytes at the beginning of each file, before the first record.
+        preset: `cifar10` or `cifar100`: the values of all settings below that are not set. Empty:
+            none.
+        data: patterns of the names of record files, by the word for `splits.from_source`; empty:
+            the preset's, or `{all: "*.bin"}`.
+        header: bytes before the first record of a file.
         labels: names of the label bytes at the start of each record, in order; `[]` for none.
             Absent: the preset's, or `[label]`.
-        label: the label byte that is the class; empty: the last. The others become features under
-            their names.
-        height: height of the images in pixels; 0: the preset's.
-        width: width of the images in pixels; 0: the preset's.
+        label: the label byte that is the class; empty: the last. The others become features.
+        height: height in pixels; 0: the preset's.
+        width: width in pixels; 0: the preset's.
         channels: 1, or 3 for red, green, blue; 0: the preset's.
         order: `planar` (all of red before all of green) or `interleaved` (pixel by pixel).
-        class_names_file: a text file next to the records with one class name per line, in the order
-            of their numbers; `{label}` stands for the value of `label`. Empty: the preset's; if it
-            is missing, classes are named 0, 1, ..., and a note says so.
-        class_names: class names instead of that file, or the number of classes, named 0, 1, ...
+        class_names_file: a text file next to the records with one class name per line; `{label}`
+            stands for the value of `label`. Empty: the preset's. If it is missing, classes are
+            numbered, and a note says so.
+        class_names: class names instead of that file, or the number of classes.
     """
 
     preset: Literal["", "cifar10", "cifar100"] = "cifar10"

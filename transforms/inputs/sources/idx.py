@@ -25,13 +25,12 @@ class Idx(ArraySource):
     r"""The source `idx`.
 
     Attributes:
-        images: a regular expression (RE2's syntax) that the base names of image files must match as
-            a whole. Its group `split`, if any, is the word that `splits.from_source` may use. Other
-            files are ignored.
-        labels: the name of the label file next to the images, with the pattern's groups in braces;
-            it may also end in `.gz`. Empty: there are no labels.
-        class_names: class names in the order of their numbers, or the number of classes, named 0,
-            1, ...; empty: the numbers that are found.
+        images: a regular expression (RE2) for the whole names of image files. Its group `split`, if
+            any, is the word for `splits.from_source`. Other files are ignored.
+        labels: the name of the label file, with the pattern's groups in braces; it may also end in
+            `.gz`. Empty: no labels.
+        class_names: class names in the order of their numbers, or the number of classes; empty: the
+            numbers that are found.
         transposed: whether images are stored column by column, as in EMNIST.
     """
 

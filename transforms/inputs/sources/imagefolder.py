@@ -23,13 +23,13 @@ class ImageFolder(Source):
 
     Attributes:
         file_name: the column of the images' paths, relative to the metadata file. If rows name
-            several images, as in `input_file_name` and `output_file_name`, choose one of them.
-        label: the column of the class; empty: there is none.
-        labels: the column of several classes per image; in CSV, a text separated by `|`.
-        objects: the column of boxes and their classes: an object with `bbox` (x, y, width, height
-            of each box) and `categories`; empty: there is none.
-        class_names: class names for integer labels and categories, which count from 0; empty: those
-            given in `metadata.parquet`, or else the integers themselves.
+            several images, choose one column.
+        label: the column of the class; empty: none.
+        labels: the column of several classes per image; in CSV, separated by `|`.
+        objects: the column of boxes: an object with `bbox` (x, y, width, height of each) and
+            `categories`; empty: none.
+        class_names: class names for integers from 0; empty: those in `metadata.parquet`, or else
+            the integers.
         features_from: additional features from columns: `{image/caption: {column: text}}`.
     """
 

@@ -85,11 +85,10 @@ class LabelMe(AnnotationSource):
     file, it is the only image with the file's own name. `imageData` is not read.
 
     Attributes:
-        other_shapes: what to do with polygons, circles, lines and other shapes that are not
-            rectangles: `enclose` uses the box around them, `drop` leaves them out, `reject` rejects
-            the image.
-        groups: what to do with shapes of the same class and `group_id`: `join` makes them one
-            object with a box around all of them, `apart` puts a box around each.
+        other_shapes: polygons, circles and other shapes: `enclose` uses the box around them, `drop`
+            leaves them out, `reject` rejects the image.
+        groups: shapes of the same class and `group_id`: `join` makes one box around all, `apart` a
+            box around each.
     """
 
     other_shapes: Literal["enclose", "drop", "reject"] = "enclose"

@@ -250,30 +250,24 @@ class Manifest(TableFormat, Source):
     r"""The source `manifest`; `TableFormat` has further keys.
 
     Attributes:
-        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV, whose columns are
-            known. Empty: none.
+        preset: `vertex` for Vertex AI's JSON lines, `automl` for AutoML's CSV. Empty: none.
         columns: the columns and their meanings; by default only `uri`, which names the image.
-        features_from: additional features from columns, by feature key:
-            `{image/age: {column: age, type: int64}}`; `{landmarks: {columns: "x_*", type: float}}`
-            makes a list of several columns.
+        features_from: additional features: `{image/age: {column: age, type: int64}}`; `{landmarks:
+            {columns: "x_*", type: float}}` makes a list of several columns.
         root: the folder that contains all images; paths are relative to it. By default the
-            manifest's own folder, from which a relative `root` starts too. If manifests have
-            different folders, `{train.csv: train, test.csv: test}`.
+            manifest's folder, from which a relative `root` starts. By manifest: `{train.csv: train,
+            test.csv: test}`.
         separator: separates several labels or values in one cell of text.
-        boxes_unit: the unit of box coordinates: `pixels`, or `fraction` of the image's width and
-            height.
-        class_names: class names for integer labels, which count from 0; empty: those that Hugging
-            Face stores in Parquet, or else the integers themselves.
-        class_names_file: a table with a class as the manifests have it and its name in each row,
-            such as Open Images' `class-descriptions-boxable.csv`; its path is relative to the
-            manifest's folder. Empty: classes are named as they are.
-        unlabeled: what to do with rows without a class: `reject`, or `keep` as images without a
-            label. `auto` rejects rows whose class is empty, and keeps those whose class is -1 where
-            classes are numbered, as in Hugging Face's `ClassLabel`.
-        split: for one manifest per split, a regular expression (RE2's syntax) that a manifest's
-            name must match as a whole: `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the
-            word that `splits.from_source` may use. Other files are ignored, and `.txt` files may be
-            manifests.
+        boxes_unit: the unit of boxes: `pixels`, or `fraction` of the image's width and height.
+        class_names: class names for integers from 0; empty: those that Hugging Face stores in
+            Parquet, or else the integers.
+        class_names_file: a table of each class and its name, such as Open Images'
+            `class-descriptions-boxable.csv`, relative to the manifest's folder.
+        unlabeled: rows without a class: `reject`, or `keep` without a label. `auto` rejects empty
+            classes, and keeps -1 where classes are numbered.
+        split: for one manifest per split, a regular expression (RE2) for a manifest's whole name:
+            `(?P<split>[a-z]+)\.(csv|txt)`. Its group `split` is the word for `splits.from_source`.
+            Other files are ignored; `.txt` files may be manifests.
     """
 
     preset: Literal["", "vertex", "automl"] = ""

@@ -133,16 +133,15 @@ class Table(TableFormat, Source):
     r"""The source `table`; `TableFormat` has further keys.
 
     Attributes:
-        columns: the columns that become features, each with its type, or with a mapping of `type`,
+        columns: the columns that become features, with their types, or with a mapping of `type`,
             `feature`, `enum`, `default`, `meaning`. Types: `bool`, `enum`, `int`, `uint`, `float`,
             `double`, `number`, `string`, `bytes`; `float[]` is a list of floats.
-        infer: whether all other columns become features too, with types inferred from all rows:
-            `yes`, `no`, or `auto`, which infers them if `columns` is empty.
+        infer: whether the other columns become features with inferred types: `yes`, `no`, or
+            `auto`: if `columns` is empty.
         label: the column of class names.
-        split: the column of words that `splits.from_source` maps to splits.
+        split: the column of words for `splits.from_source`.
         group: the column of groups; rows of the same group stay in one split.
-        key: the column of unique names for rows; without it, a row is named after its file and
-            number.
+        key: the column of unique names; without it, a row is named after its file and number.
     """
 
     columns: Mapping[str, ColumnSettings] = field(default_factory=dict)

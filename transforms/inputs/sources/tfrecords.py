@@ -1,4 +1,4 @@
-"""Existing TFRecords of a known or declared convention, to re-key, re-split, relabel or merge."""
+"""Existing TFRecords of a known or declared convention, to rename, re-split, relabel or merge."""
 
 import base64
 import binascii
@@ -233,7 +233,7 @@ def read_kept(entries: Mapping[str, Any], kept: Iterable[Feature]) -> dict[str, 
 
 
 def text_in(entries: Mapping[str, Any], key: str) -> str:
-    """The text in NFC, or the integer in decimal, of a feature that every Example must have.
+    """Returns the text in NFC, or the integer in decimal, of a required feature.
 
     Raises:
         Rejected: it is missing, empty or of another kind.
@@ -338,28 +338,26 @@ class Tfrecords(Source):
     """The source `tfrecords`.
 
     Attributes:
-        convention: the convention of the input's Examples: a name, a mapping as under `convention`,
-            or `auto`: the one that each record's keys fit. A convention without images, such as
-            `feature_vector`, must be named.
-        class_names: the class names in the order of their numbers, if Examples only have numbers;
-            empty: the Examples' own names, those in `class_names_file`, or the numbers.
-        class_names_file: a file of class names: one name per line, or `id:name`; next to the
-            Examples, or a full path; a name that ends in `.pbtxt` is that of a label map of the
-            Object Detection API; `auto`: `labels.txt`, `label_map.pbtxt`, or TensorFlow Datasets'
-            `FEATURE.labels.txt`, if it is next to the Examples or above them in the input; empty:
-            none.
-        first_label: the number of the first class in the input; absent: the convention's (0, or 1
-            if 0 is background).
-        keep_ids: whether classes keep their numbers: as ids with `labels.ids: integers`, otherwise
-            as their order. Absent: classes named by a file keep them, classes named by Examples do
-            not. If numbers are kept, all input files must give a class the same number.
-        key_feature: the feature whose value is the record's key; empty: the key is the file's key
-            and the record's number, `a.tfrecord/000123`.
-        split: a regular expression (RE2's syntax), searched for in the file's name, then in its
-            path; its group `split` is the word that `splits.from_source` maps to a split.
-        split_feature: the feature whose value is that word, in place of the file's name.
-        keep: additional features to copy, with their types, such as
-            `{image/caption: bytes, scores: "float[]"}`.
+        convention: the convention of the input: a name, a mapping as under `convention`, or `auto`,
+            by each record's features. A convention without images, such as `feature_vector`, must
+            be named.
+        class_names: names of numbered classes; empty: the Examples' own names, those in
+            `class_names_file`, or the numbers.
+        class_names_file: a file of class names (one per line, or `id:name`) next to the Examples,
+            or a full path; `.pbtxt`: the Object Detection API's label map. `auto`: `labels.txt`,
+            `label_map.pbtxt` or TensorFlow Datasets' `FEATURE.labels.txt`, next to the Examples or
+            above; empty: none.
+        first_label: the number of the first class; absent: the convention's (0, or 1 if 0 is
+            background).
+        keep_ids: `true` keeps the input's class numbers (as ids with `labels.ids: integers`,
+            otherwise as the order), which must agree in all files; `false` numbers classes by name,
+            for merging. Absent: `true` if a file names the classes.
+        key_feature: the feature that holds the image key; empty: the file and the record's
+            number, `a.tfrecord/000123`.
+        split: a regular expression (RE2) searched for in the file's name, then in its path; its
+            group `split` is the word for `splits.from_source`.
+        split_feature: the feature that holds that word, in place of the file's name.
+        keep: additional features to copy: `{image/caption: bytes, scores: "float[]"}`.
         shape: height, width and channels of raw pixels, if Examples do not give them.
         max_ratio: a gzip file may unpack to this many times its size plus 1 MiB.
     """
@@ -493,7 +491,7 @@ class Tfrecords(Source):
         return {"not_stored": "source.keep copies features of the input"}
 
     def remedy_for(self, not_stored: Iterable[str]) -> str:
-        """The same, unless nothing but `feature_lists` is not stored, which it cannot copy."""
+        """Returns the remedy, unless only `feature_lists`, which it cannot copy, are not stored."""
         others = [kind for kind in not_stored if not kind.startswith(f"{FEATURE_LISTS} ")]
         return self.remedies["not_stored"] if others else ""
 

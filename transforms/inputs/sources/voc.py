@@ -54,14 +54,12 @@ class Voc(AnnotationSource):
     """The source `voc`.
 
     Attributes:
-        images: the folder of the images, next to the folder of the XML files. `{folder}` stands for
-            the XML files' own folder: each image is then next to its XML file. `images/*` stands
-            for the folders in `images`; their names are the words for `splits.from_source`.
-        sets: the folder of the split lists, also next to the folder of the XML files, such as
-            `ImageSets/Main`. Its `train.txt`, `val.txt`, `test.txt` and `trainval.txt` name images,
-            with or without extension; `splits.from_source` maps the lists' names to splits. If an
-            image is on several lists, the first of these counts; images on none are ignored. Empty:
-            no lists are read.
+        images: the folder of the images, next to that of the XML files. `{folder}`: each image is
+            next to its XML file. `images/*`: the folders in `images`, whose names are the words for
+            `splits.from_source`.
+        sets: the folder of the split lists, such as `ImageSets/Main`, with `train.txt`, `val.txt`,
+            `test.txt` and `trainval.txt`, whose names are the words for `splits.from_source`. The
+            first list that names an image counts; other images are ignored. Empty: none.
     """
 
     images: str = "JPEGImages"

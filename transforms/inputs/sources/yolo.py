@@ -71,19 +71,18 @@ class Yolo(AnnotationSource):
     `images` is the word that `splits.from_source` may use.
 
     Attributes:
-        text_files: where the text files are: `labels`, in a folder `labels` that mirrors `images`;
-            or `beside`, next to images in any folder. Then the first folder is the word for
-            `splits.from_source`, and `obj.names` and `_darknet.labels` name classes too.
+        text_files: `labels`: in a folder `labels` that mirrors `images`; `beside`: next to images
+            in any folder. The first folder is then the word for `splits.from_source`, and
+            `obj.names` and `_darknet.labels` name classes, too.
         names: class names in the order of their numbers; empty: those in `data.yaml`, another YAML
-            file or `classes.txt` in the input.
-        other_shapes: what to do with polygons (`class x y x y x y ...`): `enclose` uses the box
-            around them, `drop` leaves them out, `reject` rejects the image.
-        lines: what the numbers after a class are. `auto`: four are a box, which a confidence may
-            follow; key points are recognized by their flags; pairs are a polygon. `boxes`: the
-            first four are a box, and the rest is ignored.
-        kpt_shape: as in data.yaml, the number of key points and of numbers for each, such as
-            `[17, 3]`: a line is a box, which a confidence or these key points may follow; others
-            are rejected. Empty: no such check.
+            file or `classes.txt`.
+        other_shapes: polygons: `enclose` uses the box around them, `drop` leaves them out, `reject`
+            rejects the image.
+        lines: the numbers after a class. `auto`: four are a box, which a confidence may follow; key
+            points are recognized by their flags; pairs are a polygon. `boxes`: the first four are a
+            box, the rest is skipped.
+        kpt_shape: as in data.yaml, such as `[17, 3]`: a line is a box, which a confidence or these
+            key points may follow; others are rejected.
     """
 
     names: tuple[str, ...] = ()

@@ -55,7 +55,7 @@ def match_columns(
     unmatched: Collection[str] = (),
     others: Collection[str] = (),
 ) -> tuple[str, ...]:
-    """The columns that names and patterns mean, in their order, and for each in that of the table.
+    """Returns the columns that names and patterns match, in their order and that of the table.
 
     A column that several of them mean comes once. A name of the table is never taken for a pattern,
     whatever characters it has.

@@ -69,7 +69,7 @@ def _is_no_class(value: Any) -> bool:
 
 
 def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: bool = False) -> str:
-    """Returns a value as a short text, which nothing but blanks is not."""
+    """Returns the value as a short string; a blank value becomes empty."""
     text = text_of(value, column, names)
     if len(text) > LONGEST_NAME:
         count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
@@ -182,7 +182,7 @@ def check_box_labels(column: str, boxes: Sequence[Any], labels: Sequence[str]) -
 def objects_from(
     value: Any, column: str, names: Sequence[str] = ()
 ) -> tuple[list[list[float]], list[str]]:
-    """Boxes (xmin, ymin, xmax, ymax) and their classes, from what Hugging Face calls objects.
+    """Returns boxes (xmin, ymin, xmax, ymax) and their classes from Hugging Face's `objects`.
 
     That is an object of two lists, `bbox` and `categories` (or `category`), or a list of objects
     with one of each. A box is in COCO's form: x, y, width, height.
@@ -268,28 +268,26 @@ class Columns:
     """The names of a manifest's columns.
 
     Attributes:
-        uri: the image's path relative to `source.root`, or its URL below it. Columns in braces are
-            combined: `images/{id}.jpg`.
-        bytes: the image itself, in Parquet: binary, or a struct with binary `bytes`, as Hugging
-            Face stores it.
+        uri: the image's path relative to `source.root`, or its URL below it; `images/{id}.jpg`
+            combines columns.
+        bytes: the image itself, in Parquet: binary, or a struct with binary `bytes`.
         label: the class.
-        labels: several classes: a list, or a text separated by `source.separator`.
-        split: the word that `splits.from_source` maps to a split.
+        labels: several classes: a list, or separated by `source.separator`.
+        split: the word for `splits.from_source`.
         group: rows of the same group stay in one split.
-        key: the image's name in the dataset; by default its path, or the number of its row.
-        sha256: the SHA-256 that the image's bytes must have, in hex.
-        boxes: a list of boxes, each a list of xmin, ymin, xmax, ymax; in CSV as JSON.
+        key: the image's name in the dataset; by default its path, or its row number.
+        sha256: the SHA-256 that the image must have, in hex.
+        boxes: a list of `[xmin, ymin, xmax, ymax]`; in CSV as JSON.
         box_labels: the classes of the boxes, in the form of `labels`.
-        objects: boxes with their classes, as Hugging Face stores them:
-            `{bbox: [[x, y, width, height], ...], categories: [...]}`, or a list of
-            `{bbox: [...], category: ...}`; in CSV as JSON.
-        xmin: the left side of the box, if each row has one; rows of one image are joined. A row
-            with an empty box is an image without objects.
+        objects: boxes with their classes: `{bbox: [[x, y, width, height], ...], categories:
+            [...]}`, or a list of `{bbox: [...], category: ...}`; in CSV as JSON.
+        xmin: the left side of the row's box; rows of one image are joined. An empty box: no
+            objects.
         ymin: the box's upper side.
         xmax: the box's right side.
         ymax: the box's lower side.
         box_label: the box's class.
-        width: the image's width in pixels when annotated: an image of another size is rejected.
+        width: the image's width when annotated: an image of another size is rejected.
         height: the image's height when annotated.
     """
 
@@ -313,7 +311,7 @@ class Columns:
     height: str = ""
 
     def named(self) -> Iterator[tuple[str, str]]:
-        """(YAML key, column) of each named column."""
+        """Yields (setting, column) for each named column."""
         for each in fields(self):
             column = getattr(self, each.name)
             named = [name for _, name in template_parts(column)] if each.name == "uri" else [column]

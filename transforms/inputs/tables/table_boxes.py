@@ -56,7 +56,7 @@ def find_corners(left: Mapping[str, str], head: TableHead) -> tuple[str, ...]:
 
 
 def hold_corners(columns: Sequence[str], head: TableHead) -> bool:
-    """Whether four columns hold the left, upper, right and lower side of a box in each row."""
+    """Tells if four columns hold the left, upper, right and lower side of a box in each row."""
     if not all(map(head.holds_numbers, columns)):
         return False
     boxes = zip(*map(head.cells, columns), strict=False)

@@ -104,7 +104,7 @@ class TableHead:
         return [row[place].strip() for row in self.rows[1:] if place < len(row)]
 
     def is_index(self, name: str) -> bool:
-        """Whether a column only counts or numbers the rows, as the index that pandas writes."""
+        """Tells if a column only counts or numbers the rows, as the index that pandas writes."""
         cells = self.cells(name)
         counts = [str(number) for number in range(len(cells))]
         if name in self.unnamed:

@@ -245,7 +245,7 @@ def test_it_says_what_went_in_and_came_out(published):
     assert "1 truncated the data ends before the image is complete train/cat/cut.jpg" in parsed.text
     assert re.search("All images are 8 . 6", parsed.text)
     assert "3 classes, by the number of images." in parsed.text
-    assert "test has no image of 1 of 3 classes that have any." in parsed.text
+    assert "Split test lacks 1 of 3 classes." in parsed.text
     assert "2 times the same bytes" in parsed.text
     links = [attributes["href"] for tag, attributes in parsed.elements if tag == "a"]
     assert "#rejected" in links
@@ -430,8 +430,7 @@ def test_boxes_have_their_ledger_and_histograms_with_scales():
     assert ledger in parsed.text
     assert f"unknown class 7 2 outside {EVIL[0]} 1" in parsed.text
     assert (
-        "images without a box 2 no file speaks of them 1 all their boxes were dropped 1"
-        in parsed.text
+        "images without a box 2 no annotation file 1 all their boxes were dropped 1" in parsed.text
     )
     assert "Masks 14 annotations were listed, 14 written, and none was dropped." in parsed.text
     assert "lost 0" in parsed.text
@@ -451,12 +450,12 @@ def test_columns_say_what_they_hold():
     text = Column(Feature("name", "bytes", "b", ""))
     values = StoredValues(records=4, shards=1, columns=[number, text], further=3)
     shown = page(make({"train": {"": 4}}, stored=values)).text
-    assert "What all 4 images hold. 3 more columns are not shown." in shown
+    assert "Based on all 4 images. 3 more columns are not shown." in shown
     assert f"{EVIL[0]} float smallest 1 largest 2.5 missing 1 (25 %)" in shown
     assert "name bytes missing 0" in shown
     values = StoredValues(records=4, shards=2, whole=False, columns=[number])
     text = page(make({"train": {"": 9}}, stored=values)).text
-    assert "What the first rows of 2 shards hold, 4 together" in text
+    assert "Based on a sample: the first 4 rows of 2 shards." in text
 
 
 def test_rejected_files_are_shown_where_something_can_be_seen_of_them():
@@ -639,7 +638,10 @@ def test_changes_and_reasons_come_with_their_meanings_the_most_frequent_first():
 @pytest.mark.parametrize(
     ("seconds", "shown"),
     [
-        ({}, "This section differs from run to run. runner DirectRunner input in input b = x"),
+        (
+            {},
+            "when the same dataset is built again. runner DirectRunner input in input b = x",
+        ),
         (
             {"listing": 1.0, "converting": 4.0, "publishing": 0.5},
             "publishing 0.5 s 5.5 s; while converting, 2 images and 1,000 B of them a second.",

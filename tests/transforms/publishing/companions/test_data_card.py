@@ -65,7 +65,7 @@ def test_it_accounts_for_everything(stage, say):
     assert re.search(
         r"^\| `rotated` \| .+ \| 1,000 \|$", section(text, "How it was made"), re.MULTILINE
     )
-    assert "Plan `0123456789abcdef`" in text
+    assert "(plan ID `0123456789abcdef`)." in text
 
 
 def test_it_repeats_what_is_worth_a_look(stage, say):
@@ -104,7 +104,7 @@ def test_it_accounts_for_boxes_and_images_without_any(stage, say):
     )
     text = card(say, replace(dataset, marker=marker))
     assert section(text, "Labels").startswith(
-        "How many boxes of each class each split has:\n\n| id | class |"
+        "The number of boxes by class and split:\n\n| id | class |"
     )
     assert section(text, "Outcome of everything listed").split("\n\n")[1:] == [
         "| boxes | classes |  |\n| --- | --- | --- |\n| `listed` |  | 9 |\n| `written` |  | 6 |\n| "
@@ -129,9 +129,9 @@ def test_it_shows_how_to_read(stage, say):
     reading = section(card(say, dataset), "Reading")
     assert reading.startswith(f"```python\n{reading_snippet(dataset.marker)}```\n")
     assert "- TensorFlow Datasets: `tfds.builder_from_directory(folder)" in reading
-    assert "package was not asked for (`index_files: true`)." in reading
+    assert "package: run `recordmill inspect . --index DIR`, or convert with" in reading
     indexed = section(card(say, stage(make_settings(index_files=True))), "Reading")
-    assert "package is in `sidecars/*.idx`." in indexed
+    assert "package: `sidecars/*.idx`." in indexed
 
 
 @pytest.mark.parametrize(
@@ -155,7 +155,7 @@ def test_it_says_why_tfds_cannot_read_it(stage, say, settings, reason):
 def test_it_says_which_features_tfds_does_not_read(stage, say):
     dataset = stage()
     lacking = replace(dataset, reports=[replace(dataset.reports[0], missing={"image/width": 1})])
-    line = "as_dataset(split=...)`, without `image/width`, which not every example has."
+    line = "as_dataset(split=...)`, without `image/width`, which not every Example has."
     assert line in card(say, lacking)
 
 
@@ -163,7 +163,7 @@ def test_many_classes_are_counted(stage, say):
     dataset = stage(labels={f"{number:04}": number for number in range(MOST_CLASSES + 2)})
     lines = section(card(say, dataset), "Labels").splitlines()
     assert len(lines) == MOST_CLASSES + 4
-    assert lines[-1] == "and 2 classes more, which `labels.txt` and `recordmill.json` list."
+    assert lines[-1] == "and 2 classes more: see `labels.txt`."
 
 
 def with_classes(dataset, classes):
@@ -226,4 +226,4 @@ def test_no_name_breaks_out_of_its_cell(name):
 @pytest.mark.parametrize(("convention", "line"), [("default", "id:name"), ("inception", "name")])
 def test_it_says_how_the_lines_of_labels_read(stage, say, convention, line):
     files = section(card(say, stage(make_settings(convention=convention))), "Files")
-    assert f"| `labels.txt` | one class a line, in the order of the ids: `{line}` |" in files
+    assert f"| `labels.txt` | one class per line, in the order of the ids: `{line}` |" in files

@@ -1,0 +1,51 @@
+"""Docstrings of the public functions and transforms have examples, which are true."""
+
+import ast
+import inspect
+import re
+import textwrap
+
+import pytest
+from PIL import Image
+
+import recordmill
+
+SHOWN = (
+    *("convert", "open_dataset", "describe_split", "open", "verify_dataset", "examples_as_numpy"),
+    *("EpochOrder", "load_convention", "load", "TorchStream", "Reject"),
+    *("ReadImages", "ReencodeImages", "BuildExamples", "SplitExamples"),
+)
+RUN = SHOWN[:8]
+"""Those that need neither TensorFlow nor PyTorch nor a pipeline, in an order that works."""
+
+
+def example_of(name):
+    """The code of a public name's example."""
+    text = inspect.cleandoc(getattr(recordmill, name).__doc__)
+    found = re.search(r"^Example:\n((?:(?:    .*)?\n?)+)", f"{text}\n", re.MULTILINE)
+    assert found, f"{name} has no example"
+    return textwrap.dedent(found[1])
+
+
+@pytest.mark.parametrize("name", SHOWN)
+def test_an_example_uses_public_names(name):
+    tree = ast.parse(example_of(name))
+    used = {
+        node.attr
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and ast.unparse(node.value) == "recordmill"
+    }
+    assert name in used
+    assert used <= set(recordmill.__all__)
+
+
+@pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+def test_the_examples_run(tmp_path, monkeypatch):
+    for number in range(20):
+        for label in ("cat", "dog"):
+            (tmp_path / "photos" / label).mkdir(parents=True, exist_ok=True)
+            image = Image.new("RGB", (16, 12), (12 * number, 9, 200 * (label == "dog")))
+            image.save(tmp_path / "photos" / label / f"{number:04d}.jpg")
+    monkeypatch.chdir(tmp_path)
+    for name in RUN:
+        exec(example_of(name), {"recordmill": recordmill})

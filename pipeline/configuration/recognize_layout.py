@@ -5,7 +5,7 @@ The launcher looks at a sample of the input before the job (`look_at_input`).
 
 import posixpath
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
@@ -27,6 +27,7 @@ from recordmill.pipeline.configuration.refuse_archives import (
     refuse_same_folders,
 )
 from recordmill.pipeline.configuration.refuse_contradictions import (
+    are_no_classes,
     refuse_contradictions,
     refuse_wrapper,
 )
@@ -134,7 +135,9 @@ def _find_other_classes(
     folders = frozenset[str]().union(*(each.class_folders for _, each in found))
     if not folders:
         return None
-    tables = dict.fromkeys(path for _, each in found for path in each.tables)
+    tables: dict[str, None] = {}
+    for _, each in found:
+        tables.update(dict.fromkeys(each.tables))
     return OtherClasses(
         folders,
         tuple(tables),
@@ -205,9 +208,9 @@ def _refuse_as_classes(
         _refuse_annotations_below(sketch, place, others, ignore)
     if gives_classes(found.settings):
         _refuse_folders(sketch, place, written)
-    given = part_of(written, "splits")
-    if not any(given.get(key) for key in _OWN_SPLITS) and "splits" not in found.settings:
-        refuse_splits_in_names(sketch, place, found)
+    if not _gives_splits(written) and "splits" not in found.settings:
+        class_from = found.settings["source"].get("class_from", "first_folder")
+        refuse_splits_in_names(sketch, place, class_from)
 
 
 def _with_class_folders(
@@ -253,6 +256,12 @@ def _refuse_folder_around(
         raise _lies_below(sketch, place, only, inside)
 
 
+def _gives_splits(written: Mapping[str, Any]) -> bool:
+    """Returns whether the user decides the splits."""
+    given = part_of(written, "splits")
+    return any(given.get(key) for key in _OWN_SPLITS)
+
+
 def _refuse_folders(sketch: FolderSketch, place: str, written: Mapping[str, Any]) -> None:
     """Refuses folders that cannot be classes, or may be something else."""
     splits = part_of(written, "splits").get("from_folders")
@@ -285,7 +294,7 @@ def _recognize_or_refuse(
         if "source" not in written and _may_be_classes_only(sketch, kinds):
             refuse_tables(sketch, place, written)
         if "source" not in written and "archives" in kinds:
-            refuse_contents(sketch, place)
+            refuse_contents(sketch, place, are_splits_given=_gives_splits(written))
             refuse_same_folders(sketch, place)
         return recognize(sketch, kinds, place, written, inputs)
     except UsageError:
@@ -296,7 +305,7 @@ def _recognize_or_refuse(
 
 def _may_be_classes_only(sketch: FolderSketch, kinds: Sequence[str]) -> bool:
     """Returns whether there are several ways, and none reads a file of labels."""
-    ways = [each.kind for kind in kinds for each in load_source(kind).recognize(sketch)]
+    ways = [each.kind for each in _recognize_as(kinds, sketch)]
     return len(ways) > 1 and set(ways) == {"class_folders"}
 
 
@@ -335,9 +344,7 @@ def _refuse_annotations_below(
             inner += [posixpath.join(at, each) for each in around[:most]]
         level = [(each, look_at_input(f"{place}/{each}", ignore)) for each in inner]
         for at, seen in level:
-            for found in (
-                each for kind in about_boxes for each in load_source(kind).recognize(seen)
-            ):
+            for found in _recognize_as(about_boxes, seen):
                 raise _lies_below(sketch, place, at, found)
 
 
@@ -366,17 +373,13 @@ def recognize(
             for kind in kinds
             if compile_globs(load_source(kind)().files).match_file(sketch.only)
         ]
-    found = [each for kind in kinds for each in load_source(kind).recognize(sketch)]
+    found = [*_recognize_as(kinds, sketch)]
     others = [each for each in found if each.is_firm and each.kind != "class_folders"]
     if "class_folders" in kinds and "source" not in written and not others:
         refuse_pairs(sketch, place, _listing(written).ignore, inputs)
         if "splits" not in written:
             refuse_splits_of_classes(sketch, place)
-    found = [
-        each
-        for each in found
-        if not each.only_if or any(_has_key(written, key) for key in each.only_if)
-    ]
+    found = [each for each in found if _is_offered(each, written)]
     found = _without_named_folders([each for each in found if each.is_firm] or found)
     if "source" not in written:
         refuse_mixture(found, sketch, place, _listing(written).ignore)
@@ -385,12 +388,30 @@ def recognize(
     for each in found:
         if each.is_urgent:
             _ask(each, place, written)
+    if len(found) > 1 and are_no_classes(sketch):
+        found = [each for each in found if not _makes_classes(each)] or found
     if len(found) > 1:
         ways = "; or ".join(offer_layouts(found, sketch))
         raise UsageError(f"{place} may be meant in {len(found)} ways, choose one: {ways}")
     for each in found:
         _ask(each, place, written)
     return next(iter(found), None)
+
+
+def _recognize_as(kinds: Sequence[str], sketch: FolderSketch) -> Iterator[Recognized]:
+    """Yields the layouts that sources of these kinds recognize."""
+    for kind in kinds:
+        yield from load_source(kind).recognize(sketch)
+
+
+def _is_offered(found: Recognized, written: Mapping[str, Any]) -> bool:
+    """Returns whether a layout is possible with the given settings."""
+    return not found.only_if or any(_has_key(written, key) for key in found.only_if)
+
+
+def _makes_classes(found: Recognized) -> bool:
+    """Returns whether a layout makes classes of folders."""
+    return found.kind == "class_folders" and gives_classes(found.settings)
 
 
 def _without_named_folders(found: Sequence[Recognized]) -> list[Recognized]:
@@ -409,21 +430,25 @@ def _ask(found: Recognized, place: str, written: Mapping[str, Any]) -> None:
 
 def _kinds_with(source: Mapping[str, Any]) -> list[str]:
     """Returns the kinds of source that have all the given settings."""
-    return [
-        kind
-        for kind in source_names()
-        if set(source) <= {each.name for each in fields(load_source(kind))}
-    ]
+    return [kind for kind in source_names() if set(source) <= _setting_names(kind)]
+
+
+def _setting_names(kind: str) -> set[str]:
+    """Returns the names of the settings of a source."""
+    return {each.name for each in fields(load_source(kind))}
 
 
 def _listing(written: Mapping[str, Any]) -> ListingSettings:
     """Returns the given `include` and `ignore`, without values of other types."""
-    given = [written.get(key) for key in ("include", "ignore")]
-    texts = [
-        each if isinstance(each, list) and all(isinstance(one, str) for one in each) else []
-        for each in given
-    ]
-    return ListingSettings(include=tuple(texts[0]), ignore=tuple(texts[1]))
+    return ListingSettings(include=_texts(written, "include"), ignore=_texts(written, "ignore"))
+
+
+def _texts(written: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Returns a list of texts; empty unless the value is one."""
+    given = written.get(key)
+    if isinstance(given, list) and all(isinstance(each, str) for each in given):
+        return tuple(given)
+    return ()
 
 
 def _agreements(settings: Any, written: Any) -> int:
@@ -460,12 +485,9 @@ def _without_splits(settings: Mapping[str, Any], written: Mapping[str, Any]) -> 
     are_classes = bool(given.get("from_folders")) and set(given["from_folders"]) <= set(
         labels.get("classes") or ()
     )
-    patterns = [
-        [part_of(each, "source").get(key) for each in (settings, written)]
-        for key in ("split", "sets")
-    ]
+    recognized, own = part_of(settings, "source"), part_of(written, "source")
     are_other_words = "from_source" in given and any(
-        own not in (None, found) for found, own in patterns
+        own.get(key) not in (None, recognized.get(key)) for key in ("split", "sets")
     )
     if not (are_classes or are_other_words or any(splits.get(key) for key in _OWN_SPLITS)):
         return settings

@@ -12,6 +12,7 @@ from recordmill.pipeline.configuration.refuse_contradictions import (
     refuse_contradictions,
     show_folders,
 )
+from recordmill.pipeline.configuration.refuse_splits import refuse_splits_in_names
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import show_first
 from recordmill.transforms.inputs.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Recognized
@@ -28,7 +29,7 @@ from recordmill.transforms.inputs.unclaimed_files import role_of
 _MOST_PATTERNS = 8
 
 
-def refuse_contents(sketch: FolderSketch, place: str) -> None:
+def refuse_contents(sketch: FolderSketch, place: str, are_splits_given: bool) -> None:
     """Refuses folders in archives that cannot be classes, and names that may hold labels.
 
     The listing finds pairs in archives.
@@ -36,6 +37,7 @@ def refuse_contents(sketch: FolderSketch, place: str) -> None:
     Args:
         sketch: the input.
         place: the input's path.
+        are_splits_given: whether the user decides the splits.
 
     Raises:
         UsageError: there are some; the text has the commands that may be meant.
@@ -47,6 +49,8 @@ def refuse_contents(sketch: FolderSketch, place: str) -> None:
         if find_pairs(images, lambda _: None) is not None:
             continue
         refuse_contradictions(inside, place, name)
+        if not are_splits_given and not inside.split_folders:
+            refuse_splits_in_names(inside, f"{place}/{name}", "first_folder")
         for found in load_source("filename_labels").recognize(inside):
             flags = flags_of({"source": {"class_from": "none"}})
             raise UsageError(

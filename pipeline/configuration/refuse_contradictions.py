@@ -51,6 +51,12 @@ def refuse_wrapper(sketch: FolderSketch, place: str) -> None:
     what = f"{place}: {whole} is around all folders of images, such as {below[0]}"
     where = f"use {advise_input(sketch, place, whole)}"
     first = whole.partition("/")[0]
+    if explain_unlikely([first]) == "dates" and all(map(str.isdigit, below)):
+        flags = flags_of({"source": {"class_from": "none"}})
+        raise UsageError(
+            f"{place}: {whole} and the folders in it are dates, not classes: to convert the "
+            f"images without labels, add {flags}"
+        )
     are_splits = all(map(split_for_word, below))
     if says_nothing(first) or are_unlikely_classes([first]) or are_splits:
         if are_named_by_plan(sketch, around):
@@ -91,6 +97,19 @@ def find_branches(sketch: FolderSketch) -> tuple[str, list[str]]:
         if names.images or len(below) != 1:
             return whole, below
         whole = posixpath.join(whole, below[0])
+
+
+def are_no_classes(sketch: FolderSketch) -> bool:
+    """Returns whether names alone show that the folders of images are patients, parts or dates."""
+    for split in sketch.split_folders or ("",):
+        folders = [
+            each
+            for each in _names_in(sketch, split).folders
+            if sketch.holds_images(posixpath.join(split, each))
+        ]
+        if explain_unlikely(folders):
+            return True
+    return False
 
 
 def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -> None:

@@ -12,7 +12,6 @@ from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
-    Recognized,
     likely_splits,
     split_for_word,
     split_pattern,
@@ -115,18 +114,18 @@ def refuse_splits_of_classes(sketch: FolderSketch, place: str) -> None:
     flags = flags_of({"splits": {"from_folders": splits}, "source": {"class_from": "none"}})
     raise UsageError(
         f"{place}: {show_folders(folders)} name a class and a split each, which are read from two "
-        f"folders: rename {first} to {split}/{label}, and the others alike; to convert the "
-        f"images without labels, add {flags}"
+        f"folders: rename {first} to {split}/{label}, and the others in the same way; to convert "
+        f"the images without labels, add {flags}"
     )
 
 
-def refuse_splits_in_names(sketch: FolderSketch, place: str, found: Recognized) -> None:
+def refuse_splits_in_names(sketch: FolderSketch, place: str, class_from: str) -> None:
     """Refuses images whose names say in which split they are, as in `cat/train_0.jpg`.
 
     Args:
-        sketch: the input.
+        sketch: the input, or the contents of an archive, whose layout gives no splits.
         place: its path.
-        found: its layout, which gives no splits.
+        class_from: which folder names the class, as in the settings.
 
     Raises:
         UsageError: there are such names; the text has the flags that keep these splits, or not.
@@ -143,7 +142,6 @@ def refuse_splits_in_names(sketch: FolderSketch, place: str, found: Recognized) 
         return
     choices = "|".join(map(re.escape, words))
     pattern = f"[^A-Za-z](?P<split>{choices})[^A-Za-z/][^/]*$"
-    class_from = found.settings["source"].get("class_from", "first_folder")
     settings = {
         "source": {"class_from": class_from, "split": pattern},
         "splits": {"from_source": {word: split_for_word(word) for word in words}},

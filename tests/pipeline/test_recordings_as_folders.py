@@ -84,6 +84,24 @@ def test_no_command_makes_classes_of_recordings(name, above, tmp_path, run_in):
         assert found_in(tmp_path / "out", False) == digests(files, unlabeled)
 
 
+def test_days_in_a_year_are_not_classes(tmp_path, run_in):
+    files = each_of([f"2020/01/{day}" for day in ("05", "06")], lambda at: photos(at, N))
+    files |= photos("2020/02/01", N)
+    write_files(tmp_path / "in", files)
+    check_all_ways(files, [unlabeled], run_in)
+
+
+def test_a_table_is_read_where_the_folders_are_patients(tmp_path, run_in):
+    files = folders("train/patient{:03}")
+    rows = [f"{path},{('cat', 'dog')[at % 2]}\n" for at, path in enumerate(files)]
+    write_files(tmp_path / "in", {**files, "train.csv": "".join(["path,label\n", *rows]).encode()})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    labels = dict(row.strip().split(",") for row in rows)
+    found = found_in(tmp_path / "out", False)
+    assert found == digests(files, lambda path: ("", labels[path]))
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_numbered_classes_convert_at_the_first_try(name, tmp_path, run_in):
     files = CLASSES[name]

@@ -2,8 +2,9 @@
 
 import pytest
 from followed_ways import check_all_ways, digests, found_in, of_class, together
+from packed_inputs import packed
 from paired_inputs import counted, photo, photos
-from printed_commands import write_files
+from printed_commands import follow, write_files
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -80,7 +81,7 @@ FOLDERS = {
     "classes and splits": (
         together(*(photos(f"{c}_{s}", N) for c in ("cat", "dog") for s in ("train", "test"))),
         [lambda path: (path.split("/")[0].partition("_")[2], "")],
-        "rename cat_test to test/cat, and the others likewise",
+        "rename cat_test to test/cat, and the others in the same way",
     ),
     "two bands in splits": (
         together(*(photos(f"{s}/{b}", N) for s in ("train", "test") for b in ("rgb", "nir"))),
@@ -113,3 +114,16 @@ def test_parts_of_photographs_next_to_masks_are_not_classes(tmp_path, run_in):
     )
     write_files(tmp_path / "in", files)
     check_all_ways(files, [of_photographs], run_in)
+
+
+def test_splits_in_the_names_of_members_are_asked_about(tmp_path, run_in):
+    files = images("cat/{}_{}.jpg", "dog/{}_{}.jpg")
+    write_files(tmp_path / "in", {"pets.zip": packed(files, ".zip")})
+    ends = list(follow(["--input", "in"], run_in))
+    found = []
+    for end in ends:
+        assert end.code == 0, end
+        run_in(list(end.arguments))
+        found.append(found_in(tmp_path / "out", True))
+    assert found[0] == digests(files, kept)
+    assert [label for *_, label in found[1]] == [label for *_, label in found[0]]

@@ -143,7 +143,7 @@ _PART_OF_CLASS = re.compile(rf"(.*[a-z]{{2}}.*?)[ _.-]+{_PART_WORD}[ _.-]*[0-9]+
 
 
 def find_parted_classes(names: Collection[str]) -> list[str]:
-    """Returns the classes whose parts folders are: `cat` of `cat_part1` and `cat_part2`.
+    """Returns the classes that folders are parts of: `cat` for `cat_part1` and `cat_part2`.
 
     Returns empty unless all folders are parts, and some class has several.
     """
@@ -154,13 +154,13 @@ def find_parted_classes(names: Collection[str]) -> list[str]:
 
 _CLASS_WORD = re.compile(
     "[a-z]|class|cls|category|cat|char|character|type|kind|grade|stage|level|label|digit|number"
-    "|num|letter|symbol|sign|species|breed|person|people|face|user|author|writer|gesture|pose"
+    "|num|letter|symbol|sign|species|breed|person|people|face|author|writer|gesture|pose"
     "|action|state|score|rating|cluster|degree|severity|model|style|word|sample|object|obj|product"
     "|item|target|defect|fault|colou?r|shape|size|quality|rank|tier|topic|concept|emotion|mood"
 )
 """Words, in lower case, before the numbers of classes."""
 
-_CODE = re.compile("([a-z]{2,})(?:[-_. ]?(?:[a-z]{0,2}[0-9]+[a-z]{0,2}|[a-z]{1,2}))+")
+_CODE = re.compile("([a-z]{2,})(?=.*[0-9])(?:[-_. ]+(?:[a-z]{0,2}[0-9]+[a-z]{0,2}|[a-z]{1,2}))+")
 """A word and codes after it, in lower case: `tcga-a1-0013`."""
 
 
@@ -185,4 +185,4 @@ UNSORTED = re.compile(
     r"|not[ _-]?(?:labell?ed|sorted|sure)|unsure|misc|miscellaneous|rejects?|rejected|deleted"
     r"|new folder|untitled folder|neuer ordner|nouveau dossier)(?:[ _-]*\(?[0-9]+\)?)?"
 )
-"""Names, in lower case, of folders of images that have not been given a class."""
+"""Names, in lower case, of folders of images that have no class yet."""

@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.twins import choose_patterns
 
 MOST_VIEWS = 4
 FEWEST_THINGS = 4
-"""Images of one thing, and things with several images."""
+"""The most images of one thing, and the fewest things that have several images."""
 
 _SAMPLED_NAMES = 64
 """Names of a folder that say whether it may hold views."""
@@ -89,7 +89,7 @@ def _divide(name: str, form: re.Pattern[str]) -> View | None:
 def _find_views_in(
     folder: str, names: Sequence[str], form: re.Pattern[str]
 ) -> Iterator[tuple[str, View]]:
-    """Yields the images of a folder that are as many as those of most things."""
+    """Yields the images of those things that have the usual views."""
     by_thing: defaultdict[str, dict[str, View]] = defaultdict(dict)
     for name in names:
         if view := _divide(name, form):

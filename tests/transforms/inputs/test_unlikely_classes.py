@@ -125,6 +125,8 @@ def test_one_word_with_numbers_is_a_series(names):
         ["0", "1"],
         ["001.ak47", "002.flag"],
         ["cat", "dog"],
+        ["CAM_FRONT", "CAM_BACK"],
+        ["hepatitis_a", "hepatitis_b"],
         ["match01"],
         [],
     ],
@@ -136,7 +138,7 @@ def test_classes_with_numbers_are_not_a_series(names):
 
 @pytest.mark.parametrize(
     "name",
-    ["?", "_", "unlabeled", "unlabelled", "_unsorted", "unknown", "trash", "todo", "to_label",
+    ["?", "_", "unlabeled", "_unsorted", "unknown", "trash", "todo", "to_label",
      "misc", "new folder", "new folder (2)", "not_sure"],
 )  # fmt: skip
 def test_folders_of_images_without_a_class(name):

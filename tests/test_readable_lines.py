@@ -18,9 +18,6 @@ MOST_NESTED_LOOPS = 2
 """The most of each per 1,000 lines of code."""
 
 STILL_DENSE = (
-    "pipeline/configuration/look_at_input.py",
-    "pipeline/configuration/options.py",
-    "pipeline/configuration/recognize_layout.py",
     "transforms/inputs",
     "transforms/records/earlier_datasets.py",
 )

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from typing import Any
 
 import pyarrow as pa
@@ -141,7 +141,7 @@ def look_at_input(path: str, ignore: Ignore) -> FolderSketch:
         names |= _look_into(root, _annotations_below(names), ignore)
     names |= _look_into(root, _images_below(names), ignore)
     sketch = FolderSketch(names)
-    telling = [each for wanted in _HEADS.items() for each in _files_to_read(sketch, *wanted)]
+    telling = [*chain.from_iterable(_files_to_read(sketch, *wanted) for wanted in _HEADS.items())]
     unknown = [] if sketch.has_images else [*sketch.unknown_files.values()][:MOST_UNKNOWN]
     paths = [only] if only else [*telling[:MOST_HEADS], *unknown]
     heads = dict(
@@ -175,12 +175,10 @@ def look_deeper(sketch: FolderSketch, ignore: Ignore, inputs: int = 1) -> dict[s
     left = MOST_DEEPER if storage.is_local(sketch.root) else MOST_DEEPER // 4 // inputs
     level, found = dict(sketch.names), dict[str, Names]()
     for _ in range(4):
-        unseen = [
-            posixpath.join(at, each)
-            for at, names in level.items()
-            for each in names.folders[:MOST_SIBLINGS]
-            if posixpath.join(at, each) not in sketch.names
-        ]
+        unseen = list[str]()
+        for at, names in level.items():
+            paths = (posixpath.join(at, each) for each in names.folders[:MOST_SIBLINGS])
+            unseen += (path for path in paths if path not in sketch.names)
         level = _look_into(sketch.root, unseen[:left], ignore, MOST_DEEPER)
         left -= len(level)
         found |= level
@@ -352,8 +350,8 @@ def _columns_of(uri: str) -> bytes:
     stream_of_text = io.StringIO()
     writer = csv.writer(stream_of_text)
     writer.writerow(schema.names)
-    # None becomes an empty cell.
-    writer.writerows([show_cell(each, row) for each in schema] for row in rows)
+    for row in rows:  # None becomes an empty cell
+        writer.writerow([show_cell(each, row) for each in schema])
     return stream_of_text.getvalue().encode()
 
 

@@ -16,7 +16,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, Literal, NoReturn, Protocol
 
 from recordmill.pipeline.configuration.positions import (
@@ -137,7 +137,7 @@ class LaunchOptions:
         named += [("--reuse", each) for each in self.reuse]
         switches = ("plan", "update", "versions", "overwrite")
         return (
-            *(part for pair in named for part in pair),
+            *chain.from_iterable(named),
             *(f"--{switch}" for switch in switches if getattr(self, switch)),
             *([f"--runner={self.runner}"] if self.runner != "DirectRunner" else []),
             *self.beam_arguments,
@@ -197,7 +197,7 @@ class Parser(argparse.ArgumentParser):
 
     def flag_names(self) -> list[str]:
         """Returns the flags of `add_flag`, with hyphens."""
-        return [name for action in self.flags for name in action.option_strings]
+        return [*chain.from_iterable(action.option_strings for action in self.flags)]
 
     @property
     def actions(self) -> Mapping[str, argparse.Action]:

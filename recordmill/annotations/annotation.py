@@ -20,7 +20,6 @@ from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
-    import tensorflow as tf
     from numpy.typing import NDArray
 
     from recordmill.imaging import PreparedImage
@@ -210,7 +209,8 @@ class AnnotationKind(Protocol):
             those of other features.
         compared: other fields that `check` compares with its own.
         loaded: the fields from which one array is made where Examples are loaded; empty: none is.
-        is_always_loaded: whether that array is made without being asked for.
+        loaded_type: the name of that array's type, such as `uint8`; it has three dimensions.
+        is_always_loaded: whether it is made without being asked for.
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
     """
@@ -222,6 +222,7 @@ class AnnotationKind(Protocol):
     tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     compared: ClassVar[frozenset[str]] = frozenset()
     loaded: ClassVar[frozenset[str]] = frozenset()
+    loaded_type: ClassVar[str] = ""
     is_always_loaded: ClassVar[bool] = False
     follows_pixels: ClassVar[bool] = False
 
@@ -302,23 +303,14 @@ class AnnotationKind(Protocol):
         """
         return ()
 
-    def as_array(self, values: Values, size: tuple[int, int]) -> "NDArray[Any] | None":
+    def as_array(
+        self, values: Values, size: tuple[int, int], resized: tuple[int, int] | None = None
+    ) -> "NDArray[Any] | None":
         """Returns the annotations in an Example as one array; None if nothing is `loaded`.
 
         Args:
             values: the values of `loaded`, by field.
-            size: height and width of the image.
-        """
-        return None
-
-    def as_tensor(
-        self, values: "Mapping[str, tf.Tensor]", size: "tf.Tensor", resized: tuple[int, int] | None
-    ) -> "tf.Tensor | None":
-        """Returns the same as one tensor of TensorFlow.
-
-        Args:
-            values: the values of `loaded`, by field.
-            size: height and width of the image as stored, int32.
+            size: height and width of the image as stored.
             resized: what the image is resized to; None if it is not.
         """
         return None

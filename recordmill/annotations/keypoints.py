@@ -34,7 +34,6 @@ from recordmill.schemas.rejection import Rejected
 
 if TYPE_CHECKING:
     import numpy as np
-    import tensorflow as tf
     from numpy.typing import NDArray
 
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
@@ -92,7 +91,7 @@ class KeyPoints:
         """Returns the points of an object, None if they are malformed, by its place from 0."""
         own = self.points[at]
         if own is None:
-            return [_NOT_LABELLED] * len(self.names)
+            return [_NOT_LABELED] * len(self.names)
         if len(own) != _NUMBERS * len(self.names):
             return None
         numbers = [math.nan if number is None else number for number in own]
@@ -118,11 +117,11 @@ class KeyPoint(NamedTuple):
 
     @property
     def is_labeled(self) -> bool:
-        """Tells if the point was placed."""
+        """Tells if an annotator has placed the point."""
         return self.visibility != 0
 
 
-_NOT_LABELLED = KeyPoint(0.0, 0.0, 0)
+_NOT_LABELED = KeyPoint(0.0, 0.0, 0)
 
 
 class KeyPointKind(AnnotationKind):
@@ -133,6 +132,7 @@ class KeyPointKind(AnnotationKind):
     fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
     compared: ClassVar[frozenset[str]] = frozenset({"xmin", "box_labels"})
     loaded: ClassVar[frozenset[str]] = frozenset(_LOADED)
+    loaded_type: ClassVar[str] = "float32"
     is_always_loaded: ClassVar[bool] = True
     follows_pixels: ClassVar[bool] = True
 
@@ -216,24 +216,15 @@ class KeyPointKind(AnnotationKind):
             return f"the visibility of a key point is {max(codes)}, and should be 0, 1 or 2"
         return _check_objects(values)
 
-    def as_array(self, values: Values, size: tuple[int, int]) -> "NDArray[np.float32]":
+    def as_array(
+        self, values: Values, size: tuple[int, int], resized: tuple[int, int] | None = None
+    ) -> "NDArray[np.float32]":
         """Returns x and y, 0 to 1, and visibility as float32 of shape (boxes, points, 3)."""
         import numpy as np
 
         columns = [np.asarray(values[field], np.float32) for field in _LOADED[:_NUMBERS]]
         boxes = len(values["keypoints_num"])
         return np.stack(columns, axis=1).reshape(boxes, len(columns[0]) // max(boxes, 1), _NUMBERS)
-
-    def as_tensor(
-        self, values: "Mapping[str, tf.Tensor]", size: "tf.Tensor", resized: tuple[int, int] | None
-    ) -> "tf.Tensor":
-        """Returns the same as a tensor; fractions do not change with the size."""
-        import tensorflow as tf
-
-        columns = [tf.cast(values[field], tf.float32) for field in _LOADED[:_NUMBERS]]
-        boxes = tf.size(values["keypoints_num"])
-        each = tf.size(columns[0]) // tf.maximum(boxes, 1)
-        return tf.reshape(tf.stack(columns, axis=1), tf.stack([boxes, each, _NUMBERS]))
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns the labeled points of each object in an Example as a shape."""
@@ -288,9 +279,9 @@ def _place_points(
     points, placed = given.read(at), list[KeyPoint]()
     if points is None:
         count.drop(at, "bad_points", len(given.names))
-        points = [_NOT_LABELLED] * len(given.names)
+        points = [_NOT_LABELED] * len(given.names)
     for point in points:
-        moved, fault = _NOT_LABELLED, None
+        moved, fault = _NOT_LABELED, None
         if point.is_labeled:
             moved, fault = _place_point(point, given.fractions, on)
         if fault:
@@ -311,12 +302,12 @@ def _place_point(
     width, height = (1, 1) if is_fraction else on.geometry.frame_size(on.objects.drawn_on)
     x, y = point.x / width, point.y / height
     if not all(map(math.isfinite, (x, y, point.visibility))):
-        return _NOT_LABELLED, "not_finite"
+        return _NOT_LABELED, "not_finite"
     if not _is_inside(x, y):
-        return _NOT_LABELLED, "outside"
+        return _NOT_LABELED, "outside"
     x, y = on.geometry.place((x, y, x, y), on.objects.drawn_on)[:2]
     if not _is_inside(x, y):
-        return _NOT_LABELLED, "cropped_away"
+        return _NOT_LABELED, "cropped_away"
     visibility = 1 if point.visibility == 1 else 2
     return KeyPoint(min(1.0, max(0.0, x)), min(1.0, max(0.0, y)), visibility), None
 

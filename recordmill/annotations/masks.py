@@ -34,7 +34,6 @@ from recordmill.schemas.rejection import Rejected
 
 if TYPE_CHECKING:
     import numpy as np
-    import tensorflow as tf
     from numpy.typing import NDArray
 
     from recordmill.imaging.geometry import Geometry
@@ -108,6 +107,7 @@ class MaskKind(AnnotationKind):
         }
     }
     loaded: ClassVar[frozenset[str]] = frozenset({"masks"})
+    loaded_type: ClassVar[str] = "uint8"
     follows_pixels: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
@@ -213,37 +213,25 @@ class MaskKind(AnnotationKind):
                 return f"mask {number} has a pixel of {most}, and should have only 0 and 1"
         return None
 
-    def as_array(self, values: Values, size: tuple[int, int]) -> "NDArray[np.uint8]":
-        """Returns masks as uint8 of shape (boxes, height, width), 1 inside and 0 outside."""
+    def as_array(
+        self, values: Values, size: tuple[int, int], resized: tuple[int, int] | None = None
+    ) -> "NDArray[np.uint8]":
+        """Returns masks as uint8 of shape (boxes, height, width), 1 inside and 0 outside.
+
+        They are resized with their image, by nearest pixels.
+        """
         import numpy as np
 
         from recordmill.imaging.masks.mask_file import decode_mask
 
-        masks = np.zeros((len(values["masks"]), *size), np.uint8)
+        masks = np.zeros((len(values["masks"]), *(resized or size)), np.uint8)
+        rows, columns = (
+            np.floor((np.arange(new) + 0.5) * old / new).astype(int)
+            for old, new in zip(size, masks.shape[1:], strict=True)
+        )
         for mask, encoded in zip(masks, values["masks"], strict=True):
-            mask[:] = decode_mask(encoded, size[::-1]).values
+            mask[:] = decode_mask(encoded, size[::-1]).values[rows[:, None], columns]
         return masks
-
-    def as_tensor(
-        self, values: "Mapping[str, tf.Tensor]", size: "tf.Tensor", resized: tuple[int, int] | None
-    ) -> "tf.Tensor":
-        """Returns the same as a tensor; masks are resized with their image, by nearest pixels."""
-        import tensorflow as tf
-
-        def decode() -> "tf.Tensor":
-            return tf.map_fn(
-                lambda mask: tf.ensure_shape(tf.io.decode_png(mask, 1), (None, None, 1)),
-                values["masks"],
-                fn_output_signature=tf.TensorSpec((None, None, 1), tf.uint8),
-            )
-
-        def make_none() -> "tf.Tensor":  # map_fn cannot know the size of no masks
-            return tf.zeros(tf.concat([[0], size, [1]], 0), tf.uint8)
-
-        masks = tf.cond(tf.size(values["masks"]) > 0, decode, make_none)
-        if resized is not None:
-            masks = tf.image.resize(masks, resized, "nearest")
-        return masks[..., 0]
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns the masks in an Example as shapes."""

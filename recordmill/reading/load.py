@@ -247,8 +247,7 @@ def finish_function(
         if layout.image:
             chosen[layout.image] = image_from(values, info, layout.image, size, stored)
         for kind in layout.annotations:
-            given = {field: values[key] for field, key in fields[kind].items()}
-            chosen[kind] = KINDS[kind].as_tensor(given, find_size(values), size)
+            chosen[kind] = _as_tensor(kind, fields[kind], values, find_size(values), size)
         if layout.multi_hot:
             one_hot = tf.one_hot(
                 values[layout.multi_hot], info.label_depth, on_value=True, off_value=False
@@ -259,6 +258,34 @@ def finish_function(
         return tuple(chosen[key] for key in layout.keys)
 
     return finish
+
+
+def _as_tensor(
+    kind: str,
+    fields: Mapping[str, str],
+    values: Mapping[str, Any],
+    size: "tf.Tensor",
+    resized: HeightAndWidth | None,
+) -> "tf.Tensor":
+    """Returns the annotations of one kind in a record as one tensor.
+
+    Args:
+        kind: the kind.
+        fields: the keys of the features that it is made from, by their fields.
+        values: the record's parsed features.
+        size: height and width of the image as stored.
+        resized: what the image is resized to; None if it is not.
+    """
+    import tensorflow as tf
+
+    def convert(size: Any, *given: Any) -> Any:
+        values = dict(zip(fields, given, strict=True))
+        return KINDS[kind].as_array(values, (int(size[0]), int(size[1])), resized)
+
+    given = [values[key] for key in fields.values()]
+    tensor = tf.numpy_function(convert, [size, *given], KINDS[kind].loaded_type, stateful=False)
+    tensor.set_shape((None, None, None))
+    return tensor
 
 
 CYCLE = 16
@@ -424,11 +451,10 @@ def load(
         repeat: number of epochs; True repeats forever. Batches span the ends of epochs.
         deterministic: whether the order must be independent of timing; None: unless shuffled
             without a seed.
-        features: None for pairs of image and label if the dataset has both, otherwise dicts of all
-            features; `all` for dicts in any case; keys for tuples of those features.
+        features: None for pairs of image and label, or dicts of all features if one is missing;
+            `all` for dicts; keys for tuples of those features.
         decode: False leaves images as the stored bytes.
-        annotations: the kinds of annotations that dicts have as arrays under their names, see
-            docs/load.md. None for those that need no decoding; an empty list for none.
+        annotations: the kinds of annotations that dicts have as arrays, see docs/load.md.
         num_replicas: number of readers that share the shards.
         index: the index of this reader, from 0.
 

@@ -156,6 +156,12 @@ def test_loading_gives_masks_as_arrays_if_asked(convert, animals, convention):
     ]
     assert batches[0]["masks"].shape[0] == 2
     assert "masks" not in recordmill.open(done.output, features="all")["train"][0]
+
+
+def test_batches_for_pytorch_have_masks(convert, animals):
+    pytest.importorskip("torch")
+    done = convert(animals(), settings=SETTINGS)
+    opened = recordmill.open(done.output, annotations=["masks"])["train"]
     stream = TorchStream(opened, EpochOrder(records=len(opened), shuffle=False), collate=list)
     assert sorted(len(batch[0]["masks"]) for batch in stream) == [0, len(SEGMENTATIONS)]
 

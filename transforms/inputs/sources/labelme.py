@@ -210,8 +210,8 @@ def find_labeled_image(file: DataFile, name: str) -> str:
     return next(filter(file.has, places), named)
 
 
-def _find_other_image(file: DataFile, name: str, image: str) -> str:
-    """Returns another image that a JSON file may describe; empty if there is none.
+def _find_other_image(file: DataFile, name: str, image: str) -> str | None:
+    """Returns another image that a JSON file may describe; None if there is none.
 
     After images were renamed, JSON files may name images that others describe.
 
@@ -224,10 +224,11 @@ def _find_other_image(file: DataFile, name: str, image: str) -> str:
     stem, ending = posixpath.splitext(image)
     names = {posixpath.basename(own), posixpath.splitext(named)[0]} - {posixpath.basename(stem)}
     if not names or not file.has(image):
-        return ""
+        return None
     folders = dict.fromkeys((file.folder, posixpath.dirname(image)))
     places = [posixpath.join(folder, f"{each}{ending}") for each in names for folder in folders]
-    return posixpath.basename(next(filter(file.has, places), ""))
+    found = next(filter(file.has, places), None)
+    return found and posixpath.basename(found)
 
 
 def _enclose(points: list[Point]) -> Box:

@@ -103,8 +103,10 @@ class Voc(AnnotationSource):
             where = "next to images" if images == "{folder}" else f"with images in {images}"
             settings = {"source": source, **settings, "convention": "tf_object_detection"}
             why = f"Pascal VOC's XML files {where}, such as {example}"
-            needs = _ask_for_images(sketch, min(folders)) if images != "{folder}" else ""
-            yield Recognized(settings, why, needs=needs, needed_keys=("source.images",))
+            ask = None
+            if images != "{folder}":
+                ask = _ask_for_images(sketch, min(folders))
+            yield Recognized(settings, why, needs=ask or "", needed_keys=("source.images",))
 
     def __post_init__(self) -> None:
         """Raises ValueError if the template of the image folder is invalid."""
@@ -186,8 +188,8 @@ class Voc(AnnotationSource):
         )
 
     @staticmethod
-    def _find_other_image(annotation: DataFile, image: str) -> str:
-        """Returns another image with the XML file's own name; empty if there is none.
+    def _find_other_image(annotation: DataFile, image: str) -> str | None:
+        """Returns another image with the XML file's own name; None if there is none.
 
         After images were renamed, XML files may name images that others describe.
         """
@@ -196,8 +198,10 @@ class Voc(AnnotationSource):
         stem, ending = posixpath.splitext(name)
         other = f"{own}{ending}"
         if own == stem or not annotation.has(image):
-            return ""
-        return other if annotation.has(posixpath.join(folder, other)) else ""
+            return None
+        if annotation.has(posixpath.join(folder, other)):
+            return other
+        return None
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """Returns the image, and the lists that may have given its split."""
@@ -302,10 +306,10 @@ def _find_folders(root: str, above: str, name: str) -> tuple[list[str], str]:
     return found, name
 
 
-def _ask_for_images(sketch: FolderSketch, folder: str) -> str:
+def _ask_for_images(sketch: FolderSketch, folder: str) -> str | None:
     """Asks for the folder of the images if several hold those that XML files are named after.
 
-    Empty if a single one does, or a single one has a usual name: copies may have the boxes drawn
+    None if a single one does, or a single one has a usual name: copies may have the boxes drawn
     in.
     """
     above, _, own = folder.rpartition("/")
@@ -319,7 +323,7 @@ def _ask_for_images(sketch: FolderSketch, folder: str) -> str:
     drawn = [each for each in holding if is_telling(each)]
     left = usual or [each for each in holding if each not in drawn]
     if len(left) < 2:
-        return ""
+        return None
     ways = ", or ".join(f"--set {shlex.quote(f'source.images={each}')}" for each in left)
     return f"{', '.join(left)} hold images of the same names: add {ways}"
 

@@ -247,7 +247,7 @@ class Yolo(AnnotationSource):
         above, labels, below = f"/{folder}/".rpartition("/labels/")
         return f"{above}/images/{below}".strip("/") if labels else None
 
-    def _find_other_text(self, image: DataFile, text_file: str) -> str:
+    def _find_other_text(self, image: DataFile, text_file: str) -> str | None:
         """Returns the text file of an image without one of its own name, if only one can be meant.
 
         Its name may differ in Unicode's form, URL's escapes or case.
@@ -256,7 +256,7 @@ class Yolo(AnnotationSource):
         texts = names_in(f"{image.root}/{folder}".rstrip("/"), are_texts=True)
         images = names_in(f"{image.root}/{image.folder}".rstrip("/"))
         found = images.find_pair(posixpath.splitext(name)[0], texts)
-        return posixpath.join(folder, texts.by_stem[found][0]) if found else ""
+        return posixpath.join(folder, texts.by_stem[found][0]) if found else None
 
     def _list_text(self, text: DataFile) -> Iterator[Listed]:
         """Yields notices on a text file: its boxes are rejected if there is no image for them."""

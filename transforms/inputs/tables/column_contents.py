@@ -157,8 +157,8 @@ def _differ(name: str, head: TableHead) -> bool:
     return len(cells) > 1 and 10 * len(set(cells)) >= 9 * len(cells)
 
 
-def find_separator(key: str, name: str, head: TableHead) -> str:
-    """Finds what separates several classes in a cell; empty if cells hold one.
+def find_separator(key: str, name: str, head: TableHead) -> str | None:
+    """Finds what separates several classes in a cell; None if cells hold one.
 
     Separated by anything but `|`, some class must be in two different cells.
 
@@ -170,7 +170,9 @@ def find_separator(key: str, name: str, head: TableHead) -> str:
     cells = {cell for cell in head.cells(name) if cell}
     if any(map(_LIST.match, cells)):
         return "|"  # lists in JSON need none
-    return separator_in(cells, " " if key in ("tags", "labels") else "") or ""
+    if key in ("tags", "labels"):
+        return separator_in(cells, " ")
+    return separator_in(cells)
 
 
 def separator_in(cells: Collection[str], more: str = "") -> str | None:
@@ -189,7 +191,7 @@ def separator_in(cells: Collection[str], more: str = "") -> str | None:
     return None
 
 
-def find_name_column(key: str, left: Mapping[str, str], head: TableHead) -> str:
+def find_name_column(key: str, left: Mapping[str, str], head: TableHead) -> str | None:
     """Finds the column with the names of classes that another column numbers.
 
     Args:
@@ -198,10 +200,10 @@ def find_name_column(key: str, left: Mapping[str, str], head: TableHead) -> str:
         head: the table.
 
     Returns:
-        The key of that column; empty if there is none, or it contradicts the numbers.
+        The key of that column; None if there is none, or it contradicts the numbers.
     """
     if not head.holds_numbers(left[key]):
-        return ""
+        return None
     for other, name in left.items():
         if other == key or not (other in _NAMES or other == f"{key}name"):
             continue
@@ -209,19 +211,19 @@ def find_name_column(key: str, left: Mapping[str, str], head: TableHead) -> str:
         numbers, names = ({pair[at] for pair in pairs} for at in (0, 1))
         if not head.holds_numbers(name) and len(pairs) == len(numbers) == len(names):
             return other
-    return ""
+    return None
 
 
-def find_split(left: Mapping[str, str], head: TableHead) -> str:
+def find_split(left: Mapping[str, str], head: TableHead) -> str | None:
     """Returns the key of the column that says which split an image is in, in words.
 
-    Returns empty without one.
+    Returns None without one.
     """
     for key in SPLIT_KEYS:
         cells = [cell.lower() for cell in head.cells(left[key]) if cell] if key in left else []
         if cells and all(cell in SPLIT_NAMES for cell in cells):
             return key
-    return ""
+    return None
 
 
 def find_other_split(left: Mapping[str, str], head: TableHead) -> tuple[str, dict[str, str]]:

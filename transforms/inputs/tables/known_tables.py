@@ -551,7 +551,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
     if objects := next((key for key, name in left.items() if row.get(name) == OBJECTS), ""):
         columns["objects"] = left.pop(objects)
     label = _find_class(left, head, has_objects=bool(objects))
-    unit = separator = ""
+    unit, separator = "", None
     corners = find_corners(left, head)
     if label and "uri" in columns and corners:
         unit = "fraction" if are_fractions([left[side] for side in corners], head) else ""
@@ -583,7 +583,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         inner={name: inner for name, cell in row.items() if (inner := fields_in(cell))},
         class_id=class_id if _FREEBASE.fullmatch(class_id) else "",
         boxes=find_other_boxes(left, head),
-        separator="" if separator == "|" else separator,
+        separator=separator if separator and separator != "|" else "",
         is_text_list=bool(separator),
         lists=tuple(name for name in row if row[name] == SEVERAL),
         several=_find_several(columns, image.name, head),
@@ -629,17 +629,19 @@ def _find_candidates(left: Mapping[str, str], head: TableHead) -> dict[str, str]
     return {name: next(filter(None, head.cells(name)), "") for name in names}
 
 
-def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) -> str:
+def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) -> str | None:
     """Returns the key of the column of the class among those without another meaning.
 
-    Returns empty without one.
+    Returns None without one.
     """
     classes = [key for key, name in left.items() if not is_no_class(name, head)]
-    if label := next((key for key in _LABEL if key in classes), ""):
+    if label := next((key for key in _LABEL if key in classes), None):
         return find_name_column(label, left, head) or label
-    if len(left) == 1 and classes and not has_objects:
-        return classes[0] if may_be_class(classes[0], left[classes[0]], head) else ""
-    return ""
+    if len(left) > 1 or not classes or has_objects:
+        return None
+    if may_be_class(classes[0], left[classes[0]], head):
+        return classes[0]
+    return None
 
 
 def _holds_values(name: str, head: TableHead) -> bool:

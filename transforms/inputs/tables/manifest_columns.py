@@ -244,11 +244,11 @@ class ManifestEntry:
     features: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
-    def join(self, other: "ManifestEntry") -> str:
+    def join(self, other: "ManifestEntry") -> str | None:
         """Adds the boxes of another row of the same image.
 
         Returns:
-            How the rows contradict each other; the empty string if they do not.
+            How the rows contradict each other; None if they do not.
         """
         for each in fields(self):
             one, two = getattr(self, each.name), getattr(other, each.name)
@@ -260,7 +260,7 @@ class ManifestEntry:
         self.boxes = self.boxes or []
         self.boxes += other.boxes or []
         self.box_labels += other.box_labels
-        return ""
+        return None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -126,8 +126,8 @@ def fields_next_to_bytes(schema: pa.Schema, column: str) -> list[str]:
     return [name for name in names if name not in ("bytes", "path")]
 
 
-def bytes_type_fault(schema: pa.Schema | None, column: str) -> str:
-    """Returns why a column cannot contain files, or an empty string if it can.
+def bytes_type_fault(schema: pa.Schema | None, column: str) -> str | None:
+    """Returns why a column cannot contain files, or None if it can.
 
     It can if it is binary, or a struct with binary `bytes`.
 
@@ -149,7 +149,7 @@ def bytes_type_fault(schema: pa.Schema | None, column: str) -> str:
         ]
         kind = inner[0].type if inner else kind
     if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
-        return ""
+        return None
     return f"its type is {kind}, not binary or a struct with binary `bytes`"
 
 

@@ -506,10 +506,10 @@ def _dialect(kind: TableKind, lines: TextLines, table_format: TableFormat) -> di
     return dialect
 
 
-def delimiter_line(line: str) -> str:
-    """Returns the delimiter that a table's first line names in Excel's way, `sep=;`; else empty."""
+def delimiter_line(line: str) -> str | None:
+    """Returns the delimiter that a table's first line names in Excel's way, `sep=;`; or None."""
     found = _DELIMITER_LINE.fullmatch(line)
-    return found[1] if found else ""
+    return found and found[1]
 
 
 def name_columns(header: Sequence[str], own: Collection[str] = ()) -> list[str]:

@@ -109,9 +109,9 @@ def test_names_of_classes():
 @pytest.mark.parametrize(
     ("kind", "fault"),
     [
-        (pa.binary(), ""),
-        (pa.large_binary(), ""),
-        (pa.struct([("path", pa.string()), ("bytes", pa.binary())]), ""),
+        (pa.binary(), None),
+        (pa.large_binary(), None),
+        (pa.struct([("path", pa.string()), ("bytes", pa.binary())]), None),
         (pa.string(), "its type is string, not binary or a struct with binary `bytes`"),
         (
             pa.struct([("bytes", pa.string())]),

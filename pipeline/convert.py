@@ -45,11 +45,7 @@ def convert(
 ) -> Dataset:
     """Converts a collection as `recordmill run` does; opens the dataset if it is there already.
 
-    Progress and the summary go to stderr. A second conversion waits for the first.
-
-    Example:
-        dataset = recordmill.convert("photos", "dataset", images={"quality": 90})
-        print(dataset.counts, dataset.labels)
+    Progress goes to stderr. Example: `dataset = recordmill.convert("photos", "dataset")`.
 
     Args:
         inputs: a folder or file; or several by name. The names then begin the images' keys.

@@ -20,8 +20,10 @@ RUN = SHOWN[:8]
 
 
 def example_of(name):
-    """The code of a public name's example."""
+    """The code of a public name's example, which may be a part of a sentence."""
     text = inspect.cleandoc(getattr(recordmill, name).__doc__)
+    if inline := re.search(rf"`(\w+ = recordmill\.{name}\([^`]*\))`", text):
+        return inline[1]
     found = re.search(r"^Example:\n((?:(?:    .*)?\n?)+)", f"{text}\n", re.MULTILINE)
     assert found, f"{name} has no example"
     return textwrap.dedent(found[1])

@@ -433,11 +433,7 @@ def load(
     """Reads a split, or several as one.
 
     Shards are read in parallel, records parsed in batches, and images decoded on all cores.
-
-    Example:
-        train = recordmill.load("dataset", batch_size=32, image_size=(224, 224), shuffle=True)
-        for images, labels in train:
-            print(images.shape, labels.shape)
+    Example: `train = recordmill.load("dataset", batch_size=32, image_size=(224, 224))`.
 
     Args:
         path: the dataset's folder.

@@ -426,11 +426,7 @@ def verify_dataset(
     progress: Callable[[int], None] = lambda records: None,
     no_metadata: bool = False,
 ) -> Verification:
-    """Reads a dataset and compares it with its metadata.
-
-    Example:
-        verification = recordmill.verify_dataset("dataset")
-        assert not verification.findings
+    """Compares a dataset with its metadata: `verified = recordmill.verify_dataset("dataset")`.
 
     Args:
         dataset: a dataset of any kind, or a path that `open_dataset` opens.

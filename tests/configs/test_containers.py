@@ -110,7 +110,7 @@ def test_a_missing_shard_fails_the_run(tmp_path, records, check):
     words = (
         "1 container is missing or damaged (1 missing_shard), train-00001-of-00003.tfrecord (the "
         "others' names say that it is file 1 of 3, counted from 0), and max_rejected.containers is "
-        "0: ",
+        "0",
     )
     check(tmp_path / "in", words, [0, 1, 4, 5])
 

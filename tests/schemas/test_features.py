@@ -428,7 +428,8 @@ def test_the_table_has_every_field_with_its_type():
     assert len(rows) == len(RECORD_FIELDS) + 2
     assert "| `box_labels` | int64[] | class ids of the boxes |" in rows
     assert (
-        rows[2] == "| `encoded` | bytes | the encoded image; with `images.store: raw` the pixels |"
+        rows[2]
+        == "| `encoded` | bytes | the encoded image, or the pixels with `images.store: raw` |"
     )
 
 

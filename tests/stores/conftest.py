@@ -19,7 +19,7 @@ from recordmill.storage.stores import find_store as stores
 
 REPO = Path(__file__).parents[2]
 IMAGES = 60
-BROKEN = 2  # text files among them: bad records
+BROKEN = 2  # texts named as images among them: bad records
 
 
 class Ended(NamedTuple):
@@ -32,7 +32,7 @@ class Ended(NamedTuple):
 
 @dataclass
 class Folder:
-    """A folder of a store with 60 images and two text files in it, and what is done with it.
+    """A folder of a store with 60 images and two texts named as images, and what is done with it.
 
     Attributes:
         served: the store.
@@ -91,7 +91,7 @@ def pictures(tmp_path_factory: pytest.TempPathFactory) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(draw(number))
     for number in range(BROKEN):
-        (folder / "cat" / f"notes {number}#.txt").write_bytes(b"no picture")
+        (folder / "cat" / f"notes {number}#.jpg").write_bytes(b"no picture")
     return folder
 
 

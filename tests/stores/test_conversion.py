@@ -33,7 +33,6 @@ LEDGER = {
     "ignored": {},
     "left_out": {},
 }
-TEXTS = ("cat/notes 0#.txt", "cat/notes 1#.txt")
 REENCODED = ["--set=images.reencode=always", "--set=images.resize.longest=100"]
 
 
@@ -44,7 +43,7 @@ def images_read(requests):
         for _, path in requests
         if "photos" in path
     ]
-    names = [name for name in found if name.endswith((".jpg", ".txt"))]
+    names = [name for name in found if name.endswith(".jpg")]
     return {name: names.count(name) for name in names}
 
 
@@ -74,10 +73,8 @@ def test_a_dataset_is_the_same_as_on_a_disk_and_each_image_is_one_request(folder
     line = json.loads(done.stdout)
     assert (line["status"], line["ledger"]) == ("published", LEDGER)
     requests = folder.served.requests()[before:]
-    again = set(TEXTS)  # the layout is recognized from how texts begin
     assert images_read(requests) == {
-        name: 1 + (name in again)
-        for name in (str(file.relative_to(pictures)) for file in pictures.rglob("*.*"))
+        str(file.relative_to(pictures)): 1 for file in pictures.rglob("*.*")
     }
 
     assert (
@@ -119,7 +116,7 @@ def test_an_update_asks_for_changed_objects_only(folder, pictures):
     updated = folder.convert("--update")
     assert updated.returncode == 0, updated.stderr
     requests = folder.served.requests()[before:]
-    assert images_read(requests) == {"cat/03.jpg": 1, "dog/new.jpg": 1, **dict.fromkeys(TEXTS, 1)}
+    assert images_read(requests) == {"cat/03.jpg": 1, "dog/new.jpg": 1}
     assert launch([f"--input={copied}", "--output=here", "--set=shards.count=6"], build) == 0
     files = folder.files()
     for file in (folder.cwd / "here").rglob("*.*"):
@@ -277,7 +274,7 @@ def test_a_second_run_keeps_another_is_refused_and_overwriting_replaces(folder):
     kept = folder.convert()
     assert (kept.returncode, json.loads(kept.stdout)["status"]) == (0, "kept")
     requests = folder.served.requests()[before:]
-    assert images_read(requests) == dict.fromkeys(TEXTS, 1)  # to recognize the layout
+    assert images_read(requests) == {}
     asked = {times_asked_for(name, requests) for name in files if name != "recordmill.json"}
     assert asked == {1, 2}  # for the size, and for the contents of small files
     assert times_listed("dataset/", requests) == 2  # in case the names change meanwhile

@@ -6,6 +6,9 @@ from dataclasses import dataclass, field
 LOST_CLASSES = "max_rejected.lost_classes"
 """The setting that allows classes, and splits, to lose all their images."""
 
+CONTAINERS = "max_rejected.containers"
+"""The setting that allows files of many images to be lost."""
+
 
 @dataclass(frozen=True, slots=True)
 class Excess:

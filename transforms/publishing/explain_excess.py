@@ -12,7 +12,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.yaml_core import write_set_flag
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.publishing.contract import Breach, accepting_settings, show_breaches
-from recordmill.transforms.publishing.excess import LOST_CLASSES, Excess
+from recordmill.transforms.publishing.excess import CONTAINERS, LOST_CLASSES, Excess
 from recordmill.transforms.publishing.rejected_list import MOST_NAMED, RejectedList
 
 PAGE = "docs/fix_rejected.md"
@@ -95,7 +95,7 @@ def explain_excesses(
     lines = [*(each.problem for each in excesses), *further, *rejected.lines]
     ways = [each.remedy for each in excesses]
     accepting = _accept(excesses)
-    if accepting and rejected.counts:
+    if accepting and rejected.counts and CONTAINERS not in accepting:  # they cannot be excluded
         ways.append(rejected.leave_out(accepting.get(LOST_CLASSES, 0)))
     if accepting:
         ways.append(f"accept the loss with {_write_flags(accepting)}")

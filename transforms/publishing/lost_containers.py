@@ -9,9 +9,8 @@ from collections.abc import Mapping
 from recordmill.schemas.formatting import agree, most_frequent, say_count
 from recordmill.schemas.rejection import OF_CONTAINERS
 from recordmill.schemas.settings.dataset import RejectionLimits
-from recordmill.transforms.publishing.excess import Excess
+from recordmill.transforms.publishing.excess import CONTAINERS, Excess
 
-SETTING = "max_rejected.containers"
 _MOST_SHOWN = 2
 
 
@@ -49,6 +48,6 @@ def find_lost_containers(
     reasons = ", ".join(f"{lost[reason]} {reason}" for reason in ordered)
     problem = (
         f"{say_count(count, 'container', 'is')} missing or damaged ({reasons}){such_as}, and "
-        f"{SETTING} is {limits.containers}"
+        f"{CONTAINERS} is {limits.containers}"
     )
-    return Excess(problem, f"restore {agree(count, 'it')}", {SETTING: count})
+    return Excess(problem, f"restore {agree(count, 'it')}", {CONTAINERS: count})

@@ -95,8 +95,7 @@ def as_bytes(value: Any) -> Any:
 
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
-"""Rejection reasons for images without a file. Their references have the size of the file
-that lists it."""
+"""Rejection reasons for images without a file. Their size is that of the file that lists them."""
 
 
 @dataclass(slots=True)

@@ -85,3 +85,11 @@ def test_without_a_list_nothing_is_left_out():
         assert explain([IMAGES], unlisted)[-1] == (
             "correct them, or accept the loss with --set max_rejected.count=2"
         )
+
+
+def test_containers_are_accepted_or_restored_and_never_left_out():
+    lost = Excess("1 container is missing", "restore it", {"max_rejected.containers": 1})
+    for listed in (rejected(), rejected(files=("*.tfrecord",))):
+        assert explain([lost], listed)[-1] == (
+            "restore it, or accept the loss with --set max_rejected.containers=1"
+        )

@@ -14,20 +14,18 @@ from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, split_for_word
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.tables.cells import bad_row
+from recordmill.transforms.inputs.tables.class_columns import (
+    find_candidates,
+    find_class_column,
+    holds_values,
+)
 from recordmill.transforms.inputs.tables.column_contents import (
-    find_name_column,
     find_other_split,
     find_separator,
     find_split,
     holds_decimal_commas,
-    holds_prose,
     holds_truth,
-    is_no_class,
-    may_be_class,
-    names_group,
-    names_id,
     names_images,
-    names_split,
 )
 from recordmill.transforms.inputs.tables.manifest_columns import (
     ManifestEntry,
@@ -163,10 +161,6 @@ _IMAGE = (
 )
 """Names of columns that name images, likely ones first, as `_plain` writes them."""
 
-_LABEL = (
-    *("label", "class", "classname", "labelname", "category", "species", "breed", "target"),
-    *("diagnosis", "labels", "tag", "classid", "labelid", "categoryid", "dx"),
-)
 _FEWEST_PIXELS = 64
 """Numbers in a row that may be an image."""
 
@@ -550,7 +544,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         columns["split"] = left.pop(split)
     if objects := next((key for key, name in left.items() if row.get(name) == OBJECTS), ""):
         columns["objects"] = left.pop(objects)
-    label = _find_class(left, head, has_objects=bool(objects))
+    label = find_class_column(left, head, has_objects=bool(objects))
     unit, separator = "", None
     corners = find_corners(left, head)
     if label and "uri" in columns and corners:
@@ -573,7 +567,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         splits=splits,
         others=tuple(name for name in head.header if name in {*index, *left.values()}),
         index=index,
-        numbers=tuple(name for name in left.values() if _holds_values(name, head)),
+        numbers=tuple(name for name in left.values() if holds_values(name, head)),
         flags=tuple(
             name for name in left.values() if head.holds_flags(name) or holds_truth(name, head)
         ),
@@ -588,7 +582,7 @@ def _find_meanings(head: TableHead, image: _ImageColumn) -> FoundColumns:
         lists=tuple(name for name in row if row[name] == SEVERAL),
         several=_find_several(columns, image.name, head),
         is_numbered=_holds_numbered_classes(class_column, head),
-        candidates=_find_candidates(left, head),
+        candidates=find_candidates(left, head),
         other_split=other_split,
         guessed_splits=guessed,
         fault=_VIA_FAULT if _VIA in row else "",
@@ -611,44 +605,6 @@ def _find_several(columns: Mapping[str, str], image: str, head: TableHead) -> tu
         if classes.setdefault(tuple(parts), label) != label:
             return name, classes[tuple(parts)], label
     return ()
-
-
-def _find_candidates(left: Mapping[str, str], head: TableHead) -> dict[str, str]:
-    """Returns the columns without a meaning that may be the class, each with its first cell.
-
-    Text may be, even if no cell comes again.
-    """
-    classes = [key for key, name in left.items() if not is_no_class(name, head)]
-    likely = [key for key in classes if may_be_class(key, left[key], head)]
-    texts = [key for key in classes if not head.holds_numbers(left[key])]
-    names = [left[key] for key in dict.fromkeys((*likely, *texts))]
-    names = [each for each in names if not holds_prose(each, head)]
-    if len(left) > 1:
-        names = [each for each in names if not holds_truth(each, head)]
-        names = [each for each in names if not names_id(each)] or names
-    return {name: next(filter(None, head.cells(name)), "") for name in names}
-
-
-def _find_class(left: Mapping[str, str], head: TableHead, *, has_objects: bool) -> str | None:
-    """Returns the key of the column of the class among those without another meaning.
-
-    Returns None without one.
-    """
-    classes = [key for key, name in left.items() if not is_no_class(name, head)]
-    if label := next((key for key in _LABEL if key in classes), None):
-        return find_name_column(label, left, head) or label
-    if len(left) > 1 or not classes or has_objects:
-        return None
-    if may_be_class(classes[0], left[classes[0]], head):
-        return classes[0]
-    return None
-
-
-def _holds_values(name: str, head: TableHead) -> bool:
-    """Returns whether a column holds numbers that say something about an image."""
-    if names_split(name, head) or names_group(name) or names_id(name):
-        return False
-    return head.holds_numbers(name)
 
 
 def _name_plainly(names: Iterable[str], head: TableHead) -> dict[str, str]:

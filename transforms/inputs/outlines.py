@@ -5,6 +5,7 @@ They are rotated rectangles, polygons and masks.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,11 @@ from recordmill.imaging.geometry import Box
 from recordmill.imaging.masks.compressed_runs import unpack_runs
 from recordmill.imaging.masks.outline import (
     FaultyOutline,
-    Joined,
     Outline,
     OutlineError,
     Polygons,
     Runs,
+    join_outlines,
 )
 
 _MOST_RUNS = 4_000_000
@@ -29,6 +30,21 @@ _MOST_COORDINATES = 1_000_000
 
 _MALFORMED = (TypeError, ValueError, LookupError, OverflowError)
 """What Python raises if a value has another form."""
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedShape:
+    """A shape as a file of annotations describes it.
+
+    Attributes:
+        box: left, top, right and bottom in pixels; not finite if the file does not say it.
+        is_enclosed: whether the box encloses more than the shape.
+        outline: its outline; None if the box alone describes it.
+    """
+
+    box: Box
+    is_enclosed: bool
+    outline: Outline | None
 
 
 def angle_of(value: Any) -> float:
@@ -100,11 +116,7 @@ def read_segmentation(outline: Any) -> Outline | None:
         return FaultyOutline("bad_polygon", f"segmentation is {outline!r:.60}")
     if not isinstance(outline[0], dict):
         return polygons_of(outline if isinstance(outline[0], list) else [outline])
-    masks = [_read_mask(each) for each in outline]
-    faulty = next((each for each in masks if isinstance(each, FaultyOutline)), None)
-    if faulty or len(masks) == 1:
-        return faulty or masks[0]
-    return Joined(tuple(each for each in masks if isinstance(each, Runs)))
+    return join_outlines([_read_mask(each) for each in outline])
 
 
 def polygons_of(parts: Sequence[Any], fractions: bool = False) -> Outline:

@@ -4,6 +4,8 @@ Coordinates are in pixels from the upper left corner of the image, where integer
 pixels, or in fractions of its sides. A size is width and height.
 """
 
+import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -139,3 +141,33 @@ DrawableOutline = Polygons | Runs | Bitmap | Joined
 """An outline that can be drawn without reading a file."""
 
 Outline = DrawableOutline | FileIds | FaultyOutline
+
+
+def join_outlines(outlines: Sequence[Outline]) -> Outline:
+    """Returns the outline of an object that several outlines make up together.
+
+    If one of them cannot be used, so is the whole; the values of one mask file are united.
+
+    Args:
+        outlines: at least one.
+    """
+    faulty = next((each for each in outlines if isinstance(each, FaultyOutline)), None)
+    if faulty or len(outlines) == 1:
+        return faulty or outlines[0]
+    polygons = [each for each in outlines if isinstance(each, Polygons)]
+    if len(polygons) == len(outlines) and len({each.fractions for each in polygons}) == 1:
+        parts = itertools.chain.from_iterable(each.parts for each in polygons)
+        return Polygons(tuple(parts), polygons[0].fractions)
+    of_files = [each for each in outlines if isinstance(each, FileIds)]
+    if len(of_files) == len(outlines) and len({each.file for each in of_files}) == 1:
+        ids = itertools.chain.from_iterable(each.ids for each in of_files)
+        return FileIds(of_files[0].file, tuple(dict.fromkeys(ids)))
+    if of_files:
+        return FaultyOutline("bad_mask", "it is in several files")
+    shapes: list[Polygons | Runs | Bitmap] = []
+    for each in outlines:
+        if isinstance(each, Joined):
+            shapes += each.shapes
+        elif isinstance(each, Polygons | Runs | Bitmap):
+            shapes.append(each)
+    return Joined(tuple(shapes))

@@ -128,7 +128,7 @@ def select_ids(values: MaskValues, ids: tuple[int, ...]) -> Mask:
 
 
 def _unite(masks: Iterator[Mask]) -> Mask:
-    """Returns the pixels that are in any of these masks; there is at least one."""
+    """Returns the pixels that are in any of several masks; there is at least one mask."""
     united = next(masks)
     for mask in masks:
         united |= mask

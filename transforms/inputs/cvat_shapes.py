@@ -1,0 +1,134 @@
+"""The shapes in CVAT's XML 1.1, as CVAT documents them (format-xml.md).
+
+Angles are in degrees, clockwise about the center. The runs of a mask go along its rows, and begin
+outside.
+"""
+
+import math
+from collections.abc import Sequence
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from recordmill.imaging.geometry import Size
+from recordmill.imaging.masks.find_runs import find_runs
+from recordmill.imaging.masks.outline import FaultyOutline, Outline
+from recordmill.transforms.inputs.outlines import DescribedShape, polygons_of, rotate_box
+from recordmill.transforms.inputs.shape_corners import (
+    Corners,
+    corners_of_ellipse,
+    corners_of_rectangle,
+    enclose_corners,
+)
+
+SHAPES = ("box", "polygon", "polyline", "points", "ellipse", "mask", "cuboid", "skeleton")
+"""The elements in an image that are shapes; others are tags."""
+
+_BOX = ("xtl", "ytl", "xbr", "ybr")
+_PLACE = ("left", "top", "width", "height")
+_ELLIPSE = ("cx", "cy", "rx", "ry")
+_CUBOID = tuple(
+    f"{axis}{corner}{face}" for face in "12" for corner in ("tl", "bl", "tr", "br") for axis in "xy"
+)
+"""The names of attributes."""
+
+
+def read_shape_of_cvat(shape: Element, size: Size) -> DescribedShape:
+    """Returns a shape; lines, points, cuboids and upright boxes have no outline.
+
+    The sides of its box are not finite if a coordinate is missing or not a number.
+
+    Args:
+        shape: one of `SHAPES`.
+        size: width and height of the image.
+    """
+    if shape.tag == "mask":
+        left, top, width, height = _read_numbers(shape, _PLACE)
+        box = left, top, left + width, top + height
+        return DescribedShape(box, True, _read_mask_of_cvat(shape, size))
+    corners = _find_corners(shape)
+    if shape.tag == "box":
+        return _read_box_of_cvat(shape, corners)
+    outline = polygons_of([corners]) if shape.tag in ("polygon", "ellipse") else None
+    return DescribedShape(enclose_corners(corners), True, outline)
+
+
+def _read_box_of_cvat(shape: Element, corners: Sequence[float]) -> DescribedShape:
+    left, top, right, bottom = _read_numbers(shape, _BOX)
+    degrees = _read_number(shape, "rotation", 0.0)
+    box, is_rotated = rotate_box((left, top, right, bottom), degrees)
+    return DescribedShape(box, is_rotated, polygons_of([corners]) if is_rotated else None)
+
+
+def _find_corners(shape: Element) -> Sequence[float]:
+    """Returns x, y, x, y, ... of a shape's points."""
+    if shape.tag == "box":
+        left, top, right, bottom = _read_numbers(shape, _BOX)
+        degrees = _read_number(shape, "rotation", 0.0)
+        return corners_of_rectangle((left, top, right, bottom), degrees)
+    if shape.tag == "ellipse":
+        return _find_corners_of_ellipse(shape)
+    if shape.tag == "skeleton":
+        seen = (each for each in shape.iterfind("points") if each.get("outside") != "1")
+        return [side for each in seen for side in _read_points(each)]
+    if shape.tag == "cuboid":
+        return _read_numbers(shape, _CUBOID)
+    return _read_points(shape)
+
+
+def _find_corners_of_ellipse(shape: Element) -> Corners:
+    x, y, *radii = _read_numbers(shape, _ELLIPSE)
+    degrees = _read_number(shape, "rotation", 0.0)
+    if not all(map(math.isfinite, (x, y, *radii, degrees))):
+        return (math.nan,) * 2
+    return corners_of_ellipse((x, y), (radii[0], radii[1]), degrees)
+
+
+def _read_mask_of_cvat(shape: Element, size: Size) -> Outline:
+    place = _read_numbers(shape, _PLACE)
+    if not all(side.is_integer() for side in place):
+        return FaultyOutline("bad_rle", "left, top, width and height are not whole numbers")
+    left, top, width, height = map(int, place)
+    if min(left, top) < 0 or left + width > size[0] or top + height > size[1]:
+        place_of_it = f"{width} x {height} pixels at {left}, {top}"
+        detail = f"a mask of {place_of_it} is not inside {size[0]} x {size[1]}"
+        return FaultyOutline("mask_size", detail)
+    try:
+        counts = [int(run) for run in shape.get("rle", "").split(",")]
+    except ValueError:
+        return FaultyOutline("bad_rle", "its runs are not whole numbers")
+    if min(width, height, *counts) < 0 or sum(counts) != width * height:
+        return FaultyOutline("bad_rle", f"its runs do not fill {width} x {height} pixels")
+    values = np.zeros(len(counts), bool)
+    values[1::2] = True
+    return find_runs(np.repeat(values, counts).reshape(height, width), left, top, size)
+
+
+def _read_points(shape: Element) -> Sequence[float]:
+    """Returns x, y, x, y, ... of points as text, `x,y;x,y`; NaN if one is not a number."""
+    corners: list[float] = []
+    for point in shape.get("points", "").split(";"):
+        sides = point.split(",")
+        if len(sides) != 2:
+            return (math.nan,) * 2
+        corners += map(_as_float, sides)
+    return corners
+
+
+def _read_numbers(shape: Element, names: Sequence[str]) -> list[float]:
+    return [_read_number(shape, name) for name in names]
+
+
+def _read_number(shape: Element, name: str, default: float = math.nan) -> float:
+    """Returns an attribute; the default if there is none, and NaN if it is not a number."""
+    text = shape.get(name)
+    if text is None:
+        return default
+    return _as_float(text)
+
+
+def _as_float(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan

@@ -65,5 +65,4 @@ def _read_bitmap(points: Points, mask: str | None) -> Outline:
     if not data:
         return FaultyOutline("bad_mask", "it has no mask")
     left, top = points[0]
-    # LabelMe writes whole numbers.
-    return Bitmap(math.floor(left), math.floor(top), data)
+    return Bitmap(round(left), round(top), data)

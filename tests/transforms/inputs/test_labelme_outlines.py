@@ -2,9 +2,13 @@
 
 import base64
 import io
+import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import sliding_window_view
 from PIL import Image
 
 from recordmill.imaging.masks.outline import Bitmap, FaultyOutline, Polygons
@@ -48,6 +52,37 @@ def test_a_mask_is_at_its_first_point():
     mask = np.zeros((40, 60), np.uint8)
     mask[3:8, 7:11] = pixels
     assert np.array_equal(rasterize(outline, SIZE), mask)
+
+
+EXAMPLES = Path(os.environ.get("RECORDMILL_CLONES", "no clones"), "wkentaro/labelme/examples")
+
+
+def draw_objects(shapes, size):
+    """The number of the object at each pixel, as LabelMe's own scripts give it."""
+    objects, is_ignored, found = np.zeros(size[::-1], np.int32), np.zeros(size[::-1], bool), []
+    for at, shape in enumerate(shapes):
+        key = shape["label"], at if shape["group_id"] is None else f"group {shape['group_id']}"
+        found += [] if key in found else [key]
+        inside = rasterize(read(shape["shape_type"], shape["points"]), size) == 1
+        objects[inside] = found.index(key) + 1
+        is_ignored[inside] = shape["label"] == "__ignore__"
+    return np.where(is_ignored, 0, objects)
+
+
+@pytest.mark.skipif(not EXAMPLES.exists(), reason="needs RECORDMILL_CLONES with wkentaro/labelme")
+@pytest.mark.parametrize("name", ["2011_000003", "2011_000006", "2011_000025"])
+def test_labelmes_own_objects_differ_at_borders_alone(name):
+    folder = EXAMPLES / "instance_segmentation"
+    drawn = json.loads((folder / f"data_annotated/{name}.json").read_text())
+    expected = np.load(folder / f"data_dataset_voc/SegmentationObjectNpy/{name}.npy")
+    found = draw_objects(drawn["shapes"], (drawn["imageWidth"], drawn["imageHeight"]))
+    around = sliding_window_view(np.pad(expected, 1, constant_values=-1), (3, 3))
+    is_border = around.min(axis=(2, 3)) != around.max(axis=(2, 3))
+    # Pillow, which draws them, also paints the border itself, and parts that are thinner.
+    assert ((found != expected) & ~is_border).mean() <= 1e-4
+    for value in set(np.unique(expected).tolist()) - {0}:
+        one, other = found == value, expected == value
+        assert other.sum() < 1_000 or (one & other).sum() / (one | other).sum() >= 0.95
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,45 @@ def pets(tmp_path):
         ]
         text = {"shapes": shapes, "imagePath": f"..\\before\\{number}.jpg", "imageData": None}
         (tmp_path / "street" / f"{number}.json").write_text(json.dumps(text), encoding="utf-8")
+    _write_task_of_cvat(tmp_path / "task")
+    _write_project_of_label_studio(tmp_path / "project")
     return tmp_path
+
+
+def _draw_images(folder):
+    (folder / "images").mkdir(parents=True)
+    for number in range(4):
+        image = Image.new("RGB", (40, 20), (90, 90, 20 * number))
+        image.save(folder / "images" / f"{number}.jpg")
+
+
+def _write_task_of_cvat(folder):
+    _draw_images(folder)
+    shapes = (
+        '<box label="car" occluded="0" xtl="1" ytl="2" xbr="9" ybr="12"/>'
+        '<polygon label="car" occluded="1" points="12,4;20,4;20,9"/>'
+    )
+    images = "".join(
+        f'<image id="{number}" name="{number}.jpg" width="40" height="20">{shapes}</image>'
+        for number in range(4)
+    )
+    text = f"<annotations><version>1.1</version>{images}</annotations>"
+    (folder / "annotations.xml").write_text(text, encoding="utf-8")
+
+
+def _write_project_of_label_studio(folder):
+    _draw_images(folder)
+    values = [
+        {"x": 5, "y": 10, "width": 20, "height": 50, "rectanglelabels": ["car"]},
+        {"points": [[30, 20], [50, 20], [50, 45]], "polygonlabels": ["car"]},
+    ]
+    size = {"original_width": 40, "original_height": 20}
+    result = [{"id": f"r{at}", "value": value, **size} for at, value in enumerate(values)]
+    tasks = [
+        {"data": {"image": f"/data/upload/1/{number}.jpg"}, "annotations": [{"result": result}]}
+        for number in range(4)
+    ]
+    (folder / "export.json").write_text(json.dumps(tasks), encoding="utf-8")
 
 
 def test_the_page_does_what_it_says(pets, run_page):
@@ -56,6 +94,9 @@ def test_the_page_does_what_it_says(pets, run_page):
     assert marker("pets-dataset")["ledger"]["ignored"] == {"class_names": 1}
     assert boxes("street-dataset") == {**whole, "listed": 8, "written": 8}
     assert marker("street-dataset")["ledger"]["ignored"] == {}
+    for name in ("task-dataset", "project-dataset"):
+        assert boxes(name) == {**whole, "listed": 8, "written": 8, "noted": {"enclosed": 4}}
+        assert marker(name)["ledger"]["ignored"] == {}
     assert boxes("cats-dataset")["dropped"] == {"unknown_class": 10}
     assert boxes("cats-dataset")["dropped_classes"] == {"unknown_class": {"dog": 10}}
     assert boxes("pets-square")["dropped"] == {"cropped_away": 10}

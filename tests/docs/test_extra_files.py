@@ -361,13 +361,13 @@ STOPPED = {
         ["imagelabels.mat (arrays)"],
         None,
     ),
-    "CVAT's XML next to a CSV": (
+    "VIA's JSON next to a CSV": (
         {
             **images("images/cat.0.jpg", "images/cat.1.jpg"),
             "list.csv": ",image\n0,images/cat.0.jpg\n1,images/cat.1.jpg\n",
-            "annotations.xml": CVAT.format("images/cat.0.jpg"),
+            "annotations.json": via(["cat.0.jpg"]),
         },
-        ["annotations.xml (CVAT's XML)"],
+        ["annotations.json (VIA's JSON)"],
         {},
     ),
     "JSON next to the images of a class": (
@@ -393,9 +393,9 @@ STOPPED = {
         ["cat/odd [a]* 'x'!.xml (CVAT's XML)"],
         {"cat": 0, "dog": 1},
     ),
-    "CVAT's XML next to a folder of images": (
-        {**images("images/1.jpg", "images/2.jpg"), "annotations.xml": CVAT.format("1.jpg")},
-        ["annotations.xml (CVAT's XML); to store annotations, export them as COCO, VOC, YOLO, or"],
+    "VIA's JSON next to a folder of images": (
+        {**images("images/1.jpg", "images/2.jpg"), "via.json": via(["1.jpg"])},
+        ["via.json (VIA's JSON); to store annotations, export them as COCO, VOC, YOLO, or"],
         {},
     ),
     "Label Studio's JSON": (

@@ -62,6 +62,17 @@ def coco(*names):
     )
 
 
+def label_studio_task(name):
+    value = {"x": 25, "y": 25, "width": 50, "height": 50, "rotation": 0}
+    region = {
+        "original_width": 24,
+        "original_height": 16,
+        "type": "rectanglelabels",
+        "value": value | {"rectanglelabels": ["cat"]},
+    }
+    return {"data": {"image": name}, "annotations": [{"result": [region]}]}
+
+
 def images(*paths):
     return {path: encode_picture(path) for path in paths}
 
@@ -295,6 +306,28 @@ MADE = {
                 "obj.data": "classes = 1\n",
                 "train.txt": "data/obj_train_data/1.jpg\ndata/obj_train_data/2.jpg\n",
             },
+        },
+        None,
+        {"cat": 1},
+    ),
+    "CVAT: images 1.1": (
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            "annotations.xml": "<annotations><version>1.1</version>"
+            + "".join(
+                f'<image id="{number}" name="{number}.jpg" width="24" height="16">'
+                '<box label="cat" xtl="6" ytl="4" xbr="18" ybr="12"/></image>'
+                for number in (1, 2)
+            )
+            + "</annotations>",
+        },
+        None,
+        {"cat": 1},
+    ),
+    "Label Studio: JSON": (
+        {
+            **images("images/1.jpg", "images/2.jpg"),
+            "export.json": json.dumps([label_studio_task(f"{number}.jpg") for number in (1, 2)]),
         },
         None,
         {"cat": 1},

@@ -63,6 +63,22 @@ def unlabeled(files: Mapping[str, bytes], *, splits: bool = False) -> Dataset:
     return [image(data, first_folder(path) if splits else "") for path, data in files.items()]
 
 
+def cvat(names: Iterable[str]) -> bytes:
+    """An XML file with one cat in each image."""
+    sides = " ".join(
+        f'{name}="{side:.2f}"' for name, side in zip(("xtl", "ytl", "xbr", "ybr"), BOX, strict=True)
+    )
+    images = [
+        f'  <image id="{number}" name="{name}" width="24" height="16">\n'
+        f'    <box label="cat" source="manual" occluded="0" {sides} z_order="0">\n'
+        '      <attribute name="breed">persian</attribute>\n'
+        "    </box>\n  </image>\n"
+        for number, name in enumerate(names)
+    ]
+    head = '<?xml version="1.0" encoding="utf-8"?>\n<annotations>\n  <version>1.1</version>\n'
+    return f"{head}{''.join(images)}</annotations>\n".encode()
+
+
 def coco(names: Sequence[str], key_points: int = 0, **more: object) -> bytes:
     """A JSON file with one cat in each image, whose categories come first."""
     category = {"id": 1, "name": "cat", "keypoints": [f"key_point_{n}" for n in range(key_points)]}
@@ -167,6 +183,13 @@ def _label_studio() -> Collection:
     files = pictures | {f"labels/{name}.txt": line for name in N}
     files |= {"classes.txt": b"bus\ncat\n", "notes.json": b'{"categories": [], "info": {}}'}
     return Collection(files, [[image(data, boxes=["cat"]) for data in pictures.values()]])
+
+
+def _cvat_task() -> Collection:
+    pictures = photos("images", N)
+    files = pictures | {"train.xml": cvat([path.rpartition("/")[2] for path in pictures])}
+    dataset = [image(data, boxes=["cat"]) for data in pictures.values()]
+    return Collection(files, [dataset], ["not stored: attributes (6)"])
 
 
 def _boxes_csv(header: str) -> Collection:
@@ -283,6 +306,7 @@ RIGHT = {
     "COCO with panoptic masks (CamVid)": _panoptic(),
     "VOC with masks": _segmented_voc(),
     "YOLO (Label Studio)": _label_studio(),
+    "CVAT's XML (task)": _cvat_task(),
     "VoTT": _boxes_csv("image,xmin,ymin,xmax,ymax,label"),
     "boxes in x1, y1, x2, y2 (Kaggle)": _boxes_csv("image_name,x1,y1,x2,y2,label_name"),
     "TFRecords of others (FSNS)": _street_signs(),
@@ -322,11 +346,9 @@ def _via() -> Collection:
 def _cvat_beside_table() -> Collection:
     pictures = photos("images", N)
     rows = "".join(f"{n},{path}\n" for n, path in enumerate(pictures))
-    xml = (
-        b"<annotations><version>1.1</version><image id='0' name='images/000.jpg'><tag label='cat'/>"
-    )
-    files = pictures | {"list.csv": f",image\n{rows}".encode(), "annotations.xml": xml}
-    return Collection(files, [unlabeled(pictures)])
+    files = pictures | {"list.csv": f",image\n{rows}".encode(), "annotations.xml": cvat(pictures)}
+    with_boxes = [image(data, boxes=["cat"]) for data in pictures.values()]
+    return Collection(files, [with_boxes, unlabeled(pictures)])
 
 
 def _membrane() -> Collection:
@@ -469,12 +491,6 @@ def _words() -> Collection:
     return Collection(pictures | {"train/gt.txt": words}, [unlabeled(pictures, splits=True)])
 
 
-def _cvat_task() -> Collection:
-    pictures = photos("images", N)
-    xml = b"<?xml version='1.0'?><annotations><version>1.1</version><image id='0' name='000.jpg'/>"
-    return Collection(pictures | {"train.xml": xml}, [unlabeled(pictures)])
-
-
 ASKED = {
     "136 targets (Udacity)": _regression(),
     "VIA in split folders (kudzu)": _via(),
@@ -492,7 +508,6 @@ ASKED = {
     "labels in names (Dogs vs. Cats)": _named_labels(),
     "text files of boxes (KITTI)": _text_boxes(),
     "a list of words (ICDAR)": _words(),
-    "CVAT's XML (task)": _cvat_task(),
     "TFRecords with a label map (Object Detection API)": _detection_records(),
 }
 """Collections that stop a run, whose printed commands make one of these datasets each."""

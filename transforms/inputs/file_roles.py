@@ -261,7 +261,10 @@ def _role_of_text(text: str, is_whole: bool) -> FileRole | None:
 
 
 KNOWN_TITLES = frozenset(
-    ("CVAT's XML", "Pascal VOC's XML", "VIA's JSON", "LabelMe's JSON", "COCO's JSON")
+    (
+        *("CVAT's XML", "Pascal VOC's XML", "VIA's JSON", "LabelMe's JSON", "COCO's JSON"),
+        "Label Studio's JSON",
+    )
 )
 """The formats that the first bytes of a file show."""
 
@@ -271,7 +274,13 @@ PROSE = "prose"
 YOLO_TEXT = "boxes as in YOLO"
 """The format of YOLO's text files."""
 
-TITLES = {"coco": "COCO's JSON", "labelme": "LabelMe's JSON", "voc": "Pascal VOC's XML"}
+TITLES = {
+    "coco": "COCO's JSON",
+    "cvat": "CVAT's XML",
+    "label_studio": "Label Studio's JSON",
+    "labelme": "LabelMe's JSON",
+    "voc": "Pascal VOC's XML",
+}
 """The formats that sources read, by the sources' names."""
 
 
@@ -307,6 +316,7 @@ def _title_of_json(text: str) -> str:
         return SEGMENT_ANYTHING
     for signs, title in (
         (('"_via_', '"via_settings"', '"regions"', '"shape_attributes"'), "VIA's JSON"),
+        (('"original_width"', '"from_name"', '"completed_by"'), "Label Studio's JSON"),
         (('"shapes"',), "LabelMe's JSON"),
         (('"bbox"', '"image_id"', '"categories"', '"file_name"', '"images"'), "COCO's JSON"),
     ):

@@ -59,6 +59,8 @@ def test_sources_say_which_annotations_they_read():
     formats = {kind: load_source(kind)().annotation_format for kind in source_names()}
     assert {kind: name for kind, name in formats.items() if name} == {
         "coco": "COCO's JSON",
+        "cvat": "CVAT's XML",
+        "label_studio": "Label Studio's JSON",
         "labelme": "LabelMe's JSON",
         "voc": "Pascal VOC's XML",
     }

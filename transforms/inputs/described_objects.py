@@ -1,0 +1,87 @@
+"""The objects of an image as shapes of a class, which become boxes and outlines."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from recordmill.annotations.annotation import Packable
+from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.masks import Masks
+from recordmill.imaging.geometry import Size
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.outlines import DescribedShape
+
+OtherShapes = Literal["enclose", "drop", "reject"]
+"""What to do with shapes that are not upright rectangles."""
+
+
+@dataclass(slots=True)
+class DescribedObjects:
+    """The objects of one image, in their order.
+
+    Attributes:
+        other_shapes: what to do with shapes that are not upright rectangles.
+        shapes: those that are kept.
+        labels: the class of each.
+        values: further values of each, by field.
+        dropped: how many shapes were dropped.
+    """
+
+    other_shapes: OtherShapes
+    shapes: list[DescribedShape] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    values: dict[str, list[Any]] = field(default_factory=dict)
+    dropped: int = 0
+
+    def add(self, shape: DescribedShape, label: str, values: Mapping[str, Any], title: str) -> None:
+        """Adds an object; its shape decides whether it is kept.
+
+        Args:
+            shape: its shape.
+            label: its class.
+            values: further values, by field; the same fields for all objects of an image.
+            title: what the shape is called, for the message.
+
+        Raises:
+            Rejected: `refused_shape`: it is not an upright rectangle, and such shapes reject the
+                image.
+        """
+        if shape.is_enclosed and self.other_shapes == "reject":
+            detail = f"{title}, and source.other_shapes is reject"
+            raise Rejected("list", "refused_shape", detail)
+        if shape.is_enclosed and self.other_shapes == "drop":
+            self.dropped += 1
+            return
+        self.shapes.append(shape)
+        self.labels.append(label)
+        for name, value in values.items():
+            self.values.setdefault(name, []).append(value)
+
+    @property
+    def outlines(self) -> int:
+        """The number of objects with an outline."""
+        return sum(shape.outline is not None for shape in self.shapes)
+
+    def annotate(self, size: Size, with_outlines: bool) -> Sequence[Packable]:
+        """Returns what annotates the image: boxes, and outlines if they are wanted.
+
+        Args:
+            size: width and height of the image as its annotators saw it.
+            with_outlines: whether outlines are wanted.
+        """
+        shapes = {
+            "enclosed": sum(shape.is_enclosed for shape in self.shapes),
+            "other_shape": self.dropped,
+        }
+        given: list[Packable] = [
+            boxes_of(
+                [shape.box for shape in self.shapes],
+                self.labels,
+                values=self.values,
+                drawn_on_size=size,
+                shapes=shapes,
+            )
+        ]
+        if with_outlines:
+            given.append(Masks([shape.outline for shape in self.shapes]))
+        return given

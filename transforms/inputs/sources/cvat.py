@@ -1,0 +1,276 @@
+"""CVAT's XML for images: one file of many images, with boxes, polygons, masks, other shapes, tags.
+
+The format is that of CVAT 1.1 (site/content/en/docs/dataset_management/formats/format-xml.md).
+"""
+
+import io
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar, Literal
+from xml.etree.ElementTree import Element, ParseError
+
+from defusedxml import DefusedXmlException
+from defusedxml.ElementTree import iterparse
+
+from recordmill.annotations.annotation import Packable
+from recordmill.annotations.labels import Labels
+from recordmill.imaging.geometry import Size
+from recordmill.schemas.features import Feature
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.cvat_shapes import SHAPES, read_shape_of_cvat
+from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
+from recordmill.transforms.inputs.image_names import find_other_place
+from recordmill.transforms.inputs.image_places import BELOW, ask_for_images, find_image_place
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    bad_annotations,
+    key_of,
+    read_sibling,
+)
+from recordmill.transforms.inputs.patterns import check_template
+from recordmill.transforms.inputs.sources.source import AnnotationSource
+
+MAX_XML_BYTES = 2**30
+"""Masks of 100,000 objects have a tenth of it."""
+
+_SIGN = re.compile(rb"<annotations[^>]*>\s*<version>1\.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cvat(AnnotationSource):
+    """The source `cvat`, for the format "CVAT for images 1.1".
+
+    Attributes:
+        images: the folder of the images, relative to the input; `{subset}` stands for an image's
+            subset, `{folder}` for the XML file's own folder.
+        labels: what gives labels: `shapes` gives boxes; `tag` gives one class per image, and
+            rejects images with another number of tags; `tags` gives any number of classes.
+        other_shapes: what to do with polygons, masks, rotated boxes and other shapes that are not
+            upright rectangles: `enclose` uses the box around them, `drop` leaves them out, `reject`
+            rejects the image.
+    """
+
+    images: str = BELOW
+    labels: Literal["shapes", "tag", "tags"] = "shapes"
+    other_shapes: OtherShapes = "enclose"
+
+    files: ClassVar[tuple[str, ...]] = ("*.xml",)
+    classes_from: ClassVar[str] = "CVAT"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if the template of the folder is invalid."""
+        check_template(self.images, "source.images", "subset", "folder")
+
+    @property
+    def is_about_boxes(self) -> bool:  # type: ignore[override]  # depends on the settings
+        """Whether shapes are read."""
+        return self.labels == "shapes"
+
+    def annotations(self) -> Mapping[str, str]:
+        """Returns boxes and masks, or several labels."""
+        if self.labels == "tags":
+            return {"labels": "source.labels"}
+        return {"boxes": "", "masks": ""} if self.labels == "shapes" else {}
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """Returns `other_shapes` if shapes are not read."""
+        if self.labels == "shapes":
+            return {}
+        return {"other_shapes": f"source.labels is {self.labels}"}
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For missing images."""
+        where = "'{subset}' stands for an image's subset, '{folder}' for the XML file's folder"
+        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
+
+    def features(self) -> tuple[Feature, ...]:
+        """Returns whether an object is occluded."""
+        if self.labels != "shapes":
+            return ()
+        meaning = "1 for an object that is marked as occluded"
+        return (Feature("image/object/occluded", "int64", "occluded", meaning, many=True),)
+
+    @classmethod
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes XML files of CVAT, and the folder of their images."""
+        found = [
+            path
+            for path, head in sketch.heads.items()
+            if path.lower().endswith(".xml") and _SIGN.search(head)
+        ]
+        if not found or not sketch.has_images:
+            return
+        images, words = _find_images(sketch, posixpath.dirname(found[0]))
+        source = {"kind": "cvat"}
+        if images not in (None, cls().images):
+            source["images"] = str(images)
+        yield Recognized(
+            {
+                "source": source,
+                **given_splits("from_source", words),
+                "convention": "tf_object_detection",
+            },
+            f"CVAT's XML files such as {found[0]}",
+            needs="" if images else ask_for_images(sketch),
+            needed_keys=("source.images",),
+        )
+
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields each image of the file, with its boxes or its classes."""
+        return self._list(path, file, with_outlines=False)
+
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields each image of the file, with its boxes and outlines, or its classes."""
+        return self._list(path, file, with_outlines=True)
+
+    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
+        counts = Counter[str]()
+        for image in _read_images(read_sibling(file.uri, MAX_XML_BYTES)):
+            counts.update(tags=len(image.tags), shapes=len(image.shapes))
+            named_by = DataFile(path, file.replace(split=image.subset or file.split))
+            folder = self.images.format(folder=named_by.folder, subset=image.subset)
+            place = posixpath.normpath(posixpath.join(folder.strip("/"), image.name))
+            find_other = partial(find_other_place, named_by.root, folder.strip("/"), image.name)
+            try:
+                given, label, classes = self._annotate(image, counts, with_outlines)
+            except Rejected as rejected:
+                key = key_of(file.key, path, place)
+                lost = file.replace(key=key, spelling="")
+                yield lost.notice("rejected", rejected.reason, rejected.detail)
+                continue
+            for each in named_by.list_annotated(
+                place, given, classes=classes, find_other=find_other
+            ):
+                yield each.replace(label=label) if type(each) is ImageRef else each
+        yield from self._report(file, counts)
+
+    def _annotate(
+        self, image: "CvatImage", counts: Counter[str], with_outlines: bool
+    ) -> tuple[Sequence[Packable], str, Sequence[str]]:
+        """Returns what annotates an image, its own class, and all classes that it names.
+
+        Args:
+            image: the image.
+            counts: numbers of what is not stored, which grow.
+            with_outlines: whether outlines are wanted.
+
+        Raises:
+            Rejected: `bad_annotations` or `refused_shape`.
+        """
+        if self.labels == "tags":
+            return [Labels(list(dict.fromkeys(image.tags)))], "", image.tags
+        if self.labels == "tag":
+            if len(image.tags) != 1:
+                raise bad_annotations(
+                    f"{posixpath.basename(image.name)} has {format_count(len(image.tags), 'tag')}, "
+                    "and source.labels is tag, which needs one"
+                )
+            return [], image.tags[0], image.tags
+        objects = DescribedObjects(self.other_shapes)
+        for number, element in enumerate(image.shapes, start=1):
+            label = (element.get("label") or "").strip()
+            if not label:
+                raise bad_annotations(f"shape {number}, a {element.tag}, has no label")
+            shape = read_shape_of_cvat(element, image.size)
+            values = {"occluded": int(element.get("occluded") == "1")}
+            objects.add(shape, label, values, f"shape {number} is a {element.tag}")
+            counts["attributes"] += len(element.findall("attribute"))
+        if not with_outlines:
+            counts["masks"] += objects.outlines
+        return objects.annotate(image.size, with_outlines), "", objects.labels
+
+    def _report(self, file: ImageRef, counts: Counter[str]) -> Iterator[Notice]:
+        """Yields what is not stored of a file; an error if that is all that it has."""
+        others = "tags" if self.labels == "shapes" else "shapes"
+        if self.labels == "shapes" and counts["tags"] and not counts["shapes"]:
+            detail = (
+                f"it has {format_count(counts['tags'], 'tag')} of images and no shapes: add --set "
+                "source.labels=tag, or --set source.labels=tags if an image may have several"
+            )
+            yield file.notice("fatal", "bad_annotations", detail)
+        for kind in (others, "attributes", "masks"):
+            if counts[kind]:
+                yield file.notice("not_stored", kind, count=counts[kind])
+
+
+@dataclass(frozen=True, slots=True)
+class CvatImage:
+    """An image in CVAT's XML.
+
+    Attributes:
+        name: its name, which may be a path.
+        size: width and height as its annotators saw it; 0 if the file does not say them.
+        subset: the subset of its task; empty for none.
+        tags: its classes.
+        shapes: its shapes, from back to front.
+    """
+
+    name: str
+    size: Size
+    subset: str
+    tags: Sequence[str]
+    shapes: Sequence[Element]
+
+
+def _read_images(data: bytes) -> Iterator[CvatImage]:
+    """Yields the images of a file.
+
+    Raises:
+        Rejected: `bad_annotations`: the file, or the rest of it, has another form.
+    """
+    events = iterparse(io.BytesIO(data), ("start", "end"))
+    try:
+        _, root = next(events)
+        if root.tag != "annotations":
+            raise bad_annotations(f"not CVAT's XML: its root is <{root.tag}>, not <annotations>")
+        for event, element in events:
+            if event == "end" and element.tag == "track":
+                raise bad_annotations(
+                    'it has tracks of a video: export it from CVAT as "CVAT for images 1.1"'
+                )
+            if event == "end" and element.tag == "image":
+                yield _read_image(element)
+                root.clear()  # or else the whole file stays in memory
+    except (ParseError, DefusedXmlException) as error:
+        raise bad_annotations(f"not CVAT's XML: {error!s:.200}") from None
+
+
+def _read_image(element: Element) -> CvatImage:
+    name = (element.get("name") or "").replace("\\", "/")
+    if not name.strip():
+        raise bad_annotations(f"image {element.get('id')!r:.60} has no name")
+    shapes = [each for each in element if each.tag in SHAPES]
+    tags = [(each.get("label") or "").strip() for each in element.iterfind("tag")]
+    size = _read_side(element, "width"), _read_side(element, "height")
+    return CvatImage(name, size, element.get("subset") or "", list(filter(None, tags)), shapes)
+
+
+def _read_side(element: Element, name: str) -> int:
+    """Returns the length of a side of an image; 0 if the file does not say it."""
+    text = element.get(name, "")
+    if text.isdecimal() and len(text) < 10:
+        return int(text)
+    return 0
+
+
+def _find_images(sketch: FolderSketch, folder: str) -> tuple[str | None, Sequence[str]]:
+    """Returns `source.images` for an XML file in a folder, and the subsets of the images.
+
+    The first is None if the images of several folders may be meant.
+    """
+    below = posixpath.join(folder, "images")
+    subsets = [each for each in sketch.at(below).folders if sketch.at(f"{below}/{each}").images]
+    if subsets and not sketch.at(below).images:
+        return f"{BELOW}/{{subset}}", subsets
+    return find_image_place(sketch, folder), ()
+
+
+SOURCE = Cvat

@@ -1,0 +1,359 @@
+"""Label Studio's JSON: one file of many tasks, with rectangles, polygons, brushes, choices.
+
+The format is that of its export as JSON, with all annotations of a task.
+"""
+
+import posixpath
+import re
+from codecs import BOM_UTF8
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from pydantic import BaseModel, Field, RootModel
+
+from recordmill.annotations.annotation import Packable
+from recordmill.annotations.labels import Labels
+from recordmill.imaging.geometry import Size
+from recordmill.schemas.formatting import format_count
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice
+from recordmill.schemas.rejection import Rejected
+from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
+from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
+from recordmill.transforms.inputs.image_names import find_other_place
+from recordmill.transforms.inputs.image_places import BELOW, ask_for_images, find_image_place
+from recordmill.transforms.inputs.image_suffixes import is_image_name
+from recordmill.transforms.inputs.label_studio_shapes import read_shape_of_label_studio
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    bad_annotations,
+    key_of,
+    read_json,
+)
+from recordmill.transforms.inputs.patterns import check_template
+from recordmill.transforms.inputs.sources.source import AnnotationSource
+
+MAX_JSON_BYTES = 2**30
+"""Masks of 100,000 objects have a tenth of it."""
+
+_SIGNS = (b'"annotations"', b'"result"')
+
+_UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
+"""What Label Studio writes before the name of an uploaded file."""
+
+LabelStudioSide = Annotated[int, Field(gt=0, lt=2**31)]
+
+
+class Region(BaseModel):
+    """An entry of `result`: a region with a shape, its label, or a choice."""
+
+    id: str = Field("", coerce_numbers_to_str=True)
+    to_name: str = ""
+    item_index: int | None = None
+    value: dict[str, Any] = {}
+    original_width: LabelStudioSide | None = None
+    original_height: LabelStudioSide | None = None
+
+    def list_texts(self, key: str) -> list[str]:
+        """Returns the texts under a key of the value; none if they are not a list."""
+        found = self.value.get(key)
+        return [str(each) for each in found] if isinstance(found, list) else []
+
+    def find_labels(self) -> list[str]:
+        """Returns the labels of the region, under `rectanglelabels` or a similar key."""
+        keys = sorted(key for key in self.value if key.endswith("labels"))
+        return next(filter(None, map(self.list_texts, keys)), [])
+
+
+class TaskAnnotation(BaseModel):
+    """What one annotator said about a task."""
+
+    result: list[Region] = []
+    was_cancelled: bool | None = None
+    skipped: bool | None = None
+    ground_truth: bool | None = None
+    updated_at: str | None = None
+    created_at: str | None = None
+
+    @property
+    def is_left_out(self) -> bool:
+        """Whether the annotator skipped the task."""
+        return bool(self.was_cancelled or self.skipped)
+
+    def sort_results(self) -> tuple[list[Region], list[str]]:
+        """Returns the regions, whose results are joined, and the choices about the whole image.
+
+        Raises:
+            Rejected: `bad_annotations`: the regions are on several images.
+        """
+        regions: dict[object, Region] = {}
+        for number, each in enumerate(self.result):
+            if not each.value:  # such as a relation between regions
+                continue
+            found = regions.setdefault(each.id or number, each)
+            if found is not each:
+                found.value = found.value | each.value
+        choices: list[str] = []
+        shaped = []
+        for each in regions.values():
+            if set(each.value) <= {"choices"}:
+                choices += each.list_texts("choices")
+            else:
+                shaped.append(each)
+        if len({(each.to_name, each.item_index) for each in shaped}) > 1:
+            raise bad_annotations("its regions are on several images")
+        return shaped, choices
+
+    def find_size(self) -> Size | None:
+        """Returns width and height of the image; None if no region has them."""
+        for each in self.result:
+            if each.original_width and each.original_height:
+                return each.original_width, each.original_height
+        return None
+
+
+class LabelStudioTask(BaseModel):
+    """One image and its annotations."""
+
+    data: dict[str, Any]
+    annotations: list[TaskAnnotation] = []
+    completions: list[TaskAnnotation] = []
+
+    def find_annotation(self) -> TaskAnnotation | None:
+        """Returns the annotation that counts; None if every annotator skipped the task.
+
+        It is the one marked as ground truth, or else the one changed last.
+        """
+        done = [each for each in self.annotations or self.completions if not each.is_left_out]
+        return max(
+            done,
+            key=lambda each: (bool(each.ground_truth), each.updated_at or each.created_at or ""),
+            default=None,
+        )
+
+    def count_annotations(self) -> int:
+        """Returns the number of annotations that were not skipped."""
+        return sum(not each.is_left_out for each in self.annotations or self.completions)
+
+    def find_image(self, key: str) -> str | None:
+        """Returns the address of the image under a key; the first image's if the key is empty."""
+        if key:
+            found = self.data.get(key)
+            return found if isinstance(found, str) else None
+        texts = [each for each in self.data.values() if isinstance(each, str)]
+        return next((each for each in texts if is_image_name(find_path(each))), None)
+
+
+class LabelStudioFile(RootModel[list[LabelStudioTask]]):
+    """The contents of one file."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelStudio(AnnotationSource):
+    """The source `label_studio`, for Label Studio's export as JSON.
+
+    If a task has several annotations, the one marked as ground truth counts, or else the one that
+    was changed last. Tasks that were skipped are left out.
+
+    Attributes:
+        images: the folder of the images, relative to the input; `{folder}` stands for the JSON
+            file's own folder. An image is the file there with the last part of its address, with or
+            without what Label Studio writes before the names of uploaded files.
+        image_key: the key in a task's `data` that has the image's address; empty: the first one
+            with the name of an image.
+        labels: what gives labels: `regions` gives boxes; `choice` gives one class per image, and
+            rejects images with another number of choices; `choices` gives any number of classes.
+        other_shapes: what to do with polygons, brushes, ellipses, rotated rectangles and key
+            points: `enclose` uses the box around them, `drop` leaves them out, `reject` rejects the
+            image.
+    """
+
+    images: str = BELOW
+    image_key: str = ""
+    labels: Literal["regions", "choice", "choices"] = "regions"
+    other_shapes: OtherShapes = "enclose"
+
+    files: ClassVar[tuple[str, ...]] = ("*.json",)
+    classes_from: ClassVar[str] = "Label Studio"
+
+    def __post_init__(self) -> None:
+        """Raises ValueError if the template of the folder is invalid."""
+        check_template(self.images, "source.images", "folder")
+
+    @property
+    def is_about_boxes(self) -> bool:  # type: ignore[override]  # depends on the settings
+        """Whether regions are read."""
+        return self.labels == "regions"
+
+    def annotations(self) -> Mapping[str, str]:
+        """Returns boxes and masks, or several labels."""
+        if self.labels == "choices":
+            return {"labels": "source.labels"}
+        if self.labels == "regions":
+            return {"boxes": "", "masks": ""}
+        return {}
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """Returns `other_shapes` if regions are not read."""
+        if self.labels == "regions":
+            return {}
+        return {"other_shapes": f"source.labels is {self.labels}"}
+
+    @property
+    def remedies(self) -> Mapping[str, str]:
+        """For missing images."""
+        where = "'{folder}' stands for the JSON file's folder"
+        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
+
+    @classmethod
+    def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
+        """Recognizes JSON files of tasks, and the folder of their images."""
+        found = [
+            path
+            for path, head in sketch.heads.items()
+            if path.lower().endswith(".json") and _looks_like_tasks(head)
+        ]
+        if not found or not sketch.has_images:
+            return
+        images = find_image_place(sketch, posixpath.dirname(found[0]))
+        source = {"kind": "label_studio"}
+        if images not in (None, cls().images):
+            source["images"] = str(images)
+        yield Recognized(
+            {"source": source, "convention": "tf_object_detection"},
+            f"Label Studio's JSON files such as {found[0]}",
+            needs="" if images else ask_for_images(sketch),
+            needed_keys=("source.images",),
+        )
+
+    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields the image of each task, with its boxes or its classes."""
+        return self._list(path, file, with_outlines=False)
+
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields the image of each task, with its boxes and outlines, or its classes."""
+        return self._list(path, file, with_outlines=True)
+
+    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
+        counts = Counter[str]()
+        named_by = DataFile(path, file)
+        folder = self.images.format(folder=named_by.folder).strip("/")
+        for number, task in enumerate(read_json(file.uri, MAX_JSON_BYTES, LabelStudioFile).root, 1):
+            annotation = task.find_annotation()
+            if annotation is None:
+                continue
+            address = task.find_image(self.image_key)
+            if not address:
+                keys = ", ".join(task.data)
+                raise bad_annotations(
+                    f"task {number} names no image: set source.image_key ({keys:.100})"
+                )
+            counts["further annotations"] += task.count_annotations() - 1
+            place = posixpath.join(folder, posixpath.basename(find_path(address)))
+            try:
+                given, label, classes = self._annotate(annotation, counts, with_outlines)
+            except Rejected as rejected:
+                key = key_of(file.key, path, place)
+                lost = file.replace(key=key, spelling="")
+                yield lost.notice("rejected", rejected.reason, f"task {number}: {rejected.detail}")
+                continue
+            find_other = partial(_find_image_of_task, named_by, folder, find_path(address))
+            for each in named_by.list_annotated(
+                place, given, classes=classes, find_other=find_other
+            ):
+                yield each.replace(label=label) if type(each) is ImageRef else each
+        yield from self._report(file, counts)
+
+    def _annotate(
+        self, annotation: TaskAnnotation, counts: Counter[str], with_outlines: bool
+    ) -> tuple[Sequence[Packable], str, Sequence[str]]:
+        """Returns what annotates an image, its own class, and all classes that it names.
+
+        Args:
+            annotation: the annotation of its task.
+            counts: numbers of what is not stored, which grow.
+            with_outlines: whether outlines are wanted.
+
+        Raises:
+            Rejected: `bad_annotations` or `refused_shape`.
+        """
+        regions, choices = annotation.sort_results()
+        counts.update(regions=len(regions), choices=len(choices))
+        if self.labels == "choices":
+            return [Labels(list(dict.fromkeys(choices)))], "", choices
+        if self.labels == "choice":
+            if len(choices) != 1:
+                raise bad_annotations(
+                    f"it has {format_count(len(choices), 'choice')}, and source.labels is choice, "
+                    "which needs one"
+                )
+            return [], choices[0], choices
+        objects, size = DescribedObjects(self.other_shapes), annotation.find_size()
+        for region in regions:
+            if size is None:
+                raise bad_annotations("a region has no original_width and original_height")
+            shape = read_shape_of_label_studio(region.value, size)
+            labels = region.find_labels()
+            if shape is None:
+                counts["other results"] += 1
+                continue
+            if not labels:
+                raise bad_annotations(f"region {region.id!r:.60} has no label")
+            counts["further labels"] += len(labels) - 1
+            objects.add(shape, labels[0], {}, f"region {region.id!r:.60} is not a rectangle")
+        if not with_outlines:
+            counts["masks"] += objects.outlines
+        return objects.annotate(size or (0, 0), with_outlines), "", objects.labels
+
+    def _report(self, file: ImageRef, counts: Counter[str]) -> Iterator[Notice]:
+        """Yields what is not stored of a file; an error if that is all that it has."""
+        others = "choices" if self.labels == "regions" else "regions"
+        if self.labels == "regions" and counts["choices"] and not counts["regions"]:
+            detail = (
+                f"it has {format_count(counts['choices'], 'choice')} and no regions: add --set "
+                "source.labels=choice, or --set source.labels=choices if an image may have several"
+            )
+            yield file.notice("fatal", "bad_annotations", detail)
+        for kind in (others, "further annotations", "further labels", "other results", "masks"):
+            if counts[kind]:
+                yield file.notice("not_stored", kind, count=counts[kind])
+
+
+def find_path(address: str) -> str:
+    """Returns the path in the address of an image: a URL, or one of Label Studio's own.
+
+    Label Studio serves local files under `/data/local-files/?d=PATH`, and uploaded ones under
+    `/data/upload/`.
+    """
+    if "://" not in address and not address.startswith("/data/"):
+        return address.replace("\\", "/")
+    parts = urlsplit(address)
+    local = parse_qs(parts.query).get("d")
+    return local[0] if local else unquote(parts.path)
+
+
+def _find_image_of_task(file: DataFile, folder: str, path: str) -> str:
+    """Returns where the image of a task is below the root, if not at the usual place.
+
+    Returns an empty text if there is no such image, or several may be meant.
+    """
+    above, name = posixpath.split(path)
+    short = _UPLOADED.sub("", name, count=1)
+    places = (posixpath.join(folder, short), posixpath.join(file.folder, short))
+    for place in places:
+        if short != name and file.has(place):
+            return place
+    return find_other_place(file.root, folder, path) or find_other_place(
+        file.root, folder, posixpath.join(above, short)
+    )
+
+
+def _looks_like_tasks(head: bytes) -> bool:
+    begins = head.removeprefix(BOM_UTF8).lstrip()[:1]
+    return begins == b"[" and all(sign in head for sign in _SIGNS)
+
+
+SOURCE = LabelStudio

@@ -1,0 +1,112 @@
+"""Turns the values of mask files into ids: by a table, a palette of colors, or a threshold."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordmill.imaging.masks.mask_file import MaskValues, pack_color
+from recordmill.imaging.masks.outline import OutlineError
+
+Ids = NDArray[np.int32]
+
+_VOC_COLORS = 256
+_MOST_SHOWN = 3
+_FEW_LEVELS = 2
+
+_LEAST_RANGE = 32
+"""The smallest difference between two levels, if there are values between them."""
+
+_MOST_FLAT = 0.05
+"""The largest share of the pixels between two levels that are like their neighbors: smooth borders
+are narrow slopes, and the pixels of an id are not."""
+
+
+def table_of_voc() -> dict[int, int]:
+    """Returns the index of each color of Pascal VOC's palette, as `decode_mask` gives the color.
+
+    Some tools write VOC's masks as colors. The bits of an index are spread over red, green and blue
+    in turn, from the highest bit on.
+    """
+    table = {}
+    for index in range(_VOC_COLORS):
+        channels = [0, 0, 0]
+        for bit in range(8):
+            channels[bit % 3] |= (index >> bit & 1) << (7 - bit // 3)
+        table[pack_color(*channels)] = index
+    return table
+
+
+def apply_table(values: MaskValues, table: Mapping[int, int]) -> Ids:
+    """Returns the id of each pixel.
+
+    Args:
+        values: as `decode_mask` returns them.
+        table: the id of each value.
+
+    Raises:
+        OutlineError: `unknown_mask_value`: a value is not in the table.
+    """
+    found, places = np.unique(values, return_inverse=True)
+    unknown = [value for value in found.tolist() if value not in table]
+    if unknown:
+        shown = ", ".join(map(_show_value, unknown[:_MOST_SHOWN]))
+        detail = f"{len(unknown):,} values of the mask are not in the table, such as {shown}"
+        raise OutlineError("unknown_mask_value", detail)
+    ids = np.array([table[value] for value in found.tolist()], np.int32)
+    return ids[places].reshape(values.shape)
+
+
+def split_levels(values: MaskValues, threshold: int) -> Ids:
+    """Returns 1 for values of the threshold or more, and 0 for others."""
+    return (values >= threshold).astype(np.int32)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskLevels:
+    """The two levels of a mask of one object.
+
+    Attributes:
+        low: the value outside.
+        high: the value inside.
+        is_exact: whether there are no other values. If there are, they are those of anti-aliased
+            borders, and a threshold decides.
+    """
+
+    low: int
+    high: int
+    is_exact: bool
+
+    @property
+    def threshold(self) -> int:
+        """The value in the middle."""
+        return (self.low + self.high + 1) // 2
+
+
+def find_levels(values: MaskValues) -> MaskLevels | None:
+    """Returns the two levels of a mask; None if its values are ids.
+
+    A mask of more values has two levels if those between the lowest and the highest are slopes.
+    """
+    found = np.unique(values)
+    low, high = int(found[0]), int(found[-1])
+    if len(found) <= _FEW_LEVELS:
+        return MaskLevels(low, high, is_exact=True)
+    if high - low < _LEAST_RANGE:
+        return None
+    padded = np.pad(values, 1, constant_values=low)
+    inner = padded[1:-1, 1:-1]
+    is_flat = (inner == padded[1:-1, :-2]) & (inner == padded[1:-1, 2:])
+    is_flat &= (inner == padded[:-2, 1:-1]) & (inner == padded[2:, 1:-1])
+    is_between = (values > low) & (values < high)
+    if np.count_nonzero(is_flat & is_between) > _MOST_FLAT * np.count_nonzero(is_between):
+        return None
+    return MaskLevels(low, high, is_exact=False)
+
+
+def _show_value(value: int) -> str:
+    """Returns a value as a number, or as a color if it is too large for a gray one."""
+    if value < 2**16:
+        return str(value)
+    return f"({value & 255}, {value >> 8 & 255}, {value >> 16})"

@@ -2,7 +2,7 @@
 
 import math
 import posixpath
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
@@ -10,13 +10,17 @@ from typing import Annotated, Any, ClassVar, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
+from recordmill.annotations.annotation import Packable
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
+from recordmill.imaging.masks.outline import Outline, join_outlines
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.image_names import find_other_place
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.labelme_outlines import read_outline_of_labelme
 from recordmill.transforms.inputs.named_files import DataFile, bad_annotations, read_json
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
@@ -41,8 +45,19 @@ class DrawnShape(BaseModel):
     points: list[tuple[float, float]] = Field(min_length=1)
     shape_type: str | None = None
     group_id: Any = None
+    mask: Any = None
 
-    def outline(self) -> list[Point]:
+    @property
+    def kind(self) -> str:
+        """What it is; LabelMe left it out before 2019."""
+        return self.shape_type or "polygon"
+
+    def read_outline(self) -> Outline:
+        """Returns the outline as LabelMe draws it."""
+        mask = self.mask if isinstance(self.mask, str) else None
+        return read_outline_of_labelme(self.kind, self.points, mask)
+
+    def corners(self) -> list[Point]:
         """Points with the same bounding box.
 
         Raises:
@@ -124,11 +139,26 @@ class LabelMe(AnnotationSource):
         """LabelMe's lists of classes and of flags."""
         return {"labels.txt": "lists of classes", "flags.txt": "lists of flags"}
 
+    def annotations(self) -> Mapping[str, str]:
+        """Returns that images may have boxes and masks."""
+        return {"boxes": "", "masks": ""}
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""
+        return self._list(path, file, with_outlines=False)
+
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields the image that one file describes, with its boxes and outlines."""
+        return self._list(path, file, with_outlines=True)
+
+    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
         annotation = DataFile(path, file)
         contents = read_json(file.uri, MAX_JSON_BYTES, LabelMeFile)
-        boxes, outlines = self.read_annotation(contents)
+        boxes, objects, enclosed = self.read_annotation(contents)
+        given: list[Packable] = [boxes]
+        if with_outlines:
+            outlines = ([shape.read_outline() for shape in shapes] for shapes in objects)
+            given.append(Masks(list(map(join_outlines, outlines))))
         place = find_labeled_image(annotation, contents.imagePath)
         if other := _find_other_image(annotation, contents.imagePath, place):
             detail = (
@@ -137,44 +167,50 @@ class LabelMe(AnnotationSource):
             )
             yield file.notice("fatal", "bad_annotations", detail)
             return
-        if outlines:
-            yield file.notice("not_stored", "outlines", count=outlines)
+        if enclosed and not with_outlines:
+            yield file.notice("not_stored", "masks", count=enclosed)
         if flags := _count_flags(contents.flags):
             yield file.notice("not_stored", "flags of images", count=flags)
         named, folder = contents.imagePath, annotation.folder
         find_other = partial(find_other_place, annotation.root, folder, named)
         yield from annotation.list_annotated(
-            place, [boxes], classes=boxes.labels, find_other=find_other
+            place, given, classes=boxes.labels, find_other=find_other
         )
 
-    def read_annotation(self, contents: LabelMeFile) -> tuple[Boxes, int]:
-        """Returns the boxes of a file, and the number of other shapes that these enclose.
+    def read_annotation(
+        self, contents: LabelMeFile
+    ) -> tuple[Boxes, Sequence[Sequence[DrawnShape]], int]:
+        """Returns the boxes of a file, the shapes in each, and how many are not rectangles.
 
         Raises:
             Rejected: `refused_shape`: a shape is not a rectangle, and `other_shapes` rejects it;
                 `bad_annotations`: a circle has no rim.
         """
-        objects: dict[Any, tuple[str, list[Point]]] = {}
+        objects: dict[Any, list[DrawnShape]] = {}
         dropped = enclosed = 0
         for number, shape in enumerate(contents.shapes, start=1):
-            kind = shape.shape_type or "polygon"  # LabelMe left it out before 2019
-            if kind != "rectangle" and self.other_shapes == "reject":
-                detail = f"shape {number} is a {kind!r:.60}, and source.other_shapes is reject"
+            if shape.kind != "rectangle" and self.other_shapes == "reject":
+                detail = (
+                    f"shape {number} is a {shape.kind!r:.60}, and source.other_shapes is reject"
+                )
                 raise Rejected("list", "refused_shape", detail)
-            if kind != "rectangle" and self.other_shapes == "drop":
+            if shape.kind != "rectangle" and self.other_shapes == "drop":
                 dropped += 1
                 continue
-            enclosed += kind != "rectangle"
+            enclosed += shape.kind != "rectangle"
             is_part = self.groups == "join" and shape.group_id is not None
             part = (shape.label, orjson.dumps(shape.group_id)) if is_part else number
-            objects.setdefault(part, (shape.label, []))[1].extend(shape.outline())
-        boxes = [_enclose(points) for _, points in objects.values()]
-        labels = [label for label, _ in objects.values()]
+            objects.setdefault(part, []).append(shape)
+        found = list(objects.values())
+        corners = ([point for shape in shapes for point in shape.corners()] for shapes in found)
         width, height = contents.imageWidth, contents.imageHeight
-        size = (width, height) if width and height else None
-        return boxes_of(
-            boxes, labels, drawn_on_size=size, shapes={"other_shape": dropped}
-        ), enclosed
+        boxes = boxes_of(
+            map(_enclose, corners),
+            [shapes[0].label for shapes in found],
+            drawn_on_size=(width, height) if width and height else None,
+            shapes={"other_shape": dropped},
+        )
+        return boxes, found, enclosed
 
 
 def _count_flags(flags: Any) -> int:

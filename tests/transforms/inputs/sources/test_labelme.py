@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from recordmill import storage
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.masks import Masks
+from recordmill.imaging.masks.outline import Polygons
 from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.named_files import DataFile
@@ -97,7 +99,7 @@ def test_the_box_around_each_shape(tmp_path, kind, points, box):
     refs = refer(tmp_path, annotation(shape(), shape("cat", points, kind)))
     assert boxes_in(refs)[1:] == [(box, "cat")]
     outlines = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
-    assert outlines == ([] if kind == "rectangle" else [("outlines", 1)])
+    assert outlines == ([] if kind == "rectangle" else [("masks", 1)])
 
 
 @given(
@@ -112,7 +114,7 @@ def test_every_point_of_a_circle_is_in_its_box(x, y, radius, angles, rim):
         [x + radius * math.cos(angle), y + radius * math.sin(angle)] for angle in (rim, *angles)
     ]
     data = annotation(shape("a", [[x, y], on_rim[0]], "circle"))
-    fields, _ = LabelMe().read_annotation(LabelMeFile.model_validate_json(json.dumps(data)))
+    fields, *_ = LabelMe().read_annotation(LabelMeFile.model_validate_json(json.dumps(data)))
     ((left, top, right, bottom),) = fields.boxes
     for px, py in on_rim:
         assert left - 1e-9 <= px <= right + 1e-9
@@ -325,7 +327,7 @@ def test_json_files_alone_are_listed_in_whatever_case():
 
 
 def test_it_gives_boxes():
-    assert LabelMe().annotations() == {"boxes": ""}
+    assert LabelMe().annotations() == {"boxes": "", "masks": ""}
 
 
 @pytest.mark.parametrize(
@@ -335,3 +337,20 @@ def test_flags_of_images_are_counted_as_not_stored(tmp_path, flags, count):
     found = refer(tmp_path, annotation(flags=flags))
     notes = [(each.reason, each.count) for each in found if each.status == "not_stored"]
     assert notes == ([("flags of images", count)] if count else [])
+
+
+def test_the_shapes_of_a_group_have_one_outline(tmp_path):
+    triangle = ((1, 2), (9, 2), (9, 8))
+    shapes = (
+        shape(points=triangle, kind="polygon", group_id=1),
+        shape("cat", points=((3, 3), (6, 5))),
+        shape(points=((20, 20), (30, 20), (30, 28)), kind="polygon", group_id=1),
+    )
+    refer(tmp_path, annotation(*shapes))
+    file = ImageRef(PATH, str(tmp_path / PATH), 7, "1")
+    *_, ref = list_file(LabelMe(), PATH, file, ListingSettings(with_outlines=True))
+    assert Masks.unpack(dict(ref.annotations)["masks"]).outlines == (
+        Polygons(((1, 2, 9, 2, 9, 8), (20, 20, 30, 20, 30, 28))),
+        Polygons(((3, 3, 6, 3, 6, 5, 3, 5),)),
+    )
+    assert carried_annotations.boxes_in(ref).labels == ["dog", "cat"]

@@ -11,7 +11,7 @@ from hashlib import sha256
 from typing import NamedTuple
 
 from recordmill.schemas.features import STORED_IMAGE, Example
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, SourceFile
 
 HASH_BITS = 64
 HASH_RANGE = 1 << HASH_BITS
@@ -65,9 +65,9 @@ def _hash_key(seed: int, key: str, group: str = "") -> bytes:
 def digest_of(ref: ImageRef) -> int:
     """Returns a 256-bit digest of what decides a record.
 
-    It covers key, byte range, size, label, group, given split, features, digest and annotations by
-    kind. Place and time are left out: the same images have the same digest in any folder and after
-    any copy.
+    It covers key, byte range, size, label, group, given split, features, digest, annotations by
+    kind, and key and size of further files. Place and time are left out: the same images have the
+    same digest in any folder and after any copy.
     """
     return int.from_bytes(_digest(ref))
 
@@ -79,6 +79,8 @@ def _digest(ref: ImageRef) -> bytes:
     )
     if ref.packing or ref.sha256:
         text = f"{text}\0{ref.packing}\0{ref.sha256}"
+    for file in ref.files:
+        text = f"{text}\0file\0{file.key}\0{file.size}"
     return sha256(text.encode() + join_annotations(ref)).digest()
 
 
@@ -92,15 +94,23 @@ def join_annotations(ref: ImageRef) -> bytes:
 
 
 def version_digest_of(ref: ImageRef) -> int:
-    """Returns a 256-bit digest of a file's key, size and modification time.
+    """Returns a 256-bit digest of the key, size and modification time of a reference's files.
 
-    These change when the file is rewritten.
+    These change when a file is rewritten.
     """
     return int.from_bytes(_version_digest(ref))
 
 
 def _version_digest(ref: ImageRef) -> bytes:
-    return sha256(f"{ref.key}\0{ref.size}\0{ref.version}".encode()).digest()
+    text = f"{ref.key}\0{ref.size}\0{ref.version}"
+    if ref.files:
+        text = f"{text}\0{describe_files(ref)}"
+    return sha256(text.encode()).digest()
+
+
+def describe_files(ref: ImageRef) -> str:
+    """Returns key, size and version of a reference's further files, as text for a digest."""
+    return "\0".join(f"{file.key}\0{file.size}\0{file.version}" for file in ref.files)
 
 
 def source_digest_of(ref: ImageRef) -> int:
@@ -111,11 +121,22 @@ def source_digest_of(ref: ImageRef) -> int:
     Reliable versions are the modification times of local files, which are fine enough, and the
     generations and ETags of objects.
     """
-    is_exact = ref.version.isdigit() and "://" not in ref.uri
-    if not is_exact and not ref.version.startswith(("generation:", "etag:")):
+    if not _is_exact(ref):
         return 0
     text = f"{ref.key}\0{ref.offset}\0{ref.length}\0{ref.size}\0{ref.packing}\0{ref.version}"
     return _hash(text) >> 192
+
+
+def _is_exact(file: ImageRef | SourceFile) -> bool:
+    """Whether a file has a version that changes whenever the file does."""
+    if file.version.isdigit() and "://" not in file.uri:
+        return True
+    return file.version.startswith(("generation:", "etag:"))
+
+
+def has_exact_files(ref: ImageRef) -> bool:
+    """Returns whether no change of a reference's further files goes unnoticed."""
+    return all(map(_is_exact, ref.files))
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
 from operator import attrgetter
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,23 @@ Annotations = tuple[tuple[str, bytes], ...]
 """What annotates an image besides its class: each kind with its packed bytes, sorted by kind. The
 kinds are in `recordmill.annotations`. A kind without a single annotation means that the image was
 annotated, and has none."""
+
+
+class SourceFile(NamedTuple):
+    """A file besides an image's own from which its record is made.
+
+    Attributes:
+        key: its name in the dataset, as images have one.
+        uri: where to read it.
+        size: its size in bytes when it was listed; -1 if finding it out would take a request.
+        version: its modification time then, or the generation or ETag of an object.
+    """
+
+    key: str
+    uri: str
+    size: int = -1
+    version: str = ""
+
 
 ASSUMED_BYTES = 100_000
 """The size that plans and windows assume for an image if it is not known before it is read."""
@@ -71,6 +88,7 @@ class ImageRef:
         lacks_file: whether it has no annotations because the file that would contain them does
             not exist.
         annotations: what annotates it besides its class.
+        files: the files that annotations are read from when the image is, sorted by key.
     """
 
     key: str
@@ -88,6 +106,7 @@ class ImageRef:
     features: str = ""
     lacks_file: bool = False
     annotations: Annotations = ()
+    files: tuple[SourceFile, ...] = ()
 
     status = reason = detail = ""  # class attributes; in `Notice`, they are fields
 

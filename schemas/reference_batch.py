@@ -8,7 +8,7 @@ import sys
 from array import array
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
-from itertools import accumulate, pairwise, repeat
+from itertools import accumulate, pairwise, repeat, starmap
 from operator import attrgetter
 from typing import Any
 
@@ -16,10 +16,18 @@ import orjson
 from apache_beam import coders
 
 from recordmill.schemas.digests import ReferenceHashes, add_digests
-from recordmill.schemas.image_ref import Annotations, ClassNames, ImageRef, Listed, Notice
+from recordmill.schemas.image_ref import (
+    Annotations,
+    ClassNames,
+    ImageRef,
+    Listed,
+    Notice,
+    SourceFile,
+)
 
 _NAMES = {each: [field.name for field in fields(each)] for each in (ImageRef, Notice, ClassNames)}
 _FIELDS = {each: [*map(attrgetter, names)] for each, names in _NAMES.items()}
+_FILES = "files"
 _ANNOTATIONS = "annotations"
 """The field of bytes: JSON has the lengths of its values, and a column after it their bytes."""
 
@@ -231,7 +239,9 @@ def _as_columns(lists: list[Any]) -> tuple[list[Any], bytes]:
         for name, get in zip(_NAMES[kind], _FIELDS[kind], strict=True) if items else ():
             column = list(map(get, items))
             is_same = column.count(column[0]) == count
-            if name == _ANNOTATIONS:
+            if name == _FILES:
+                column = [[*map(list, files)] for files in column]
+            elif name == _ANNOTATIONS:
                 column, is_same = _pack_annotations(column, packed), not any(column)
             columns.append(column[:1] if is_same else column)
         parts += (count, columns)
@@ -257,7 +267,9 @@ def _from_columns(parts: list[Any], packed: bytes) -> list[Any]:
     for kind, count, columns in zip(_FIELDS, parts[::2], parts[1::2], strict=True):
         values: list[Iterable[Any]] = []
         for name, column in zip(_NAMES[kind], columns, strict=False):  # no columns for no items
-            if name == _ANNOTATIONS:
+            if name == _FILES:
+                column = [tuple(starmap(SourceFile, files)) for files in column]
+            elif name == _ANNOTATIONS:
                 column, start = _unpack_annotations(column, packed, start)
             values.append(repeat(column[0], count) if len(column) == 1 else column)
         lists.append(list(map(kind, *values)) if count else [])

@@ -5,7 +5,7 @@ the kinds and asks them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
@@ -15,7 +15,7 @@ from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, Totals
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import RecordField
-from recordmill.schemas.image_ref import Annotations
+from recordmill.schemas.image_ref import Annotations, SourceFile
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import LeftOut, Rejected
 
@@ -78,6 +78,20 @@ class DroppedAnnotation(NamedTuple):
     is_faulty: bool
 
 
+class ReadFile(NamedTuple):
+    """A file that annotations were read from.
+
+    Attributes:
+        key: its name in the dataset.
+        size: its bytes.
+        sha256: their SHA-256, in hex.
+    """
+
+    key: str
+    size: int
+    sha256: str
+
+
 @dataclass(slots=True)
 class AnnotationOutcome:
     """How many of an image's annotations of one kind were written and dropped.
@@ -86,11 +100,13 @@ class AnnotationOutcome:
         counts: their number by outcome.
         dropped: those that were dropped and whose class matters.
         lacks_file: whether the file that would describe them does not exist.
+        files: the files that they were read from when the image was.
     """
 
     counts: AnnotationCounts
     dropped: list[DroppedAnnotation] = field(default_factory=list)
     lacks_file: bool = False
+    files: list[ReadFile] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +155,8 @@ class AnnotatedImage:
         image: the image that will be stored; None if none is.
         settings: how it was made, and what to do with invalid annotations.
         label_map: class ids.
+        files: the files that annotations are read from, by their keys.
+        read_file: reads one of them, and raises Rejected if that is impossible.
         objects: which objects are stored; None until that is decided.
         unwanted: objects that are dropped because of another kind, see `PlacedAnnotations`.
     """
@@ -147,6 +165,8 @@ class AnnotatedImage:
     image: "PreparedImage | None"
     settings: "DatasetSettings"
     label_map: LabelMap
+    files: Mapping[str, SourceFile] = field(default_factory=dict)
+    read_file: Callable[[SourceFile], bytes] | None = None
     objects: PlacedObjects | None = None
     unwanted: Mapping[int, str] = field(default_factory=dict)
 

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from recordmill.annotations.mask_files import MaskFiles
     from recordmill.imaging.geometry import Geometry
     from recordmill.imaging.masks.outline import Outline
     from recordmill.imaging.masks.rasterize import Mask
@@ -123,14 +124,17 @@ class MaskKind(AnnotationKind):
 
         An object without a mask gets one of zeros. If `masks_required` is set, it is unwanted.
         """
+        # Imported here: only places of masks need libraries that draw.
+        from recordmill.annotations.mask_files import MaskFiles
+
         outlines = Masks.unpack(packed).outlines
         if on.objects is None:
             return drop_undecoded(self.list_labels(packed).total)
         given = {at: 1 for at, outline in enumerate(outlines) if outline is not None}
         count, faults = DetailCount(on.objects, on.unwanted, _FAULTS), dict[int, str]()
-        pictures, written = list[bytes](), 0
+        pictures, written, files = list[bytes](), 0, MaskFiles(on)
         for at in on.objects.stored:
-            drawn = _draw(outlines[at], on.geometry, on.objects)
+            drawn = _draw(outlines[at], on.geometry, on.objects, files)
             pictures.append(drawn.picture)
             if drawn.fault is None:
                 written += 1
@@ -139,6 +143,7 @@ class MaskKind(AnnotationKind):
             count.drop(at, drawn.fault, given.get(at, 0))
         count.drop_with_boxes(given)
         outcome = count.outcome(written)
+        outcome.files = files.read
         if len(pictures) > MOST_OBJECTS:
             outcome.counts.noted["crowded"] = 1
         unwanted = faults if on.settings.masks_required else {}
@@ -262,17 +267,22 @@ _FAULTS = frozenset(
 """Why masks are dropped, if no setting asks for it."""
 
 
-def _draw(outline: "Outline | None", geometry: "Geometry", objects: PlacedObjects) -> _DrawnMask:
+def _draw(
+    outline: "Outline | None", geometry: "Geometry", objects: PlacedObjects, files: "MaskFiles"
+) -> _DrawnMask:
     """Draws the mask of an object on the stored image."""
     from recordmill.imaging.masks.outline import FaultyOutline, FileIds, OutlineError
     from recordmill.imaging.masks.rasterize import place_outline
 
-    if outline is None or isinstance(outline, FileIds):
+    if outline is None:
         return _DrawnMask(_draw_nothing(geometry.stored_size), "no_mask")
     if isinstance(outline, FaultyOutline):
         return _DrawnMask(_draw_nothing(geometry.stored_size), outline.reason)
     try:
-        mask = place_outline(outline, geometry, objects.drawn_on)
+        if isinstance(outline, FileIds):
+            mask = files.draw(outline, objects.drawn_on)
+        else:
+            mask = place_outline(outline, geometry, objects.drawn_on)
     except OutlineError as error:
         return _DrawnMask(_draw_nothing(geometry.stored_size), error.reason)
     if mask.any():

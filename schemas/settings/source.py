@@ -257,14 +257,14 @@ class SourceSettings(Protocol):
         return {}
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
-        """Returns the files that one reference was made from.
+        """Returns the files that one reference was made from; by default, its own and `ref.files`.
 
         Those that were ignored when they were listed are used after all.
 
         Args:
             ref: one of the references that `list_references` gave, rejected ones too.
         """
-        return (ref.uri,)
+        return (ref.uri, *(file.uri for file in ref.files))
 
     def read(self, ref: ImageRef, max_bytes: int) -> Content:
         """Reads what one reference holds.

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.schemas.digests import digest_of, hash_key, order_of, version_digest_of
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice, SourceFile
 from recordmill.schemas.reference_batch import (
     ReferenceBatch,
     ReferenceBatchCoder,
@@ -36,6 +36,7 @@ REFS = st.builds(
     length=NUMBERS,
     features=TEXTS,
     annotations=ANNOTATIONS,
+    files=st.lists(st.builds(SourceFile, TEXTS, TEXTS, NUMBERS, TEXTS), max_size=2).map(tuple),
 )
 
 
@@ -115,6 +116,7 @@ def test_what_all_references_have_in_common_is_written_once():
         [3073],
         *texts,
         [False],
+        [[]],
         [[]],
     ]
     encoded = CODER.encode(batch)

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from recordmill.schemas.digests import add_digests, digest_of, version_digest_of
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.digests import add_digests, digest_of, has_exact_files, version_digest_of
+from recordmill.schemas.image_ref import ImageRef, SourceFile
 
 REF = ImageRef(
     "cat/1.jpg",
@@ -32,6 +32,7 @@ OTHER = {
     "packing": "z",
     "sha256": "z",
     "annotations": (("boxes", b"z"),),
+    "files": (SourceFile("m.png", "/m.png", 7, "1"),),
 }
 
 
@@ -74,6 +75,32 @@ def test_annotations_are_hashed_by_kind_after_everything_else():
     one = image.replace(annotations=(("boxes", b"ab"), ("labels", b"c")))
     other = image.replace(annotations=(("boxes", b"a"), ("labels", b"bc")))
     assert digest_of(one) != digest_of(other)
+
+
+FILE = SourceFile("m.png", "/m.png", 7, "1")
+
+
+@pytest.mark.parametrize(
+    ("changed", "is_other", "is_other_version"),
+    [
+        (FILE._replace(key="n.png"), True, True),
+        (FILE._replace(size=8), True, True),
+        (FILE._replace(version="2"), False, True),
+        (FILE._replace(uri="/elsewhere/m.png"), False, False),
+    ],
+)
+def test_further_files_count_as_the_image_does(changed, is_other, is_other_version):
+    one, other = ImageRef("a", "/a", files=(FILE,)), ImageRef("a", "/a", files=(changed,))
+    assert (digest_of(one) != digest_of(other)) == is_other
+    assert (version_digest_of(one) != version_digest_of(other)) == is_other_version
+
+
+def test_a_change_of_a_file_without_an_exact_version_goes_unnoticed():
+    assert has_exact_files(ImageRef("a", "/a"))
+    assert has_exact_files(ImageRef("a", "/a", files=(FILE,)))
+    for inexact in (FILE._replace(version=""), FILE._replace(uri="gs://b/m.png")):
+        assert not has_exact_files(ImageRef("a", "/a", files=(FILE, inexact)))
+    assert has_exact_files(ImageRef("a", "/a", files=(FILE._replace(version="etag:x"),)))
 
 
 @pytest.mark.parametrize("field", ["uri", "version"])

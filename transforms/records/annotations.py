@@ -9,6 +9,7 @@ from recordmill.annotations.annotation import (
     AnnotationOutcome,
     DroppedAnnotation,
     PlacedAnnotations,
+    ReadFile,
 )
 from recordmill.annotations.kinds import KINDS
 from recordmill.schemas.dataset.side_files import Row
@@ -90,8 +91,16 @@ def lose_annotations(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> 
 
 
 def describe_outcomes(outcomes: Outcomes) -> dict[str, dict[str, Any]] | None:
-    """Returns the counts of an image's annotations for its row; None if it has none."""
-    return {name: outcome.counts.as_row() for name, outcome in outcomes.items()} or None
+    """Returns the counts of an image's annotations for its row; None if it has none.
+
+    With them are the files that annotations were read from.
+    """
+    described = {}
+    for name, outcome in outcomes.items():
+        described[name] = outcome.counts.as_row()
+        if outcome.files:
+            described[name]["files"] = [each._asdict() for each in outcome.files]
+    return described or None
 
 
 def describe_details(outcomes: Outcomes) -> dict[str, dict[str, Any]]:
@@ -115,7 +124,8 @@ def read_outcomes(row: Row, details: Mapping[str, Any]) -> Outcomes:
         counts, detail = AnnotationCounts(), details.get(name, {})
         counts.add_row(stored)
         dropped = [DroppedAnnotation(*each) for each in detail.get("dropped", ())]
-        outcomes[name] = AnnotationOutcome(counts, dropped, detail.get("lacks_file", False))
+        files = [ReadFile(**each) for each in stored.get("files", ())]
+        outcomes[name] = AnnotationOutcome(counts, dropped, detail.get("lacks_file", False), files)
     return outcomes
 
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import orjson
@@ -17,10 +18,11 @@ from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.features import STORED_IMAGE
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, SourceFile
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.storage.packed_files import read_image
 from recordmill.transforms.records.annotations import (
     Outcomes,
     describe_details,
@@ -406,7 +408,11 @@ def build_record(
     digest = loaded.digest()
     row = SidecarRow(ref.key, loaded.size, digest, loaded.class_name, loaded.class_id)
     own = reference_record(ref, loaded.class_name, loaded.class_id, loaded.split)
-    placed = resolve_annotations(ref, AnnotatedImage(data, image, settings, label_map))
+    on = AnnotatedImage(data, image, settings, label_map)
+    if ref.files:
+        on.files = {file.key: file for file in ref.files}
+        on.read_file = partial(_read_file, max_bytes=settings.images.max_bytes)
+    placed = resolve_annotations(ref, on)
     own.update(item for each in placed.values() for item in each.fields.items())
     outcomes = {name: each.outcome for name, each in placed.items()}
     row.annotations = describe_outcomes(outcomes)
@@ -435,6 +441,11 @@ def build_record(
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels, row.losses = image.pixels, image.losses or None
     return ConvertedImage(record, row, outcomes, _find_missing(layout, fields), image.has_position)
+
+
+def _read_file(file: SourceFile, max_bytes: int) -> bytes:
+    """Reads a file that annotations are read from; raises Rejected as `read_image` does."""
+    return read_image(ImageRef(file.key, file.uri, file.size, file.version), max_bytes)
 
 
 def _find_missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

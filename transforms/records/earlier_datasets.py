@@ -33,7 +33,9 @@ from recordmill.schemas.dataset.marker import Marker, PlanEntry, ShardEntry
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import (
+    describe_files,
     digest_parts,
+    has_exact_files,
     join_annotations,
     order_of,
     source_digest_of,
@@ -110,7 +112,10 @@ class ReferenceDigests:
         self._stores_split = not layout.fields.isdisjoint({"split", "split_upper"})
 
     def digest(self, ref: ImageRef, split: str) -> int:
-        """Returns 64 bits; 0 for a reference that cannot become a record.
+        """Returns 64 bits.
+
+        It is 0 for a reference that cannot become a record, and if a change of a further file might
+        go unnoticed.
 
         With annotations, the ids of all classes count.
         """
@@ -118,7 +123,7 @@ class ReferenceDigests:
             own = find_class(ref.label, self._label_map)
         except Rejected:
             return 0
-        if isinstance(ref, Notice):
+        if isinstance(ref, Notice) or not has_exact_files(ref):
             return 0
         split = split if self._stores_split else ""
         classes = ""
@@ -129,6 +134,8 @@ class ReferenceDigests:
             f"\0{classes}\0{ref.spelling}\0{ref.sha256}\0{ref.offset}\0{ref.length}"
             f"\0{ref.packing}\0{ref.lacks_file}"
         )
+        if ref.files:
+            text = f"{text}\0{describe_files(ref)}"
         decisive = text.encode() + join_annotations(ref)
         return int.from_bytes(hashlib.sha256(decisive).digest()[:8])
 

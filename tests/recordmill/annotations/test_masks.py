@@ -1,3 +1,4 @@
+import hashlib
 import io
 from collections import Counter
 
@@ -13,12 +14,14 @@ from recordmill.annotations.annotation import (
     ListedLabels,
     LostAnnotations,
     PlacedObjects,
+    ReadFile,
 )
 from recordmill.annotations.masks import MASKS, Masks
 from recordmill.imaging import ImageSettings, Resize, prepare_image
-from recordmill.imaging.masks.outline import FaultyOutline, Polygons, Runs
+from recordmill.imaging.masks.outline import FaultyOutline, FileIds, MaskFile, Polygons, Runs
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals
+from recordmill.schemas.image_ref import SourceFile
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.dataset import Contract
@@ -31,7 +34,7 @@ SQUARE_MASK = NO_MASK.copy()
 SQUARE_MASK[1:4, 2:6] = 1
 
 
-def place(outlines, stored=None, settings=None, unwanted=(), size=(10, 8)):
+def place(outlines, stored=None, settings=None, unwanted=(), size=(10, 8), files=None):
     """The masks as arrays, the reasons of those that are dropped, and the unwanted objects."""
     file = io.BytesIO()
     Image.new("RGB", size).save(file, "PNG")
@@ -41,8 +44,17 @@ def place(outlines, stored=None, settings=None, unwanted=(), size=(10, 8)):
     stored = range(len(outlines)) if stored is None else stored
     on.objects = PlacedObjects(len(outlines), list(stored), ["cat"] * len(outlines), "displayed")
     on.unwanted = dict(unwanted)
+    if files is not None:
+        on.files = {key: SourceFile(key, f"/{key}") for key in files}
+        on.read_file = lambda file: read(files[file.key])
     placed = MASKS.place(Masks(outlines).pack(), on)
     return [decode(each) for each in placed.fields["masks"]], placed.outcome, placed.unwanted
+
+
+def read(data):
+    if isinstance(data, Rejected):
+        raise data
+    return data
 
 
 def decode(png):
@@ -63,6 +75,51 @@ def test_each_stored_object_has_a_mask_in_the_order_of_the_boxes():
     assert np.array_equal(masks, [column, NO_MASK, SQUARE_MASK])
     assert outcome == AnnotationOutcome(AnnotationCounts(2, 2))
     assert unwanted == {}
+
+
+def encode_ids(ids, mode="L"):
+    file = io.BytesIO()
+    image = Image.fromarray(np.array(ids, np.uint8), mode="L")
+    if mode == "P":
+        image = image.convert("P")
+        image.putpalette(list(range(3, 255)) * 3)
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def ids_of(*ids, key="m.png"):
+    return FileIds(MaskFile(key, ""), ids)
+
+
+def test_objects_may_be_values_in_a_mask_file_that_is_read_once():
+    numbers = np.zeros((8, 10), np.uint8)
+    numbers[1:4, 2:6], numbers[0, 0] = 7, 9
+    data = encode_ids(numbers)
+    masks, outcome, _ = place([ids_of(7), ids_of(7, 9), ids_of(8)], files={"m.png": data})
+    both = SQUARE_MASK.copy()
+    both[0, 0] = 1
+    assert np.array_equal(masks, [SQUARE_MASK, both, NO_MASK])
+    assert outcome.counts.dropped == Counter(empty_mask=1)
+    digest = hashlib.sha256(data).hexdigest()
+    assert outcome.files == [ReadFile("m.png", len(data), digest)]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (Rejected("read", "vanished", ""), "no_mask_file"),
+        (Rejected("read", "too_many_bytes", ""), "bad_mask"),
+        (b"text", "bad_mask"),
+        (encode_ids(np.ones((9, 10))), "mask_size"),
+        (encode_ids(np.ones((8, 11))), "mask_size"),
+    ],
+)
+def test_a_mask_file_that_cannot_be_used_is_a_fault_of_its_objects(data, reason):
+    _, outcome, _ = place([ids_of(1), ids_of(2)], files={"m.png": data})
+    assert outcome.counts.dropped == Counter({reason: 2})
+    assert {each.is_faulty for each in outcome.dropped} == {True}
+    _, outcome, _ = place([ids_of(1, key="other.png")], files={"m.png": data})
+    assert outcome.counts.dropped == Counter(no_mask_file=1)
 
 
 FAULTS = [

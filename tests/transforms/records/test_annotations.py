@@ -10,6 +10,7 @@ from recordmill.annotations.annotation import (
     AnnotatedImage,
     AnnotationOutcome,
     DroppedAnnotation,
+    ReadFile,
 )
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.labels import Labels
@@ -96,6 +97,21 @@ def test_a_later_run_reads_outcomes_from_the_row_and_from_what_it_lacks():
     )
     (origin,) = parse_origins([line])
     assert read_outcomes(row, origin.counts["annotations"]) == outcomes
+
+
+def test_rows_name_the_files_that_annotations_were_read_from():
+    files = [ReadFile("m.png", 7, "ab")]
+    outcomes = {"masks": AnnotationOutcome(AnnotationCounts(1, 1), files=files)}
+    described = describe_outcomes(outcomes)
+    assert described == {
+        "masks": {
+            "listed": 1,
+            "written": 1,
+            "files": [{"key": "m.png", "size": 7, "sha256": "ab"}],
+        }
+    }
+    row = SidecarRow("a.jpg", 1, "", None, None, annotations=described)
+    assert read_outcomes(row, {}) == outcomes
 
 
 def boxes(*dropped, written=0, lacks_file=False):

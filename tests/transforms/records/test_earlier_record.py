@@ -6,7 +6,7 @@ from recordmill.annotations.labels import Labels
 from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.schemas.dataset.record_index import UNKNOWN
 from recordmill.schemas.dataset.side_files import SidecarRow
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, SourceFile
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import ExampleLayout
 from recordmill.transforms.records.earlier_datasets import (
@@ -91,6 +91,13 @@ def digest():
 
 
 CAT = ImageRef("a", "/a", 7, "1", label="cat")
+
+
+def test_a_rewritten_file_of_annotations_is_another_reference(digest):
+    mask = SourceFile("m", "/m", 7, "1")
+    files = [(), (mask,), (mask._replace(version="2"),), (mask._replace(size=8),)]
+    assert len({digest(CAT.replace(files=each)) for each in files}) == 4
+    assert digest(CAT.replace(files=(mask._replace(version=""),))) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,68 @@
+"""Reads the mask files of an image: their pixels say which of its objects they belong to."""
+
+import hashlib
+from typing import TYPE_CHECKING
+
+from recordmill.annotations.annotation import AnnotatedImage, ReadFile
+from recordmill.imaging.masks.mask_file import DecodedMask, decode_mask
+from recordmill.imaging.masks.outline import FileIds, OutlineError
+from recordmill.imaging.masks.rasterize import find_frame, place_values, select_ids
+from recordmill.schemas.rejection import Rejected
+
+if TYPE_CHECKING:
+    from recordmill.imaging.geometry import Frame
+    from recordmill.imaging.masks.rasterize import Mask
+
+
+class MaskFiles:
+    """The mask files of one image; each is read and decoded once.
+
+    Args:
+        on: the image; its `files` have them by key.
+    """
+
+    def __init__(self, on: AnnotatedImage) -> None:
+        self.read: list[ReadFile] = []
+        self._on = on
+        self._decoded: dict[str, DecodedMask | OutlineError] = {}
+
+    def draw(self, outline: FileIds, frame: "Frame") -> "Mask":
+        """Draws the pixels of a file that belong to an object, on the stored image.
+
+        Args:
+            outline: the file and the object's values in it.
+            frame: the orientation of the image on which its boxes were drawn; it counts if the
+                file's own orientation and size leave both possible.
+
+        Raises:
+            OutlineError: the file cannot be read or decoded, or has another size than the image.
+        """
+        key = outline.file.key
+        if key not in self._decoded:
+            self._decoded[key] = self._read(key)
+        decoded = self._decoded[key]
+        if isinstance(decoded, OutlineError):
+            raise decoded
+        height, width = decoded.values.shape
+        frame = find_frame((width, height), self._on.geometry, frame)
+        if decoded.is_turned:
+            frame = "displayed"
+        return place_values(select_ids(decoded.values, outline.ids), self._on.geometry, frame)
+
+    def _read(self, key: str) -> DecodedMask | OutlineError:
+        """Reads a file; returns the error if that is impossible."""
+        file, read_file = self._on.files.get(key), self._on.read_file
+        if file is None or read_file is None:
+            return OutlineError("no_mask_file", "the image's reference does not name the file")
+        try:
+            data = read_file(file)
+        except Rejected as rejected:
+            if rejected.reason == "vanished":
+                return OutlineError("no_mask_file", rejected.detail)
+            return OutlineError("bad_mask", rejected.detail)
+        self.read.append(ReadFile(key, len(data), hashlib.sha256(data).hexdigest()))
+        most = max(self._on.geometry.source_size)
+        try:
+            return decode_mask(data, (most, most))
+        except OutlineError as error:
+            return error

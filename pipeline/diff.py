@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 from recordmill import storage
-from recordmill.annotations import kinds
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.options import Parser
@@ -89,10 +88,9 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
                 f"no image was read from the file {flags.other}: name a folder of images or a "
                 "dataset"
             )
-        drawn = " and ".join(each.name for each in kinds.KINDS.values() if each.follows_pixels)
         what = (
-            f"the images in {flags.other} were not decoded, nor filtered or limited, and {drawn} "
-            "are not compared"
+            f"the images in {flags.other} were not decoded, nor filtered or limited, and what is "
+            "drawn on them is not compared"
         )
         listed = any(entry.listed for entry in marker.annotations.values())
         if listed or not found.is_same:

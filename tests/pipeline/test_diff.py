@@ -261,8 +261,8 @@ def test_a_note_says_that_a_folder_is_not_decoded(convert, photos, capsys):
     assert capsys.readouterr().err.splitlines() == [
         "added: 1 image",
         "  cat/bad.jpg",
-        f"note: the images in {photos} were not decoded, nor filtered or limited, and boxes are "
-        "not compared: "
+        f"note: the images in {photos} were not decoded, nor filtered or limited, and what is "
+        "drawn on them is not compared: "
         "for an exact answer, convert it and compare the datasets",
         "they differ: 10 images before, 11 after",
     ]

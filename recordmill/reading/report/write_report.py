@@ -35,7 +35,7 @@ from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.dataset.side_files import DuplicateGroup, RejectedFile, Remark, ReportData
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.formatting import load_template, most_frequent
+from recordmill.schemas.formatting import load_template, most_frequent, plural_of
 from recordmill.schemas.rejection import REASONS, explain_reason
 from recordmill.schemas.settings.images import CHANGES
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, holds_report, seal_report
@@ -85,9 +85,13 @@ class ReportContents:
 
     @property
     def drawn(self) -> list[str]:
-        """The kinds of annotations that are drawn on images."""
+        """What is drawn on images, in the plural: the annotations that records may have."""
         stored = list_stored({feature.field for feature in self.dataset.features})
-        return [kind.name for kind in stored if kind.follows_pixels]
+        return [
+            plural_of(kind.unit)
+            for kind in stored
+            if kind.follows_pixels and kind.name in self.marker.annotations
+        ]
 
 
 def read_contents(dataset: Dataset, marker: Marker) -> ReportContents:

@@ -27,7 +27,7 @@ EARLIER_FORMAT = 2
 POINTER_FORMAT = 2
 """The format of pointers, which is the same in both."""
 
-PLAN_VERSION = 3
+PLAN_VERSION = 4
 """Increased when the same settings and images would give other bytes than before."""
 
 LABEL_FIELDS = frozenset(("label", "label_text"))

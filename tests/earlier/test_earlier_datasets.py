@@ -220,7 +220,7 @@ def test_the_same_dataset_made_now_differs_only_in_its_plan(place_output, again,
     place_output(name)
     assert again(name, output="made").code == 0
     code, line = ask(diff, name, "made")
-    assert (code, line["settings"]) == (1, ["plan_version: 2 -> 3"])
+    assert (code, line["settings"]) == (1, ["plan_version: 2 -> 4"])
 
 
 # Running the same command again
@@ -235,7 +235,7 @@ def test_the_same_command_replaces_the_dataset(place_output, again, ask, name, t
     done = again(name)
     assert (done.code, done.line["status"], done.staging) == (0, "published", [])
     assert len(notes_on_plan_version(done)) == 1
-    assert done.marker["plan"]["recipe"]["plan_version"] == 3
+    assert done.marker["plan"]["recipe"]["plan_version"] == 4
     assert done.marker["plan"]["id"] != old["plan"]["id"]
     assert done.marker["fingerprint"] == old["fingerprint"]
     assert (done.marker["run"]["images_reused"], done.marker["run"]["shards_reused"]) == (0, 0)

@@ -334,7 +334,7 @@ def test_a_publication_that_was_cut_is_completed_and_then_replaced(place_output,
     completed = f"{CUT} held a complete dataset, whose publishing had been cut: it is now in place"
     assert completed in done.line["notes"]
     assert len(notes_on_plan_version(done)) == 1
-    assert done.marker["plan"]["recipe"]["plan_version"] == 3
+    assert done.marker["plan"]["recipe"]["plan_version"] == 4
 
 
 def test_a_publication_that_was_cut_is_completed_before_another_dataset_is_refused(

@@ -149,6 +149,21 @@ class GzipBytes:
             self._unpacked, self._start = b"".join(pieces), offset
         return memoryview(self._unpacked)[offset - self._start :]
 
+    @property
+    def start(self) -> int:
+        """The lowest offset that can be read."""
+        return self._start
+
+    def copy_at(self, offset: int) -> "GzipBytes":
+        """Returns a reader that goes on from an offset that was just read.
+
+        What either reads does not move the other; they read the same stored file, one at a time.
+        """
+        other = GzipBytes.__new__(GzipBytes)
+        rest = self._unpacked[offset - self._start :]
+        vars(other).update(vars(self), _inflate=self._inflate.copy(), _unpacked=rest, _start=offset)
+        return other
+
     def max_remaining(self, offset: int) -> int:
         """Returns the most bytes from `offset` to the end, at the highest compression."""
         held = self._start + len(self._unpacked) - offset

@@ -43,6 +43,7 @@ commands:
   run INPUT... OUTPUT    convert a collection; run is the default command before flags
   verify PATH            check a dataset, or any TFRecord file: is it complete and consistent?
   inspect PATH           show what is in a dataset, or in any TFRecord file
+  view PATH              look at the images of a dataset on a local page
   diff PATH OTHER        compare two datasets, or a dataset and a folder of images
   versions OUTPUT        list the versions of a dataset, go back to one, or delete some
   analyze PATH           compute statistics and a preprocessing model for TensorFlow
@@ -51,7 +52,7 @@ commands:
 {prog} run --sample converts 250 generated pictures; each command has --help.
 """
 
-_COMMANDS = ("run", "verify", "inspect", "diff", "versions", "analyze", "completion")
+_COMMANDS = ("run", "verify", "inspect", "view", "diff", "versions", "analyze", "completion")
 
 
 def run_command(argv: Sequence[str], build: Callable[..., Any], prog: str = "recordmill") -> int:

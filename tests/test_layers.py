@@ -24,10 +24,12 @@ LINKED = ["pipeline", "transforms", "schemas", "configs"]
 and so on."""
 LAYERS = {
     "pipeline": (
-        *("pipeline", "transforms", "reading", "annotations", "storage", "imaging", "schemas"),
+        *("pipeline", "transforms", "viewing", "reading", "annotations", "storage", "imaging"),
+        "schemas",
         "configs",
     ),
     "transforms": ("transforms", "annotations", "storage", "imaging", "schemas"),
+    "viewing": ("viewing", "reading", "annotations", "storage", "imaging", "schemas"),
     "reading": ("reading", "annotations", "storage", "imaging", "schemas"),
     "annotations": ("annotations", "imaging", "schemas"),
     "storage": ("storage", "schemas"),

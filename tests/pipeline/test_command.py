@@ -90,7 +90,7 @@ def test_one_file_is_one_file(run, convert_folders, tmp_path):
     [
         (
             ["photos"],
-            "there is no command photos: choose one of run, verify, inspect, diff, versions, "
+            "there is no command photos: choose one of run, verify, inspect, view, diff, versions, "
             "analyze, completion",
         ),
         (["verifi"], "there is no command verifi: did you mean verify?"),
@@ -102,7 +102,7 @@ def test_one_file_is_one_file(run, convert_folders, tmp_path):
         ),
         (
             ["x\x1b"],
-            r"there is no command x\x1b: choose one of run, verify, inspect, diff, versions, "
+            r"there is no command x\x1b: choose one of run, verify, inspect, view, diff, versions, "
             r"analyze, completion",
         ),
         (["verify"], "the following arguments are required: PATH: see --help"),

@@ -1,0 +1,75 @@
+"""`recordmill view PATH`: shows the images of a dataset on a local page."""
+
+import argparse
+import sys
+import webbrowser
+from collections.abc import Sequence
+from typing import Any
+
+from rich.text import Text
+
+from recordmill.pipeline.command import reader_parser, run_reader
+from recordmill.pipeline.terminal import make_console
+from recordmill.schemas.errors import UsageError
+from recordmill.viewing.server import HOST, ViewServer
+from recordmill.viewing.viewed_dataset import open_viewed
+from recordmill.viewing.viewer import Viewer
+
+EPILOG = "exit codes: 0 stopped by Ctrl-C   1 it cannot be opened   2 wrong usage"
+
+_MOST_PORT = 65_535
+
+
+def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.view") -> int:
+    """Shows a dataset until Ctrl-C.
+
+    Args:
+        argv: the flags; by default, those of the process.
+        prog: what the user typed before them.
+
+    Returns:
+        The exit code.
+    """
+    description = (
+        "Shows the images of a dataset, of the unfinished work of a failed run, or of any TFRecord "
+        "files, on a page that only this machine can open."
+    )
+    parser = reader_parser(prog, description, "a folder, a file or a pattern", EPILOG)
+    parser.add_argument(
+        "--no-browser", action="store_true", help="print the address, and open no browser"
+    )
+    parser.add_argument(
+        "--port", type=int, default=0, metavar="PORT", help="where to listen (default: any free)"
+    )
+    return run_reader(parser, argv, _view)
+
+
+def _view(flags: argparse.Namespace) -> dict[str, Any]:
+    if not 0 <= flags.port <= _MOST_PORT:
+        raise UsageError(f"--port is {flags.port}: give a number from 0 to {_MOST_PORT}")
+    viewer = Viewer(open_viewed(flags.path))
+    try:
+        server = ViewServer(viewer, flags.port)
+    except OSError as error:
+        raise UsageError(
+            f"--port {flags.port} of {HOST} cannot be used: {error.strerror}; leave it out for a "
+            "free one"
+        ) from None
+    viewer.start()
+    console = make_console(soft_wrap=True)
+    console.print(Text(f"the page is {server.address}"))
+    console.print(Text("press Ctrl-C to stop", style="dim"))
+    if not flags.no_browser:
+        webbrowser.open(server.address)
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.server_close()
+        viewer.viewed.close()
+    return {"path": viewer.viewed.dataset.folder, "status": "stopped"}
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,320 @@
+"""The values of images by which a viewer selects and sorts them, as columns in memory.
+
+A row takes some 90 bytes and its key, so that millions fit.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate, chain, islice
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recordmill.imaging.pixels import CHANGES
+from recordmill.schemas.errors import UsageError
+from recordmill.viewing.selection import SORTABLE, Matches
+
+NO_CLASS = ""
+"""The class of an image without one."""
+
+NO_CLASSES = (NO_CLASS,)
+
+UNKNOWN_NUMBER = -1
+"""Stands for a number that is not known."""
+
+AT_ONCE = 2**14
+"""The most images that are packed at once: as Python's objects, they take a kilobyte each."""
+
+_DIGEST_BYTES = 32
+
+_CHANGES = {name: 1 << bit for bit, name in enumerate(CHANGES)}
+
+
+@dataclass(slots=True)
+class ImageFacts:
+    """The values of one image.
+
+    Attributes:
+        key: the path of its source; for other people's records, the file name in the record, or the
+            record's number.
+        classes: the names of its classes, of one or of several objects.
+        objects: the number of its objects; `UNKNOWN_NUMBER` if it can have none.
+        dropped: the number of its objects that are in no record.
+        width: of the stored image, in pixels, or `UNKNOWN_NUMBER`.
+        height: of the stored image, in pixels, or `UNKNOWN_NUMBER`.
+        changes: what was changed, by names from `CHANGES`; others are left out.
+        offset: the first byte of its frame in the unpacked file.
+        length: bytes of its record.
+        sha256: hex digest of its source; empty if it is not known.
+        shard: the place of its file in the dataset.
+    """
+
+    key: str
+    classes: Sequence[str] = ()
+    objects: int = UNKNOWN_NUMBER
+    dropped: int = 0
+    width: int = UNKNOWN_NUMBER
+    height: int = UNKNOWN_NUMBER
+    changes: Sequence[str] = ()
+    offset: int = 0
+    length: int = 0
+    sha256: str = ""
+    shard: int = 0
+
+
+@dataclass(slots=True)
+class NumberedNames:
+    """Names by number, in the order in which they were met."""
+
+    names: list[str] = field(default_factory=list)
+    _numbers: dict[str, int] = field(default_factory=dict)
+
+    def number(self, name: str) -> int:
+        """Returns the number of a name, which is added if it is new."""
+        found = self._numbers.get(name)
+        if found is None:
+            found = self._numbers[name] = len(self.names)
+            self.names.append(name)
+        return found
+
+
+_TYPES: dict[str, Any] = {
+    "shard": np.int32,
+    "objects": np.int32,
+    "dropped": np.int32,
+    "width": np.int32,
+    "height": np.int32,
+    "changes": np.uint32,
+    "offset": np.int64,
+    "bytes": np.int64,
+}
+
+
+@dataclass(slots=True, eq=False)
+class ImageTable:
+    """The values of images, in the order of a dataset's records; nothing in it changes.
+
+    Attributes:
+        classes: the names of classes by number; those of further images may be among them.
+        keys: the keys in UTF-8, each followed by a zero byte.
+        key_ends: where each of these ends, after the zero byte.
+        class_numbers: the different classes of each image, one image after the other.
+        class_ends: where the classes of each image end.
+        numbers: columns of integers by name: `shard` is the place of the image's file in the
+            dataset, and `changes` a bit for each.
+        digests: of the sources, 32 bytes each; zeros if they are not known.
+    """
+
+    classes: NumberedNames
+    keys: bytes
+    key_ends: NDArray[np.int64]
+    class_numbers: NDArray[np.int32]
+    class_ends: NDArray[np.int64]
+    numbers: dict[str, NDArray[Any]]
+    digests: bytes
+
+    def __len__(self) -> int:
+        return len(self.key_ends)
+
+    def facts(self, number: int) -> ImageFacts:
+        """Returns the values of the image with this number, counted from 0."""
+        value = {name: int(column[number]) for name, column in self.numbers.items()}
+        digest = self.digests[number * _DIGEST_BYTES : (number + 1) * _DIGEST_BYTES]
+        names = [self.classes.names[each] for each in self._classes_at(number)]
+        return ImageFacts(
+            self.key(number),
+            [name for name in names if name != NO_CLASS],
+            value["objects"],
+            value["dropped"],
+            value["width"],
+            value["height"],
+            [name for name, bit in _CHANGES.items() if value["changes"] & bit],
+            value["offset"],
+            value["bytes"],
+            digest.hex() if any(digest) else "",
+            value["shard"],
+        )
+
+    def key(self, number: int) -> str:
+        """Returns the key of the image with this number."""
+        begin = int(self.key_ends[number - 1]) if number else 0
+        return self.keys[begin : int(self.key_ends[number]) - 1].decode("utf-8", "replace")
+
+    def _classes_at(self, number: int) -> NDArray[np.int32]:
+        begin = int(self.class_ends[number - 1]) if number else 0
+        return self.class_numbers[begin : int(self.class_ends[number])]
+
+    def match_class(self, name: str) -> Matches:
+        """Returns the images that have this class."""
+        matched = np.zeros(len(self), np.bool_)
+        if name in self.classes.names:
+            places = np.flatnonzero(self.class_numbers == self.classes.number(name))
+            matched[np.searchsorted(self.class_ends, places, "right")] = True
+        return matched
+
+    def count_classes(self, selected: Matches) -> NDArray[np.int64]:
+        """Returns the number of selected images that have each class, by the class's number."""
+        per_image = np.diff(self.class_ends, prepend=0)
+        chosen = np.repeat(selected, per_image)
+        return np.bincount(self.class_numbers[chosen], minlength=len(self.classes.names))
+
+    def match_change(self, name: str) -> Matches:
+        """Returns the images on which this was changed; `nothing` if nothing was."""
+        changes = self.numbers["changes"]
+        if name == UNCHANGED:
+            unchanged: Matches = changes == 0
+            return unchanged
+        changed: Matches = changes & np.uint32(_CHANGES[name]) > 0
+        return changed
+
+    def match_text(self, text: str) -> Matches:
+        """Returns the images whose key has this part; capitals from A to Z equal small letters."""
+        matched, wanted = np.zeros(len(self), np.bool_), text.encode("utf-8", "replace").lower()
+        if not wanted or b"\0" in wanted:
+            return matched
+        keys, places = self.keys.lower(), list[int]()
+        at = keys.find(wanted)
+        while at >= 0:
+            places.append(at)
+            at = keys.find(wanted, at + len(wanted))
+        matched[np.searchsorted(self.key_ends, np.array(places, np.int64), "right")] = True
+        return matched
+
+    def order(self, by: str) -> NDArray[np.int64]:
+        """Returns the numbers of all images, sorted by a name of `SORTABLE`.
+
+        Equal ones keep the dataset's order; unknown values come first. A `-` before the name
+        reverses the order; an empty name leaves it.
+
+        Raises:
+            UsageError: nothing can be sorted by that.
+        """
+        name = by.removeprefix("-")
+        if not by:
+            return np.arange(len(self))
+        if name not in SORTABLE:
+            raise UsageError(f"images cannot be sorted by {by!r:.40}: {', '.join(SORTABLE)} can be")
+        if name == "key":
+            order = np.array(sorted(range(len(self)), key=self._key_bytes), np.int64)
+        else:
+            order = np.argsort(self._values(name), kind="stable")
+        if by.startswith("-"):
+            return order[::-1]
+        return order
+
+    def _key_bytes(self, number: int) -> bytes:
+        begin = int(self.key_ends[number - 1]) if number else 0
+        return self.keys[begin : int(self.key_ends[number])]
+
+    def _values(self, name: str) -> NDArray[Any]:
+        pixels: NDArray[Any] = self.numbers["width"].astype(np.int64) * self.numbers["height"]
+        pixels[self.numbers["width"] < 0] = UNKNOWN_NUMBER
+        if name == "pixels":
+            return pixels
+        if name == "bytes_per_pixel":
+            with np.errstate(divide="ignore"):
+                share: NDArray[Any] = self.numbers["bytes"] / pixels
+            return share
+        return self.numbers[name]
+
+
+UNCHANGED = "nothing"
+"""The change of an image that was not changed."""
+
+
+def pack_images(classes: NumberedNames, images: Iterable[ImageFacts]) -> Iterator[ImageTable]:
+    """Packs images, at most `AT_ONCE` in a table.
+
+    Args:
+        classes: the names of classes so far; further ones are added.
+        images: in the order of the dataset's records.
+    """
+    rest = iter(images)
+    while some := list(islice(rest, AT_ONCE)):
+        yield _pack(classes, some)
+
+
+def _pack(classes: NumberedNames, images: Sequence[ImageFacts]) -> ImageTable:
+    keys = [each.key.encode("utf-8", "replace").replace(b"\0", b"\x01") + b"\0" for each in images]
+    numbers = [[*dict.fromkeys(map(classes.number, each.classes or NO_CLASSES))] for each in images]
+    columns: dict[str, Iterable[int]] = {
+        "shard": [each.shard for each in images],
+        "objects": [each.objects for each in images],
+        "dropped": [each.dropped for each in images],
+        "width": [each.width for each in images],
+        "height": [each.height for each in images],
+        "changes": [_pack_changes(each.changes) for each in images],
+        "offset": [each.offset for each in images],
+        "bytes": [each.length for each in images],
+    }
+    return ImageTable(
+        classes,
+        b"".join(keys),
+        np.cumsum([len(key) for key in keys], dtype=np.int64),
+        np.array([*chain.from_iterable(numbers)], np.int32),
+        np.cumsum([len(each) for each in numbers], dtype=np.int64),
+        {name: np.array(column, _TYPES[name]) for name, column in columns.items()},
+        b"".join(
+            bytes.fromhex(each.sha256) if each.sha256 else bytes(_DIGEST_BYTES) for each in images
+        ),
+    )
+
+
+def _pack_changes(names: Iterable[str]) -> int:
+    return sum(_CHANGES.get(name, 0) for name in names)
+
+
+def join_tables(classes: NumberedNames, tables: Sequence[ImageTable]) -> ImageTable:
+    """Joins tables with the same numbers of classes, one after the other."""
+
+    def ends(lengths: Iterable[int], column: Callable[[ImageTable], NDArray[Any]]) -> NDArray[Any]:
+        starts = accumulate(lengths, initial=0)
+        moved = [column(each) + start for each, start in zip(tables, starts, strict=False)]
+        return np.concatenate([np.empty(0, np.int64), *moved])
+
+    return ImageTable(
+        classes,
+        b"".join(each.keys for each in tables),
+        ends((len(each.keys) for each in tables), lambda each: each.key_ends),
+        np.concatenate([np.empty(0, np.int32), *(each.class_numbers for each in tables)]),
+        ends((len(each.class_numbers) for each in tables), lambda each: each.class_ends),
+        {
+            name: np.concatenate([np.empty(0, kind), *(each.numbers[name] for each in tables)])
+            for name, kind in _TYPES.items()
+        },
+        b"".join(each.digests for each in tables),
+    )
+
+
+class GrowingTable:
+    """The tables of a dataset while it is read: one thread adds some, and any may read them."""
+
+    def __init__(self) -> None:
+        self.classes = NumberedNames()
+        # Replaced together, so that no thread sees one without the other.
+        self._parts: tuple[list[ImageTable], list[int]] = ([], [0])
+
+    def __len__(self) -> int:
+        return self._parts[1][-1]
+
+    def add(self, table: ImageTable) -> None:
+        """Adds the next images."""
+        tables, starts = self._parts
+        tables.append(table)
+        starts.append(starts[-1] + len(table))  # last: now its images can be found
+
+    def facts(self, number: int) -> ImageFacts | None:
+        """Returns the values of an image; None if it has not been read yet."""
+        tables, starts = self._parts
+        if not 0 <= number < starts[-1]:
+            return None
+        place = bisect_right(starts, number) - 1
+        return tables[place].facts(number - starts[place])
+
+    def join(self) -> ImageTable:
+        """Returns all of them as one table."""
+        whole = join_tables(self.classes, self._parts[0])
+        self._parts = ([whole], [0, len(whole)])
+        return whole

@@ -154,8 +154,8 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     preflight.check_versions(inputs, output, options.is_here)
     notes: list[str] = []
     settings = resolve_settings(loaded.settings, inputs, output, notes.append, options.writer)
-    exclusions = preflight.read_exclusions(settings.exclude)
-    recipe = make_recipe(settings, loaded.comment, exclusions)
+    lists = preflight.read_lists(settings)
+    recipe = make_recipe(settings, loaded.comment, lists)
     if not needs_beam and not options.in_pipeline:
         _set_up_beam(options, inputs, output)
     if options.discard and not options.plan:
@@ -166,13 +166,14 @@ def prepare_job(options: LaunchOptions, terminal: Terminal) -> Job:
     if not options.in_pipeline:
         earlier = open_earlier_datasets(named, settings.unit, settings.seed)
     run_id = uuid.uuid4().hex[:12]
-    outcome_file = options.outcome_file or _outcome_file(output, run_id, options)
+    outcome_file = _outcome_file(output, run_id, options)
     run = RunSettings(
         run_id=run_id,
         output=output,
         outcome_file=_path_for_workers(outcome_file, options),
         inputs=folders,
-        exclusions=exclusions,
+        exclusions=lists.exclusions,
+        corrections=lists.corrections,
         reuses=bool(named.reuse or named.updated),
         versions=options.versions,
         overwrite=options.overwrite or options.update,
@@ -347,6 +348,8 @@ def _outcome_file(output: str, run_id: str, options: LaunchOptions) -> str:
     deletes the file after reading it, so a plan leaves nothing; with `--no-wait` the file is the
     only report.
     """
+    if options.outcome_file:
+        return options.outcome_file
     if options.is_here:
         return os.path.join(tempfile.gettempdir(), f"recordmill-{run_id}.json")
     return storage.join(output, f".outcome-{run_id}.json")

@@ -11,7 +11,11 @@ from recordmill import storage
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.configuration.config import load_settings
 from recordmill.pipeline.configuration.options import Parser
-from recordmill.pipeline.configuration.preflight import find_folder, read_exclusions
+from recordmill.pipeline.configuration.preflight import (
+    find_folder,
+    read_corrections,
+    read_exclusions,
+)
 from recordmill.pipeline.configuration.resolve_settings import resolve_settings
 from recordmill.pipeline.terminal import make_console
 from recordmill.reading.compare_datasets import (
@@ -131,6 +135,7 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     loaded = load_settings(storage.join(dataset.folder, CONFIGURATION), ()).settings
     settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)
     exclusions = read_exclusions(settings.exclude)
+    corrections = read_corrections(settings.corrections)
     labels = LabelMap(dict(marker.labels), settings.labels.catch_all)
     rejected = {(line.get("key"), line["sha256"]) for line in dataset.lines(REJECTED)}
     for ref in list_images(Input(folder), settings.source, settings.listing):
@@ -154,6 +159,8 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
         digest = hashlib.sha256(content.data).hexdigest()
         if (ref.key, digest) in rejected or exclusions.find(ref.key, digest):
             continue
+        if corrections.judge(ref.key, digest) == "corrected":
+            label = corrections.by_key[ref.key].class_name
         name = labels.name_for(label) or labels.shown(label) or None
         yield ref.key, ref.split or None, {"class": name, "sha256": digest}
 

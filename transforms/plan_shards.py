@@ -321,9 +321,10 @@ def plan_dataset(
     if wrong_sizes := _explain_sizes(sample or ()):
         summary = replace(summary, problems=[wrong_sizes], problems_found=1)
     plan = make_plan(summary, selection, settings, recipe, growth)
-    decision = OutputDecision()
-    if plan.problem is not None:
-        decision = OutputDecision("fail", plan.problem, exit_code)
+    if plan.problem is None:
+        exit_code = WRONG_USAGE
+        plan = replace(plan, problem=_refuse_corrections(plan, run))
+    decision = _decide(plan, exit_code)
     processes = run.processes_for(plan.shard_count)
     if sample and plan.problem is None and (run.preview or summary.references >= PRICED_FROM):
         used = 1
@@ -335,6 +336,23 @@ def plan_dataset(
         count = format_count(plan.shard_count, "shard")
         notes.append(f"--processes={run.processes} became {processes}: the dataset has {count}")
     return RunPlan(plan, decision, given.folders, earlier, reuse, tuple(notes), price)
+
+
+def _decide(plan: DatasetPlan, exit_code: int) -> OutputDecision:
+    """Fails a plan with a problem; otherwise, the output decides later."""
+    if plan.problem is not None:
+        return OutputDecision("fail", plan.problem, exit_code)
+    return OutputDecision()
+
+
+def _refuse_corrections(plan: DatasetPlan, run: RunSettings) -> str | None:
+    """Returns why `corrections` cannot be used for what was listed; None if it can."""
+    if run.corrections and any(each.total for each in plan.summary.annotations.values()):
+        return (
+            "corrections needs one class for each image, and these have annotations: remove it, "
+            "and correct the annotations"
+        )
+    return run.corrections.find_unknown(plan.label_map.ids)
 
 
 def assign_shard(

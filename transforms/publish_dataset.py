@@ -335,6 +335,7 @@ class _Publication:
         if problem := finished.find_problem():
             return self._fail(problem)
         ledger = verdicts.balance_ledger(dataset.summary, finished)
+        ledger = verdicts.count_corrections(ledger, finished, self.run.corrections)
         if failure := self._compare_with_limits(ledger):
             if self.run.writer == "beam":
                 return failure
@@ -383,6 +384,7 @@ class _Publication:
         ):
             # Not in the marker.
             notes.append(f"lines of {settings.exclude} that fit nothing: {unused:,}")
+        notes += verdicts.note_corrections(ledger, settings.corrections)
         end = self._end("published", sentence, DONE, DatasetNumbers.of(published), notes)
         return replace(end, marker=published)
 

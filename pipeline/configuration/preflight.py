@@ -1,21 +1,25 @@
-"""Checks inputs and output before any work, and reads exclusions.
+"""Checks inputs and output before any work, and reads the lists that settings name.
 
 Each error is a sentence that says what to do.
 """
 
 import errno
+import io
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from importlib.util import find_spec
 from typing import TypeVar
 
 from recordmill import storage
+from recordmill.schemas.corrections import Corrections
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
 from recordmill.schemas.rejection import Exclusions
+from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.recipe import NamedLists
 from recordmill.schemas.settings.source import Input
 from recordmill.storage.dataset_files import (
     MOST_OBJECT_BYTES,
@@ -283,6 +287,26 @@ def _is_inside(path: str, folder: str) -> bool:
     return path == folder or path.startswith(folder.rstrip("/") + "/")
 
 
+def read_corrections(path: str) -> Corrections:
+    """Reads the file of `corrections`; an empty path gives none.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is malformed.
+    """
+    if not path:
+        return Corrections()
+    return _read_list(path, "corrections", Corrections.parse)
+
+
+def read_lists(settings: DatasetSettings) -> NamedLists:
+    """Reads the files that `exclude` and `corrections` name.
+
+    Raises:
+        UsageError: one of them cannot be read, or a line is malformed.
+    """
+    return NamedLists(read_exclusions(settings.exclude), read_corrections(settings.corrections))
+
+
 def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
     """Reads a list of images to exclude; an empty path gives an empty list.
 
@@ -295,11 +319,15 @@ def read_exclusions(path: str, setting: str = "exclude") -> Exclusions:
     """
     if not path:
         return Exclusions()
+    return _read_list(path, setting, Exclusions.parse)
+
+
+def _read_list(path: str, setting: str, parse: Callable[[Iterable[str]], Answer]) -> Answer:
+    """Reads a file of lines that a setting or a flag names."""
     try:
         # Some editors write a byte order mark.
         content = storage.read_whole(os.path.expanduser(path), MOST_OBJECT_BYTES)
-        text = content.decode("utf-8-sig")
-        return Exclusions.parse(text.split("\n"))
+        return parse(io.StringIO(content.decode("utf-8-sig"), newline=""))
     except (OSError, ValueError) as error:
         raise UsageError(
             f"{setting}: {path} cannot be used: {getattr(error, 'strerror', None) or error}"

@@ -14,9 +14,13 @@ from recordmill.schemas.dataset.file_names import check_file_name
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.errors import SettingError, UsageError
 from recordmill.schemas.image_ref import ImageRef
-from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.schemas.settings.recipe import Recipe, list_changed_settings, list_settings
+from recordmill.schemas.settings.recipe import (
+    NamedLists,
+    Recipe,
+    list_changed_settings,
+    list_settings,
+)
 from recordmill.schemas.settings.source import Input, ListingSettings
 from recordmill.schemas.yaml_core import write_yaml
 from recordmill.transforms.inputs.patterns import compile_pattern
@@ -102,23 +106,26 @@ def resolve_settings(
 
 
 def make_recipe(
-    settings: DatasetSettings, comment: str | None = None, exclusions: Exclusions | None = None
+    settings: DatasetSettings,
+    comment: str | None = None,
+    lists: NamedLists | None = None,
 ) -> Recipe:
     """Makes the recipe of a dataset; `config.yaml` begins with the comment, if there is one.
 
     Functions have a digest of their code, so changed code makes
-    another dataset. The file of `exclude` is replaced by a digest of what it names.
+    another dataset. The files of `exclude` and `corrections` are replaced by digests of their
+    content.
     """
     values = list_changed_settings(settings)
     functions = {name: digest_code(each.function) for name, each in settings.features.items()}
     hooks = {key: digest_code(name) for key, name in settings.hooks.items()}
     values |= {key: codes for key, codes in (("functions", functions), ("hooks", hooks)) if codes}
-    values.pop("exclude", None)
-    if exclusions:
-        values["exclude"] = exclusions.digest
+    digests = (lists or NamedLists()).digests
+    values = {key: value for key, value in values.items() if key not in digests}
+    values |= {key: digest for key, digest in digests.items() if digest}
     in_use = to_json(list_settings(settings))
     written = (comment or "") + write_yaml(in_use)
-    return Recipe(values, in_use | {"exclude": values.get("exclude", "")}, written)
+    return Recipe(values, in_use | digests, written)
 
 
 def _check_file_names(layout: ExampleLayout) -> None:

@@ -57,6 +57,7 @@ from recordmill.schemas.dataset.marker import (
 from recordmill.schemas.dataset.totals import BareImages, RowAnnotations, RowTotals
 from recordmill.schemas.label_map import LabelMap, tfds_names
 from recordmill.schemas.rejection import WHILE_CONVERTED
+from recordmill.schemas.settings.recipe import DIGESTED
 from recordmill.schemas.str_path import StrPath
 from recordmill.schemas.yaml_core import load_yaml
 from recordmill.storage.dataset_files import MOST_OBJECT_BYTES, most_bytes_of, read_rows
@@ -107,8 +108,9 @@ def _compare_settings(dataset: Dataset, marker: Marker) -> list[str]:
         return []
     if not isinstance(written, dict):
         return []
-    digest = marker.plan.recipe.get("exclude", "")  # in place of the name of a file
-    return differences({**written, "exclude": digest}, dict(marker.plan.settings))
+    # In place of the names of files.
+    digests = {key: marker.plan.recipe.get(key, "") for key in DIGESTED if key in written}
+    return differences({**written, **digests}, dict(marker.plan.settings))
 
 
 def _contradictions(marker: Marker) -> Iterator[str]:

@@ -204,6 +204,9 @@ class Ledger:
         rejected: by reason.
         ignored: by reason.
         left_out: by reason.
+        corrections: lines of `corrections` by what happened to them, all three; absent without any.
+            `corrected` counts records that have the class of a line, `stale` records whose source
+            has another digest than their line, and `no_match` all other lines.
     """
 
     listed: int
@@ -211,6 +214,7 @@ class Ledger:
     rejected: Mapping[str, int]
     ignored: Mapping[str, int]
     left_out: Mapping[str, int]
+    corrections: Mapping[str, int] | None = None
 
     def by_fate(self) -> dict[Fate, Mapping[str, int]]:
         """Returns what is not in the dataset: counts by fate and reason."""

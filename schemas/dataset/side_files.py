@@ -46,6 +46,8 @@ class SidecarRow:
             were not decoded in full.
         losses: what of the source is not stored, or was chosen for this image alone, see
             `imaging.depth.Losses`; absent if there is nothing.
+        listed_class: the class that its source gives, if `corrections` gave it `class_name`; empty
+            if the source gives none. Absent if it was not corrected.
     """
 
     key: str
@@ -67,6 +69,7 @@ class SidecarRow:
     rest: str | None = None
     pixels: str | None = None
     losses: Mapping[str, int] | None = None
+    listed_class: str | None = None
 
 
 @dataclass(slots=True)

@@ -387,6 +387,7 @@ class ShardReport:
         missing: Examples that lack an optional feature, by its key.
         excluded: images that were left out, by the line of `exclude` that names them; see
             `Exclusions.find`.
+        corrections: records by what happened to the line of `corrections` with their key.
         positions: stored images with a GPS position in their metadata.
         milliseconds: how long its images took to decode and encode; not stored.
         images_reused: records whose images were taken from an earlier dataset.
@@ -410,6 +411,7 @@ class ShardReport:
     sidecar_sha256: str = ""
     missing: Counter[str] = field(default_factory=Counter)
     excluded: Counter[str] = field(default_factory=Counter)
+    corrections: Counter[str] = field(default_factory=Counter)
     positions: int = 0
     milliseconds: int = field(default=0, compare=False)
     images_reused: int = 0

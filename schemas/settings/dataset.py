@@ -396,6 +396,8 @@ class DatasetSettings:
         ignore: patterns of files and folders to ignore, in addition to hidden and system files.
         exclude: a file that lists images to leave out, as `key:KEY` or `sha256:DIGEST`; see
             docs/change.md.
+        corrections: a table with tabs (`key`, `sha256`, `class`) that gives images other classes
+            than their sources do; see docs/change.md.
         decode: `images`, or `none` for files of any kind, without features that need pixels.
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are read, from sources that have them.
@@ -439,6 +441,7 @@ class DatasetSettings:
     include: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     exclude: Annotated[str, IdleIf(without_marker)] = ""
+    corrections: Annotated[str, IdleIf(without_marker), IdleIf(without_labels)] = ""
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
@@ -530,6 +533,12 @@ class DatasetSettings:
             )
         if self.limit_per_class is not None:
             self._check_class_limit()
+        if self.corrections and self._gives_several_classes:
+            raise SettingError(
+                "corrections",
+                "needs one class for each image, and these have annotations: remove it, and "
+                "correct the annotations",
+            )
         if self.index_files and self.compression != "none":
             raise SettingError(
                 "index_files", "needs compression: none, since readers seek in the files"
@@ -542,15 +551,19 @@ class DatasetSettings:
                     f"names the split {split}, which does not exist: correct it",
                 )
 
+    @property
+    def _gives_several_classes(self) -> bool:
+        """Whether images may have several classes.
+
+        If only the files show whether there are boxes, the plan fails when there are.
+        """
+        return any(
+            key or self.source.is_about_boxes or kind == "labels"
+            for kind, key in self.source.annotations().items()
+        )
+
     def _check_class_limit(self) -> None:
-        source = self.source
-        # If only the files show whether there are boxes, the plan fails when there are.
-        several = [
-            kind
-            for kind, key in source.annotations().items()
-            if key or source.is_about_boxes or kind == "labels"
-        ]
-        if source.late_labels or several or self.labels.catch_all:
+        if self.source.late_labels or self._gives_several_classes or self.labels.catch_all:
             needs = "one label for each image, known before it is read, and no labels.catch_all"
             raise SettingError("limit_per_class", f"needs {needs}: remove it")
 

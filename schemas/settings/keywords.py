@@ -142,6 +142,7 @@ class DatasetKeywords(TypedDict, total=False):
     include: Sequence[str]
     ignore: Sequence[str]
     exclude: StrPath
+    corrections: StrPath
     decode: Literal["images", "none"]
     images: ImageKeywords
     boxes: BoxKeywords

@@ -4,7 +4,31 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, asdict, dataclass, field, fields, is_dataclass, replace
 from typing import Any, TypeVar
 
+from recordmill.schemas.corrections import Corrections
+from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+
+DIGESTED = ("exclude", "corrections")
+"""Settings that name a list: a recipe has a digest of its content, or nothing without a list."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedLists:
+    """The contents of the lists that settings name.
+
+    Attributes:
+        exclusions: of `exclude`.
+        corrections: of `corrections`.
+    """
+
+    exclusions: Exclusions = field(default_factory=Exclusions)
+    corrections: Corrections = field(default_factory=Corrections)
+
+    @property
+    def digests(self) -> dict[str, str]:
+        """The digest of each list by the setting, an empty one for no list."""
+        lists: tuple[Exclusions | Corrections, ...] = (self.exclusions, self.corrections)
+        return {key: each.digest if each else "" for key, each in zip(DIGESTED, lists, strict=True)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,8 +37,8 @@ class Recipe:
 
     Attributes:
         values: what decides the dataset's bytes: the settings that differ from their defaults, and
-            digests of functions and of excluded images.
-        settings: all settings in use; the file of `exclude` is replaced by a digest here, too.
+            digests of functions, of excluded images and of corrections.
+        settings: all settings in use, with the same digests.
         config_text: all settings as YAML: the content of `config.yaml`.
     """
 

@@ -41,7 +41,7 @@ def refused_settings():
         "images": {"moments": True, "near_duplicates": True},
         "expect": {"rejected": 0.5},
         **{"index_files": True, "exclude": "x", "license": "x", "creator": "x"},
-        **{"version": "1.2.0", "citation": "x"},
+        **{"version": "1.2.0", "citation": "x", "corrections": "x"},
     }
     settings = load_settings(None, [], keywords=overrides).settings
     analyzed = replace(settings, analyze=True)
@@ -59,7 +59,7 @@ def test_each_mark_is_tried():
         if any(mark.rule is without_marker for mark in marks)
     ]
     assert set(marked) <= {path.rpartition(".")[2] for path in refused_settings()}
-    assert len(marked) == 9
+    assert len(marked) == 10
 
 
 def test_the_page_names_what_is_refused():

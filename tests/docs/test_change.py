@@ -28,6 +28,7 @@ def test_the_commands_run(run_page, tmp_path):
         same,
         cleared,
         absent,
+        corrected,
         *nights,
         old,
         _,
@@ -43,6 +44,11 @@ def test_the_commands_run(run_page, tmp_path):
     assert json.loads(cleared.stdout)["ledger"]["left_out"] == {"excluded": 1}
     assert "lines of removed.txt that fit nothing: 1" in cleared.stderr
     assert json.loads(absent.stdout)["findings"] == []
+    assert json.loads(corrected.stdout)["ledger"]["corrections"] == {
+        "corrected": 0,
+        "stale": 1,
+        "no_match": 0,
+    }
     for done in (made, reusing, yesterday, today, cleared, *nights, old, new, fixed, cut):
         assert json.loads(done.stdout)["status"] == "published"
     names = [json.loads(each.stdout)["version"] for each in (old, new)]

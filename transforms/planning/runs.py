@@ -15,6 +15,7 @@ from typing import Any, Literal
 import orjson
 
 from recordmill import storage
+from recordmill.schemas.corrections import Corrections
 from recordmill.schemas.dataset.file_names import (
     CLAIM_PREFIX,
     OUTCOME,
@@ -37,7 +38,9 @@ from recordmill.transforms.planning.progress import Progress
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunSettings:
-    """Where and how a run works: only `exclusions` changes any byte of the dataset.
+    """Where and how a run works.
+
+    Only `exclusions` and `corrections` change any byte of the dataset.
 
     Attributes:
         run_id: identifies the run.
@@ -47,6 +50,7 @@ class RunSettings:
             known only when the run begins.
         reuses: whether images of earlier datasets may be stored again.
         exclusions: the contents of the file in `exclude`; the plan id includes its digest.
+        corrections: the contents of the file in `corrections`, in the same way.
         versions: whether the dataset has a folder of its own below the output.
         overwrite: whether another dataset in the output may be replaced.
         update: whether this run updates the dataset in the output, so that work which an earlier
@@ -77,6 +81,7 @@ class RunSettings:
     inputs: Mapping[str, str] = field(default_factory=dict)
     reuses: bool = False
     exclusions: Exclusions = field(default_factory=Exclusions)
+    corrections: Corrections = field(default_factory=Corrections)
     versions: bool = False
     overwrite: bool = False
     update: bool = False

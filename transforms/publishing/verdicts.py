@@ -5,12 +5,14 @@ accounts for annotations of each kind, and for images without any.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from types import MappingProxyType
 
 from recordmill.annotations.annotation import ListedAnnotations, LostAnnotations
 from recordmill.annotations.kinds import KINDS, list_stored
 from recordmill.annotations.labels import LABELS
+from recordmill.schemas.corrections import Corrections
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import AnnotationEntry, Ledger
 from recordmill.schemas.dataset.totals import (
@@ -63,6 +65,25 @@ def balance_ledger(summary: Summary, finished: FinishedShards) -> Ledger:
             "many"
         )
     return ledger
+
+
+def count_corrections(ledger: Ledger, finished: FinishedShards, corrections: Corrections) -> Ledger:
+    """Adds to a ledger what happened to the lines of `corrections`, if there are any."""
+    if not corrections:
+        return ledger
+    counts = sum((each.corrections for each in finished.reports), Counter[str]())
+    found = {fate: counts[fate] for fate in ("corrected", "stale")}
+    rest = len(corrections) - sum(found.values())
+    return replace(ledger, corrections={**found, "no_match": rest})
+
+
+def note_corrections(ledger: Ledger, path: str) -> Iterator[str]:
+    """Yields notes on lines of `corrections` that corrected nothing."""
+    counts = ledger.corrections or {}
+    if stale := counts.get("stale"):
+        yield f"lines of {path} for files that have changed, which keep their classes: {stale:,}"
+    if unused := counts.get("no_match"):
+        yield f"lines of {path} that fit no image of the dataset: {unused:,}"
 
 
 def _ledger(

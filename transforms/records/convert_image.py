@@ -14,6 +14,7 @@ import orjson
 from recordmill.annotations.annotation import AnnotatedImage
 from recordmill.imaging import PreparedImage, prepare_image
 from recordmill.schemas.conventions import Convention
+from recordmill.schemas.corrections import WITHOUT_CORRECTIONS, CorrectionFate, Corrections
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import digest_parts
@@ -117,6 +118,8 @@ class ConvertedImage:
         damaged: files of earlier datasets that were found damaged while looking for it.
         made_from: the digests of its source and of its reference.
         excluded: the lines of `exclude` that match it; see `Exclusions.find`.
+        correction: what happened to its line of `corrections`; None without one or without a
+            record.
     """
 
     record: bytes | None
@@ -130,6 +133,7 @@ class ConvertedImage:
     damaged: tuple[str, ...] = ()
     made_from: RowOrigin = UNKNOWN
     excluded: tuple[str, ...] = ()
+    correction: CorrectionFate | None = None
 
     def size(self) -> int:
         """Returns bytes that it takes in memory, without its row."""
@@ -159,6 +163,7 @@ class LoadedImage:
         class_id: the id of its class, or None.
         sha256: the hex digest of its bytes, if it had to be computed; else the empty string.
         size: the number of its bytes.
+        listed_class: the class that its source gives, or the empty name, if it was corrected.
     """
 
     ref: ImageRef
@@ -168,6 +173,7 @@ class LoadedImage:
     class_id: int | None
     sha256: str
     size: int
+    listed_class: str | None = None
 
     def digest(self) -> str:
         """Returns the hex digest of its bytes."""
@@ -182,11 +188,10 @@ def convert_image(
     split: str = "",
     earlier: EarlierRecord | None = None,
     origin: RowOrigin = UNKNOWN,
+    corrections: Corrections = WITHOUT_CORRECTIONS,
     twice: bool = False,
 ) -> ConvertedImage:
-    """Reads, checks, re-encodes and serializes one image.
-
-    A bad image gives a rejected row; nothing else is caught.
+    """Reads, checks, re-encodes and serializes one image; a bad one gives a rejected row.
 
     Args:
         ref: the image, or something that was rejected when it was listed.
@@ -198,6 +203,7 @@ def convert_image(
             copied, or the stored image is used again.
         origin: the digests of the source and of the reference; by default, later runs cannot reuse
             the image.
+        corrections: other classes of some images.
         twice: whether to call functions that decide what is stored twice, and fail if their answers
             differ.
     """
@@ -205,7 +211,7 @@ def convert_image(
         return copy_earlier(ref, earlier, label_map, origin.source)
     made_from = loaded = None
     try:
-        loaded = load_image(ref, layout.settings, label_map, split, earlier)
+        loaded = load_image(ref, layout.settings, label_map, split, earlier, corrections)
         content = loaded.content
         made_from = origin
         if content.label is not None or content.fields:
@@ -321,8 +327,9 @@ def load_image(
     label_map: LabelMap,
     split: str = "",
     earlier: EarlierRecord | None = None,
+    corrections: Corrections = WITHOUT_CORRECTIONS,
 ) -> LoadedImage:
-    """Reads an image, and checks its class and its digest.
+    """Reads an image, checks its class and its digest, and corrects the class.
 
     Nothing is read if an earlier record replaces the source: the content is then the stored image,
     or empty if that differs from the source. For any other earlier record, the digest is computed
@@ -341,7 +348,7 @@ def load_image(
     else:
         content = settings.source.read(ref, settings.images.max_bytes)
         digest = ""
-        if ref.sha256 or earlier is not None:
+        if ref.sha256 or earlier is not None or ref.key in corrections.by_key:
             digest = hashlib.sha256(content.data).hexdigest()
         size = len(content.data)
     if ref.sha256 and digest != ref.sha256.lower():
@@ -353,7 +360,25 @@ def load_image(
         except Rejected as rejected:
             rejected.sha256 = loaded.digest()
             raise
+    _correct(loaded, corrections, label_map)
     return loaded
+
+
+def _correct(loaded: LoadedImage, corrections: Corrections, label_map: LabelMap) -> None:
+    """Gives an image the class of its line in `corrections`, if the line is for the same bytes."""
+    key = loaded.ref.key
+    if corrections.judge(key, loaded.sha256) != "corrected":
+        return
+    listed = loaded.class_name
+    loaded.class_name, loaded.class_id = find_class(corrections.by_key[key].class_name, label_map)
+    if loaded.class_name != listed:
+        loaded.listed_class = listed or ""
+
+
+def note_correction(image: ConvertedImage, corrections: Corrections) -> None:
+    """Notes what happens to the line of `corrections` for an image that is written."""
+    if isinstance(image.row, SidecarRow):
+        image.correction = corrections.judge(image.row.key, image.row.sha256)
 
 
 def prepare_loaded(
@@ -407,6 +432,7 @@ def build_record(
     settings, ref, content, data = layout.settings, loaded.ref, loaded.content, loaded.content.data
     digest = loaded.digest()
     row = SidecarRow(ref.key, loaded.size, digest, loaded.class_name, loaded.class_id)
+    row.listed_class = loaded.listed_class
     own = reference_record(ref, loaded.class_name, loaded.class_id, loaded.split)
     on = AnnotatedImage(data, image, settings, label_map)
     if ref.files:

@@ -25,6 +25,7 @@ from recordmill.annotations.kinds import KINDS
 from recordmill.imaging import ImageSettings, PreparedImage
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.prepare import holds_position
+from recordmill.schemas.corrections import WITHOUT_CORRECTIONS, Corrections
 from recordmill.schemas.dataset import record_index
 from recordmill.schemas.dataset.compare_plans import explain_version, list_differences
 from recordmill.schemas.dataset.file_names import MARKER, VERSIONS
@@ -54,6 +55,7 @@ from recordmill.transforms.planning.earlier_dataset import EarlierDataset, Reusa
 _PLACING = frozenset(
     (
         "compression",
+        "corrections",
         "cuts",
         "duplicates",
         "exclude",
@@ -71,7 +73,9 @@ _PLACING = frozenset(
         "splits",
     )
 )
-"""Parts of a recipe that decide which images there are and where they go, but not their records."""
+"""Parts of a recipe that decide which images there are and where they go, but not their records.
+
+`corrections` changes the records of single images, whose digests say so: see `ReferenceDigests`."""
 
 _DECISIVE = ("images", "decode", "keep", "features", "versions")
 """Parts of a recipe that decide whether and how an image is stored, and what its row says about its
@@ -101,11 +105,17 @@ class ReferenceDigests:
         recipe: what the plan id stands for.
         layout: what the dataset and its Examples are.
         label_map: class ids.
+        corrections: other classes of some images.
     """
 
     def __init__(
-        self, recipe: Mapping[str, Any], layout: ExampleLayout, label_map: LabelMap
+        self,
+        recipe: Mapping[str, Any],
+        layout: ExampleLayout,
+        label_map: LabelMap,
+        corrections: Corrections = WITHOUT_CORRECTIONS,
     ) -> None:
+        self._corrections = corrections.by_key
         self._label_map = label_map
         self._settings = hash_json(find_decisive(recipe))
         self._classes = hash_json([label_map.ids, label_map.catch_all, label_map.numbers])
@@ -136,6 +146,8 @@ class ReferenceDigests:
         )
         if ref.files:
             text = f"{text}\0{describe_files(ref)}"
+        if (correction := self._corrections.get(ref.key)) is not None:
+            text += f"\0{correction.sha256}\0{find_class(correction.class_name, self._label_map)}"
         decisive = text.encode() + join_annotations(ref)
         return int.from_bytes(hashlib.sha256(decisive).digest()[:8])
 

@@ -229,6 +229,8 @@ class WrittenShard:
         # `zip` ends with the images, which come first, and takes no order too many.
         for image, order in zip(images, self._orders, strict=False):
             report.excluded.update(image.excluded)
+            if image.correction is not None:
+                report.corrections[image.correction] += 1
             report.missing.update(image.missing)
             self._damaged.update(image.damaged)
             row = image.row

@@ -25,6 +25,7 @@ from recordmill.transforms.records.convert_image import (
     convert_image,
     copy_earlier,
     exclude_image,
+    note_correction,
 )
 from recordmill.transforms.records.earlier_datasets import (
     JoinedReference,
@@ -117,7 +118,9 @@ class ShardWriter:
     @cached_property
     def _digests(self) -> ReferenceDigests:
         dataset = self.plan.dataset
-        return ReferenceDigests(dataset.recipe, self._layout, dataset.label_map)
+        return ReferenceDigests(
+            dataset.recipe, self._layout, dataset.label_map, self.run.corrections
+        )
 
     @cached_property
     def _previous_shards(self) -> dict[str, str]:
@@ -192,6 +195,7 @@ class ShardWriter:
         pairs = zip(batch.refs, rows, strict=True)
         label_map = self.plan.dataset.label_map
         images = (copy_earlier(ref, each, label_map, each.origin.source) for ref, each in pairs)
+        images = (self._note_correction(each) for each in images)
         return shard.keep(self._count(images), storage.join(previous.folder, file.name), file)
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
@@ -225,13 +229,14 @@ class ShardWriter:
         def convert(joined: JoinedReference) -> ConvertedImage:
             ref, origin, earlier, damaged = joined
             try:
-                image = convert_image(ref, layout, label_map, decoding, split, earlier, origin)
+                given = (layout, label_map, decoding, split, earlier, origin)
+                image = convert_image(ref, *given, self.run.corrections)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
             if exclusions:
                 image = exclude_image(ref, image, exclusions, label_map)
             image.damaged = damaged
-            return image
+            return self._note_correction(image)
 
         origins = self._find_origins(batch.refs, split)
         joined = join_earlier(self.plan.reuse, origins, batch.orders, self.settings.seed)
@@ -244,6 +249,11 @@ class ShardWriter:
             )
         with closing(joined), closing(images):
             yield from images
+
+    def _note_correction(self, image: ConvertedImage) -> ConvertedImage:
+        if self.run.corrections:
+            note_correction(image, self.run.corrections)
+        return image
 
     def _find_origins(
         self, refs: Iterable[ImageRef], split: str

@@ -23,6 +23,7 @@ from recordmill.schemas.label_map import LabelSettings
 from recordmill.schemas.settings import dataset, keywords
 from recordmill.schemas.settings.feature_function import FeatureFunction
 from recordmill.schemas.settings.images import ImageKeywords, ImageSettings, Resize, ResizeKeywords
+from recordmill.schemas.settings.recipe import DIGESTED
 from recordmill.schemas.settings.source import SourceSettings
 from recordmill.schemas.str_path import StrPath
 
@@ -67,8 +68,7 @@ def plain(kind: Any) -> Any:
 def test_the_keywords_are_the_settings(kind):
     hints = get_type_hints(kind)
     expected = {each.name: plain(hints[each.name]) for each in fields(kind)}
-    if "exclude" in expected:
-        expected["exclude"] = StrPath
+    expected |= {name: StrPath for name in DIGESTED if name in expected}
     assert get_type_hints(KEYWORDS[kind]) == expected
     assert list(get_type_hints(KEYWORDS[kind])) == list(expected)
 

@@ -11,7 +11,9 @@ from rich.text import Text
 from recordmill.pipeline.command import reader_parser, run_reader
 from recordmill.pipeline.terminal import make_console
 from recordmill.schemas.errors import UsageError
+from recordmill.viewing.marks import choose_files, find_obstacle
 from recordmill.viewing.server import HOST, ViewServer
+from recordmill.viewing.source_folders import SourceFolders
 from recordmill.viewing.viewed_dataset import open_viewed
 from recordmill.viewing.viewer import Viewer
 
@@ -41,13 +43,36 @@ def main(argv: Sequence[str] | None = None, prog: str = "python -m pipeline.view
     parser.add_argument(
         "--port", type=int, default=0, metavar="PORT", help="where to listen (default: any free)"
     )
+    for name, what in (("exclude", "to leave out"), ("corrections", "that get other classes")):
+        help_text = (
+            f"the list of images {what} that marks are added to (default: the dataset's own)"
+        )
+        parser.add_argument(f"--{name}", metavar="FILE", help=help_text)
+    parser.add_argument(
+        "--source",
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="show the sources of images, which are below this folder; repeatable",
+    )
     return run_reader(parser, argv, _view)
+
+
+def _open(flags: argparse.Namespace) -> Viewer:
+    """Opens what is shown, with the files for marks if its images can be marked."""
+    viewed, sources = open_viewed(flags.path), SourceFolders(tuple(flags.source))
+    if problem := find_obstacle(viewed.dataset):
+        if flags.exclude or flags.corrections:
+            raise UsageError(f"--exclude and --corrections have no effect: {problem}")
+        return Viewer(viewed, None, problem, sources)
+    files = choose_files(viewed.dataset, viewed.title, flags.exclude, flags.corrections)
+    return Viewer(viewed, files, None, sources)
 
 
 def _view(flags: argparse.Namespace) -> dict[str, Any]:
     if not 0 <= flags.port <= _MOST_PORT:
         raise UsageError(f"--port is {flags.port}: give a number from 0 to {_MOST_PORT}")
-    viewer = Viewer(open_viewed(flags.path))
+    viewer = _open(flags)
     try:
         server = ViewServer(viewer, flags.port)
     except OSError as error:

@@ -17,6 +17,7 @@ class DatasetFacts:
         kind: what it is, in words.
         splits: the names of its splits.
         labels: the ids of its classes by name; empty if they are not known.
+        has_sources: whether sources can be shown.
         changes: what each change of an image means, by its name.
         kinds: the kinds of annotations that are drawn as lines and points.
         drawn: the kinds that are drawn by the server.
@@ -27,6 +28,7 @@ class DatasetFacts:
     kind: str
     splits: Sequence[str]
     labels: Mapping[str, int]
+    has_sources: bool
     changes: Mapping[str, str]
     kinds: Sequence[str]
     drawn: Sequence[str]
@@ -43,7 +45,8 @@ class ImageCell:
         width: in pixels; -1 if it is not known.
         height: in pixels; -1 if it is not known.
         objects: the number of its objects; -1 if it can have none.
-        mark: `excluded`, or the class that it is to get; empty without a mark.
+        mark: what is to happen to it: `nothing`, `excluded` or `corrected`.
+        new_class: the class that it is to get.
     """
 
     number: int
@@ -52,7 +55,8 @@ class ImageCell:
     width: int = UNKNOWN_NUMBER
     height: int = UNKNOWN_NUMBER
     objects: int = UNKNOWN_NUMBER
-    mark: str = ""
+    mark: str = "nothing"
+    new_class: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

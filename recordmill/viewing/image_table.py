@@ -121,7 +121,6 @@ class ImageTable:
     def facts(self, number: int) -> ImageFacts:
         """Returns the values of the image with this number, counted from 0."""
         value = {name: int(column[number]) for name, column in self.numbers.items()}
-        digest = self.digests[number * _DIGEST_BYTES : (number + 1) * _DIGEST_BYTES]
         names = [self.classes.names[each] for each in self._classes_at(number)]
         return ImageFacts(
             self.key(number),
@@ -133,7 +132,7 @@ class ImageTable:
             [name for name, bit in _CHANGES.items() if value["changes"] & bit],
             value["offset"],
             value["bytes"],
-            digest.hex() if any(digest) else "",
+            self.sha256(number) or "",
             value["shard"],
         )
 
@@ -141,6 +140,25 @@ class ImageTable:
         """Returns the key of the image with this number."""
         begin = int(self.key_ends[number - 1]) if number else 0
         return self.keys[begin : int(self.key_ends[number]) - 1].decode("utf-8", "replace")
+
+    def find_key(self, key: str, first: int, end: int) -> int | None:
+        """Returns the number of the image with a key, from `first` and before `end`, if any has."""
+        begin = int(self.key_ends[first - 1]) if first else 0
+        wanted = key.encode("utf-8", "replace") + b"\0"
+        at = self.keys.find(wanted, begin)
+        while at > 0 and self.keys[at - 1]:  # the end of a longer key
+            at = self.keys.find(wanted, at + 1)
+        number = int(np.searchsorted(self.key_ends, at, "right"))
+        if at < 0 or number >= end:
+            return None
+        return number
+
+    def sha256(self, number: int) -> str | None:
+        """Returns the hex digest of an image's source; None if it is not known."""
+        digest = self.digests[number * _DIGEST_BYTES : (number + 1) * _DIGEST_BYTES]
+        if any(digest):
+            return digest.hex()
+        return None
 
     def _classes_at(self, number: int) -> NDArray[np.int32]:
         begin = int(self.class_ends[number - 1]) if number else 0

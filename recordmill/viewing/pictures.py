@@ -151,6 +151,18 @@ def make_large(stored: StoredImage) -> Picture:
     return Picture("image/png", stream.getvalue())
 
 
+def show_source(data: bytes, most_pixels: int) -> Picture:
+    """Returns a source as browsers show it, even if it is damaged; otherwise a PNG of it.
+
+    Raises:
+        Rejected: browsers cannot show it, and it cannot be decoded, or is too large.
+    """
+    media_type = SHOWN_BY_BROWSERS.get(sniff(data) or "")
+    if media_type is not None:
+        return Picture(media_type, data)
+    return make_large(StoredImage(data, -1, -1, most_pixels))
+
+
 def make_canvas(stored: StoredImage) -> bytes:
     """Returns a JPEG of an image for kinds of annotations to draw on.
 

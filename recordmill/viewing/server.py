@@ -7,6 +7,7 @@ other page, program of another user or rebound name can ask. No request names a 
 
 import hmac
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -18,13 +19,18 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 
 import orjson
 
+from recordmill.schemas.dataset.json_values import MisfitError, from_json
 from recordmill.schemas.errors import RecordmillError
 from recordmill.schemas.formatting import load_template
 from recordmill.schemas.rejection import Rejected
+from recordmill.viewing.marks import MarkRequest
 from recordmill.viewing.pictures import draw_icon
 from recordmill.viewing.viewer import Viewer
 
 HOST = "127.0.0.1"
+
+MOST_BODY = 2**23
+"""The longest request to mark images: of a million, the page sends the selection instead."""
 
 MOST_QUERY = 16_384
 """The longest query of a request."""
@@ -132,17 +138,17 @@ class ViewServer(ThreadingHTTPServer):
         return found is not None and hmac.compare_digest(found.value, self._cookie)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignores browsers that close a connection early; reports everything else."""
-        import sys
-
-        if not isinstance(sys.exc_info()[1], ConnectionError):
-            super().handle_error(request, client_address)
+        """Reports a fault in one line; browsers that close a connection early are none."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, ConnectionError | TimeoutError):
+            sys.stderr.write(f"error: a request failed ({error!r}): please report it\n")
 
 
 class _Handler(BaseHTTPRequestHandler):
     """Answers one connection."""
 
     server: ViewServer
+    body: bytes = b""
     protocol_version = "HTTP/1.1"
     server_version = "recordmill"
     sys_version = ""
@@ -151,6 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         "/": "_page",
         "/rows": "_rows",
         "/picture": "_picture",
+        "/marks": "_marks",
     }
 
     def do_GET(self) -> None:
@@ -159,13 +166,24 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_HEAD = do_GET
 
+    def do_POST(self) -> None:
+        """Answers a request to mark images."""
+        length = self.headers.get("Content-Length", "")
+        if not length.isdecimal() or int(length) > MOST_BODY:
+            self.close_connection = True
+            self._send(answer_text("The request is too long.\n", HTTPStatus.BAD_REQUEST))
+            return
+        self.body = self.rfile.read(int(length))
+        self._send(self._answer({"/marks": "_mark"}))
+
     def _answer(self, routes: Mapping[str, str]) -> ServedAnswer:
         url = urlsplit(self.path)
         query = {name: values[-1] for name, values in parse_qs(url.query[:MOST_QUERY]).items()}
         if self.headers.get("Host") not in self.server.hosts:
             return answer_text("This page is for this machine alone.\n", HTTPStatus.FORBIDDEN)
         origin = self.headers.get("Origin")
-        if origin is not None and urlsplit(origin).netloc not in self.server.hosts:
+        own = {f"http://{host}" for host in self.server.hosts}
+        if origin not in own and (origin is not None or self.command == "POST"):
             return answer_text("This page is for itself alone.\n", HTTPStatus.FORBIDDEN)
         if url.path == "/" and "token" in query:
             return self._exchange(query)
@@ -210,6 +228,10 @@ class _Handler(BaseHTTPRequestHandler):
             return answer_json(viewer.about())
         if part == "image":
             return answer_json(viewer.show_image(_number(query, "image")))
+        if part == "findings":
+            return answer_json(viewer.findings())
+        if part == "sizes":
+            return answer_json(viewer.object_sizes(query.get("class", "")))
         if part == "images":
             first, count = _number(query, "first"), _number(query, "count")
             found = viewer.list_images(query.get("q", ""), query.get("sort", ""), first, count)
@@ -219,8 +241,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _picture(self, query: Mapping[str, str]) -> ServedAnswer:
         if "icon" in query:
             return ServedAnswer(HTTPStatus.OK, "image/png", draw_icon().data, {})
-        viewer, number = self.server.viewer, _number(query, "image")
-        if "large" in query:
+        viewer = self.server.viewer
+        if "reason" in query:
+            picture = viewer.rejected_picture(query["reason"], _number(query, "place"))
+            return ServedAnswer(HTTPStatus.OK, picture.media_type, picture.data, {})
+        number = _number(query, "image")
+        if "source" in query:
+            picture = viewer.source_picture(number)
+        elif "large" in query:
             drawn = [name for name in query.get("drawn", "").split(",") if name]
             picture = viewer.large_picture(number, drawn)
         else:
@@ -228,6 +256,16 @@ class _Handler(BaseHTTPRequestHandler):
         # Pictures do not change while the server runs.
         headers = {"Cache-Control": "private, max-age=3600"}
         return ServedAnswer(HTTPStatus.OK, picture.media_type, picture.data, headers)
+
+    def _marks(self, query: Mapping[str, str]) -> ServedAnswer:
+        return answer_json(self.server.viewer.marks())
+
+    def _mark(self, query: Mapping[str, str]) -> ServedAnswer:
+        try:
+            request = from_json(MarkRequest, orjson.loads(self.body))
+        except (MisfitError, orjson.JSONDecodeError):
+            raise BadRequestError from None
+        return answer_json(self.server.viewer.mark(request))
 
     def _send(self, answer: ServedAnswer) -> None:
         self.send_response(answer.status)

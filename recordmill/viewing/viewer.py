@@ -2,7 +2,7 @@
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.kinds import KINDS
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.pixels import CHANGES
+from recordmill.reading.dataset import FORGED
 from recordmill.reading.example import ParsedExample, find_image, values_of
+from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.rejection import Rejected
 from recordmill.viewing.answers import (
@@ -23,7 +25,24 @@ from recordmill.viewing.answers import (
     ShownImage,
     ShownShape,
 )
+from recordmill.viewing.findings import (
+    MOST_READ,
+    Findings,
+    ObjectSizes,
+    find_extremes,
+    list_duplicates,
+    list_rejected,
+)
 from recordmill.viewing.image_table import UNCHANGED, ImageFacts, ImageTable
+from recordmill.viewing.marks import (
+    CORRECTED,
+    EXCLUDED,
+    NOT_MARKED,
+    MarkFiles,
+    MarkRequest,
+    Marks,
+    MarksState,
+)
 from recordmill.viewing.pictures import (
     SIDE,
     Picture,
@@ -32,6 +51,7 @@ from recordmill.viewing.pictures import (
     make_canvas,
     make_large,
     make_small,
+    show_source,
 )
 from recordmill.viewing.selection import (
     NAMED,
@@ -41,6 +61,7 @@ from recordmill.viewing.selection import (
     parse_selection,
     select,
 )
+from recordmill.viewing.source_folders import SourceFolders
 from recordmill.viewing.viewed_dataset import ViewedDataset
 
 MOST_ROWS = 400
@@ -54,11 +75,6 @@ MOST_VALUES = 64
 
 MOST_LETTERS = 2_000
 """The most letters of a text in an answer."""
-
-NOT_MARKED = "nothing"
-"""The value of `marked` of an image without a mark."""
-
-EXCLUDED, CORRECTED = "excluded", "corrected"
 
 
 _KINDS = {
@@ -76,12 +92,12 @@ class SelectableImages:
     Attributes:
         table: the values of all images.
         splits: the place of each split's first image, and finally the number of all.
-        marked: by image, 1 if it is to be excluded, 2 if it is to get another class, otherwise 0.
+        marks: what is to happen to images.
     """
 
     table: ImageTable
     splits: Mapping[str, tuple[int, int]]
-    marked: NDArray[np.uint8]
+    marks: Marks
 
     def __len__(self) -> int:
         return len(self.table)
@@ -106,7 +122,7 @@ class SelectableImages:
             return self.table.match_class(value)
         if name == "changed":
             return self.table.match_change(value)
-        marked: Matches = self.marked == _MARKS[value]
+        marked: Matches = self.marks.states == _MARKS[value]
         return marked
 
     def match_text(self, text: str) -> Matches:
@@ -131,7 +147,8 @@ class SelectableImages:
         return {value: count for value, count in counts.items() if count}
 
 
-_MARKS = {NOT_MARKED: 0, EXCLUDED: 1, CORRECTED: 2}
+_MARKS = {"nothing": NOT_MARKED, "excluded": EXCLUDED, "corrected": CORRECTED}
+"""The values of `marked`."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -145,8 +162,24 @@ class _Selected:
 class Viewer:
     """Answers requests for a dataset, from any number of threads."""
 
-    def __init__(self, viewed: ViewedDataset) -> None:
-        self.viewed = viewed
+    def __init__(
+        self,
+        viewed: ViewedDataset,
+        files: MarkFiles | None,
+        problem: str | None,
+        sources: SourceFolders,
+    ) -> None:
+        """Reads nothing yet.
+
+        Args:
+            viewed: the dataset.
+            files: where marks are written; None if images cannot be marked.
+            problem: why they cannot.
+            sources: the folders whose files are shown as sources.
+        """
+        self.viewed, self._sources = viewed, sources
+        self._rejected: dict[str, Sequence[RejectedFile]] = {}
+        self._files, self._problem = files, problem
         self._cache = PictureCache()
         self._selecting = threading.Lock()
         self._latest: dict[tuple[str, str], _Selected] = {}
@@ -172,6 +205,7 @@ class Viewer:
             kind=_KINDS[self.viewed.kind],
             splits=list(dataset.splits),
             labels=dict(dataset.labels),
+            has_sources=bool(self._sources.folders),
             changes=CHANGES,
             kinds=shaped,
             drawn=drawn,
@@ -206,7 +240,12 @@ class Viewer:
         facts = self.viewed.table.facts(number)
         if facts is None:
             return ImageCell(number)
-        return _as_cell(number, facts)
+        cell = ImageCell(number, facts.key, facts.classes, facts.width, facts.height, facts.objects)
+        if self._images is None:
+            return cell
+        marks = self._images.marks
+        mark = next(name for name, each in _MARKS.items() if each == marks.states[number])
+        return replace(cell, mark=mark, new_class=marks.classes.get(number))
 
     def _select(self, selection: Selection, sort: str) -> _Selected:
         with self._selecting:
@@ -235,10 +274,93 @@ class Viewer:
                 raise SelectionError(
                     "images can be selected once all have been read: wait a little"
                 )
-            self._images = SelectableImages(
-                table, self.viewed.split_places, np.zeros(len(table), np.uint8)
-            )
+            marks = Marks(self.viewed.dataset, self._files, self._problem, table)
+            self._images = SelectableImages(table, self.viewed.split_places, marks)
         return self._images
+
+    def marks(self) -> MarksState:
+        """Returns what the page shows of marks.
+
+        Raises:
+            SelectionError: images are still being read.
+        """
+        with self._selecting:
+            return self._selectable().marks.state()
+
+    def mark(self, request: MarkRequest) -> MarksState:
+        """Marks images, and returns what the page shows.
+
+        Raises:
+            UsageError: the images cannot be marked in this way.
+            OSError: a file cannot be written.
+        """
+        if request.images is None:
+            numbers = self._select(parse_selection(request.query), "").order.tolist()
+        else:
+            numbers = list(request.images)
+        with self._selecting:
+            marks = self._selectable().marks
+            marks.mark(numbers, request.action, request.class_name)
+            self._latest.clear()
+            return marks.state()
+
+    def findings(self) -> Findings:
+        """Returns what went wrong.
+
+        Raises:
+            LoadError: a list of the dataset is damaged, or images are still being read.
+            OSError: a list cannot be read.
+        """
+        with self._selecting:
+            table = self._selectable().table
+        dataset, objects = self.viewed.dataset, table.numbers["objects"]
+        rejected, duplicates = [], []
+        if dataset.marker_or_none:
+            try:
+                rejected = list_rejected(dataset)
+                duplicates = list_duplicates(dataset, self._find_key)
+            except FORGED as error:
+                raise LoadError(f"a list of {dataset.folder} is damaged: {error!r}") from None
+        self._rejected = {each.reason: each.files for each in rejected}
+        has_objects = bool((objects >= 0).any())
+        return Findings(
+            rejected=rejected,
+            duplicates=duplicates,
+            bare=int((objects == 0).sum()) if has_objects else None,
+            dropped=int((table.numbers["dropped"] > 0).sum()),
+        )
+
+    def _find_key(self, split: str, key: str) -> int | None:
+        images = self._selectable()
+        return images.table.find_key(key, *images.splits.get(split, (0, 0)))
+
+    def object_sizes(self, class_name: str) -> ObjectSizes:
+        """Returns the smallest and the largest objects of a class.
+
+        Of a large dataset, only some images with the class are searched.
+
+        Raises:
+            UsageError: images are still being read.
+            LoadError: a record is damaged.
+            OSError: a record cannot be read.
+        """
+        with self._selecting:
+            matched = self._selectable().table.match_class(class_name)
+        numbers = np.flatnonzero(matched)
+        some = numbers[np.linspace(0, max(len(numbers) - 1, 0), MOST_READ).astype(np.int64)]
+        chosen = np.unique(some) if len(numbers) > MOST_READ else numbers
+        return find_extremes(map(self._measure, chosen.tolist()), class_name, len(numbers))
+
+    def _measure(self, number: int) -> tuple[int, dict[str, list[float]]]:
+        """Returns an image's number, and the shares of it that its objects cover by class."""
+        example, shares = ParsedExample(self._read(number)), dict[str, list[float]]()
+        for name, keys in self.viewed.annotation_keys.items():
+            values = values_of(example, keys)
+            names = [each.class_name for each in KINDS[name].list_shapes(values)]
+            areas = KINDS[name].measure(values)
+            for class_name, area in zip(names, () if areas is None else areas, strict=False):
+                shares.setdefault(self.viewed.show_class(class_name), []).append(float(area))
+        return number, shares
 
     def show_image(self, number: int) -> ShownImage:
         """Returns one image with all that is known of it.
@@ -313,6 +435,34 @@ class Viewer:
                 canvas = KINDS[name].draw(canvas, values_of(example, keys))
         return Picture("image/jpeg", canvas)
 
+    def source_picture(self, number: int) -> Picture:
+        """Returns the source of an image.
+
+        Raises:
+            LoadError: no folder that the user named has it.
+            OSError: it cannot be read.
+            Rejected: it cannot be shown.
+        """
+        facts = self.viewed.table.facts(number)
+        if facts is None:
+            raise LoadError(f"image {number:,} has not been read yet: wait until it has been")
+        data = self._sources.read(facts.key)
+        return show_source(data, self.viewed.expected.max_pixels)
+
+    def rejected_picture(self, reason: str, place: int) -> Picture:
+        """Returns a file that was rejected, by its place among the findings.
+
+        Raises:
+            LoadError: no folder that the user named has it, or there is no such finding.
+            OSError: it cannot be read.
+            Rejected: it cannot be shown.
+        """
+        files = self._rejected.get(reason, ())
+        if place >= len(files):
+            raise LoadError("there is no such rejected file: reload the page")
+        data = self._sources.read(files[place].key)
+        return show_source(data, self.viewed.expected.max_pixels)
+
     def _image(self, number: int) -> StoredImage:
         example = ParsedExample(self._read(number))
         expected = self.viewed.expected
@@ -325,10 +475,6 @@ class Viewer:
             data = values[0]
         facts = self.viewed.table.facts(number) or ImageFacts("")
         return StoredImage(data, facts.width, facts.height, expected.max_pixels)
-
-
-def _as_cell(number: int, facts: ImageFacts) -> ImageCell:
-    return ImageCell(number, facts.key, facts.classes, facts.width, facts.height, facts.objects)
 
 
 def _join(matched: Iterable[Matches], count: int) -> Matches:

@@ -6,7 +6,7 @@ const MOST_HEIGHT = 8000000; // of the scrolled space, which browsers limit
 const BLOCK = 100; // images that are asked for at once
 const MOST_CELLS = 96; // each has two nodes
 const CAPTION = 24; // pixels below a picture
-const NAMES = { split: "Splits", class: "Classes", changed: "Changed" };
+const NAMES = { split: "Splits", class: "Classes", changed: "Changed", marked: "Marked" };
 
 const find = (id) => document.getElementById(id);
 const grid = find("grid");
@@ -29,6 +29,11 @@ const state = {
   current: 0, // the place of the image with the focus
   shown: null, // the place of the image in the dialog
   hidden: new Set(), // kinds and classes that are switched off
+  selected: new Set(), // numbers of images
+  anchor: null, // the place where a range begins
+  all: false, // whether everything that the query selects is selected
+  selecting: false, // whether a click selects
+  marks: null,
 };
 
 function make(name, properties, ...children) {
@@ -170,6 +175,8 @@ function enable() {
   state.complete = true;
   find("query").disabled = false;
   find("sort").disabled = false;
+  find("open-wrong").disabled = false;
+  readMarks();
   if (state.query || state.sort) select();
   else {
     state.asked.clear();
@@ -180,6 +187,9 @@ function enable() {
 // Starts again with the images that the query selects.
 function select() {
   state.generation += 1;
+  state.selected.clear();
+  state.all = false;
+  drawActions();
   state.blocks.clear();
   state.asked.clear();
   state.current = 0;
@@ -271,7 +281,12 @@ function dress(cell, place, tall) {
   cell.style.width = `${state.side}px`;
   cell.style.height = `${tall}px`;
   cell.classList.toggle("current", place === state.current);
-  cell.setAttribute("aria-selected", "false");
+  const selected = Boolean(image) && (state.all || state.selected.has(image.number));
+  cell.setAttribute("aria-selected", String(selected));
+  cell.dataset.mark = image ? image.mark : "nothing";
+  if (image && image.mark === "excluded") cell.dataset.badge = "excluded";
+  else if (image && image.mark === "corrected") cell.dataset.badge = shorten(image.new_class, 40);
+  else cell.removeAttribute("data-badge");
   cell.setAttribute("aria-setsize", state.total);
   cell.setAttribute("aria-posinset", place + 1);
   const number = image ? String(image.number) : "";
@@ -292,7 +307,10 @@ function caption(image) {
 
 function describe(image) {
   const classes = [...new Set(image.classes)].join(", ");
-  return shorten([image.key, classes].filter(Boolean).join(": ") || `image ${image.number}`, 200);
+  const mark = image.mark === "corrected" ? `to become ${image.new_class}` :
+    image.mark === "excluded" ? "to be excluded" : "";
+  const named = [image.key, classes].filter(Boolean).join(": ") || `image ${image.number}`;
+  return shorten([named, mark].filter(Boolean).join(", "), 200);
 }
 
 function loadPictures() {
@@ -322,6 +340,102 @@ function move(place) {
   if (!state.total) return;
   state.current = Math.min(Math.max(place, 0), state.total - 1);
   bring(state.current);
+  draw();
+}
+
+// Marks
+
+async function post(request) {
+  const response = await fetch("/marks", { method: "POST", body: JSON.stringify(request),
+    headers: { "Content-Type": "application/json" } });
+  const answer = await response.json();
+  if (answer.error) throw new Error(answer.error);
+  return answer;
+}
+
+async function readMarks() {
+  try {
+    const response = await fetch("/marks");
+    state.marks = await response.json();
+    find("mode").hidden = Boolean(state.marks.problem);
+    const options = state.marks.classes.map((name) => make("option", { value: name }, shorten(name, 80)));
+    find("class").replaceChildren(...options);
+    find("class-field").hidden = Boolean(state.marks.no_classes);
+    drawActions();
+  } catch (error) {
+    report(error);
+  }
+}
+
+// Marks the selected images, or one.
+async function mark(action, number, name) {
+  const request = { action };
+  if (number !== undefined) request.images = [number];
+  else if (state.all) request.query = state.query;
+  else request.images = [...state.selected];
+  if (action === "correct") request.class_name = name;
+  if (request.images && !request.images.length) return;
+  try {
+    state.marks = await post(request);
+    find("problem").textContent = "";
+  } catch (error) {
+    report(error);
+    return;
+  }
+  if (number === undefined) {
+    state.selected.clear();
+    state.all = false;
+  }
+  state.asked.clear();
+  const shown = Math.floor(state.offset / (state.side + CAPTION)) * state.columns;
+  const kept = new Set([shown, state.current, ...cells.keys()].map((place) => Math.floor(place / BLOCK)));
+  for (const block of [...state.blocks.keys()]) if (!kept.has(block)) state.blocks.delete(block);
+  await Promise.all([...kept].map(load));
+  drawActions();
+}
+
+function drawActions() {
+  const marks = state.marks;
+  const number = state.all ? state.total : state.selected.size;
+  const marked = marks ? marks.excluded + marks.corrected : 0;
+  find("actions").hidden = !marks || Boolean(marks.problem) || (!number && !marked);
+  find("chosen").hidden = !number;
+  find("chosen-count").textContent = `${number.toLocaleString("en")} selected`;
+  find("all").textContent = `Select all ${state.total.toLocaleString("en")}`;
+  find("all").hidden = state.all || number >= state.total;
+  find("apply").hidden = !marked;
+  if (!marks) return;
+  const parts = [];
+  if (marks.excluded) parts.push(`${count(marks.excluded, "image")} to exclude`);
+  if (marks.corrected) parts.push(`${count(marks.corrected, "image")} to get another class`);
+  find("marked").textContent = parts.join(", ");
+  find("command").textContent = marks.command;
+  find("mark-files").textContent =
+    `The marks are in ${plain(marks.files.exclude)} and ${plain(marks.files.corrections)}.`;
+}
+
+async function selectRange(from, to) {
+  const [first, last] = [Math.min(from, to), Math.max(from, to)];
+  for (let block = Math.floor(first / BLOCK); block * BLOCK <= last; block += 1) await load(block);
+  for (let place = first; place <= last; place += 1) {
+    const image = imageAt(place);
+    if (image) state.selected.add(image.number);
+  }
+  drawActions();
+  draw();
+}
+
+function selectOne(place) {
+  const image = imageAt(place);
+  if (!image || !state.marks || state.marks.problem) return;
+  if (state.all) {
+    state.all = false;
+    state.selected.clear();
+  }
+  if (state.selected.has(image.number)) state.selected.delete(image.number);
+  else state.selected.add(image.number);
+  state.anchor = place;
+  drawActions();
   draw();
 }
 
@@ -391,7 +505,7 @@ function colorOf(name) {
     number = 0;
     for (const letter of name) number = (number * 31 + letter.codePointAt(0)) % 1000003;
   }
-  return `hsl(${(48 + number * 137.508) % 360} 95% ${60 + (number % 3) * 8}%)`;
+  return `oklch(${0.76 + (number % 3) * 0.06} 0.17 ${(90 + number * 137.508) % 360})`;
 }
 
 async function open(place) {
@@ -451,6 +565,11 @@ function drawPicture(image) {
   const address = `/picture?${new URLSearchParams(parameters)}`;
   if (picture.getAttribute("src") !== address) picture.src = address;
   picture.alt = describe(image.cell);
+  find("source-figure").hidden = !state.about.has_sources;
+  if (state.about.has_sources) {
+    find("source").src = `/picture?image=${image.cell.number}&source=1`;
+    find("source").alt = `the source ${plain(image.cell.key)}`;
+  }
 }
 
 function isShown(shape) {
@@ -466,7 +585,8 @@ function fit() {
   if (!width || !height) return;
   const stages = find("stages");
   const style = getComputedStyle(stages);
-  const wide = stages.clientWidth - parseFloat(style.paddingLeft) * 2;
+  const shared = find("source-figure").hidden ? 1 : 2;
+  const wide = (stages.clientWidth - parseFloat(style.paddingLeft) * 2) / shared - (shared - 1) * 16;
   const tall = stages.clientHeight - parseFloat(style.paddingTop) * 2;
   const scale = Math.min(wide / width, tall / height);
   const stage = find("stage");
@@ -559,6 +679,39 @@ function drawToggles(image) {
       toggle(`class ${name}`, name || "(no class)", number, colorOf(name))))];
 }
 
+async function markShown(action, name) {
+  const number = state.image.cell.number;
+  await mark(action, number, name);
+  if (state.image && state.image.cell.number === number) await showNumber(number);
+}
+
+function drawMarks(image) {
+  if (!state.marks || state.marks.problem) return [];
+  const marked = image.cell.mark;
+  const parts = [make("h3", {}, "Mark")];
+  if (marked === "excluded") parts.push(make("p", {}, "It is to be excluded."));
+  if (marked === "corrected") {
+    parts.push(make("p", {}, `It is to become ${plain(image.cell.new_class)}.`));
+  }
+  const buttons = [];
+  const button = (text, action) => {
+    const node = make("button", { type: "button" }, text);
+    node.addEventListener("click", action);
+    buttons.push(node);
+  };
+  if (marked !== "excluded") button("Exclude", () => markShown("exclude"));
+  if (marked !== "nothing") button("Remove mark", () => markShown("clear"));
+  if (!state.marks.no_classes) {
+    const choice = make("select", { "aria-label": "New class" },
+      ...state.marks.classes.map((name) => make("option", { value: name }, shorten(name, 80))));
+    choice.value = image.cell.new_class || image.cell.classes[0] || "";
+    buttons.push(choice);
+    button("Set class", () => markShown("correct", choice.value));
+  }
+  parts.push(make("div", { className: "act" }, ...buttons));
+  return parts;
+}
+
 function drawFacts(image) {
   const cell = image.cell;
   const changes = image.changes.map((name) => state.about.changes[name] || name);
@@ -574,6 +727,7 @@ function drawFacts(image) {
       ["changed", changes.join("; ")],
     ]),
     ...drawToggles(image),
+    ...drawMarks(image),
     make("h3", {}, "Where it is"),
     pairs([
       ["source", cell.key],
@@ -600,6 +754,118 @@ function step(by) {
   if (place >= 0 && place < state.total && imageAt(place)) open(place);
 }
 
+// What went wrong
+
+function section(title, number, ...content) {
+  return make("details", {}, make("summary", {}, `${title} (${number.toLocaleString("en")})`), ...content);
+}
+
+function figure(address, label, caption, action) {
+  const picture = make("img", { alt: "", loading: "lazy", src: address });
+  picture.addEventListener("error", () => { picture.hidden = true; });
+  const shown = make("button", { type: "button", "aria-label": plain(label) }, picture);
+  if (action) shown.addEventListener("click", action);
+  else shown.disabled = true;
+  return make("figure", {}, shown, make("figcaption", {}, shorten(caption, 160)));
+}
+
+function showAlone(number) {
+  state.shown = null;
+  if (!dialog.open) dialog.showModal();
+  find("previous").disabled = true;
+  find("next").disabled = true;
+  showNumber(number);
+}
+
+function figureOf(number, caption) {
+  return figure(`/picture?image=${number}`, `image ${caption}`, caption, () => showAlone(number));
+}
+
+function listRejected(group) {
+  const parts = [make("p", {}, plain(group.meaning))];
+  if (group.flag) parts.push(make("p", {}, "To accept them: ", make("code", {}, group.flag)));
+  if (state.about.has_sources) {
+    parts.push(make("div", { className: "pictures" }, ...group.files.map((file, place) =>
+      figure(`/picture?reason=${encodeURIComponent(group.reason)}&place=${place}`, file.key,
+        `${file.key}: ${file.detail}`))));
+  } else {
+    parts.push(make("ul", {}, ...group.files.map((file) =>
+      make("li", {}, shorten(`${file.key}: ${file.detail}`, 400)))));
+  }
+  const rest = group.count - group.files.length;
+  if (rest) parts.push(make("p", {}, `and ${count(rest, "further file")}`));
+  return section(group.reason.replaceAll("_", " "), group.count, ...parts);
+}
+
+function listDuplicates(title, groups) {
+  const shown = groups.map((group) => make("div", { className: "pictures" }, ...group.images.map((image) => {
+    const caption = [image.key, image.split, image.class_name].filter(Boolean).join(", ");
+    return image.image === null ? make("figure", {}, make("figcaption", {}, shorten(caption, 160)))
+      : figureOf(image.image, caption);
+  })));
+  return section(title, groups.length, ...shown);
+}
+
+function filtered(title, number, query) {
+  const button = make("button", { type: "button" }, "Show them");
+  button.addEventListener("click", () => {
+    find("wrong").close();
+    state.query = query;
+    find("query").value = query;
+    select();
+  });
+  return section(title, number, button);
+}
+
+function listSizes() {
+  const choice = make("select", { "aria-label": "Class" },
+    ...Object.keys(state.about.labels).map((name) => make("option", { value: name }, shorten(name, 80))));
+  const result = make("div", {});
+  const button = make("button", { type: "button" }, "Find");
+  button.addEventListener("click", async () => {
+    result.replaceChildren("...");
+    try {
+      const found = await ask({ part: "sizes", class: choice.value });
+      const row = (title, sizes) => [make("h3", {}, title), make("div", { className: "pictures" },
+        ...sizes.map((size) => figureOf(size.image, `${(100 * size.share).toPrecision(2)} % of the image`)))];
+      result.replaceChildren(
+        make("p", {}, `${count(found.read, "image")} of ${found.images.toLocaleString("en")} searched`),
+        ...row("Smallest", found.smallest), ...row("Largest", found.largest));
+    } catch (error) {
+      result.replaceChildren(plain(error.message));
+    }
+  });
+  const details = make("details", {}, make("summary", {}, "Smallest and largest objects of a class"),
+    make("div", { className: "act" }, choice, button), result);
+  return details;
+}
+
+async function showWrong() {
+  const box = find("findings");
+  box.replaceChildren();
+  find("wrong").showModal();
+  try {
+    const found = await ask({ part: "findings" });
+    const kinds = { same_bytes: "Images with the same bytes", look_alike: "Pairs that look alike",
+      closest_apart: "The closest pair in different splits" };
+    const parts = found.rejected.map(listRejected);
+    for (const [kind, title] of Object.entries(kinds)) {
+      const groups = found.duplicates.filter((group) => group.kind === kind);
+      if (groups.length) parts.push(listDuplicates(title, groups));
+    }
+    if (found.dropped) parts.push(filtered("Images of which objects were dropped", found.dropped, "dropped>=1"));
+    if (found.bare) parts.push(filtered("Images without objects", found.bare, "objects=0"));
+    if (found.bare !== null) parts.push(listSizes());
+    if (found.rejected.length) parts.unshift(make("h3", {}, "Rejected files, by reason"));
+    box.replaceChildren(...(parts.length ? parts : [make("p", {}, "Nothing went wrong.")]));
+  } catch (error) {
+    box.replaceChildren(plain(error.message));
+  }
+}
+
+find("open-wrong").addEventListener("click", showWrong);
+find("close-wrong").addEventListener("click", () => find("wrong").close());
+
 // What people do
 
 grid.addEventListener("scroll", scrolled, { passive: true });
@@ -608,7 +874,9 @@ grid.addEventListener("click", (event) => {
   if (!cell) return;
   const place = Number(cell.id.slice("cell-".length));
   move(place);
-  open(place);
+  if (event.shiftKey && state.anchor !== null) selectRange(state.anchor, place);
+  else if (state.selecting || event.ctrlKey || event.metaKey) selectOne(place);
+  else open(place);
 });
 grid.addEventListener("keydown", (event) => {
   const page = Math.max(Math.floor(grid.clientHeight / (state.side + CAPTION)), 1) * state.columns;
@@ -620,16 +888,47 @@ grid.addEventListener("keydown", (event) => {
   } else if (event.key === "Enter") {
     event.preventDefault();
     open(state.current);
+  } else if (event.key === " ") {
+    event.preventDefault();
+    selectOne(state.current);
+  } else if (event.key === "Escape" && (state.selected.size || state.all)) {
+    unselect();
+  } else if (event.key === "x" && !event.ctrlKey && !event.metaKey) {
+    if (state.selected.size || state.all) mark("exclude");
+    else if (imageAt(state.current)) mark("exclude", imageAt(state.current).number);
   }
 });
+
+function unselect() {
+  state.selected.clear();
+  state.all = false;
+  drawActions();
+  draw();
+}
+
+find("mode").addEventListener("click", () => {
+  state.selecting = !state.selecting;
+  find("mode").setAttribute("aria-pressed", String(state.selecting));
+});
+find("all").addEventListener("click", () => {
+  state.all = true;
+  drawActions();
+  draw();
+});
+find("unselect").addEventListener("click", unselect);
+find("exclude").addEventListener("click", () => mark("exclude"));
+find("clear").addEventListener("click", () => mark("clear"));
+find("correct").addEventListener("click", () => mark("correct", undefined, find("class").value));
+find("copy").addEventListener("click", () => navigator.clipboard.writeText(state.marks.command));
 document.addEventListener("keydown", (event) => {
   const typing = ["INPUT", "SELECT", "TEXTAREA"].includes(event.target.tagName) &&
     event.target.type !== "checkbox";
-  if (event.key === "/" && !typing && !dialog.open) {
+  if (event.key === "/" && !typing && !dialog.open && !find("wrong").open) {
     event.preventDefault();
     find("query").focus();
     find("query").select();
   }
+  if (dialog.open && !typing && event.key === "x" && state.image) markShown("exclude");
   if (dialog.open && !typing && event.key === "ArrowLeft") step(-1);
   if (dialog.open && !typing && event.key === "ArrowRight") step(1);
   if (event.key === "Escape" && event.target === find("query")) grid.focus();
@@ -663,7 +962,7 @@ dialog.addEventListener("close", () => {
   layOut();
   bring(state.current);
   draw();
-  grid.focus();
+  if (!find("wrong").open) grid.focus();
 });
 new ResizeObserver(() => {
   layOut();

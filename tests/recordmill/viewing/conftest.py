@@ -17,7 +17,9 @@ from PIL import Image
 
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
+from recordmill.viewing.marks import MarkFiles
 from recordmill.viewing.server import ViewServer
+from recordmill.viewing.source_folders import SourceFolders
 from recordmill.viewing.viewed_dataset import open_viewed
 from recordmill.viewing.viewer import Viewer
 
@@ -124,9 +126,12 @@ class Browser:
 
 
 @contextmanager
-def serve(path: str) -> Iterator[Browser]:
-    """Serves a dataset, all of whose images have been read."""
-    viewer = Viewer(open_viewed(path))
+def serve(
+    path: str, files: MarkFiles | None = None, sources: tuple[str, ...] = ()
+) -> Iterator[Browser]:
+    """Serves a dataset, all of whose images have been read; marks are written into `files`."""
+    problem = None if files else "no files are named"
+    viewer = Viewer(open_viewed(path), files, problem, SourceFolders(sources))
     viewer.viewed.read_table()
     with ViewServer(viewer) as server:
         thread = threading.Thread(target=server.serve_forever, daemon=True)
@@ -148,8 +153,14 @@ def browse(classes) -> Iterator[Browser]:
 
 
 @pytest.fixture(scope="session")
+def converting():
+    """`converting(input, output, **settings)`: a dataset; `__` in a name stands for a dot."""
+    return convert
+
+
+@pytest.fixture(scope="session")
 def serving():
-    """`serving(path)`: a context with a browser."""
+    """`serving(path, files)`: a context with a browser."""
     return serve
 
 

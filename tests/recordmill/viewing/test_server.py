@@ -3,6 +3,10 @@ import json
 import pytest
 from PIL import Image
 
+from recordmill.viewing.source_folders import SourceFolders
+from recordmill.viewing.viewed_dataset import open_viewed
+from recordmill.viewing.viewer import Viewer
+
 STATUS = {"q": "", "sort": "", "first": 0, "count": 50, "part": "images"}
 
 
@@ -84,6 +88,7 @@ def test_images_are_selected_sorted_and_counted(browse):
     assert found["counts"]["class"] == {"cat": len(keys), "dog": 4 - len(keys)}
     assert found["counts"]["split"] == {"train": len(keys), "test": 5 - len(keys)}
     assert found["counts"]["changed"] == {"nothing": len(keys)}
+    assert found["counts"]["marked"] == {"nothing": len(keys)}
 
 
 def test_a_part_of_the_images_is_answered(browse):
@@ -142,10 +147,7 @@ def test_an_image_is_shown_with_its_features_and_shapes(boxes, serving):
 
 
 def test_a_server_needs_no_complete_table(classes):
-    from recordmill.viewing.viewed_dataset import open_viewed
-    from recordmill.viewing.viewer import Viewer
-
-    viewer = Viewer(open_viewed(str(classes)))
+    viewer = Viewer(open_viewed(str(classes)), None, "no files are named", SourceFolders())
     page = viewer.list_images("", "", 3, 4)
     assert (page.total, page.is_selected) == (10, False)
     assert [each.number for each in page.images] == [3, 4, 5, 6]

@@ -8,7 +8,6 @@ import pytest
 
 import recordmill
 from recordmill.schemas.errors import LoadError
-from recordmill.storage.unpacked_bytes import UnpackedBytes
 from recordmill.viewing.viewed_dataset import open_viewed
 
 CUT = Path(__file__).parents[2] / "earlier" / "cut"
@@ -91,18 +90,6 @@ def test_packed_files_are_read_at_any_place(boxes, tmp_path, pack):
     ]
     assert theirs.show_python(theirs.locate(1)).startswith("next(itertools.islice(")
     theirs.close()
-
-
-def test_unpacking_begins_at_the_places_that_were_kept(tmp_path):
-    content = bytes(range(256)) * 2**12
-    (tmp_path / "a.gz").write_bytes(
-        gzip.compress(content[: 2**19]) + gzip.compress(content[2**19 :])
-    )
-    unpacked = UnpackedBytes(str(tmp_path / "a.gz"), most_states=4)
-    unpacked.spacing = 2**14
-    for offset in (2**20 - 5, 0, 2**19 - 1, 2**18, 77_777, 2**19 + 3, 2**20):
-        assert unpacked.read(offset, 100) == content[offset : offset + 100]
-    unpacked.close()
 
 
 def test_damaged_records_are_skipped_and_counted(boxes, tmp_path):

@@ -94,7 +94,7 @@ class Findings:
         duplicates: groups of images with the same bytes, pairs that look alike, and the closest
             pair; those across splits first.
         bare: the number of images without objects; None if images can have none.
-        dropped: the number of images of which objects were dropped.
+        dropped: the number of images with dropped objects.
     """
 
     rejected: Sequence[RejectedGroup]

@@ -6,7 +6,7 @@ A row takes some 90 bytes and its key, so that millions fit.
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate, chain, islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,9 @@ UNKNOWN_NUMBER = -1
 
 AT_ONCE = 2**14
 """The most images that are packed at once: as Python's objects, they take a kilobyte each."""
+
+MOST_KEY_BYTES = 64
+"""Keys are sorted in an array unless one has this many bytes."""
 
 _DIGEST_BYTES = 32
 
@@ -93,8 +96,8 @@ _TYPES: dict[str, Any] = {
 
 
 @dataclass(slots=True, eq=False)
-class ImageTable:
-    """The values of images, in the order of a dataset's records; nothing in it changes.
+class ImageBlock:
+    """The values of some images, in the order of a dataset's records; nothing in it changes.
 
     Attributes:
         classes: the names of classes by number; those of further images may be among them.
@@ -200,49 +203,28 @@ class ImageTable:
         matched[np.searchsorted(self.key_ends, np.array(places, np.int64), "right")] = True
         return matched
 
-    def order(self, by: str) -> NDArray[np.int64]:
-        """Returns the numbers of all images, sorted by a name of `SORTABLE`.
-
-        Equal ones keep the dataset's order; unknown values come first. A `-` before the name
-        reverses the order; an empty name leaves it.
-
-        Raises:
-            UsageError: nothing can be sorted by that.
-        """
-        name = by.removeprefix("-")
-        if not by:
-            return np.arange(len(self))
-        if name not in SORTABLE:
-            raise UsageError(f"images cannot be sorted by {by!r:.40}: {', '.join(SORTABLE)} can be")
-        if name == "key":
-            order = np.array(sorted(range(len(self)), key=self._key_bytes), np.int64)
-        else:
-            order = np.argsort(self._values(name), kind="stable")
-        if by.startswith("-"):
-            return order[::-1]
-        return order
-
-    def _key_bytes(self, number: int) -> bytes:
-        begin = int(self.key_ends[number - 1]) if number else 0
-        return self.keys[begin : int(self.key_ends[number])]
-
-    def _values(self, name: str) -> NDArray[Any]:
+    def values(self, name: str) -> NDArray[Any]:
+        """Returns what images are sorted by; see `SORTABLE`. `UNKNOWN_NUMBER` if it is unknown."""
+        if name not in ("pixels", "bytes_per_pixel"):
+            return self.numbers[name]
         pixels: NDArray[Any] = self.numbers["width"].astype(np.int64) * self.numbers["height"]
         pixels[self.numbers["width"] < 0] = UNKNOWN_NUMBER
         if name == "pixels":
             return pixels
-        if name == "bytes_per_pixel":
-            with np.errstate(divide="ignore"):
-                share: NDArray[Any] = self.numbers["bytes"] / pixels
-            return share
-        return self.numbers[name]
+        with np.errstate(divide="ignore"):
+            share: NDArray[Any] = self.numbers["bytes"] / pixels
+        return share
+
+    def list_keys(self) -> list[bytes]:
+        """Returns all keys in UTF-8."""
+        return self.keys.split(b"\0")[:-1]
 
 
 UNCHANGED = "nothing"
 """The change of an image that was not changed."""
 
 
-def pack_images(classes: NumberedNames, images: Iterable[ImageFacts]) -> Iterator[ImageTable]:
+def pack_images(classes: NumberedNames, images: Iterable[ImageFacts]) -> Iterator[ImageBlock]:
     """Packs images, at most `AT_ONCE` in a table.
 
     Args:
@@ -254,7 +236,7 @@ def pack_images(classes: NumberedNames, images: Iterable[ImageFacts]) -> Iterato
         yield _pack(classes, some)
 
 
-def _pack(classes: NumberedNames, images: Sequence[ImageFacts]) -> ImageTable:
+def _pack(classes: NumberedNames, images: Sequence[ImageFacts]) -> ImageBlock:
     keys = [each.key.encode("utf-8", "replace").replace(b"\0", b"\x01") + b"\0" for each in images]
     numbers = [[*dict.fromkeys(map(classes.number, each.classes or NO_CLASSES))] for each in images]
     columns: dict[str, Iterable[int]] = {
@@ -267,7 +249,7 @@ def _pack(classes: NumberedNames, images: Sequence[ImageFacts]) -> ImageTable:
         "offset": [each.offset for each in images],
         "bytes": [each.length for each in images],
     }
-    return ImageTable(
+    return ImageBlock(
         classes,
         b"".join(keys),
         np.cumsum([len(key) for key in keys], dtype=np.int64),
@@ -284,55 +266,117 @@ def _pack_changes(names: Iterable[str]) -> int:
     return sum(_CHANGES.get(name, 0) for name in names)
 
 
-def join_tables(classes: NumberedNames, tables: Sequence[ImageTable]) -> ImageTable:
-    """Joins tables with the same numbers of classes, one after the other."""
+class ImageTable:
+    """The images of a dataset, block by block: one thread adds some, and any may read them.
 
-    def ends(lengths: Iterable[int], column: Callable[[ImageTable], NDArray[Any]]) -> NDArray[Any]:
-        starts = accumulate(lengths, initial=0)
-        moved = [column(each) + start for each, start in zip(tables, starts, strict=False)]
-        return np.concatenate([np.empty(0, np.int64), *moved])
-
-    return ImageTable(
-        classes,
-        b"".join(each.keys for each in tables),
-        ends((len(each.keys) for each in tables), lambda each: each.key_ends),
-        np.concatenate([np.empty(0, np.int32), *(each.class_numbers for each in tables)]),
-        ends((len(each.class_numbers) for each in tables), lambda each: each.class_ends),
-        {
-            name: np.concatenate([np.empty(0, kind), *(each.numbers[name] for each in tables)])
-            for name, kind in _TYPES.items()
-        },
-        b"".join(each.digests for each in tables),
-    )
-
-
-class GrowingTable:
-    """The tables of a dataset while it is read: one thread adds some, and any may read them."""
+    Blocks are not joined: for a moment, that would take twice the memory.
+    """
 
     def __init__(self) -> None:
         self.classes = NumberedNames()
-        # Replaced together, so that no thread sees one without the other.
-        self._parts: tuple[list[ImageTable], list[int]] = ([], [0])
+        self._blocks: list[ImageBlock] = []
+        self._starts = [0]
 
     def __len__(self) -> int:
-        return self._parts[1][-1]
+        return self._starts[-1]
 
-    def add(self, table: ImageTable) -> None:
+    def add(self, block: ImageBlock) -> None:
         """Adds the next images."""
-        tables, starts = self._parts
-        tables.append(table)
-        starts.append(starts[-1] + len(table))  # last: now its images can be found
+        self._blocks.append(block)
+        self._starts.append(len(self) + len(block))  # last: now its images can be found
+
+    def _find(self, number: int) -> tuple[ImageBlock, int]:
+        place = bisect_right(self._starts, number) - 1
+        return self._blocks[place], number - self._starts[place]
 
     def facts(self, number: int) -> ImageFacts | None:
         """Returns the values of an image; None if it has not been read yet."""
-        tables, starts = self._parts
-        if not 0 <= number < starts[-1]:
+        if not 0 <= number < len(self):
             return None
-        place = bisect_right(starts, number) - 1
-        return tables[place].facts(number - starts[place])
+        block, place = self._find(number)
+        return block.facts(place)
 
-    def join(self) -> ImageTable:
-        """Returns all of them as one table."""
-        whole = join_tables(self.classes, self._parts[0])
-        self._parts = ([whole], [0, len(whole)])
-        return whole
+    def key(self, number: int) -> str:
+        """Returns the key of an image that has been read."""
+        block, place = self._find(number)
+        return block.key(place)
+
+    def sha256(self, number: int) -> str | None:
+        """Returns the hex digest of the source of an image that has been read, if it is known."""
+        block, place = self._find(number)
+        return block.sha256(place)
+
+    def classes_of(self, number: int) -> list[str]:
+        """Returns the classes of an image that has been read."""
+        block, place = self._find(number)
+        return list(block.facts(place).classes)
+
+    def find_key(self, key: str, first: int, end: int) -> int | None:
+        """Returns the number of the image with a key, from `first` and before `end`, if any has."""
+        for start, block in zip(self._starts, self._blocks, strict=False):
+            if start < end and start + len(block) > first:
+                place = block.find_key(key, max(first - start, 0), end - start)
+                if place is not None:
+                    return start + place
+        return None
+
+    def match_class(self, name: str) -> Matches:
+        """Returns the images that have this class."""
+        return self._match(lambda block: block.match_class(name))
+
+    def match_change(self, name: str) -> Matches:
+        """Returns the images on which this was changed; `nothing` if nothing was."""
+        return self._match(lambda block: block.match_change(name))
+
+    def match_text(self, text: str) -> Matches:
+        """Returns the images whose key has this part; capitals from A to Z equal small letters."""
+        return self._match(lambda block: block.match_text(text))
+
+    def _match(self, match: Callable[[ImageBlock], Matches]) -> Matches:
+        return np.concatenate([np.empty(0, np.bool_), *map(match, self._blocks)])
+
+    def column(self, name: str) -> NDArray[Any]:
+        """Returns the integers of all images that have this name; see `ImageBlock.numbers`."""
+        return np.concatenate(
+            [np.empty(0, _TYPES[name]), *(block.numbers[name] for block in self._blocks)]
+        )
+
+    def count_classes(self, selected: Matches) -> NDArray[np.int64]:
+        """Returns the number of selected images that have each class, by the class's number."""
+        counts = np.zeros(len(self.classes.names), np.int64)
+        for start, block in zip(self._starts, self._blocks, strict=False):
+            counts += block.count_classes(selected[start : start + len(block)])
+        return counts
+
+    def order(self, by: str) -> NDArray[np.int64]:
+        """Returns the numbers of all images, sorted by a name of `SORTABLE`.
+
+        Equal ones keep the dataset's order; unknown values come first. A `-` before the name
+        reverses the order; an empty name leaves it.
+
+        Raises:
+            UsageError: nothing can be sorted by that.
+        """
+        name = by.removeprefix("-")
+        if not by or not len(self):
+            return np.arange(len(self))
+        if name not in SORTABLE:
+            raise UsageError(f"images cannot be sorted by {by!r:.40}: {', '.join(SORTABLE)} can be")
+        if name == "key":
+            order = self._order_by_key()
+        else:
+            values = np.concatenate([block.values(name) for block in self._blocks])
+            order = np.argsort(values, kind="stable")
+        if by.startswith("-"):
+            return order[::-1]
+        return order
+
+    def _order_by_key(self) -> NDArray[np.int64]:
+        """Sorts images by their keys: in an array, unless a key is long."""
+        keys = [np.array(block.list_keys(), f"S{MOST_KEY_BYTES}") for block in self._blocks]
+        longest = max(int(np.char.str_len(each).max()) for each in keys)
+        if longest < MOST_KEY_BYTES:
+            joined = np.concatenate([each.astype(f"S{longest}") for each in keys])
+            return np.argsort(joined, kind="stable")
+        whole = [*chain.from_iterable(block.list_keys() for block in self._blocks)]
+        return np.array(sorted(range(len(whole)), key=whole.__getitem__), np.int64)

@@ -227,7 +227,7 @@ class Marks:
                 self.states[number] = EXCLUDED
             elif corrections.judge(key, sha256) == "corrected":
                 wanted = corrections.by_key[key].class_name
-                if [wanted] != self._classes_of(number):
+                if [wanted] != self.table.classes_of(number):
                     self.states[number], self.classes[number] = CORRECTED, wanted
 
     def state(self) -> MarksState:
@@ -276,7 +276,7 @@ class Marks:
                 _append(self.files.exclude, self._exclusion_lines(chosen))
                 self.states[chosen] = EXCLUDED
             if action == "correct":
-                changed = [each for each in chosen if self._classes_of(each) != [class_name]]
+                changed = [each for each in chosen if self.table.classes_of(each) != [class_name]]
                 lines = self._correction_lines(changed, class_name)
                 _append(self.files.corrections, lines, _as_row(HEADER))
                 self.states[changed] = CORRECTED
@@ -287,9 +287,6 @@ class Marks:
             raise UsageError(f"the images cannot get another class: {problem}")
         if class_name not in self.dataset.labels:
             raise UsageError(f"there is no class {class_name!r:.100}: choose one of the dataset's")
-
-    def _classes_of(self, number: int) -> list[str]:
-        return list(self.table.facts(number).classes)
 
     def _exclusion_lines(self, numbers: Iterable[int]) -> Iterator[str]:
         for number in numbers:

@@ -47,7 +47,6 @@ from recordmill.storage.tfrecord_file import (
 from recordmill.storage.unpacked_bytes import UnpackedBytes
 from recordmill.viewing.image_table import (
     UNKNOWN_NUMBER,
-    GrowingTable,
     ImageFacts,
     ImageTable,
     pack_images,
@@ -93,7 +92,7 @@ class IndexedRecords(RecordReader):
 class PlacedRecords(RecordReader):
     """Reads records by the places that are in the table of images."""
 
-    def __init__(self, shards: Sequence[StoredShard], table: GrowingTable) -> None:
+    def __init__(self, shards: Sequence[StoredShard], table: ImageTable) -> None:
         self._shards, self._table = shards, table
         self._packed: dict[int, UnpackedBytes | None] = {}
         self._opening = Lock()
@@ -227,15 +226,15 @@ class ViewedDataset:
         kind: what it is.
         features: the features of its records; guessed from the first record without metadata.
         table: the values of its images so far.
-        whole: the same once all are read; else None.
+        is_complete: whether all of them have been read.
     """
 
     def __init__(self, dataset: Dataset, kind: ViewedKind, features: tuple[Feature, ...]) -> None:
         self.dataset, self.kind, self.features = dataset, kind, features
         # Numbers follow splits, as those of `IndexedRecords` do.
         self.shards = list(chain.from_iterable(dataset.splits.values()))
-        self.table = GrowingTable()
-        self.whole: ImageTable | None = None
+        self.table = ImageTable()
+        self.is_complete = False
         self._files = self._damages = 0
         self._fault: str | None = None
         self._starts = list(accumulate((shard.records or 0 for shard in self.shards), initial=0))
@@ -314,8 +313,8 @@ class ViewedDataset:
     @property
     def total(self) -> int | None:
         """The number of its images, according to the metadata, or once they have been read."""
-        if self.whole is not None:
-            return len(self.whole)
+        if self.is_complete:
+            return len(self.table)
         counts = [shard.records for shard in self.shards]
         if None in counts:
             return None
@@ -330,21 +329,16 @@ class ViewedDataset:
             files=self._files,
             files_total=len(self.shards),
             damages=self._damages,
-            is_complete=self.whole is not None,
+            is_complete=self.is_complete,
             fault=self._fault,
         )
 
     def read_table(self) -> None:
         """Reads the values of all images, file by file; `progress` says how far it is."""
         try:
-            for place, shard in enumerate(self.shards):
-                facts = self._read_rows(place, shard)
-                self._starts[place] = len(self.table)
-                for table in pack_images(self.table.classes, facts):
-                    self.table.add(table)
-                self._starts[place + 1] = max(self._starts[place + 1], len(self.table))
-                self._files += 1
-            self.whole = self.table.join()
+            for block in pack_images(self.table.classes, self._read_all()):
+                self.table.add(block)
+            self.is_complete = True
         except FORGED as error:
             self._fault = f"the values of images cannot be read: {error}"
         except OSError as error:
@@ -353,6 +347,17 @@ class ViewedDataset:
     def close(self) -> None:
         """Closes its files."""
         self.records.close()
+
+    def _read_all(self) -> Iterator[ImageFacts]:
+        """Reads the values of all images, and counts those before each file."""
+        read = 0
+        for place, shard in enumerate(self.shards):
+            self._starts[place] = read
+            for facts in self._read_rows(place, shard):
+                yield facts
+                read += 1
+            self._starts[place + 1] = max(self._starts[place + 1], read)
+            self._files += 1
 
     def _read_rows(self, place: int, shard: StoredShard) -> Iterator[ImageFacts]:
         if shard.sidecar:

@@ -131,7 +131,7 @@ class SelectableImages:
 
     def numbers_of(self, name: str) -> NDArray[Any]:
         """Returns the numbers of a name of `NUMBERS`; -1 where a value is unknown."""
-        return self.table.numbers[name]
+        return self.table.column(name)
 
     def count(self, name: str, selected: Matches) -> dict[str, int]:
         """Returns the number of selected images by the values of a name, without zeros."""
@@ -269,8 +269,8 @@ class Viewer:
 
     def _selectable(self) -> SelectableImages:
         if self._images is None:
-            table = self.viewed.whole
-            if table is None:
+            table = self.viewed.table
+            if not self.viewed.is_complete:
                 raise SelectionError(
                     "images can be selected once all have been read: wait a little"
                 )
@@ -313,7 +313,7 @@ class Viewer:
         """
         with self._selecting:
             table = self._selectable().table
-        dataset, objects = self.viewed.dataset, table.numbers["objects"]
+        dataset, objects = self.viewed.dataset, table.column("objects")
         rejected, duplicates = [], []
         if dataset.marker_or_none:
             try:
@@ -327,7 +327,7 @@ class Viewer:
             rejected=rejected,
             duplicates=duplicates,
             bare=int((objects == 0).sum()) if has_objects else None,
-            dropped=int((table.numbers["dropped"] > 0).sum()),
+            dropped=int((table.column("dropped") > 0).sum()),
         )
 
     def _find_key(self, split: str, key: str) -> int | None:

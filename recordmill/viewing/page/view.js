@@ -853,7 +853,7 @@ async function showWrong() {
       const groups = found.duplicates.filter((group) => group.kind === kind);
       if (groups.length) parts.push(listDuplicates(title, groups));
     }
-    if (found.dropped) parts.push(filtered("Images of which objects were dropped", found.dropped, "dropped>=1"));
+    if (found.dropped) parts.push(filtered("Images with dropped objects", found.dropped, "dropped>=1"));
     if (found.bare) parts.push(filtered("Images without objects", found.bare, "objects=0"));
     if (found.bare !== null) parts.push(listSizes());
     if (found.rejected.length) parts.unshift(make("h3", {}, "Rejected files, by reason"));

@@ -2,7 +2,13 @@ import numpy as np
 import pytest
 
 from recordmill.schemas.errors import UsageError
-from recordmill.viewing.image_table import AT_ONCE, GrowingTable, ImageFacts, pack_images
+from recordmill.viewing.image_table import (
+    AT_ONCE,
+    ImageFacts,
+    ImageTable,
+    NumberedNames,
+    pack_images,
+)
 
 FACTS = [
     ImageFacts("cat/a.jpg", ["cat"], width=4, height=3, changes=[], length=60, sha256="ab" * 32),
@@ -13,20 +19,17 @@ FACTS = [
 
 @pytest.fixture
 def table():
-    growing = GrowingTable()
+    growing = ImageTable()
     for each in FACTS:  # in three tables
         for packed in pack_images(growing.classes, [each]):
             growing.add(packed)
     return growing
 
 
-def test_images_can_be_read_before_and_after_all_are_there(table):
+def test_images_have_the_values_that_were_added(table):
     expected = [FACTS[0], ImageFacts(**{**_values(FACTS[1]), "classes": ["dog", "cat"]}), FACTS[2]]
     assert [table.facts(number) for number in range(3)] == expected
     assert table.facts(3) is None
-    whole = table.join()
-    assert [whole.facts(number) for number in range(3)] == expected
-    assert [table.facts(number) for number in range(3)] == expected
 
 
 def _values(facts):
@@ -34,7 +37,7 @@ def _values(facts):
 
 
 def test_values_are_matched_and_counted(table):
-    whole = table.join()
+    whole = table
     assert whole.match_class("cat").tolist() == [True, True, False]
     assert whole.match_class("").tolist() == [False, False, True]
     assert whole.match_class("bird").tolist() == [False, False, False]
@@ -60,7 +63,7 @@ def test_values_are_matched_and_counted(table):
     ],
 )
 def test_parts_of_keys_are_found(table, text, matched):
-    assert table.join().match_text(text).tolist() == matched
+    assert table.match_text(text).tolist() == matched
 
 
 @pytest.mark.parametrize(
@@ -76,12 +79,12 @@ def test_parts_of_keys_are_found(table, text, matched):
     ],
 )
 def test_images_are_sorted(table, by, order):
-    assert table.join().order(by).tolist() == order
+    assert table.order(by).tolist() == order
 
 
 def test_nothing_else_can_be_sorted_by(table):
     with pytest.raises(UsageError, match="images cannot be sorted by 'color'"):
-        table.join().order("color")
+        table.order("color")
 
 
 def test_a_row_takes_at_most_150_bytes():
@@ -89,11 +92,22 @@ def test_a_row_takes_at_most_150_bytes():
         ImageFacts(f"a/folder/of/images/{n:08}.jpg", ["cat"], length=n, sha256=f"{n:064x}")
         for n in range(AT_ONCE + 1)
     )
-    growing = GrowingTable()
-    for each in pack_images(growing.classes, facts):
-        growing.add(each)
-    whole = growing.join()
-    columns = [whole.key_ends, whole.class_numbers, whole.class_ends, *whole.numbers.values()]
-    size = sum(each.nbytes for each in columns) + len(whole.keys) + len(whole.digests)
-    assert len(whole) == AT_ONCE + 1
-    assert size / len(whole) <= 150
+    first, second = pack_images(NumberedNames(), facts)
+    columns = [first.key_ends, first.class_numbers, first.class_ends, *first.numbers.values()]
+    size = sum(each.nbytes for each in columns) + len(first.keys) + len(first.digests)
+    assert (len(first), len(second)) == (AT_ONCE, 1)
+    assert size / len(first) <= 150
+
+
+def test_long_keys_are_sorted_whole():
+    table = ImageTable()
+    keys = ["a" * 80 + "2", "a" * 80 + "1", "b"]
+    for packed in pack_images(table.classes, map(ImageFacts, keys)):
+        table.add(packed)
+    assert table.order("key").tolist() == [1, 0, 2]
+
+
+def test_a_key_is_found_within_a_range(table):
+    assert table.find_key("none.jpg", 0, 3) == 2
+    assert table.find_key("none.jpg", 0, 2) is None
+    assert table.find_key("a.jpg", 0, 3) is None

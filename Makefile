@@ -11,7 +11,7 @@ ON_ENGINES := tests/pipeline/engines tests/golden
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test test-all test-python test-interop test-prism test-flink test-spark test-dataflow test-airflow test-stores test-exports lint format docs messages bench bench-others lock clean
+.PHONY: help setup run test test-all test-python test-interop test-prism test-flink test-spark test-dataflow test-airflow test-stores test-browser test-exports lint format docs messages bench bench-others lock clean
 
 help: ## List the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 15
@@ -73,6 +73,12 @@ test-airflow: setup ## Run the DAG with Airflow, in a separate environment; take
 	$(BIN)/uv pip install --quiet --python .venv-airflow/bin/python hypothesis pytest apache-airflow==3.3.2 \
 		apache-airflow-providers-apache-beam==6.3.1 apache-airflow-providers-google==22.8.0
 	.venv-airflow/bin/python -m pytest -W default --confcutdir=tests/airflow tests/airflow tests/docs/test_airflow.py
+
+# Without tests/conftest.py: the browser's environment does not have Recordmill.
+test-browser: setup ## Look at datasets with recordmill view in headless Chromium (apt-get install chromium), in a separate environment
+	test -x .venv-browser/bin/python || $(BIN)/uv venv --quiet --python $(BIN)/python .venv-browser
+	$(BIN)/uv pip install --quiet --python .venv-browser/bin/python pytest playwright==1.65.2 axe-playwright-python==0.1.8
+	.venv-browser/bin/python -m pytest -W default --confcutdir=tests/browser tests/browser
 
 test-exports: setup ## Convert public collections, and compare the result with an independent reader
 	RECORDMILL_EXPORTS=1 $(BIN)/python -m pytest tests/exports

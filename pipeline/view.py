@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+import threading
 import webbrowser
 from collections.abc import Sequence
 from typing import Any
@@ -84,12 +85,14 @@ def _view(flags: argparse.Namespace) -> dict[str, Any]:
     console = make_console(soft_wrap=True)
     console.print(Text(f"the page is {server.address}"))
     console.print(Text("press Ctrl-C to stop", style="dim"))
-    if not flags.no_browser:
-        webbrowser.open(server.address)
+    answering = threading.Thread(target=server.serve_forever, daemon=True)
+    answering.start()
     try:
-        server.serve_forever()
+        if not flags.no_browser:
+            webbrowser.open(server.address)  # one in the terminal returns when it is left
+        answering.join()
     except KeyboardInterrupt:
-        pass
+        server.shutdown()
     finally:
         server.server_close()
         viewer.viewed.close()

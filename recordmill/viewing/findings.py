@@ -3,7 +3,9 @@
 import heapq
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from recordmill import storage
 from recordmill.reading.dataset import Dataset
 from recordmill.schemas.dataset.file_names import DUPLICATES, REJECTED
 from recordmill.schemas.dataset.json_values import from_json
@@ -133,6 +135,12 @@ class ObjectSizes:
     largest: Sequence[ObjectSize]
 
 
+def _read_list(dataset: Dataset, name: str) -> Iterator[dict[str, Any]]:
+    """Yields the lines of a list; none if files or an unfinished run have no such list."""
+    if dataset.marker_or_none or storage.exists(storage.join(dataset.folder, name)):
+        yield from dataset.lines(name)
+
+
 def list_rejected(dataset: Dataset) -> list[RejectedGroup]:
     """Returns the rejected files of a dataset by reason, the most frequent reason first.
 
@@ -142,7 +150,7 @@ def list_rejected(dataset: Dataset) -> list[RejectedGroup]:
     """
     counts: dict[str, int] = {}
     files: dict[str, list[RejectedFile]] = {}
-    for line in dataset.lines(REJECTED):
+    for line in _read_list(dataset, REJECTED):
         reason = str(line["reason"])
         counts[reason] = counts.get(reason, 0) + 1
         if counts[reason] <= MOST_OF_REASON:
@@ -165,7 +173,7 @@ def list_duplicates(
     """Returns groups of duplicates, of each kind those in several splits first.
 
     Args:
-        dataset: a dataset of Recordmill.
+        dataset: the dataset.
         find_image: returns the number of the image in a split with a key.
 
     Raises:
@@ -173,7 +181,7 @@ def list_duplicates(
         ValueError: a line is damaged.
     """
     groups: dict[str, list[DuplicateGroup]] = {}
-    for line in dataset.lines(DUPLICATES):
+    for line in _read_list(dataset, DUPLICATES):
         group = from_json(DuplicateGroup, line)
         groups.setdefault(group.kind, []).append(group)
     shown = []

@@ -38,6 +38,9 @@ SHOWN_BY_BROWSERS = {
 """The media types of formats that every browser shows."""
 
 
+_DECODING = threading.BoundedSemaphore(2)
+
+
 @dataclass(frozen=True, slots=True)
 class Picture:
     """A picture as it is sent.
@@ -85,12 +88,19 @@ class StoredImage:
     def decode(self, side: int) -> Image.Image:
         """Decodes it, at a scale at which its longer side has about `side` pixels or more.
 
+        Two images are decoded at once, however many are asked for: each may take hundreds of
+        megabytes.
+
         Returns:
             An RGB image.
 
         Raises:
             Rejected: it cannot be decoded, or is too large.
         """
+        with _DECODING:
+            return self._decode(side)
+
+    def _decode(self, side: int) -> Image.Image:
         kind, channels = sniff(self.data), self._channels()
         if channels is not None:
             self._check(self.width, self.height)

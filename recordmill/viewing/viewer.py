@@ -314,13 +314,11 @@ class Viewer:
         with self._selecting:
             table = self._selectable().table
         dataset, objects = self.viewed.dataset, table.column("objects")
-        rejected, duplicates = [], []
-        if dataset.marker_or_none:
-            try:
-                rejected = list_rejected(dataset)
-                duplicates = list_duplicates(dataset, self._find_key)
-            except FORGED as error:
-                raise LoadError(f"a list of {dataset.folder} is damaged: {error!r}") from None
+        try:
+            rejected = list_rejected(dataset)
+            duplicates = list_duplicates(dataset, self._find_key)
+        except FORGED as error:
+            raise LoadError(f"a list of {dataset.folder} is damaged: {error!r}") from None
         self._rejected = {each.reason: each.files for each in rejected}
         has_objects = bool((objects >= 0).any())
         return Findings(

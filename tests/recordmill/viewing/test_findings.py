@@ -6,6 +6,9 @@ import os
 import pytest
 from PIL import Image
 
+from recordmill.pipeline.launch import launch
+from recordmill.pipeline.run import build
+
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 
@@ -61,6 +64,21 @@ def test_sources_are_shown_only_below_the_folders_that_are_named(odd, serving, t
         (image,) = browser.rows(part="images", q="text~copy", first=0, count=2)["images"]
         source = browser.ask(f"/picture?image={image['number']}&source=1")[2]
         assert source == (root / "dog/copy.jpg").read_bytes()
+
+
+def test_a_run_that_failed_shows_what_it_rejected(odd, serving, tmp_path):
+    _, root = odd
+    output = tmp_path / "dataset"
+    limits = ["--set=max_rejected.count=0", "--set=max_rejected.share=0", "--set=report=false"]
+    assert launch([f"--input={root}", f"--output={output}", *limits], build) == 3
+    with serving(str(output)) as browser:
+        browser.enter()
+        facts = browser.rows(part="about")
+        found = browser.rows(part="findings")
+        cells = browser.rows(part="images", first=0, count=20)
+    assert facts["kind"] == "the unfinished work of a run"
+    assert sorted(each["reason"] for each in found["rejected"]) == ["truncated", "unknown_format"]
+    assert cells["total"] == 7
 
 
 @pytest.mark.parametrize("key", ["../secret.jpg", "/etc/hostname", "link/secret.jpg", "a//b", ""])

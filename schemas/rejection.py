@@ -100,6 +100,18 @@ REASONS: dict[Stage, dict[str, str]] = {
 """Every reason for which an image is rejected, by the stage that finds it."""
 
 
+ACCEPTED_BY: Mapping[str, str] = {
+    "bad_boxes": "--set boxes.invalid=drop",
+    "format_not_allowed": "--set images.formats=[JPEG,PNG,...]",
+    "side_too_long": "--set images.max_side=PIXELS",
+    "too_many_bytes": "--set images.max_bytes=BYTES",
+    "too_many_pixels": "--set images.max_pixels=PIXELS",
+    "unknown_label": "--set labels.ids=names",
+    "value_too_large": "--set images.bits=BITS",
+}
+"""The flag that would accept what is rejected for a reason; damaged files have none."""
+
+
 IGNORED: Mapping[str, str] = {
     "class_names": "it names the classes",
     "description": "it describes the collection, or belongs to its code",

@@ -1,6 +1,8 @@
 """Draws small pictures of files that were rejected, and layers over an image."""
 
+import base64
 import io
+import math
 
 import numpy as np
 import simplejpeg
@@ -75,21 +77,32 @@ def _decode(data: bytes) -> Image.Image | None:
     return lay_on(_TRANSPARENT, image.size, layer.convert("RGB"), alpha=layer.getchannel("A"))
 
 
-def draw_layer(region: bytes, color: str, size: tuple[int, int]) -> bytes:
+def draw_layer(
+    region: bytes, color: str, size: tuple[int, int] | None = None, most_side: int | None = None
+) -> bytes:
     """Draws the region of an object as a layer that lets the image below shine through.
 
     Args:
         region: a gray PNG; pixels above 0 are the object.
         color: the color of the object, as `#rrggbb`.
-        size: width and height of the layer in pixels.
+        size: width and height of the layer in pixels; None for those of the region.
+        most_side: the most pixels of the longer side of the region; larger ones are reduced.
 
     Returns:
         A palette PNG of that size, with transparency.
     """
     with Image.open(io.BytesIO(region), formats=["PNG"]) as stored:
-        shown = stored.resize(size, Image.Resampling.NEAREST)
+        width, height = size or stored.size
+        scale = min(1.0, (most_side or math.inf) / max(width, height))
+        reduced = max(1, round(width * scale)), max(1, round(height * scale))
+        shown = stored.resize(reduced, Image.Resampling.NEAREST)
     layer = Image.fromarray((np.asarray(shown) > 0).astype(np.uint8), "P")
     layer.putpalette(bytes(3) + bytes.fromhex(color.removeprefix("#")))
     stream = io.BytesIO()
     layer.save(stream, "PNG", transparency=bytes((0, _OPACITY)), bits=1, optimize=True)
     return stream.getvalue()
+
+
+def as_data_uri(encoded: bytes, file_format: str) -> str:
+    """Returns a `data:` URI of an encoded image; `file_format` is `jpeg` or `png`."""
+    return f"data:image/{file_format};base64,{base64.b64encode(encoded).decode()}"

@@ -19,8 +19,7 @@ class DatasetFacts:
         labels: the ids of its classes by name; empty if they are not known.
         has_sources: whether sources can be shown.
         changes: what each change of an image means, by its name.
-        kinds: the kinds of annotations that are drawn as lines and points.
-        drawn: the kinds that are drawn by the server.
+        kinds: the kinds of annotations that are drawn.
     """
 
     title: str
@@ -31,7 +30,6 @@ class DatasetFacts:
     has_sources: bool
     changes: Mapping[str, str]
     kinds: Sequence[str]
-    drawn: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,19 +98,25 @@ class ShownFeature:
 
 @dataclass(frozen=True, slots=True)
 class ShownShape:
-    """One annotation to draw; see `AnnotationShape`.
+    """One annotation to draw; see `Shape`.
 
     Attributes:
         kind: its kind.
         class_name: its class.
-        lines: closed lines, as fractions of the image.
-        points: single points.
+        color: the color of its class, as `#rrggbb`.
+        sides: left, top, right and bottom, as fractions of the image.
+        layer: its region as a transparent picture over the image, as a `data:` URI.
+        points: x, y and whether the point is visible, of each point.
+        lines: the places of pairs of points that are joined.
     """
 
     kind: str
     class_name: str
-    lines: Sequence[Sequence[tuple[float, float]]]
-    points: Sequence[tuple[float, float]]
+    color: str
+    sides: Sequence[float] | None
+    layer: str | None
+    points: Sequence[tuple[float, float, bool]]
+    lines: Sequence[tuple[int, int]]
 
 
 @dataclass(frozen=True, slots=True)

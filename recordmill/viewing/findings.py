@@ -10,7 +10,7 @@ from recordmill.reading.dataset import Dataset
 from recordmill.schemas.dataset.file_names import DUPLICATES, REJECTED
 from recordmill.schemas.dataset.json_values import from_json
 from recordmill.schemas.dataset.side_files import DuplicateGroup, DuplicateKind, RejectedFile
-from recordmill.schemas.rejection import explain_reason
+from recordmill.schemas.rejection import ACCEPTED_BY, explain_reason
 
 MOST_OF_REASON = 200
 """The most rejected files of a reason."""
@@ -23,17 +23,6 @@ MOST_READ = 2_000
 
 MOST_EXTREMES = 12
 """The most objects at either end."""
-
-ACCEPTED_BY = {
-    "bad_boxes": "--set boxes.invalid=drop",
-    "format_not_allowed": "--set images.formats=[JPEG,PNG,...]",
-    "side_too_long": "--set images.max_side=PIXELS",
-    "too_many_bytes": "--set images.max_bytes=BYTES",
-    "too_many_pixels": "--set images.max_pixels=PIXELS",
-    "unknown_label": "--set labels.ids=names",
-    "value_too_large": "--set images.bits=BITS",
-}
-"""The flag that would accept what is rejected for a reason; damaged files have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +130,7 @@ def _read_list(dataset: Dataset, name: str) -> Iterator[dict[str, Any]]:
         yield from dataset.lines(name)
 
 
-def list_rejected(dataset: Dataset) -> list[RejectedGroup]:
+def gather_rejected(dataset: Dataset) -> list[RejectedGroup]:
     """Returns the rejected files of a dataset by reason, the most frequent reason first.
 
     Raises:
@@ -167,7 +156,7 @@ def list_rejected(dataset: Dataset) -> list[RejectedGroup]:
     ]
 
 
-def list_duplicates(
+def gather_duplicates(
     dataset: Dataset, find_image: Callable[[str, str], int | None]
 ) -> list[ShownGroup]:
     """Returns groups of duplicates, of each kind those in several splits first.

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from recordmill.imaging.pixels import CHANGES
 from recordmill.schemas.errors import UsageError
+from recordmill.schemas.settings.images import CHANGES
 from recordmill.viewing.selection import SORTABLE, Matches
 
 NO_CLASS = ""

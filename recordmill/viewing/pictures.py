@@ -23,7 +23,7 @@ SIDE = 256
 """The longer side of a small picture, in pixels."""
 
 LARGE_SIDE = 2048
-"""The longer side of a picture that a browser cannot show as it is stored, or that is drawn on."""
+"""The longer side of a picture that a browser cannot show as it is stored."""
 
 MOST_CACHED_BYTES = 48 * 2**20
 """The most bytes of small pictures that are kept."""
@@ -171,17 +171,6 @@ def show_source(data: bytes, most_pixels: int) -> Picture:
     if media_type is not None:
         return Picture(media_type, data)
     return make_large(StoredImage(data, -1, -1, most_pixels))
-
-
-def make_canvas(stored: StoredImage) -> bytes:
-    """Returns a JPEG of an image for kinds of annotations to draw on.
-
-    Raises:
-        Rejected: it cannot be decoded, or is too large.
-    """
-    image = stored.decode(LARGE_SIDE)
-    image.thumbnail((LARGE_SIDE, LARGE_SIDE))
-    return encode_jpeg(image, 92)
 
 
 def encode_jpeg(image: Image.Image, quality: int) -> bytes:

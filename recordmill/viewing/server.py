@@ -54,7 +54,7 @@ def make_policy(nonce: str) -> str:
     """Returns the Content-Security-Policy of the page."""
     return (
         f"default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
-        "img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'; "
+        "img-src 'self' data:; connect-src 'self'; base-uri 'none'; form-action 'none'; "
         "frame-ancestors 'none'"
     )
 
@@ -249,8 +249,7 @@ class _Handler(BaseHTTPRequestHandler):
         if "source" in query:
             picture = viewer.source_picture(number)
         elif "large" in query:
-            drawn = [name for name in query.get("drawn", "").split(",") if name]
-            picture = viewer.large_picture(number, drawn)
+            picture = viewer.large_picture(number)
         else:
             picture = viewer.small_picture(number)
         # Pictures do not change while the server runs.

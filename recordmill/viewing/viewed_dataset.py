@@ -15,21 +15,20 @@ from threading import Lock
 from typing import Literal, Protocol
 
 from recordmill import storage
-from recordmill.annotations.kinds import KINDS
+from recordmill.annotations.shapes import Shape
 from recordmill.imaging.acceptance import sniff
 from recordmill.imaging.pillow_decode import open_image
 from recordmill.reading.dataset import FORGED, Dataset, StoredShard, open_dataset, split_of
 from recordmill.reading.example import (
     Expectations,
     ParsedExample,
-    annotation_keys_of,
     expect,
     find_image,
     parse_intact,
-    values_of,
 )
 from recordmill.reading.records import Records
 from recordmill.reading.split_index import read_index
+from recordmill.reading.trace_shapes import ShapeTracer
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.file_names import DONE, SHARD, staging_names
 from recordmill.schemas.dataset.side_files import SidecarRow
@@ -245,9 +244,9 @@ class ViewedDataset:
         return expect(replace(self.dataset, features=self.features))
 
     @cached_property
-    def annotation_keys(self) -> Mapping[str, Mapping[str, str]]:
-        """By kind of annotations, the keys of the features that have them by their fields."""
-        return annotation_keys_of(self.features)
+    def tracer(self) -> ShapeTracer:
+        """Gives the annotations in its Examples as shapes."""
+        return ShapeTracer(self.features, self.dataset.labels)
 
     @cached_property
     def class_names(self) -> Mapping[int, str]:
@@ -384,14 +383,10 @@ class ViewedDataset:
         key = text.decode("utf-8", "replace") if isinstance(text, bytes) and text else name
         width, height = _size_of(fields, find_image(example, self.expected)[1])
         facts = ImageFacts(key, self._own_classes(example), width=width, height=height)
-        for kind, keys in self.annotation_keys.items():
-            shapes = list(KINDS[kind].list_shapes(values_of(example, keys)))
-            if KINDS[kind].follows_pixels:
-                facts.objects = max(facts.objects, len(shapes))
-                facts.classes = [
-                    *facts.classes,
-                    *(self.show_class(each.class_name) for each in shapes),
-                ]
+        if self.tracer.kinds:
+            shapes = self.tracer.list_objects(example)
+            facts.objects = len(shapes)
+            facts.classes = [*facts.classes, *map(self.class_of, shapes)]
         return facts
 
     def _own_classes(self, example: ParsedExample) -> list[str]:
@@ -409,6 +404,12 @@ class ViewedDataset:
         if isinstance(value, bytes):
             return value.decode("utf-8", "replace")
         return self.show_class(str(value))
+
+    def class_of(self, shape: Shape) -> str:
+        """Returns the name of a shape's class, or else its id; empty without either."""
+        if shape.class_name is None and shape.class_id is not None:
+            return str(shape.class_id)
+        return shape.class_name or ""
 
     def show_class(self, name: str) -> str:
         """Returns the name of a class, whose id may stand in its place as text."""

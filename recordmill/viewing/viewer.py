@@ -1,22 +1,22 @@
 """Answers what the page asks: about the dataset, its images, and one image."""
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from recordmill.annotations.annotation import AnnotationKind
-from recordmill.annotations.kinds import KINDS
+from recordmill.annotations.shapes import color_of_class
 from recordmill.imaging.acceptance import sniff
-from recordmill.imaging.pixels import CHANGES
+from recordmill.imaging.previews import as_data_uri, draw_layer
 from recordmill.reading.dataset import FORGED
-from recordmill.reading.example import ParsedExample, find_image, values_of
+from recordmill.reading.example import ParsedExample, find_image
 from recordmill.schemas.dataset.side_files import RejectedFile
 from recordmill.schemas.errors import LoadError
 from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.settings.images import CHANGES
 from recordmill.viewing.answers import (
     DatasetFacts,
     GridPage,
@@ -30,8 +30,8 @@ from recordmill.viewing.findings import (
     Findings,
     ObjectSizes,
     find_extremes,
-    list_duplicates,
-    list_rejected,
+    gather_duplicates,
+    gather_rejected,
 )
 from recordmill.viewing.image_table import UNCHANGED, ImageFacts, ImageTable
 from recordmill.viewing.marks import (
@@ -48,7 +48,6 @@ from recordmill.viewing.pictures import (
     Picture,
     PictureCache,
     StoredImage,
-    make_canvas,
     make_large,
     make_small,
     show_source,
@@ -75,6 +74,12 @@ MOST_VALUES = 64
 
 MOST_LETTERS = 2_000
 """The most letters of a text in an answer."""
+
+MOST_SHAPES = 500
+"""The most annotations of one kind that are drawn on an image."""
+
+LAYER_SIDE = 1_024
+"""The longer side of a layer over an image, in pixels."""
 
 
 _KINDS = {
@@ -192,13 +197,6 @@ class Viewer:
     def about(self) -> DatasetFacts:
         """Returns what the page says about the dataset."""
         dataset = self.viewed.dataset
-        shaped, drawn = [], []
-        for name in self.viewed.annotation_keys:
-            kind = type(KINDS[name])
-            if kind.list_shapes is not AnnotationKind.list_shapes:
-                shaped.append(name)
-            elif kind.draw is not AnnotationKind.draw:
-                drawn.append(name)
         return DatasetFacts(
             title=self.viewed.title,
             path=dataset.folder,
@@ -207,8 +205,7 @@ class Viewer:
             labels=dict(dataset.labels),
             has_sources=bool(self._sources.folders),
             changes=CHANGES,
-            kinds=shaped,
-            drawn=drawn,
+            kinds=[kind.name for kind in self.viewed.tracer.kinds],
         )
 
     def list_images(self, query: str, sort: str, first: int, count: int) -> GridPage:
@@ -315,8 +312,8 @@ class Viewer:
             table = self._selectable().table
         dataset, objects = self.viewed.dataset, table.column("objects")
         try:
-            rejected = list_rejected(dataset)
-            duplicates = list_duplicates(dataset, self._find_key)
+            rejected = gather_rejected(dataset)
+            duplicates = gather_duplicates(dataset, self._find_key)
         except FORGED as error:
             raise LoadError(f"a list of {dataset.folder} is damaged: {error!r}") from None
         self._rejected = {each.reason: each.files for each in rejected}
@@ -351,13 +348,11 @@ class Viewer:
 
     def _measure(self, number: int) -> tuple[int, dict[str, list[float]]]:
         """Returns an image's number, and the shares of it that its objects cover by class."""
-        example, shares = ParsedExample(self._read(number)), dict[str, list[float]]()
-        for name, keys in self.viewed.annotation_keys.items():
-            values = values_of(example, keys)
-            names = [each.class_name for each in KINDS[name].list_shapes(values)]
-            areas = KINDS[name].measure(values)
-            for class_name, area in zip(names, () if areas is None else areas, strict=False):
-                shares.setdefault(self.viewed.show_class(class_name), []).append(float(area))
+        shares = dict[str, list[float]]()
+        for shape in self.viewed.tracer.list_objects(ParsedExample(self._read(number))):
+            if shape.share is not None:
+                class_name = self.viewed.class_of(shape)
+                shares.setdefault(class_name, []).append(shape.share)
         return number, shares
 
     def show_image(self, number: int) -> ShownImage:
@@ -392,13 +387,22 @@ class Viewer:
             python=self.viewed.show_python(place),
         )
 
-    def _shapes(self, example: ParsedExample) -> list[ShownShape]:
-        shown = []
-        for name, keys in self.viewed.annotation_keys.items():
-            for each in KINDS[name].list_shapes(values_of(example, keys)):
-                class_name = self.viewed.show_class(each.class_name)
-                shown.append(ShownShape(name, class_name, each.lines, each.points))
-        return shown
+    def _shapes(self, example: ParsedExample) -> Iterator[ShownShape]:
+        for kind in self.viewed.tracer.kinds:
+            for shape in self.viewed.tracer.trace(example, kind)[:MOST_SHAPES]:
+                color, layer = color_of_class(shape.class_id), None
+                if shape.region is not None:
+                    drawn = draw_layer(shape.region, color, most_side=LAYER_SIDE)
+                    layer = as_data_uri(drawn, "png")
+                yield ShownShape(
+                    kind.name,
+                    self.viewed.class_of(shape),
+                    color,
+                    None if shape.share is None else shape.sides,
+                    layer,
+                    shape.points,
+                    shape.lines,
+                )
 
     def _read(self, number: int) -> bytes:
         total = self.viewed.total
@@ -416,22 +420,15 @@ class Viewer:
         """
         return self._cache.find((number, SIDE), lambda: make_small(self._image(number)))
 
-    def large_picture(self, number: int, drawn: Sequence[str] = ()) -> Picture:
-        """Returns an image as it is stored, or with the annotations of some kinds drawn on it.
+    def large_picture(self, number: int) -> Picture:
+        """Returns an image as it is stored.
 
         Raises:
             LoadError: as for `small_picture`.
             OSError: as for `small_picture`.
             Rejected: as for `small_picture`.
         """
-        if not drawn:
-            return make_large(self._image(number))
-        example = ParsedExample(self._read(number))
-        canvas = make_canvas(self._image(number))
-        for name in drawn:
-            if keys := self.viewed.annotation_keys.get(name):
-                canvas = KINDS[name].draw(canvas, values_of(example, keys))
-        return Picture("image/jpeg", canvas)
+        return make_large(self._image(number))
 
     def source_picture(self, number: int) -> Picture:
         """Returns the source of an image.

@@ -6,32 +6,30 @@ dataset, a sample of records is read: the first of evenly spaced shards. Since r
 order, these are as good as any others, and the same each time.
 """
 
-import base64
 import gzip
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.annotations.annotation import AnnotationKind
-from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
+from recordmill.annotations.kinds import RECORD_FIELDS
 from recordmill.annotations.shapes import Shape
 from recordmill.imaging import ImageSettings, Resize, prepare_image
 from recordmill.imaging.acceptance import sniff
+from recordmill.imaging.previews import as_data_uri
 from recordmill.reading.dataset import Dataset, StoredShard
 from recordmill.reading.example import (
     DamagedExampleError,
     ParsedExample,
-    annotation_keys_of,
-    values_of,
 )
+from recordmill.reading.trace_shapes import ShapeTracer
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import most_frequent
@@ -287,7 +285,7 @@ def gather_values(dataset: Dataset) -> StoredValues:
         Column(each) for each in dataset.features if each.field and each.field not in RECORD_FIELDS
     ]
     listed = {name for name, entry in dataset.marker.annotations.items() if entry.listed}
-    tracer = ShapeTracer(dataset)
+    tracer = ShapeTracer(dataset.features, dataset.labels)
     kinds = [kind for kind in tracer.kinds if kind.name in listed]
     found = StoredValues(columns=columns[:MOST_COLUMNS], further=len(columns[MOST_COLUMNS:]))
     for record in _sample(dataset.shards, found) if columns or kinds else ():
@@ -299,28 +297,6 @@ def gather_values(dataset: Dataset) -> StoredValues:
             found.objects.setdefault(kind.name, ObjectPlaces()).add(shapes)
         found.records += 1
     return found
-
-
-class ShapeTracer:
-    """Gives the annotations in the Examples of a dataset as shapes.
-
-    Attributes:
-        kinds: the kinds of annotations that have a place on their image, and in the Examples.
-    """
-
-    def __init__(self, dataset: Dataset) -> None:
-        keys = annotation_keys_of(dataset.features)
-        self.kinds = [KINDS[name] for name in keys if KINDS[name].follows_pixels]
-        self._keys = dict(chain.from_iterable(own.items() for own in keys.values()))
-        self._names = {class_id: name for name, class_id in dataset.labels.items()}
-
-    def trace(self, example: ParsedExample, kind: AnnotationKind) -> Sequence[Shape]:
-        """Returns the shapes of one kind in an Example."""
-        return kind.trace(values_of(example, self._keys), self._names)
-
-    def trace_all(self, example: ParsedExample) -> list[Shape]:
-        """Returns the shapes of all kinds in an Example."""
-        return [*chain.from_iterable(self.trace(example, kind) for kind in self.kinds)]
 
 
 def _sample(shards: Sequence[StoredShard], found: StoredValues) -> Iterator[memoryview]:
@@ -428,7 +404,7 @@ def make_thumbnails(
     keys = {feature.field: feature.key for feature in dataset.features}
     if "encoded" not in keys:
         return [None] * len(places)
-    tracer = ShapeTracer(dataset)
+    tracer = ShapeTracer(dataset.features, dataset.labels)
     is_packed = dataset.marker.plan.for_readers.compression != "none"
 
     def make(place: ImagePlace) -> Picture | None:
@@ -485,8 +461,3 @@ def _draw_thumbnail(
         return None
     uri = as_data_uri(prepared.encoded, "jpeg")
     return Picture(uri, prepared.width, prepared.height, tuple(tracer.trace_all(example)))
-
-
-def as_data_uri(encoded: bytes, file_format: str) -> str:
-    """Returns a `data:` URI of an encoded image; `file_format` is `jpeg` or `png`."""
-    return f"data:image/{file_format};base64,{base64.b64encode(encoded).decode()}"

@@ -21,7 +21,7 @@ import orjson
 from recordmill import storage
 from recordmill.annotations.kinds import list_stored
 from recordmill.annotations.shapes import Shape, color_of_class
-from recordmill.imaging.previews import draw_layer
+from recordmill.imaging.previews import as_data_uri, draw_layer
 from recordmill.reading.dataset import Dataset, describe_by_marker, open_dataset
 from recordmill.reading.report import charts, image_statistics
 from recordmill.schemas.dataset.file_names import (
@@ -354,7 +354,7 @@ class DrawnPicture:
             for shape in shapes
             if shape.region is not None
         )
-        uris = tuple(image_statistics.as_data_uri(layer, "png") for layer in layers)
+        uris = tuple(as_data_uri(layer, "png") for layer in layers)
         return cls(picture.uri, *size, uris, shapes)
 
 

@@ -499,15 +499,6 @@ function drawFacets(counts) {
 // One image
 
 // Neighboring numbers get very different hues, all of them light enough for black letters.
-function colorOf(name) {
-  let number = state.about.labels[name];
-  if (number === undefined) {
-    number = 0;
-    for (const letter of name) number = (number * 31 + letter.codePointAt(0)) % 1000003;
-  }
-  return `oklch(${0.76 + (number % 3) * 0.06} 0.17 ${(90 + number * 137.508) % 360})`;
-}
-
 async function open(place) {
   const image = imageAt(place);
   if (!image) return;
@@ -559,10 +550,7 @@ function drawImage(image) {
 
 function drawPicture(image) {
   const picture = find("picture");
-  const drawn = state.about.drawn.filter((kind) => !state.hidden.has(`kind ${kind}`));
-  const parameters = { image: image.cell.number, large: 1 };
-  if (drawn.length) parameters.drawn = drawn.join(",");
-  const address = `/picture?${new URLSearchParams(parameters)}`;
+  const address = `/picture?image=${image.cell.number}&large=1`;
   if (picture.getAttribute("src") !== address) picture.src = address;
   picture.alt = describe(image.cell);
   find("source-figure").hidden = !state.about.has_sources;
@@ -596,32 +584,43 @@ function fit() {
   drawShapes(image, width, height);
 }
 
+function makeSvg(name, attributes) {
+  const node = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) node.setAttribute(key, value);
+  return node;
+}
+
+// The parts of a shape, in the pixels of its image; a point has the radius `round`.
+function* partsOf(shape, width, height, round) {
+  const { color, sides, layer, points, lines } = shape;
+  if (layer) yield makeSvg("image", { href: layer, width, height, preserveAspectRatio: "none" });
+  if (sides) {
+    const [left, top, right, bottom] = sides;
+    const place = { x: left * width, y: top * height,
+      width: (right - left) * width, height: (bottom - top) * height };
+    yield makeSvg("rect", { ...place, stroke: "#000c", "stroke-width": 4 });
+    yield makeSvg("rect", { ...place, stroke: color, "stroke-width": 2 });
+  }
+  for (const [from, to] of lines) {
+    const [[x1, y1], [x2, y2]] = [points[from], points[to]];
+    yield makeSvg("line", { x1: x1 * width, y1: y1 * height, x2: x2 * width, y2: y2 * height,
+      stroke: color, "stroke-width": 2 });
+  }
+  for (const [x, y, visible] of points) {
+    yield makeSvg("circle", { cx: x * width, cy: y * height, r: round,
+      fill: visible ? color : "none", stroke: visible ? "#000" : color, "stroke-width": round / 4 });
+  }
+}
+
 function drawShapes(image, width, height) {
   const svg = find("shapes");
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const round = 4 * width / find("stage").clientWidth;
   const parts = [];
   const tags = [];
   for (const shape of image.shapes.filter(isShown)) {
-    const color = colorOf(shape.class_name);
-    for (const line of shape.lines) {
-      const points = line.map(([x, y]) => `${x * width},${y * height}`).join(" ");
-      for (const [stroke, wide] of [["#000c", 4], [color, 2]]) {
-        const polygon = document.createElementNS("http://www.w3.org/2000/svg", "polygon");
-        polygon.setAttribute("points", points);
-        polygon.setAttribute("stroke", stroke);
-        polygon.setAttribute("stroke-width", wide);
-        parts.push(polygon);
-      }
-    }
-    for (const [x, y] of shape.points) {
-      const dot = document.createElementNS("http://www.w3.org/2000/svg", "circle");
-      const round = 4 * width / find("stage").clientWidth;
-      for (const [key, value] of Object.entries({ cx: x * width, cy: y * height, r: round,
-        fill: color, stroke: "#000" })) dot.setAttribute(key, value);
-      dot.setAttribute("stroke-width", round / 4);
-      parts.push(dot);
-    }
-    const corners = [...shape.lines.flat(), ...shape.points];
+    parts.push(...partsOf(shape, width, height, round));
+    const corners = [...(shape.sides ? [shape.sides] : []), ...shape.points];
     if (corners.length && shape.class_name) {
       const left = Math.min(...corners.map(([x]) => x));
       const top = Math.min(...corners.map(([, y]) => y));
@@ -629,7 +628,7 @@ function drawShapes(image, width, height) {
       if (top * find("stage").clientHeight < 18) tag.classList.add("inside");
       tag.style.left = `${Math.min(Math.max(left, 0), 1) * 100}%`;
       tag.style.top = `${Math.min(Math.max(top, 0), 1) * 100}%`;
-      tag.style.background = color;
+      tag.style.background = shape.color;
       tags.push(tag);
     }
   }
@@ -666,17 +665,17 @@ function toggle(name, label, number, color) {
 }
 
 function drawToggles(image) {
-  const kinds = new Map(state.about.drawn.map((kind) => [kind, null]));
-  const classes = new Map();
+  const [kinds, classes, colors] = [new Map(), new Map(), new Map()];
   for (const shape of image.shapes) {
     kinds.set(shape.kind, (kinds.get(shape.kind) || 0) + 1);
     classes.set(shape.class_name, (classes.get(shape.class_name) || 0) + 1);
+    colors.set(shape.class_name, shape.color);
   }
   if (!kinds.size) return [];
   return [make("fieldset", {}, make("legend", {}, "Shown"),
     ...[...kinds].map(([kind, number]) => toggle(`kind ${kind}`, kind.replaceAll("_", " "), number)),
     ...[...classes].map(([name, number]) =>
-      toggle(`class ${name}`, name || "(no class)", number, colorOf(name))))];
+      toggle(`class ${name}`, name || "(no class)", number, colors.get(name))))];
 }
 
 async function markShown(action, name) {

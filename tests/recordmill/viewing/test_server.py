@@ -3,6 +3,7 @@ import json
 import pytest
 from PIL import Image
 
+from recordmill.annotations.shapes import color_of_class
 from recordmill.viewing.source_folders import SourceFolders
 from recordmill.viewing.viewed_dataset import open_viewed
 from recordmill.viewing.viewer import Viewer
@@ -140,7 +141,8 @@ def test_an_image_is_shown_with_its_features_and_shapes(boxes, serving):
     assert (facts["kinds"], facts["labels"]) == (["boxes"], {"ship": 1, "<img onerror>": 2})
     assert shown["cell"]["key"] == "images/2.jpg"
     assert [each["class_name"] for each in shown["shapes"]] == ["<img onerror>", "ship"]
-    assert shown["shapes"][1]["lines"] == [[[0.5, 0.5], [1, 0.5], [1, 1], [0.5, 1]]]
+    assert shown["shapes"][1]["sides"] == [0.5, 0.5, 1, 1]
+    assert shown["shapes"][1]["color"] == color_of_class(1)
     kinds = {each["key"]: (each["kind"], each["length"]) for each in shown["features"]}
     assert kinds["image/encoded"] == ("bytes", 1)
     assert kinds["image/object/bbox/xmin"] == ("float", 2)

@@ -34,8 +34,9 @@ class SidecarRow:
         changes: what was changed on the way, by name.
         difference_hash: of 64 bits, in hex; absent if `images.near_duplicates` is off.
         annotations: by kind, how many it has: `listed`, `written`, `dropped` by reason, and `noted`
-            by what is worth a note; the last two are absent if there are none. Absent if it cannot
-            have any.
+            by what is worth a note; the last two are absent if there are none. `files` has key,
+            size and SHA-256 of each file that they were read from, if there is one. Absent if it
+            cannot have any.
         classes: the class of each of its annotations of one kind; absent if it can have only one
             class.
         offset: the first byte of its frame in the unpacked file.

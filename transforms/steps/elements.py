@@ -10,7 +10,7 @@ from typing import Any
 from apache_beam import coders
 
 from recordmill.imaging import PreparedImage
-from recordmill.schemas.image_ref import Annotations, ImageRef, Pixels
+from recordmill.schemas.image_ref import Annotations, ImageRef, Pixels, SourceFile
 from recordmill.transforms.records.convert_image import ConvertedImage
 
 
@@ -30,6 +30,7 @@ class RawImage:
         pixels: decoded pixels to store in place of `data`: height, width, 1 or 3 channels, red
             first; None to decode `data`.
         reference: what the main job listed; None in other pipelines.
+        files: the files that annotations are read from when the record is made.
     """
 
     key: str
@@ -41,6 +42,7 @@ class RawImage:
     annotations: Annotations = ()
     pixels: Pixels | None = field(default=None, compare=False)
     reference: ImageRef | None = field(default=None, repr=False)
+    files: tuple[SourceFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class EncodedImage:
         split: as in `RawImage`.
         annotations: as in `RawImage`.
         reference: as in `RawImage`.
+        files: as in `RawImage`.
     """
 
     key: str
@@ -69,6 +72,7 @@ class EncodedImage:
     split: str = ""
     annotations: Annotations = ()
     reference: ImageRef | None = field(default=None, repr=False)
+    files: tuple[SourceFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

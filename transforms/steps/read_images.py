@@ -192,7 +192,15 @@ def raw_image(ref: ImageRef, content: Content, label: str | int | None, split: s
     if label == "":
         label = None
     return RawImage(
-        ref.key, content.data, label, features, ref.group, split, ref.annotations, pixels
+        ref.key,
+        content.data,
+        label,
+        features,
+        ref.group,
+        split,
+        ref.annotations,
+        pixels,
+        files=ref.files,
     )
 
 

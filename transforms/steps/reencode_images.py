@@ -87,6 +87,7 @@ class _ReencodeImage(ImageWork):
             image.split,
             image.annotations,
             image.reference,
+            image.files,
         )
 
 
@@ -94,4 +95,10 @@ def reference_of(image: RawImage | EncodedImage) -> ImageRef:
     """Returns the reference of an image; made from its key and its annotations if it has none."""
     if image.reference is not None:
         return image.reference
-    return ImageRef(image.key, image.key, len(image.data), annotations=image.annotations)
+    return ImageRef(
+        image.key,
+        image.key,
+        len(image.data),
+        annotations=image.annotations,
+        files=image.files,
+    )

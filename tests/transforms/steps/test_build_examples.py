@@ -1,6 +1,9 @@
 import dataclasses
+import io
 
 import apache_beam as beam
+import numpy as np
+import PIL.Image
 import pytest
 from apache_beam.pvalue import AsList, AsSingleton
 from apache_beam.typehints.decorators import TypeCheckError
@@ -9,9 +12,13 @@ from make_settings import make_settings
 
 from recordmill.annotations.annotation import pack_annotations
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.masks import Masks
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging.masks.outline import FileIds, MaskFile
 from recordmill.schemas.features import Example
+from recordmill.schemas.image_ref import SourceFile
 from recordmill.schemas.label_map import LabelMap
+from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.steps.build_examples import BuildExamples
 from recordmill.transforms.steps.elements import EncodedImage, RejectedImage
 
@@ -90,6 +97,29 @@ def test_features_and_boxes_fill_the_fields_of_the_convention(image, run_step):
     assert values["image/source_id"] == [b"7"]
     assert values["image/object/bbox/xmin"] == [0.25]
     assert values["image/object/class/text"] == [b"cat"]
+
+
+@pytest.mark.parametrize(("bytes_more", "masks"), [(0, [[0, 1]]), (1, [[0]])])
+def test_masks_are_read_from_files_next_to_images(image, run_step, tmp_path, bytes_more, masks):
+    path = tmp_path / "1.png"
+    PIL.Image.fromarray(np.repeat([[3, 7]], [4, 4], axis=1).astype(np.uint8).repeat(6, 0)).save(
+        path
+    )
+    file = SourceFile("masks/1.png", str(path), path.stat().st_size - bytes_more, "1")
+    annotations = pack_annotations(
+        [
+            boxes_of([[2, 1.5, 4, 3]], ["cat"]),
+            Masks([FileIds(MaskFile("masks/1.png", ""), (7,))]),
+        ]
+    )
+    settings = make_settings(source=Coco(), convention="tf_object_detection", masks="png")
+    step = BuildExamples(["cat"], settings=settings)
+    (built,), _ = run_step([image(annotations=annotations, files=(file,))], step)
+    found = [
+        PIL.Image.open(io.BytesIO(each)) for each in values_of(built.record)["image/object/mask"]
+    ]
+    assert [np.unique(each).tolist() for each in found] == masks
+    assert {each.size for each in found} == {(8, 6)}
 
 
 def test_settings_of_a_dataset(image, run_step):

@@ -21,7 +21,8 @@ class Situation:
         gives_pixels: whether the source gives pixels, so that there is nothing to decode.
         may_give_pixels: whether it does so for some images.
         gives_labels: whether any image may have a class, or an annotation of one.
-        annotations: the kinds of annotations that images may have.
+        annotations: the kinds of annotations that images may have, and that settings do not leave
+            out.
         needs_pixels: whether a function or a filter takes images as they are stored.
         unit: what an Example is made from.
         convention: the title of the convention.

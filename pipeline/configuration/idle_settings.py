@@ -51,7 +51,9 @@ def find_idle(settings: DatasetSettings, beam_writes: bool = False) -> list[Idle
 def describe_situation(settings: DatasetSettings, beam_writes: bool = False) -> Situation:
     """Returns the facts that decide whether a setting has an effect."""
     layout, source, splits = ExampleLayout(settings), settings.source, settings.splits
-    annotations = source.annotations()
+    annotations = set(source.annotations())
+    if settings.masks == "none":
+        annotations.discard("masks")
     split: Literal["given", "one", "drawn"] = "drawn"
     if splits.given:
         split = "given"

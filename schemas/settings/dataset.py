@@ -318,6 +318,10 @@ def _one_label(_: "RejectionLimits", now: Situation) -> str | None:
     return None if "labels" in now.annotations else f"no {now.unit} has several labels"
 
 
+def _no_masks_stored(_: "RejectionLimits", now: Situation) -> str | None:
+    return None if "masks" in now.annotations else "masks is none"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RejectionLimits(LossLimits):
     """When rejected images fail the run: the YAML keys under `max_rejected:`.
@@ -342,9 +346,7 @@ class RejectionLimits(LossLimits):
         default_factory=LossLimits
     )
     labels: Annotated[LossLimits, IdleIf(_one_label)] = field(default_factory=LossLimits)
-    masks: Annotated[LossLimits, IdleIf(without_annotations("masks"))] = field(
-        default_factory=LossLimits
-    )
+    masks: Annotated[LossLimits, IdleIf(_no_masks_stored)] = field(default_factory=LossLimits)
     keypoints: Annotated[LossLimits, IdleIf(without_annotations("keypoints"))] = field(
         default_factory=LossLimits
     )

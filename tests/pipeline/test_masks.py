@@ -226,6 +226,10 @@ def test_too_many_faulty_masks_fail_the_run(convert, animals):
         ),
         ({"masks_required": True}, "masks_required has no effect, since masks is none: remove it"),
         (
+            {"max_rejected.masks.count": 3},
+            "max_rejected.masks has no effect, since masks is none: remove it",
+        ),
+        (
             {"masks": "png", "source.kind": "class_folders", "convention": "tfds"},
             "masks has no effect, since the source gives no masks: remove it",
         ),

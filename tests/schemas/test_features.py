@@ -15,8 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recordmill.annotations import boxes, labels
-from recordmill.annotations.kinds import ANNOTATION_FIELDS, RECORD_FIELDS
+from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS, RECORD_FIELDS
 from recordmill.schemas.conventions import convention_names, load_convention
 from recordmill.schemas.dataset.json_values import MisfitError, from_json, to_json
 from recordmill.schemas.features import (
@@ -402,17 +401,12 @@ def test_a_tensor_of_one_string_is_bytes():
 
 
 def test_every_field_is_of_one_group():
-    groups = [
-        boxes.BOXES.fields.keys(),
-        labels.LABELS.fields.keys(),
-        PIXEL_FIELDS,
-        REFERENCE_FIELDS,
-        frozenset({"sha256", "file_sha256"}),
-    ]
-    assert sum(map(len, groups)) == len(RECORD_FIELDS)
-    assert frozenset().union(*groups) == set(RECORD_FIELDS)
-    assert groups[0] | groups[1] == ANNOTATION_FIELDS
-    assert groups[2] | groups[3] | groups[4] == IMAGE_FIELDS
+    annotated = [kind.fields.keys() for kind in KINDS.values()]
+    own = [PIXEL_FIELDS, REFERENCE_FIELDS, frozenset({"sha256", "file_sha256"})]
+    assert sum(map(len, [*annotated, *own])) == len(RECORD_FIELDS)
+    assert frozenset().union(*annotated, *own) == set(RECORD_FIELDS)
+    assert frozenset().union(*annotated) == ANNOTATION_FIELDS
+    assert frozenset().union(*own) == IMAGE_FIELDS
 
 
 @pytest.mark.parametrize("name", convention_names())

@@ -11,6 +11,7 @@ from recordmill.schemas.image_ref import (
     Gzip,
     ImageRef,
     NamedMember,
+    SourceFile,
     ZipMember,
     parse_packing,
 )
@@ -32,6 +33,7 @@ REF = ImageRef(
     spelling="cafe\u0301/1.jpg",
     lacks_file=True,
     annotations=(("boxes", b"[]"),),
+    files=(SourceFile("m.png", "/m.png", 7, "1"),),
 )
 
 

@@ -227,7 +227,7 @@ class KeyPointKind(AnnotationKind):
         return np.stack(columns, axis=1).reshape(boxes, len(columns[0]) // max(boxes, 1), _NUMBERS)
 
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
-        """Returns the labeled points of each object in an Example as a shape."""
+        """Returns the labeled points of each object in an Example that has some as a shape."""
         count = len(values.get("keypoints_num", ()))
         xs, ys = values.get("keypoints_x", ()), values.get("keypoints_y", ())
         if not count or not xs or not ys:
@@ -241,7 +241,8 @@ class KeyPointKind(AnnotationKind):
         shapes = []
         for place, (class_id, class_name) in enumerate(list_classes(values, names, count)):
             labeled = tuple(filter(None, points[place * each : (place + 1) * each]))
-            shapes.append(Shape(class_id, class_name, points=labeled))
+            if labeled:
+                shapes.append(Shape(class_id, class_name, points=labeled))
         return shapes
 
 

@@ -102,7 +102,7 @@ class ShownShape:
 
     Attributes:
         kind: its kind.
-        class_name: its class.
+        class_name: its class; None without one.
         color: the color of its class, as `#rrggbb`.
         sides: left, top, right and bottom, as fractions of the image.
         layer: its region as a transparent picture over the image, as a `data:` URI.
@@ -111,7 +111,7 @@ class ShownShape:
     """
 
     kind: str
-    class_name: str
+    class_name: str | None
     color: str
     sides: Sequence[float] | None
     layer: str | None

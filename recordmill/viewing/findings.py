@@ -21,7 +21,7 @@ MOST_GROUPS = 200
 MOST_READ = 2_000
 """The most records that are read to find the smallest and the largest objects."""
 
-MOST_EXTREMES = 12
+MOST_EXTREMES = 10
 """The most objects at either end."""
 
 

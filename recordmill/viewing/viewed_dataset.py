@@ -386,7 +386,7 @@ class ViewedDataset:
         if self.tracer.kinds:
             shapes = self.tracer.list_objects(example)
             facts.objects = len(shapes)
-            facts.classes = [*facts.classes, *map(self.class_of, shapes)]
+            facts.classes = [*facts.classes, *filter(None, map(self.class_of, shapes))]
         return facts
 
     def _own_classes(self, example: ParsedExample) -> list[str]:
@@ -405,11 +405,11 @@ class ViewedDataset:
             return value.decode("utf-8", "replace")
         return self.show_class(str(value))
 
-    def class_of(self, shape: Shape) -> str:
-        """Returns the name of a shape's class, or else its id; empty without either."""
+    def class_of(self, shape: Shape) -> str | None:
+        """Returns the name of a shape's class, or else its id; None without either."""
         if shape.class_name is None and shape.class_id is not None:
             return str(shape.class_id)
-        return shape.class_name or ""
+        return shape.class_name
 
     def show_class(self, name: str) -> str:
         """Returns the name of a class, whose id may stand in its place as text."""

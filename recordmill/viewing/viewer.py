@@ -350,8 +350,8 @@ class Viewer:
         """Returns an image's number, and the shares of it that its objects cover by class."""
         shares = dict[str, list[float]]()
         for shape in self.viewed.tracer.list_objects(ParsedExample(self._read(number))):
-            if shape.share is not None:
-                class_name = self.viewed.class_of(shape)
+            class_name = self.viewed.class_of(shape)
+            if shape.share is not None and class_name is not None:
                 shares.setdefault(class_name, []).append(shape.share)
         return number, shares
 
@@ -400,7 +400,7 @@ class Viewer:
                     color,
                     None if shape.share is None else shape.sides,
                     layer,
-                    shape.points,
+                    [(point.x, point.y, point.is_visible) for point in shape.points],
                     shape.lines,
                 )
 

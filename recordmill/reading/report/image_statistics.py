@@ -372,7 +372,7 @@ def choose_samples(classes: Mapping[str, int], are_drawn_on: bool = False) -> di
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class Thumbnail:
     """A small picture of a stored image, and what is drawn over it.
 
     Attributes:
@@ -390,7 +390,7 @@ class Picture:
 
 def make_thumbnails(
     dataset: Dataset, places: Sequence[ImagePlace], side: int = SIDE
-) -> list[Picture | None]:
+) -> list[Thumbnail | None]:
     """Returns a picture of each image, or None if it cannot be shown.
 
     Args:
@@ -407,7 +407,7 @@ def make_thumbnails(
     tracer = ShapeTracer(dataset.features, dataset.labels)
     is_packed = dataset.marker.plan.for_readers.compression != "none"
 
-    def make(place: ImagePlace) -> Picture | None:
+    def make(place: ImagePlace) -> Thumbnail | None:
         shard, row = place
         if not 0 < (row.height or 0) * (row.width or 0) <= MOST_PIXELS:
             return None
@@ -432,7 +432,7 @@ def _read_record(shard: str, offset: int, length: int, is_packed: bool) -> bytes
 
 def _draw_thumbnail(
     record: bytes, image: str, tracer: ShapeTracer, row: SidecarRow, side: int
-) -> Picture | None:
+) -> Thumbnail | None:
     """Draws a picture; None if the image cannot be shown.
 
     Args:
@@ -460,4 +460,4 @@ def _draw_thumbnail(
         # Stored without decoding (`check: header`), or an Example without an image.
         return None
     uri = as_data_uri(prepared.encoded, "jpeg")
-    return Picture(uri, prepared.width, prepared.height, tuple(tracer.trace_all(example)))
+    return Thumbnail(uri, prepared.width, prepared.height, tuple(tracer.trace_all(example)))

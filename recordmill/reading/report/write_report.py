@@ -346,7 +346,7 @@ class DrawnPicture:
     shapes: tuple[Shape, ...] = ()
 
     @classmethod
-    def of(cls, picture: image_statistics.Picture) -> Self:
+    def of(cls, picture: image_statistics.Thumbnail) -> Self:
         """Draws the regions of a picture's shapes as layers."""
         shapes, size = picture.shapes[:MOST_SHAPES], (picture.width, picture.height)
         layers = (

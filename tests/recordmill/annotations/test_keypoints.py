@@ -112,7 +112,7 @@ def test_too_many_faulty_points_exceed_the_limits():
     totals.dropped = totals.faulty = {"outside": Counter(cat=11)}
     lost = LostAnnotations(AnnotationCounts(100, 89), totals, {})
     assert KEY_POINTS.check_limits(lost, make_settings()) == (
-        "11 of 100 key points were dropped (11 outside: cat), which is over "
+        "11 of 100 key points (11.00%) were dropped (11 outside: cat), which is over "
         "max_rejected.keypoints.count (10) and max_rejected.keypoints.share (1.00%); correct "
         "these points, or add --set max_rejected.keypoints.count=11 to do without them"
     )
@@ -168,11 +168,11 @@ def test_points_in_an_example_fit_its_boxes(changed, problem):
         assert found.startswith(problem)
 
 
-def test_labeled_points_are_drawn():
-    file = io.BytesIO()
-    Image.new("RGB", (20, 20), (0, 0, 0)).save(file, "JPEG")
-    black = file.getvalue()
-    drawn = Image.open(io.BytesIO(KEY_POINTS.draw(black, WHOLE)))
-    assert max(drawn.getpixel((18, 9))) > 100
-    assert max(drawn.getpixel((1, 1))) < 60
-    assert KEY_POINTS.draw(black, {}) == black
+def test_labeled_points_become_shapes():
+    ids = {"box_labels": [2, 3]}
+    (shape,) = KEY_POINTS.trace({**WHOLE, **ids}, {3: "cat"})
+    assert (shape.class_id, shape.class_name, shape.sides) == (3, "cat", None)
+    codes = WHOLE["keypoints_visibility"]
+    places = zip(WHOLE["keypoints_x"], WHOLE["keypoints_y"], codes, strict=True)
+    assert shape.points == tuple((x, y, code == 2) for x, y, code in places if code)
+    assert KEY_POINTS.trace({}, {}) == []

@@ -196,8 +196,9 @@ def test_too_many_faulty_masks_exceed_the_limits():
     lost = LostAnnotations(AnnotationCounts(100, 89), totals, {})
     settings = make_settings_with()
     assert MASKS.check_limits(lost, settings) == (
-        "11 of 100 masks were dropped (11 bad_rle: cat), which is over max_rejected.masks.count "
-        "(10) and max_rejected.masks.share (1.00%); correct these outlines, or add "
+        "11 of 100 masks (11.00%) were dropped (11 bad_rle: cat), which is over "
+        "max_rejected.masks.count (10) and max_rejected.masks.share (1.00%); correct these "
+        "outlines, or add "
         "--set max_rejected.masks.count=11 to do without them"
     )
     totals.faulty = {}

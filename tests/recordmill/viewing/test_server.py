@@ -1,5 +1,8 @@
+import base64
+import io
 import json
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -154,3 +157,35 @@ def test_a_server_needs_no_complete_table(classes):
     assert (page.total, page.is_selected) == (10, False)
     assert [each.number for each in page.images] == [3, 4, 5, 6]
     assert viewer.small_picture(9).media_type == "image/jpeg"
+
+
+@pytest.fixture(scope="module")
+def outlines(tmp_path_factory, converting):
+    """A dataset of one image with a cat: its box, its mask, and two of its three key points."""
+    folder = tmp_path_factory.mktemp("outlines")
+    Image.new("RGB", (40, 20), (90, 90, 90)).save(folder / "1.jpg")
+    cat = {"id": 1, "name": "cat", "keypoints": ["nose", "tail", "paw"]}
+    points = [10, 5, 2, 20, 10, 1, 0, 0, 0]
+    outline = {"segmentation": [[10, 5, 30, 5, 30, 15, 10, 15]], "bbox": [10, 5, 20, 10]}
+    one = {"id": 1, "image_id": 1, "category_id": 1, "keypoints": points, "iscrowd": 0, **outline}
+    image = {"id": 1, "file_name": "1.jpg", "width": 40, "height": 20}
+    content = {"images": [image], "annotations": [one], "categories": [cat]}
+    (folder / "instances_train.json").write_text(json.dumps(content))
+    settings = {"source__kind": "coco", "source__images": "", "convention": "tf_object_detection"}
+    settings |= {"masks": "png", "splits__fractions": {"train": 1.0}}
+    return converting(folder, tmp_path_factory.mktemp("outlined") / "out", **settings)
+
+
+def test_outlines_and_points_of_objects_are_sent_to_be_drawn(outlines, serving):
+    with serving(str(outlines)) as browser:
+        browser.enter()
+        assert browser.rows(**STATUS)["total"] == 1
+        shown = browser.rows(part="image", image=0)
+    shapes = {each["kind"]: each for each in shown["shapes"]}
+    assert {each["class_name"] for each in shapes.values()} == {"cat"}
+    assert shapes["boxes"]["sides"] == [0.25, 0.25, 0.75, 0.75]
+    assert shapes["keypoints"]["points"] == [[0.25, 0.25, True], [0.5, 0.5, False]]
+    layer = base64.b64decode(shapes["masks"]["layer"].removeprefix("data:image/png;base64,"))
+    alpha = np.asarray(Image.open(io.BytesIO(layer)).convert("RGBA"))[..., 3]
+    assert alpha.shape == (20, 40)
+    assert np.count_nonzero(alpha) == np.count_nonzero(alpha[5:15, 10:30]) == 200

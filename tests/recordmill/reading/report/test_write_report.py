@@ -17,8 +17,8 @@ from recordmill.reading.report.image_statistics import (
     Column,
     ImageStatistics,
     ObjectPlaces,
-    Picture,
     StoredValues,
+    Thumbnail,
 )
 from recordmill.reading.report.write_report import (
     ReportContents,
@@ -359,7 +359,7 @@ def with_pictures(monkeypatch):
     monkeypatch.setattr(
         module.image_statistics,
         "make_thumbnails",
-        lambda _, places, side=0: [Picture("data:image/jpeg;base64,AAAA", 9, 9)] * len(places),
+        lambda _, places, side=0: [Thumbnail("data:image/jpeg;base64,AAAA", 9, 9)] * len(places),
     )
 
 
@@ -496,7 +496,7 @@ def test_boxes_are_drawn_over_their_picture_with_the_color_and_name_of_their_cla
         ),
         Shape(3, "emu", region=gray_png()),
     )
-    picture = Picture("data:image/jpeg;base64,AAAA", 40, 20, shapes)
+    picture = Thumbnail("data:image/jpeg;base64,AAAA", 40, 20, shapes)
     monkeypatch.setattr(
         module.image_statistics, "make_thumbnails", lambda _, places, side: [picture] * len(places)
     )

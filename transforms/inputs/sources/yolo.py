@@ -3,25 +3,23 @@
 The center and the size, width and height, are fractions of the image's width and height.
 """
 
-import math
 import posixpath
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import yaml
 
 from recordmill.annotations.annotation import pack_annotations
-from recordmill.annotations.boxes import Boxes, boxes_of
-from recordmill.imaging.geometry import Box
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.yaml_core import Written, load_yaml_1_1, plain_numbers, write_yaml_line
 from recordmill.transforms.inputs.class_names import number_classes, split_names, why_unread
+from recordmill.transforms.inputs.described_objects import OtherShapes
 from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -34,11 +32,11 @@ from recordmill.transforms.inputs.image_suffixes import IMAGE_PATTERNS
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
-    bad_annotations,
     read_sibling,
 )
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
+from recordmill.transforms.inputs.yolo_lines import LineForms, YoloLines, YoloObjects, YoloTask
 
 NAMES_FILES = ("data.yaml", "classes.txt")
 """Files at the top of the input that name the classes. Other YAML files may too, such as
@@ -54,11 +52,7 @@ _SPLITS = re.compile(rb"^(?:train|val|test) *:", re.MULTILINE)
 _BOX = re.compile(rb"(?:\xef\xbb\xbf)?[0-9]+( +-?[0-9.]+(e-?[0-9]+)?){4,}\s*", re.IGNORECASE)
 _LINE = re.compile(r"\s*[0-9]{1,9}(\.0*)?(\s+[-+]?[0-9.]+(e[-+]?[0-9]+)?){4}", re.IGNORECASE)
 _KEY_POINTS = re.compile(r"^kpt_shape *:[\s\[-]*([0-9]+)[\s,-]+([0-9]+)", re.MULTILINE)
-_CLASS = re.compile(r"[0-9]{1,9}(\.0*)?")
-_LARGEST = 2.0
-"""No side of a box in fractions is further from the image's corner; it is 1 inside the image."""
-
-_FLAGS = {0.0, 1.0, 2.0}  # of a key point: not labeled, hidden, visible
+_ORIENTED = re.compile(r"""^task *: *['"]?obb\b""", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,9 +80,11 @@ class Yolo(AnnotationSource):
     """
 
     names: tuple[str, ...] = ()
-    other_shapes: Literal["enclose", "drop", "reject"] = "enclose"
-    lines: Literal["auto", "boxes"] = "auto"
+    other_shapes: OtherShapes = "enclose"
+    lines: LineForms = "auto"
     kpt_shape: tuple[int, ...] = ()
+    kpt_names: tuple[str, ...] = ()
+    task: YoloTask = "auto"
     text_files: Literal["labels", "beside"] = "labels"
 
     takes_all_images: ClassVar[bool] = True
@@ -99,8 +95,19 @@ class Yolo(AnnotationSource):
     annotation_endings: ClassVar[tuple[str, ...]] = (".txt", ".TXT")
 
     def __post_init__(self) -> None:
-        """Raises ValueError if the settings name a class twice."""
+        """Raises ValueError if the settings name a class twice, or key points do not fit."""
         self.classes()
+        shape, names = self.kpt_shape, self.kpt_names
+        if shape and (len(shape) != 2 or shape[0] < 1 or shape[1] not in (2, 3)):
+            why = "must be the number of key points, and 2 or 3 numbers a point, such as [17, 3]"
+            raise SettingError("source.kpt_shape", f"is {list(shape)}: it {why}")
+        if shape and self.task == "obb":
+            raise SettingError(
+                "source.task", "is obb, and source.kpt_shape is set: oriented boxes have no points"
+            )
+        if names and (not shape or len(names) != shape[0] or len({*names}) < len(names)):
+            why = "give each of the points in source.kpt_shape a name of its own"
+            raise SettingError("source.kpt_names", f"has {format_count(len(names), 'name')}: {why}")
 
     @property
     def files(self) -> tuple[str, ...]:  # type: ignore[override]  # depends on the settings
@@ -150,13 +157,8 @@ class Yolo(AnnotationSource):
             )
             splits = given_splits("from_source", words)
             data_yaml = sketch.first_head("", *_YAML)
-            shape = (
-                {"kpt_shape": each}
-                if (each := _find_kpt_shape(data_yaml.decode(errors="replace")))
-                else {}
-            )
             settings = {
-                "source": {"kind": "yolo", **source, **shape},
+                "source": {"kind": "yolo", **source, **_find_task(data_yaml)},
                 **splits,
                 "convention": "tf_object_detection",
             }
@@ -186,44 +188,76 @@ class Yolo(AnnotationSource):
             "obj.data": "",
         }
 
+    def annotations(self) -> Mapping[str, str]:
+        """Returns boxes and masks; key points if the settings say how many there are."""
+        found = {"boxes": "", "masks": ""}
+        if self._point_names:
+            found["keypoints"] = "source.kpt_shape"
+        return found
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields an image with its boxes, or the named classes."""
+        return self._list(path, file, with_outlines=False)
+
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields an image with its boxes and outlines, or the named classes."""
+        return self._list(path, file, with_outlines=True)
+
+    @property
+    def _point_names(self) -> Sequence[str]:
+        """The names of the key points that are read; none if these are not read."""
+        if not self.kpt_shape or self.lines == "boxes":
+            return ()
+        return self.kpt_names or [str(number + 1) for number in range(self.kpt_shape[0])]
+
+    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
         beside = self.text_files == "beside"
         if posixpath.basename(path) in NAMES_BESIDE if beside else _may_name_classes(path):
             yield from self._announce(path, file)
             return
         image = DataFile(path, file)
         if path.lower().endswith(".txt") and self._image_folder(image.spelled) is not None:
-            yield from self._list_text(image)
+            yield from self._list_text(image, with_outlines)
             return
         text_file = self._text_file(image.spelled)
         if not text_file:
             raise Rejected("list", "no_class", "the file is not below a folder called images")
         word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
-        text, lacks_file = "", False
         try:
-            try:
-                data = read_sibling(f"{image.root}/{text_file}")
-            except NoFileError:
-                other = self._find_other_text(image, text_file)
-                if not other:
-                    raise
-                data = read_sibling(f"{image.root}/{other}")
-                yield file.notice("respelled", "", f"{other} for {path}")
-            # Some editors write a byte order mark.
-            text = data.decode("utf-8-sig")
-            boxes = self.read_lines(text)
-        except NoFileError:
-            boxes, lacks_file = boxes_of([], [], fractions=True), True
+            spelled, objects = self._read_text(image, text_file)
         except (Rejected, UnicodeDecodeError) as error:
             reason = error.reason if isinstance(error, Rejected) else "bad_annotations"
             raise Rejected(
                 "list", reason, f"{self._text_file(path)}: {why_unread(error)}"
             ) from None
-        longer = sum(len(line.split()) > 6 for line in text.splitlines())
-        if key_points := longer - sum(boxes.shapes.values()):
-            yield file.notice("not_stored", "key points", count=key_points)
-        yield file.replace(split=word, lacks_file=lacks_file, annotations=pack_annotations([boxes]))
+        if spelled not in (None, text_file):
+            yield file.notice("respelled", "", f"{spelled} for {path}")
+        unstored = {"key points": objects.skipped, "oriented boxes": objects.oriented}
+        if not with_outlines:
+            unstored["masks"] = objects.polygons
+        for kind, count in unstored.items():
+            if count:
+                yield file.notice("not_stored", kind, count=count)
+        annotations = pack_annotations(objects.annotate(self._point_names, with_outlines))
+        yield file.replace(split=word, lacks_file=spelled is None, annotations=annotations)
+
+    def _read_text(self, image: DataFile, text_file: str) -> tuple[str | None, YoloObjects]:
+        """Returns the path of an image's text file, None if there is none, and the objects in it.
+
+        Raises:
+            Rejected: the file cannot be read, or a line is wrong.
+            UnicodeDecodeError: it is not UTF-8.
+        """
+        try:
+            data = read_sibling(f"{image.root}/{text_file}")
+        except NoFileError:
+            other = self._find_other_text(image, text_file)
+            if not other:
+                return None, YoloObjects()
+            text_file = other
+            data = read_sibling(f"{image.root}/{text_file}")
+        # Some editors write a byte order mark.
+        return text_file, self.read_lines(data.decode("utf-8-sig"))
 
     def _text_file(self, path: str) -> str:
         """Returns the path of an image's text file.
@@ -258,7 +292,7 @@ class Yolo(AnnotationSource):
         found = images.find_pair(posixpath.splitext(name)[0], texts)
         return posixpath.join(folder, texts.by_stem[found][0]) if found else None
 
-    def _list_text(self, text: DataFile) -> Iterator[Listed]:
+    def _list_text(self, text: DataFile, with_outlines: bool) -> Iterator[Listed]:
         """Yields notices on a text file: its boxes are rejected if there is no image for them."""
         if posixpath.basename(text.path) == "classes.txt":  # it must not contradict others
             yield from self._announce(text.path, text.ref)
@@ -280,58 +314,26 @@ class Yolo(AnnotationSource):
         if not _LINE.match(content):
             yield text.ref.notice("ignored", self.other_files)
             return
-        boxes = self.read_lines(content)
-        count = format_count(len(boxes.labels), "box")
+        objects = self.read_lines(content)
+        count = format_count(len(objects.labels), "box")
         detail = f"it has {count}, and there is no image {posixpath.join(image_folder, stem)}.*"
-        lost = text.ref.replace(annotations=pack_annotations([boxes]))
+        given = objects.annotate(self._point_names, with_outlines)
+        lost = text.ref.replace(annotations=pack_annotations(given))
         yield lost.notice("rejected", "no_image", detail)
 
-    def read_lines(self, text: str) -> Boxes:
-        """Returns the boxes of one text file.
-
-        Each line is a class number and further numbers, all fractions of the image. Their count
-        decides what they are, as in Ultralytics' own loader (ultralytics/data/utils.py,
-        `verify_image_label`), but line by line: one file may hold both boxes and polygons, as
-        Roboflow exports them.
+    def read_lines(self, text: str) -> YoloObjects:
+        """Returns the objects of one text file.
 
         Raises:
             Rejected: a line is neither a box nor an accepted polygon, or all boxes are in pixels.
         """
-        boxes: list[Box] = []
-        labels: list[int] = []
-        polygons = 0
-        for number, line in enumerate(text.splitlines(), start=1):
-            words = line.split()
-            if not words:
-                continue
-            values: list[float] = []
-            with suppress(ValueError):
-                values = [float(word) for word in words[1:]]
-            if len(values) < 4 or not _CLASS.fullmatch(words[0]):
-                raise bad_annotations(
-                    f"line {number} is not a class number and four numbers or more"
-                )
-            if self.lines == "boxes" or _begins_with_box(values, self.kpt_shape, number):
-                x, y, width, height = values[:4]
-                boxes.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
-            elif self.other_shapes == "reject":
-                detail = f"line {number} is a polygon, and source.other_shapes is reject"
-                raise Rejected("list", "refused_shape", detail)
-            else:
-                polygons += 1
-                if self.other_shapes == "drop":
-                    continue
-                boxes.append(
-                    (min(values[0::2]), min(values[1::2]), max(values[0::2]), max(values[1::2]))
-                )
-            labels.append(int(words[0].partition(".")[0]))
-        if boxes and all(max(map(abs, box)) > _LARGEST for box in boxes):
-            raise bad_annotations(
-                "its boxes are not fractions of the image: divide x and width by the image's "
-                "width, and y and height by its height"
-            )
-        shapes = {"other_shape" if self.other_shapes == "drop" else "enclosed": polygons}
-        return boxes_of(boxes, labels, fractions=True, shapes=shapes)
+        reader = YoloLines(
+            lines=self.lines,
+            kpt_shape=self.kpt_shape,
+            task=self.task,
+            other_shapes=self.other_shapes,
+        )
+        return reader.read(text)
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """Returns the image, and the text file with its boxes."""
@@ -360,6 +362,9 @@ class Yolo(AnnotationSource):
             yield file.notice(
                 "fatal", "bad_annotations", f"its kpt_shape announces key points: {add}"
             )
+        points = _find_kpt_names(text, self.kpt_shape) if path.endswith(_YAML) else []
+        if points and self._point_names and not self.kpt_names:
+            yield file.notice("not_stored", "names of key points", count=len(points))
         if names and not self.names:
             yield ClassNames.of(file, names)
         yield file.notice("ignored", "class_names" if names else self.other_files)
@@ -377,6 +382,44 @@ def _find_kpt_shape(text: str) -> list[int]:
     """
     found = _KEY_POINTS.search(text)
     return [int(found[1]), int(found[2])] if found else []
+
+
+def _find_kpt_names(text: str, shape: Sequence[int]) -> list[str]:
+    """Returns the names of the key points in a data.yaml, which has those of each class.
+
+    The list is empty if it has none, or those of another number of points, or those of classes
+    differ.
+
+    Args:
+        text: the file, or its begin.
+        shape: the number of key points first; empty if there are none.
+    """
+    try:
+        data = load_yaml_1_1(text)
+    except (yaml.YAMLError, RecursionError, ValueError):
+        return []
+    found: Any = data.get("kpt_names") if isinstance(data, dict) else None
+    of_classes = list(found.values()) if isinstance(found, dict) else [found]
+    first = of_classes[0] if of_classes else None
+    if not isinstance(first, list) or any(names != first for names in of_classes):
+        return []
+    if not all(isinstance(name, str) for name in first) or len({*first}) < len(first):
+        return []
+    return first if [len(first)] == [*shape[:1]] else []
+
+
+def _find_task(data_yaml: bytes) -> dict[str, Any]:
+    """Returns the settings that a data.yaml gives for the numbers in text files."""
+    text = data_yaml.decode(errors="replace")
+    if _ORIENTED.search(text):
+        return {"task": "obb"}
+    shape = _find_kpt_shape(text)
+    settings: dict[str, Any] = {}
+    if shape:
+        settings["kpt_shape"] = shape
+    if names := _find_kpt_names(text, shape):
+        settings["kpt_names"] = names
+    return settings
 
 
 def _word_around_images(path: str) -> str:
@@ -457,36 +500,6 @@ def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
     heads = [head for path, head in texts.items() if posixpath.dirname(path) in folders]
     lines = [head.strip().splitlines()[0] for head in heads if head.strip()]
     return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
-
-
-def _begins_with_box(values: list[float], kpt_shape: tuple[int, ...], number: int) -> bool:
-    """Tells whether the first four numbers of a line are a box.
-
-    Otherwise, all of them are the points of a polygon.
-
-    Raises:
-        Rejected: the numbers fit neither.
-    """
-    count, further = len(values), values[4:]
-    if count <= 5:  # a box, or one with a confidence
-        return True
-    found = f"line {number} has {count} numbers after its class"
-    if kpt_shape:
-        if count != (wanted := 4 + math.prod(kpt_shape)):
-            raise bad_annotations(f"{found}, not {wanted} by source.kpt_shape")
-        return True
-    flagged = count >= 13 and len(further) % 3 == 0 and _FLAGS.issuperset(further[2::3])
-    if flagged:  # three key points or more, each with a flag
-        return True
-    in_image = all(-1 < value < 2 for value in values)
-    if count % 2 == 0 and in_image:
-        return False
-    if count % 2 and (not in_image or all(value.is_integer() for value in further)):  # attributes
-        return True
-    neither = "which are neither a box nor the points of a polygon"
-    raise bad_annotations(
-        f"{found}, {neither}: if the first four are a box, set source.lines=boxes"
-    )
 
 
 def read_names(path: str, text: str) -> dict[str, int]:

@@ -1,12 +1,20 @@
+import os
 import unicodedata
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from carried_annotations import boxes_in
+from faster_coco_eval import COCO
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.keypoints import KeyPoints
+from recordmill.annotations.masks import Masks
+from recordmill.imaging.masks.outline import Polygons
+from recordmill.imaging.masks.rasterize import rasterize
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.image_ref import ClassNames, ImageRef
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import Input, ListingSettings
@@ -16,13 +24,17 @@ from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
 
 
-def refer(folder, path, text=None, **settings):
+def refer(folder, path, text=None, with_outlines=False, **settings):
     beside = path.replace("images", "labels").replace(".jpg", ".txt")
     for name, data in ((path, "image"), (beside, text)):
         if data is not None:
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(data, encoding="utf-8")
-    return list(list_file(Yolo(**settings), path, ImageRef(path, str(folder / path), 5, "1")))
+    file, listing = (
+        ImageRef(path, str(folder / path), 5, "1"),
+        ListingSettings(with_outlines=with_outlines),
+    )
+    return list(list_file(Yolo(**settings), path, file, listing))
 
 
 @pytest.mark.parametrize(
@@ -232,7 +244,8 @@ BOX, TRIANGLE = [0.25, 0.0, 0.75, 0.5], [0.1, 0.1, 0.4, 0.6]
 
 
 def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_path):
-    (ref,) = refer(tmp_path, "images/1.jpg", MIXED)
+    unstored, ref = refer(tmp_path, "images/1.jpg", MIXED)
+    assert (unstored.status, unstored.reason, unstored.count) == ("not_stored", "masks", 1)
     assert boxes_in(ref) == boxes_of(
         [BOX, TRIANGLE], [1, 0], fractions=True, shapes={"enclosed": 1}
     )
@@ -245,16 +258,17 @@ def test_polygons_among_boxes_become_the_boxes_around_them_and_are_counted(tmp_p
 
 def test_polygons_are_not_key_points(tmp_path):
     refs = refer(tmp_path, "images/1.jpg", "0 0.5 0.5 0.5 0.5\n0 0.1 0.1 0.2 0.2 0.1 0.3\n")
-    assert [ref.status for ref in refs] == [""]
+    assert [(ref.status, ref.reason) for ref in refs] == [("not_stored", "masks"), ("", "")]
 
 
 @pytest.mark.parametrize("shape", ["[2, 2]  # x, y", "\n- 2\n- 2"])
 def test_key_points_in_pairs_need_the_setting(tmp_path, shape):
     text = "0 0.5 0.5 0.5 0.5 0.3 0.4 0.6 0.7\n"
     for settings in ({"lines": "boxes"}, {"kpt_shape": (2, 2)}):
-        lost, ref = refer(tmp_path, "images/1.jpg", text, **settings)
+        *lost, ref = refer(tmp_path, "images/1.jpg", text, **settings)
         assert boxes_in(ref) == boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
-        assert (lost.status, lost.reason, lost.count) == ("not_stored", "key points", 1)
+        unstored = [("not_stored", "key points", 1)] if "lines" in settings else []
+        assert [(each.status, each.reason, each.count) for each in lost] == unstored
     (tmp_path / "data.yaml").write_text(f"names: [cat]\nkpt_shape: {shape}\n", encoding="utf-8")
     file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
     (refused, *names) = list_file(Yolo(), "data.yaml", file)
@@ -279,8 +293,8 @@ def test_polygons_among_poses_do_not_become_boxes(further):
     with pytest.raises(Rejected, match=sentence):
         Yolo(kpt_shape=(2, 2)).read_lines(line)
     one_box = boxes_of([(0.25, 0.25, 0.75, 0.75)], [0], fractions=True)
-    assert Yolo(kpt_shape=(2, 2)).read_lines("0 0.5 0.5 0.5 0.5 0.9") == one_box
-    assert Yolo(kpt_shape=(2, 2), lines="boxes").read_lines(line) == one_box
+    assert Yolo(kpt_shape=(2, 2)).read_lines("0 0.5 0.5 0.5 0.5 0.9").boxes == one_box
+    assert Yolo(kpt_shape=(2, 2), lines="boxes").read_lines(line).boxes == one_box
 
 
 def test_a_data_yaml_that_cannot_be_read_is_reported(tmp_path):
@@ -308,8 +322,10 @@ def test_only_files_below_images_and_text_files_below_labels_are_listed():
     ] == ["read_only_with_images"] * 4
 
 
-def test_it_gives_boxes():
-    assert Yolo().annotations() == {"boxes": ""}
+def test_it_gives_boxes_and_masks_and_key_points_if_their_number_is_known():
+    assert Yolo().annotations() == {"boxes": "", "masks": ""}
+    poses = Yolo(kpt_shape=(17, 3)).annotations()
+    assert poses == {"boxes": "", "masks": "", "keypoints": "source.kpt_shape"}
 
 
 BOX_LINE = "0 0.5 0.25 0.5 0.5"
@@ -334,7 +350,7 @@ PEOPLE = "0 0.5 0.25 0.5 0.5 90 175 1 50 1"  # coco8-human: weight, height, gend
     ],
 )
 def test_a_line_that_begins_with_a_box(line):
-    assert Yolo().read_lines(f"\n{line}\n") == boxes_of([CORNERS], [0], fractions=True)
+    assert Yolo().read_lines(f"\n{line}\n").boxes == boxes_of([CORNERS], [0], fractions=True)
 
 
 @pytest.mark.parametrize(
@@ -350,9 +366,9 @@ def test_a_line_that_begins_with_a_box(line):
 )
 def test_pairs_are_a_polygon(line, box):
     enclosed = boxes_of([CORNERS, box], [0, 3], fractions=True, shapes={"enclosed": 1})
-    assert Yolo().read_lines(f"{BOX_LINE}\n{line}\n") == enclosed
+    assert Yolo().read_lines(f"{BOX_LINE}\n{line}\n").boxes == enclosed
     dropped = boxes_of([CORNERS], [0], fractions=True, shapes={"other_shape": 1})
-    assert Yolo(other_shapes="drop").read_lines(f"{BOX_LINE}\n{line}\n") == dropped
+    assert Yolo(other_shapes="drop").read_lines(f"{BOX_LINE}\n{line}\n").boxes == dropped
     with pytest.raises(
         Rejected, match=r"^refused_shape: line 2 is a polygon, and source.other_shapes is reject$"
     ):
@@ -371,7 +387,7 @@ def test_a_line_that_may_be_anything_names_the_setting(line):
         "polygon: "
         "if the first four are a box, set source.lines=boxes"
     )
-    assert Yolo(lines="boxes").read_lines(line) == boxes_of([CORNERS], [0], fractions=True)
+    assert Yolo(lines="boxes").read_lines(line).boxes == boxes_of([CORNERS], [0], fractions=True)
 
 
 @pytest.mark.parametrize(
@@ -399,7 +415,7 @@ WORDS = st.one_of(st.floats(-3, 3).map(str), st.sampled_from(ODD_WORDS))
 @given(st.lists(st.lists(WORDS, max_size=20).map(" ".join), max_size=3).map("\n".join))
 def test_any_text_is_boxes_or_a_bad_line(text):
     with suppress(Rejected):
-        found = Yolo().read_lines(text)
+        found = Yolo().read_lines(text).boxes
         count = len([line for line in text.splitlines() if line.strip()])
         assert len(found.boxes) == len(found.labels) == count
         assert Boxes.unpack(found.pack()).labels == found.labels
@@ -429,3 +445,143 @@ def test_a_list_of_classes_among_text_files_is_announced(tmp_path):
     announced, ignored = list_file(Yolo(), path, file)
     assert announced == ClassNames.of(file, {"dog": 0, "cat": 1})
     assert ignored == file.notice("ignored", "class_names")
+
+
+OBLIQUE = "0 0.1 0.2 0.3 0.1 0.4 0.3 0.2 0.4\n"
+
+
+def unpack(ref, kind):
+    return kind.unpack(dict(ref.annotations)[kind.kind])
+
+
+def count_unstored(refs):
+    return {each.reason: each.count for each in refs if each.status == "not_stored"}
+
+
+def test_polygons_are_outlines_in_fractions_of_the_image_and_boxes_have_none(tmp_path):
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED, with_outlines=True)
+    triangle = Polygons(((0.1, 0.2, 0.4, 0.1, 0.3, 0.6),), fractions=True)
+    assert unpack(ref, Masks).outlines == (None, triangle)
+    (ref,) = refer(tmp_path, "images/1.jpg", MIXED, with_outlines=True, other_shapes="drop")
+    assert unpack(ref, Masks).outlines == (None,)
+
+
+def test_oriented_boxes_are_counted_as_such_and_give_no_masks(tmp_path):
+    unstored, ref = refer(tmp_path, "images/1.jpg", OBLIQUE * 2, with_outlines=True, task="obb")
+    assert (unstored.reason, unstored.count) == ("oriented boxes", 2)
+    assert unpack(ref, Masks).outlines == (None, None)
+    box = (0.1, 0.1, 0.4, 0.4)
+    enclosed = boxes_of([box, box], [0, 0], fractions=True, shapes={"enclosed": 2})
+    assert boxes_in(ref) == enclosed
+    *refs, _ = refer(tmp_path, "images/1.jpg", OBLIQUE * 2)
+    assert count_unstored(refs) == {"masks": 2}
+
+
+def test_key_points_have_the_flags_of_their_lines_and_none_for_a_box_alone(tmp_path):
+    text = f"{BOX_LINE} 0.3 0.4 2 0.6 0.1 1 0 0 0\n{BOX_LINE}\n"
+    (ref,) = refer(tmp_path, "images/1.jpg", text, kpt_shape=(3, 3))
+    points = [[0.3, 0.4, 2, 0.6, 0.1, 1, 0, 0, 0], None]
+    assert unpack(ref, KeyPoints) == KeyPoints(["1", "2", "3"], points, fractions=True)
+
+
+def test_key_points_in_pairs_are_visible_unless_a_coordinate_is_negative(tmp_path):
+    """As in `verify_image_label` of ultralytics/data/utils.py."""
+    text = f"{BOX_LINE} 0.3 0.4 0 0 -1 -1\n"
+    names = ("nose", "tail", "ear")
+    (ref,) = refer(tmp_path, "images/1.jpg", text, kpt_shape=(3, 2), kpt_names=names)
+    points = [[0.3, 0.4, 2, 0, 0, 2, -1, -1, 0]]
+    assert unpack(ref, KeyPoints) == KeyPoints([*names], points, fractions=True)
+
+
+def test_texts_without_an_image_lose_their_outlines_and_key_points_too(tmp_path):
+    (tmp_path / "labels").mkdir()
+    (tmp_path / "images").mkdir()
+    (tmp_path / "labels/1.txt").write_text(f"{BOX_LINE} 0.3 0.4 2\n", encoding="utf-8")
+    file = ImageRef("labels/1.txt", str(tmp_path / "labels/1.txt"), 5, "1")
+    listing = ListingSettings(with_outlines=True)
+    (lost,) = list_file(Yolo(kpt_shape=(1, 3)), "labels/1.txt", file, listing)
+    assert (lost.status, lost.reason) == ("rejected", "no_image")
+    assert [kind for kind, _ in lost.annotations] == ["boxes", "keypoints", "masks"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "problem"),
+    [
+        (
+            {"kpt_shape": (17,)},
+            "source.kpt_shape is [17]: it must be the number of key points, and 2 or 3 numbers a "
+            "point, such as [17, 3]",
+        ),
+        (
+            {"kpt_shape": (17, 4)},
+            "source.kpt_shape is [17, 4]: it must be the number of key points, and 2 or 3 numbers "
+            "a point, such as [17, 3]",
+        ),
+        (
+            {"kpt_shape": (2, 3), "kpt_names": ("a",)},
+            "source.kpt_names has 1 name: give each of the points in source.kpt_shape a name of "
+            "its own",
+        ),
+        (
+            {"kpt_names": ("a", "b")},
+            "source.kpt_names has 2 names: give each of the points in source.kpt_shape a name of "
+            "its own",
+        ),
+        (
+            {"kpt_shape": (2, 3), "task": "obb"},
+            "source.task is obb, and source.kpt_shape is set: oriented boxes have no points",
+        ),
+    ],
+)
+def test_settings_of_key_points_that_do_not_fit_are_refused(settings, problem):
+    with pytest.raises(SettingError) as raised:
+        Yolo(**settings)
+    assert str(raised.value) == problem
+
+
+@pytest.mark.parametrize(
+    ("names", "count"),
+    [
+        ("{0: [nose, tail], 1: [nose, tail]}", 2),
+        ("[nose, tail]", 2),
+        ("{0: [nose, tail], 1: [ear, tail]}", 0),
+        ("[nose]", 0),
+        ("{}", 0),
+        ("[nose, nose]", 0),
+        ("[1, 2]", 0),
+    ],
+)
+def test_names_of_key_points_that_no_setting_has_are_not_stored(tmp_path, names, count):
+    text = f"names: [cat]\nkpt_shape: [2, 3]\nkpt_names: {names}\n"
+    (tmp_path / "data.yaml").write_text(text, encoding="utf-8")
+    file = ImageRef("data.yaml", str(tmp_path / "data.yaml"), 5)
+    found = list(list_file(Yolo(kpt_shape=(2, 3)), "data.yaml", file))
+    assert count_unstored(found) == ({"names of key points": count} if count else {})
+    named = Yolo(kpt_shape=(2, 3), kpt_names=("a", "b"))
+    assert count_unstored(list_file(named, "data.yaml", file)) == {}
+
+
+CLONE = Path(os.environ.get("RECORDMILL_CLONES", "no clones"), "lightly-ai/labelformat")
+OUTLINED = CLONE / "tests/fixtures/instance_segmentation"
+
+
+@pytest.mark.skipif(
+    not OUTLINED.exists(), reason="needs RECORDMILL_CLONES with lightly-ai/labelformat"
+)
+def test_masks_of_yolo_are_those_of_coco_of_the_same_photographs():
+    """labelformat has both forms of three outlines."""
+    coco = COCO(str(OUTLINED / "COCO/instances.json"))
+    seen = 0
+    for entry in coco.loadImgs(coco.getImgIds()):
+        path = f"images/{entry['file_name']}"
+        file = ImageRef(path, str(OUTLINED / "YOLOv8" / path), 5, "1")
+        (ref,) = list_file(Yolo(), path, file, ListingSettings(with_outlines=True))
+        annotations = coco.loadAnns(coco.getAnnIds(entry["id"]))
+        outlines = unpack(ref, Masks).outlines
+        assert boxes_in(ref).labels == [each["category_id"] for each in annotations]
+        for outline, annotation in zip(outlines, annotations, strict=True):
+            ours = rasterize(outline, (entry["width"], entry["height"])).astype(bool)
+            theirs = coco.annToMask(annotation).astype(bool)
+            assert (ours & theirs).sum() >= 0.98 * (ours | theirs).sum()
+            seen += 1
+    assert seen == 3

@@ -585,6 +585,7 @@ def _sources() -> list[Case]:
             "labels.ids=integers",
         ),
         case("labelme_masks", of.labelme_masks, HALVES, config="labelme"),
+        case("yolo_masks", of.yolo, "masks=png", config="yolo"),
         case("yolo_poses", of.yolo_poses, config="yolo"),
         case(
             "manifest_everything",

@@ -261,7 +261,7 @@ class _DrawnMask(NamedTuple):
 _FAULTS = frozenset(
     {
         *("bad_polygon", "bad_rle", "bad_mask", "mask_size", "empty_mask"),
-        *("unknown_mask_value", "no_mask_file"),
+        *("unknown_mask_value", "no_mask_file", "other_object"),
     }
 )
 """Why masks are dropped, if no setting asks for it."""

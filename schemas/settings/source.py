@@ -185,6 +185,11 @@ class SourceSettings(Protocol):
         """
         return {}
 
+    @property
+    def mask_files(self) -> tuple[str, ...]:
+        """Patterns, as in `siblings`, of files that are read with their images for masks."""
+        return ()
+
     def features(self) -> tuple[Feature, ...]:
         """Returns the features that this source adds to a convention's own.
 

@@ -318,7 +318,7 @@ SIBLINGS = {
             "ImageSets/Segmentation/train.txt": "1\n",
             "ImageSets/Layout/train.txt": "1 1\n",
         },
-        "not stored: masks (3), split lists (3)",
+        "not stored: masks (1), semantic masks (2), split lists (3); --set masks=png stores them",
     ),
     "Label Studio: YOLO": ({}, "not stored: notes (1)"),
     "LabelMe": ({"labels.txt": "cat\n"}, "not stored: lists of classes (1)"),

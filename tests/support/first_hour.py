@@ -174,7 +174,7 @@ def _segmented_voc() -> Collection:
         for word, names in lists.items()
         for name in names
     ]
-    return Collection(files, [dataset], ["masks (12)"])
+    return Collection(files, [dataset], ["masks (6)", "semantic masks (6)"])
 
 
 def _label_studio() -> Collection:

@@ -53,6 +53,10 @@ class Claims:
     def __post_init__(self) -> None:
         """Asks the source once."""
         self._siblings = self.source.siblings
+        if self.settings.with_outlines:
+            # The first pattern that fits counts.
+            read = dict.fromkeys(self.source.mask_files, "")
+            self._siblings = {**read, **self.source.siblings}
         self._takes_members = self.source.takes_all_images and self.source.reads_sets
 
     def ignore(self, path: str, file: ImageRef) -> Notice | None:

@@ -12,7 +12,13 @@ from typing import Literal
 from recordmill.imaging.geometry import Size
 
 OutlineFault = Literal[
-    "bad_polygon", "bad_rle", "bad_mask", "mask_size", "unknown_mask_value", "no_mask_file"
+    "bad_polygon",
+    "bad_rle",
+    "bad_mask",
+    "mask_size",
+    "unknown_mask_value",
+    "no_mask_file",
+    "other_object",
 ]
 """Why an outline cannot be used.
 
@@ -20,7 +26,8 @@ OutlineFault = Literal[
 that is too long to follow. `bad_rle`: runs that are negative, or do not fill the mask exactly.
 `bad_mask`: an image of a mask cannot be decoded. `mask_size`: the mask has another size than its
 image. `unknown_mask_value`: a color or a number of a mask file is not in the table of its values.
-`no_mask_file`: the file does not exist.
+`no_mask_file`: the file does not exist. `other_object`: the mask is in another place than the
+object's box.
 """
 
 

@@ -15,10 +15,13 @@ from defusedxml.common import DefusedXmlException
 from defusedxml.ElementTree import fromstring
 
 from recordmill import storage
+from recordmill.annotations.annotation import Packable
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.masks import Masks
+from recordmill.imaging.masks.outline import FaultyOutline, Outline
 from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice, NoticeStatus
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice, NoticeStatus, SourceFile
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import why_unread
 from recordmill.transforms.inputs.folder_sketch import (
@@ -34,6 +37,8 @@ from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
     bad_annotations,
+    key_of,
+    locate,
     read_sibling,
     size_and_version,
 )
@@ -41,10 +46,12 @@ from recordmill.transforms.inputs.outlines import angle_of, rotate_box
 from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template, escape_glob
 from recordmill.transforms.inputs.sources.source import AnnotationSource
+from recordmill.transforms.inputs.voc_masks import OBJECT_MASKS, read_object_masks
 
 FLAGS = ("difficult", "truncated")
 IMAGE_FOLDERS = ("jpegimages", "images", "imgs", "img", "image")
 SETS = ("train", "val", "test", "trainval")
+MAX_MASK_BYTES = 2**26
 _EACH = "/*"
 """The end of the setting `images` if the images are in several folders."""
 
@@ -132,14 +139,30 @@ class Voc(AnnotationSource):
         in_use = {f"{self.sets}/{word}.txt": "" for word in SETS if self.sets}
         return {
             **in_use,
-            "SegmentationClass*/**": "masks",
+            "SegmentationClass*/**": "semantic masks",
             "SegmentationObject*/**": "masks",
             "ImageSets/**.txt": "split lists",
             "labelmap.txt": "color tables",
         }
 
+    @property
+    def mask_files(self) -> tuple[str, ...]:
+        """The masks of objects."""
+        return (f"{OBJECT_MASKS}/*.png",)
+
+    def annotations(self) -> Mapping[str, str]:
+        """Returns that images may have boxes and masks."""
+        return {"boxes": "", "masks": ""}
+
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes; or notices on a split list."""
+        return self._list(path, file, with_outlines=False)
+
+    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
+        """Yields the same; objects have the pixels of `SegmentationObject`, if there are some."""
+        return self._list(path, file, with_outlines=True)
+
+    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
         if path.endswith(".txt"):
             above = file.uri.removesuffix(f"/{self.sets}/{posixpath.basename(path)}")
             yield from _check_set(path, file, above)
@@ -168,13 +191,7 @@ class Voc(AnnotationSource):
                 return
             images = posixpath.join(images, *folders)
             annotation = DataFile(path, file.replace(split=file.split or "".join(folders)))
-        image = posixpath.join(images, name)
-        # Some tools write no extension.
-        if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS:
-            image = next(
-                (place for each in IMAGE_ENDINGS if annotation.has(place := f"{image}{each}")),
-                image,
-            )
+        image = _complete_name(annotation, posixpath.join(images, name))
         if other := self._find_other_image(annotation, image):
             detail = (
                 f"it names {posixpath.basename(image)}, but {other}, which has its name, is there, "
@@ -182,10 +199,16 @@ class Voc(AnnotationSource):
             )
             yield file.notice("fatal", "bad_annotations", detail)
             return
+        given: list[Packable] = [boxes]
+        masks = None
+        if with_outlines:
+            masks, outlines = _find_masks(annotation, boxes)
+            given.append(Masks(outlines))
         find_other = partial(find_other_place, annotation.root, images, name)
-        yield from annotation.list_annotated(
-            image, [boxes], classes=boxes.labels, find_other=find_other
-        )
+        for each in annotation.list_annotated(
+            image, given, classes=boxes.labels, find_other=find_other
+        ):
+            yield each.replace(files=(masks,)) if masks and type(each) is ImageRef else each
 
     @staticmethod
     def _find_other_image(annotation: DataFile, image: str) -> str | None:
@@ -207,7 +230,7 @@ class Voc(AnnotationSource):
         """Returns the image, and the lists that may have given its split."""
         above, folder, _ = ref.uri.rpartition(f"/{self.images.removesuffix(_EACH)}/")
         lists = [f"{above}/{self.sets}/{word}.txt" for word in SETS] if self.sets and folder else []
-        return ref.uri, *lists
+        return ref.uri, *(file.uri for file in ref.files), *lists
 
     def features(self) -> tuple[Feature, ...]:
         """Returns VOC's attributes of boxes, except the class."""
@@ -230,6 +253,39 @@ class Voc(AnnotationSource):
                 "image/object/view", "bytes", "view", "the pose: Left, Frontal, ...", many=True
             ),
         )
+
+
+def _complete_name(annotation: DataFile, image: str) -> str:
+    """Returns the path of an image with its extension, which some tools do not write."""
+    if posixpath.splitext(image)[1].lower() in IMAGE_ENDINGS:
+        return image
+    places = (f"{image}{ending}" for ending in IMAGE_ENDINGS)
+    return next(filter(annotation.has, places), image)
+
+
+def _find_masks(
+    annotation: DataFile, boxes: Boxes
+) -> tuple[SourceFile | None, Sequence[Outline | None]]:
+    """Returns the file of the masks of an image's objects, if there is one, and their outlines."""
+    above = posixpath.dirname(annotation.folder)
+    stem = posixpath.splitext(posixpath.basename(annotation.spelled))[0]
+    below = posixpath.join(above, OBJECT_MASKS, f"{stem}.png")
+    try:
+        uri, size, version = locate(annotation.root, below)
+        data = read_sibling(uri, MAX_MASK_BYTES)
+    except NoFileError:
+        return None, [None] * len(boxes.labels)
+    except Rejected as rejected:
+        if rejected.reason in ("vanished", "not_a_file"):
+            return None, [None] * len(boxes.labels)
+        faulty = FaultyOutline("bad_mask", rejected.detail)
+        return None, [faulty] * len(boxes.labels)
+    key = key_of(annotation.ref.key, annotation.path, below)
+    drawn_on = None
+    if boxes.drawn_on_size and min(boxes.drawn_on_size) > 0:
+        drawn_on = (boxes.drawn_on_size[0], boxes.drawn_on_size[1])
+    outlines = read_object_masks(data, key, boxes.boxes, drawn_on)
+    return SourceFile(key, uri, size, version), outlines
 
 
 def _group_folders(sketch: FolderSketch, annotated: Iterable[str]) -> dict[str, list[str]]:

@@ -585,6 +585,13 @@ def _sources() -> list[Case]:
             "labels.ids=integers",
         ),
         case("labelme_masks", of.labelme_masks, HALVES, config="labelme"),
+        case(
+            "voc_masks",
+            of.voc_masks,
+            "masks=png",
+            "max_rejected.masks={share: 1, count: 9}",
+            config="voc",
+        ),
         case("yolo_masks", of.yolo, "masks=png", config="yolo"),
         case("yolo_poses", of.yolo_poses, config="yolo"),
         case(

@@ -549,6 +549,27 @@ def voc_sets() -> Files:
     return voc() | {"ImageSets/Main/train.txt": b"a\nb\n", "ImageSets/Main/val.txt": b"c\nd\n"}
 
 
+def voc_masks() -> Files:
+    """As `voc`, with masks of the objects but those of b; those of a are swapped.
+
+    Around the objects, there is void.
+    """
+    files = voc()
+    for name in "acde":
+        width, height = shown(name)
+        ids = np.full((height, width), 255, np.uint8)
+        for number, (_, (left, top, right, bottom)) in enumerate(BOXES[name], start=1):
+            ids[max(0, top) : bottom, max(0, left) : right] = number
+        if name == "a":
+            ids = np.where(ids == 255, 255, 3 - ids).astype(np.uint8)
+        image = Image.fromarray(ids, "P")
+        image.putpalette(bytes(range(256)) * 3)
+        stream = io.BytesIO()
+        image.save(stream, "PNG")
+        files[f"SegmentationObject/{name}.png"] = stream.getvalue()
+    return files
+
+
 def _yolo_lines(name: str) -> bytes:
     width, height = shown(name)
     return "".join(

@@ -5,7 +5,7 @@ outside.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -13,7 +13,12 @@ import numpy as np
 from recordmill.imaging.geometry import Size
 from recordmill.imaging.masks.find_runs import find_runs
 from recordmill.imaging.masks.outline import FaultyOutline, Outline
-from recordmill.transforms.inputs.outlines import DescribedShape, polygons_of, rotate_box
+from recordmill.transforms.inputs.outlines import (
+    DescribedShape,
+    NamedPoint,
+    polygons_of,
+    rotate_box,
+)
 from recordmill.transforms.inputs.shape_corners import (
     Corners,
     corners_of_ellipse,
@@ -50,7 +55,35 @@ def read_shape_of_cvat(shape: Element, size: Size) -> DescribedShape:
     if shape.tag == "box":
         return _read_box_of_cvat(shape, corners)
     outline = polygons_of([corners]) if shape.tag in ("polygon", "ellipse") else None
-    return DescribedShape(enclose_corners(corners), True, outline)
+    points = tuple(read_key_points_of_cvat(shape))
+    return DescribedShape(enclose_corners(corners), True, outline, points)
+
+
+def read_key_points_of_cvat(shape: Element) -> Iterator[NamedPoint]:
+    """Yields the key points of a skeleton, by their labels, and of points, by numbers from 1.
+
+    Those of a skeleton that are outside the image are not labeled.
+    """
+    if shape.tag == "points":
+        visibility = _read_visibility(shape)
+        sides = _read_points(shape)
+        for number, (x, y) in enumerate(zip(sides[0::2], sides[1::2], strict=True), start=1):
+            yield NamedPoint(str(number), x, y, visibility)
+    elif shape.tag == "skeleton":
+        for each in shape.iterfind("points"):
+            name, (x, y, *_) = (each.get("label") or "").strip(), _read_points(each)
+            visibility = _read_visibility(each)
+            if visibility:
+                yield NamedPoint(name, x, y, visibility)
+            else:
+                yield NamedPoint(name, 0.0, 0.0, 0)
+
+
+def _read_visibility(points: Element) -> int:
+    """Returns COCO's code of visibility: 0 for outside, 1 for occluded, otherwise 2."""
+    if points.get("outside") == "1":
+        return 0
+    return 1 if points.get("occluded") == "1" else 2
 
 
 def _read_box_of_cvat(shape: Element, corners: Sequence[float]) -> DescribedShape:

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, Literal
 
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Size
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.outlines import DescribedShape
+from recordmill.transforms.inputs.outlines import DescribedShape, NamedPoint
 
 OtherShapes = Literal["enclose", "drop", "reject"]
 """What to do with shapes that are not upright rectangles."""
@@ -62,12 +64,15 @@ class DescribedObjects:
         """The number of objects with an outline."""
         return sum(shape.outline is not None for shape in self.shapes)
 
-    def annotate(self, size: Size, with_outlines: bool) -> Sequence[Packable]:
-        """Returns what annotates the image: boxes, and outlines if they are wanted.
+    def annotate(
+        self, size: Size, with_outlines: bool, point_names: Sequence[str] = ()
+    ) -> Sequence[Packable]:
+        """Returns what annotates the image: boxes, outlines if they are wanted, and key points.
 
         Args:
             size: width and height of the image as its annotators saw it.
             with_outlines: whether outlines are wanted.
+            point_names: the names of the key points of all objects in the file.
         """
         shapes = {
             "enclosed": sum(shape.is_enclosed for shape in self.shapes),
@@ -84,4 +89,17 @@ class DescribedObjects:
         ]
         if with_outlines:
             given.append(Masks([shape.outline for shape in self.shapes]))
+        if point_names:
+            points = [_order_points(shape.points, point_names) for shape in self.shapes]
+            given.append(KeyPoints(point_names, points))
         return given
+
+
+def _order_points(
+    points: Sequence[NamedPoint], names: Sequence[str]
+) -> Sequence[float | None] | None:
+    """Returns x, y and visibility of each named point, 0 for others; None if there are none."""
+    if not points:
+        return None
+    placed = {name: (x, y, visibility) for name, x, y, visibility in points}
+    return [*chain.from_iterable(placed.get(name, (0, 0, 0)) for name in names)]

@@ -6,7 +6,7 @@ They are rotated rectangles, polygons and masks.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,6 +32,15 @@ _MALFORMED = (TypeError, ValueError, LookupError, OverflowError)
 """What Python raises if a value has another form."""
 
 
+class NamedPoint(NamedTuple):
+    """A key point in pixels, with its name and COCO's code of visibility."""
+
+    name: str
+    x: float
+    y: float
+    visibility: int
+
+
 @dataclass(frozen=True, slots=True)
 class DescribedShape:
     """A shape as a file of annotations describes it.
@@ -40,11 +49,13 @@ class DescribedShape:
         box: left, top, right and bottom in pixels; not finite if the file does not say it.
         is_enclosed: whether the box encloses more than the shape.
         outline: its outline; None if the box alone describes it.
+        points: its key points.
     """
 
     box: Box
     is_enclosed: bool
     outline: Outline | None
+    points: tuple[NamedPoint, ...] = ()
 
 
 def angle_of(value: Any) -> float:

@@ -8,8 +8,10 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import ClassVar, Literal
 from xml.etree.ElementTree import Element, ParseError
 
@@ -23,7 +25,11 @@ from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.cvat_shapes import SHAPES, read_shape_of_cvat
+from recordmill.transforms.inputs.cvat_shapes import (
+    SHAPES,
+    read_key_points_of_cvat,
+    read_shape_of_cvat,
+)
 from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized, given_splits
 from recordmill.transforms.inputs.image_names import find_other_place
@@ -74,10 +80,12 @@ class Cvat(AnnotationSource):
         return self.labels == "shapes"
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns boxes and masks, or several labels."""
+        """Returns boxes, masks and key points, or several labels."""
         if self.labels == "tags":
             return {"labels": "source.labels"}
-        return {"boxes": "", "masks": ""} if self.labels == "shapes" else {}
+        if self.labels == "shapes":
+            return {"boxes": "", "masks": "", "keypoints": ""}
+        return {}
 
     def idle_settings(self) -> Mapping[str, str]:
         """Returns `other_shapes` if shapes are not read."""
@@ -132,15 +140,16 @@ class Cvat(AnnotationSource):
         return self._list(path, file, with_outlines=True)
 
     def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
-        counts = Counter[str]()
-        for image in _read_images(read_sibling(file.uri, MAX_XML_BYTES)):
+        counts, data = Counter[str](), read_sibling(file.uri, MAX_XML_BYTES)
+        point_names = _name_points(data) if self.labels == "shapes" else ()
+        for image in _read_images(data):
             counts.update(tags=len(image.tags), shapes=len(image.shapes))
             named_by = DataFile(path, file.replace(split=image.subset or file.split))
             folder = self.images.format(folder=named_by.folder, subset=image.subset)
             place = posixpath.normpath(posixpath.join(folder.strip("/"), image.name))
             find_other = partial(find_other_place, named_by.root, folder.strip("/"), image.name)
             try:
-                given, label, classes = self._annotate(image, counts, with_outlines)
+                given, label, classes = self._annotate(image, counts, with_outlines, point_names)
             except Rejected as rejected:
                 key = key_of(file.key, path, place)
                 lost = file.replace(key=key, spelling="")
@@ -153,7 +162,11 @@ class Cvat(AnnotationSource):
         yield from self._report(file, counts)
 
     def _annotate(
-        self, image: "CvatImage", counts: Counter[str], with_outlines: bool
+        self,
+        image: "CvatImage",
+        counts: Counter[str],
+        with_outlines: bool,
+        point_names: Sequence[str],
     ) -> tuple[Sequence[Packable], str, Sequence[str]]:
         """Returns what annotates an image, its own class, and all classes that it names.
 
@@ -161,6 +174,7 @@ class Cvat(AnnotationSource):
             image: the image.
             counts: numbers of what is not stored, which grow.
             with_outlines: whether outlines are wanted.
+            point_names: the names of the key points in the file.
 
         Raises:
             Rejected: `bad_annotations` or `refused_shape`.
@@ -185,7 +199,8 @@ class Cvat(AnnotationSource):
             counts["attributes"] += len(element.findall("attribute"))
         if not with_outlines:
             counts["masks"] += objects.outlines
-        return objects.annotate(image.size, with_outlines), "", objects.labels
+        given = objects.annotate(image.size, with_outlines, point_names)
+        return given, "", objects.labels
 
     def _report(self, file: ImageRef, counts: Counter[str]) -> Iterator[Notice]:
         """Yields what is not stored of a file; an error if that is all that it has."""
@@ -241,6 +256,21 @@ def _read_images(data: bytes) -> Iterator[CvatImage]:
                 root.clear()  # or else the whole file stays in memory
     except (ParseError, DefusedXmlException) as error:
         raise bad_annotations(f"not CVAT's XML: {error!s:.200}") from None
+
+
+def _name_points(data: bytes) -> Sequence[str]:
+    """Returns the names of the key points in a file, in the order in which they first occur.
+
+    If the file is damaged, these are the names before the damage.
+    """
+    if b"<points" not in data:
+        return ()
+    names: dict[str, None] = {}
+    with suppress(Rejected):
+        for image in _read_images(data):
+            points = chain.from_iterable(map(read_key_points_of_cvat, image.shapes))
+            names.update(dict.fromkeys(point.name for point in points))
+    return list(names)
 
 
 def _read_image(element: Element) -> CvatImage:

@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from carried_annotations import boxes_in, labels_in
 
+from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.rasterize import rasterize
 from recordmill.schemas.errors import SettingError
@@ -78,6 +79,48 @@ def test_outlines_are_carried_if_they_are_wanted(tmp_path):
     ]
     assert rasterize(mask, (40, 30))[4:7, 3:5].sum() == rasterize(mask, (40, 30)).sum() == 6
     assert notices(listed) == []
+
+
+TAG = '<tag label="night"/>'
+SKELETON = (
+    '<skeleton label="cat"><points label="ear" outside="0" occluded="1" points="3,4"/>'
+    '<points label="tail" outside="1" occluded="0" points="0,0"/>'
+    '<points label="nose" outside="0" occluded="0" points="5,6.5"/></skeleton>'
+)
+POINTS = '<points label="car" occluded="0" points="7,8;9,10"/>'
+
+
+def test_points_of_skeletons_are_key_points_under_the_names_of_the_whole_file(tmp_path):
+    names = [f"task/images/{number}.jpg" for number in (1, 2)]
+    text = xml(image(BOX, SKELETON), image(POINTS, name="2.jpg"))
+    first, second = references(refer(tmp_path, text, images=names))
+    named = ["ear", "tail", "nose", "1", "2"]
+    of_skeleton = [3, 4, 1, 0, 0, 0, 5, 6.5, 2, 0, 0, 0, 0, 0, 0]
+    assert key_points_in(first) == KeyPoints(named, [None, of_skeleton])
+    of_points = [0, 0, 0, 0, 0, 0, 0, 0, 0, 7, 8, 2, 9, 10, 2]
+    assert key_points_in(second) == KeyPoints(named, [of_points])
+    assert boxes_in(first).boxes[1] == [3, 4, 5, 6.5]
+
+
+def key_points_in(ref):
+    return KeyPoints.unpack(dict(ref.annotations)["keypoints"])
+
+
+def test_files_without_points_and_tags_have_no_key_points(tmp_path):
+    for text, settings in ((xml(image(BOX)), {}), (xml(image(TAG, SKELETON)), {"labels": "tag"})):
+        (ref,) = references(refer(tmp_path, text, **settings))
+        assert "keypoints" not in dict(ref.annotations)
+    found = {labels: Cvat(labels=labels).annotations() for labels in ("shapes", "tag", "tags")}
+    assert found == {
+        "shapes": {"boxes": "", "masks": "", "keypoints": ""},
+        "tag": {},
+        "tags": {"labels": "source.labels"},
+    }
+
+
+def test_a_point_that_is_not_a_number_is_not_finite(tmp_path):
+    (ref,) = references(refer(tmp_path, xml(image(SKELETON.replace("3,4", "a,b")))))
+    assert key_points_in(ref).points == [[None, None, 1, 0, 0, 0, 5, 6.5, 2]]
 
 
 def test_shapes_may_be_dropped_or_refused(tmp_path):

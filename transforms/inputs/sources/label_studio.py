@@ -6,9 +6,9 @@ The format is that of its export as JSON, with all annotations of a task.
 import posixpath
 import re
 from codecs import BOM_UTF8
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -33,11 +33,15 @@ from recordmill.transforms.inputs.named_files import (
     key_of,
     read_json,
 )
+from recordmill.transforms.inputs.outlines import NamedPoint
 from recordmill.transforms.inputs.patterns import check_template
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 
 MAX_JSON_BYTES = 2**30
 """Masks of 100,000 objects have a tenth of it."""
+
+_VISIBLE = 2
+"""COCO's code of visibility of all points: Label Studio knows no hidden ones."""
 
 _SIGNS = (b'"annotations"', b'"result"')
 
@@ -54,6 +58,7 @@ class Region(BaseModel):
     to_name: str = ""
     item_index: int | None = None
     value: dict[str, Any] = {}
+    parent: str | None = Field(None, validation_alias="parentID", coerce_numbers_to_str=True)
     original_width: LabelStudioSide | None = None
     original_height: LabelStudioSide | None = None
 
@@ -61,6 +66,11 @@ class Region(BaseModel):
         """Returns the texts under a key of the value; none if they are not a list."""
         found = self.value.get(key)
         return [str(each) for each in found] if isinstance(found, list) else []
+
+    @property
+    def is_key_point(self) -> bool:
+        """Whether it is a point of another region, and not an object itself."""
+        return bool(self.parent and self.list_texts("keypointlabels"))
 
     def find_labels(self) -> list[str]:
         """Returns the labels of the region, under `rectanglelabels` or a similar key."""
@@ -189,11 +199,11 @@ class LabelStudio(AnnotationSource):
         return self.labels == "regions"
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns boxes and masks, or several labels."""
+        """Returns boxes, masks and key points, or several labels."""
         if self.labels == "choices":
             return {"labels": "source.labels"}
         if self.labels == "regions":
-            return {"boxes": "", "masks": ""}
+            return {"boxes": "", "masks": "", "keypoints": ""}
         return {}
 
     def idle_settings(self) -> Mapping[str, str]:
@@ -241,7 +251,9 @@ class LabelStudio(AnnotationSource):
         counts = Counter[str]()
         named_by = DataFile(path, file)
         folder = self.images.format(folder=named_by.folder).strip("/")
-        for number, task in enumerate(read_json(file.uri, MAX_JSON_BYTES, LabelStudioFile).root, 1):
+        tasks = read_json(file.uri, MAX_JSON_BYTES, LabelStudioFile).root
+        point_names = _name_points(tasks)
+        for number, task in enumerate(tasks, 1):
             annotation = task.find_annotation()
             if annotation is None:
                 continue
@@ -254,7 +266,9 @@ class LabelStudio(AnnotationSource):
             counts["further annotations"] += task.count_annotations() - 1
             place = posixpath.join(folder, posixpath.basename(find_path(address)))
             try:
-                given, label, classes = self._annotate(annotation, counts, with_outlines)
+                given, label, classes = self._annotate(
+                    annotation, counts, with_outlines, point_names
+                )
             except Rejected as rejected:
                 key = key_of(file.key, path, place)
                 lost = file.replace(key=key, spelling="")
@@ -268,7 +282,11 @@ class LabelStudio(AnnotationSource):
         yield from self._report(file, counts)
 
     def _annotate(
-        self, annotation: TaskAnnotation, counts: Counter[str], with_outlines: bool
+        self,
+        annotation: TaskAnnotation,
+        counts: Counter[str],
+        with_outlines: bool,
+        point_names: Sequence[str],
     ) -> tuple[Sequence[Packable], str, Sequence[str]]:
         """Returns what annotates an image, its own class, and all classes that it names.
 
@@ -276,6 +294,7 @@ class LabelStudio(AnnotationSource):
             annotation: the annotation of its task.
             counts: numbers of what is not stored, which grow.
             with_outlines: whether outlines are wanted.
+            point_names: the names of the key points in the file.
 
         Raises:
             Rejected: `bad_annotations` or `refused_shape`.
@@ -292,6 +311,7 @@ class LabelStudio(AnnotationSource):
                 )
             return [], choices[0], choices
         objects, size = DescribedObjects(self.other_shapes), annotation.find_size()
+        points, regions = _take_points(regions)
         for region in regions:
             if size is None:
                 raise bad_annotations("a region has no original_width and original_height")
@@ -303,10 +323,14 @@ class LabelStudio(AnnotationSource):
             if not labels:
                 raise bad_annotations(f"region {region.id!r:.60} has no label")
             counts["further labels"] += len(labels) - 1
+            placed = _place_points(points.get(region.id, ()), size)
+            shape = replace(shape, points=tuple(placed.values()))
+            counts["repeated key points"] += len(points.get(region.id, ())) - len(placed)
             objects.add(shape, labels[0], {}, f"region {region.id!r:.60} is not a rectangle")
         if not with_outlines:
             counts["masks"] += objects.outlines
-        return objects.annotate(size or (0, 0), with_outlines), "", objects.labels
+        given = objects.annotate(size or (0, 0), with_outlines, point_names)
+        return given, "", objects.labels
 
     def _report(self, file: ImageRef, counts: Counter[str]) -> Iterator[Notice]:
         """Yields what is not stored of a file; an error if that is all that it has."""
@@ -317,9 +341,54 @@ class LabelStudio(AnnotationSource):
                 "source.labels=choice, or --set source.labels=choices if an image may have several"
             )
             yield file.notice("fatal", "bad_annotations", detail)
-        for kind in (others, "further annotations", "further labels", "other results", "masks"):
+        for kind in (
+            others,
+            "further annotations",
+            "further labels",
+            "other results",
+            "repeated key points",
+            "masks",
+        ):
             if counts[kind]:
                 yield file.notice("not_stored", kind, count=counts[kind])
+
+
+def _name_points(tasks: Sequence[LabelStudioTask]) -> Sequence[str]:
+    """Returns the names of the key points in a file, in the order in which they first occur."""
+    names: dict[str, None] = {}
+    for task in tasks:
+        if annotation := task.find_annotation():
+            points = (each for each in annotation.result if each.is_key_point)
+            names.update(dict.fromkeys(point.find_labels()[0] for point in points))
+    return list(names)
+
+
+def _take_points(
+    regions: Sequence[Region],
+) -> tuple[Mapping[str, Sequence[Region]], list[Region]]:
+    """Returns the key points of each region by its id, and the regions that are objects.
+
+    A point whose region is missing is an object itself.
+    """
+    parents = {each.id for each in regions if not each.is_key_point}
+    points: defaultdict[str, list[Region]] = defaultdict(list)
+    objects: list[Region] = []
+    for each in regions:
+        if each.is_key_point and each.parent in parents:
+            points[each.parent].append(each)
+        else:
+            objects.append(each)
+    return points, objects
+
+
+def _place_points(points: Sequence[Region], size: Size) -> Mapping[str, NamedPoint]:
+    """Returns the key points of an object by name; of several with one name, the last counts."""
+    placed = {}
+    for each in points:
+        name = each.find_labels()[0]
+        if shape := read_shape_of_label_studio(each.value, size):
+            placed[name] = NamedPoint(name, shape.box[0], shape.box[1], _VISIBLE)
+    return placed
 
 
 def find_path(address: str) -> str:

@@ -1,8 +1,11 @@
 import json
+import os
+from pathlib import Path
 
 import pytest
 from carried_annotations import boxes_in, labels_in
 
+from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import Polygons
 from recordmill.schemas.errors import SettingError
@@ -268,3 +271,59 @@ def test_the_folder_of_the_images_is_recognized(files, source):
 def test_other_json_is_not_recognized(head):
     sketch = FolderSketch.of(["export.json", "1.jpg"], {"export.json": head})
     assert [*LabelStudio.recognize(sketch)] == []
+
+
+def point(number, name, x, y, parent="r1"):
+    return region("keypoint", number, [name], x=x, y=y, width=0.5) | {"parentID": parent}
+
+
+def key_points_in(ref):
+    return KeyPoints.unpack(dict(ref.annotations)["keypoints"])
+
+
+def test_points_with_a_parent_are_its_key_points_under_the_names_of_the_whole_file(tmp_path):
+    """As in test_export_yolo/data_keypoints.json of label-studio-sdk: points before rectangles."""
+    first = task(annotation(point(2, "nose", 50, 40), point(3, "ear", 25, 10), region()))
+    second = task(annotation(region(), point(2, "tail", 100, 0), TRIANGLE | {"id": "t"}))
+    second["data"]["image"] = "2.jpg"
+    images = (IMAGE, "export/images/2.jpg")
+    listed = refer(tmp_path, [first, second], images=images)
+    refs = [each for each in listed if type(each) is ImageRef]
+    names = ["nose", "ear", "tail"]
+    both = [20, 12, 2, 10, 3, 2, 0, 0, 0]
+    assert key_points_in(refs[0]) == KeyPoints(names, [both])
+    assert key_points_in(refs[1]) == KeyPoints(names, [[0, 0, 0, 0, 0, 0, 40, 0, 2], None])
+    assert boxes_in(refs[0]).labels == ["car"]
+    assert not_stored(listed) == [("masks", 1)]
+
+
+def test_points_without_their_parent_are_objects(tmp_path):
+    listed = refer(tmp_path, [task(annotation(region(), point(2, "nose", 50, 40, parent="gone")))])
+    (ref,) = (each for each in listed if type(each) is ImageRef)
+    assert boxes_in(ref).labels == ["car", "nose"]
+    assert key_points_in(ref) == KeyPoints(["nose"], [None, None])
+
+
+def test_of_points_with_one_name_the_last_counts(tmp_path):
+    points = [point(2, "nose", 50, 40), point(3, "nose", 25, 10)]
+    listed = refer(tmp_path, [task(annotation(region(), *points))])
+    (ref,) = (each for each in listed if type(each) is ImageRef)
+    assert key_points_in(ref).points == [[10, 3, 2]]
+    assert not_stored(listed) == [("repeated key points", 1)]
+
+
+CLONE = Path(os.environ.get("RECORDMILL_CLONES", "no clones"), "HumanSignal/label-studio-sdk")
+EXPORTED = CLONE / "tests/custom/converter/data/test_export_yolo/data_keypoints.json"
+
+
+@pytest.mark.skipif(
+    not EXPORTED.exists(), reason="needs RECORDMILL_CLONES with HumanSignal/label-studio-sdk"
+)
+def test_key_points_of_label_studios_own_export(tmp_path):
+    listed = refer(tmp_path, EXPORTED.read_bytes(), images=("export/images/image1.jpg",))
+    (ref,) = (each for each in listed if type(each) is ImageRef)
+    assert boxes_in(ref).labels == ["person"]
+    found = key_points_in(ref)
+    assert found.names == ["nose", "left_eye", "right_eye"]
+    nose = [64.44444444444444 * 2.16, 39.290780141843975 * 1.74, 2]
+    assert found.points[0][:3] == pytest.approx(nose)

@@ -131,6 +131,12 @@ class Yolo(AnnotationSource):
             "no_image": "add the images, correct their names, or name such text files in ignore"
         }
 
+    def remedy_for(self, not_stored: Iterable[str]) -> str:
+        """Returns how to store key points."""
+        if "key points" not in not_stored or self.lines == "boxes":
+            return ""
+        return "source.kpt_shape, as in data.yaml, stores key points"
+
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
         """Recognizes folders `images` and `labels`, or text files with boxes next to images."""

@@ -16,6 +16,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     split_for_word,
     split_pattern,
 )
+from recordmill.transforms.inputs.image_looks import spread
 from recordmill.transforms.inputs.pair_names import (
     AGREEMENT,
     is_about_pairs,
@@ -25,6 +26,9 @@ from recordmill.transforms.inputs.pair_names import (
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_wrappers
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, is_of_images
+
+_SAMPLED_NAMES = 64
+"""Names of a folder that say whether all others are worth a look."""
 
 FolderContent = Literal["classes", "wrapped classes", "images"]
 
@@ -154,7 +158,9 @@ def refuse_splits_in_names(sketch: FolderSketch, place: str, class_from: str) ->
 
 
 def _find_split_words(images: Sequence[str]) -> Counter[str]:
-    """Counts the first words for splits in the names of images."""
+    """Counts the first words for splits in the names of images; none if some names have none."""
+    if len(images) > _SAMPLED_NAMES and not _find_split_words(spread(images, _SAMPLED_NAMES)):
+        return Counter()
     found = Counter[str]()
     for name in images:
         parts = re.findall("[A-Za-z]+", stem_of(name))

@@ -76,3 +76,9 @@ def test_all_folders_count():
     pairs = find_views(folders)
     assert pairs.why.startswith("train/000_T.jpg, train/000_V.jpg may be images of one thing")
     assert pairs.count == 12
+
+
+def test_views_of_many_things_are_found_with_neighbors():
+    folders = named("{}_left.jpg", "{}_right.jpg", things=[f"{number:05}" for number in range(999)])
+    pairs = find_views(folders)
+    assert pairs.count == 999

@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from recordmill.pipeline.configuration.advise_input import (
     advise_input,
@@ -27,6 +27,7 @@ from recordmill.transforms.inputs.unlikely_classes import (
     are_series,
     are_unlikely_classes,
     explain_unlikely,
+    find_changed,
     find_parted_classes,
     is_of_images,
     says_nothing,
@@ -154,8 +155,8 @@ def refuse_contradictions(sketch: FolderSketch, place: str, archive: str = "") -
             raise UsageError(f"{where}: {_explain_recordings(sketch, paths)}")
         if what:
             paths = [posixpath.join(split, each) for each in folders]
-            below = [] if are_hashes else _find_inner(sketch, paths)
-            ways = _offer_classes(below)
+            below = [] if are_hashes else _find_likely_inner(sketch, paths)
+            ways = [*_keep_originals(sketch, split, folders, archive), *_offer_classes(below)]
             raise UsageError(
                 f"{where}: {show_folders(paths)} are {what}, not classes: {'; '.join(ways)}"
             )
@@ -236,6 +237,36 @@ def _find_inner(sketch: FolderSketch, paths: Sequence[str]) -> list[str]:
         names = _names_in(sketch, path).folders
         found.update(each for each in names if sketch.holds_images(f"{path}/{each}"))
     return sorted(found)
+
+
+def _find_likely_inner(sketch: FolderSketch, paths: Sequence[str]) -> list[str]:
+    """Returns the names of the folders of images in several folders, or further down.
+
+    Of `site_A/patient_1/benign`, it returns `benign`, unless there are images around it.
+    """
+    below = _find_inner(sketch, paths)
+    if not below or not explain_unlikely(below):
+        return below
+    deeper = [
+        posixpath.join(path, each)
+        for path in paths
+        for each in _names_in(sketch, path).folders
+        if each in below
+    ]
+    are_around = all(not _names_in(sketch, path).images for path in deeper)
+    return (are_around and _find_likely_inner(sketch, deeper)) or below
+
+
+def _keep_originals(
+    sketch: FolderSketch, split: str, folders: Sequence[str], archive: str
+) -> Iterator[str]:
+    """Yields the way to convert originals without the changed copies next to them."""
+    changed = find_changed(folders)
+    if changed and not archive:
+        kept = [each for each in folders if each not in changed]
+        patterns = [f"/{escape_glob(posixpath.join(split, each))}/" for each in changed]
+        flags = flags_of({"ignore": [*sketch.ignored, *patterns]})
+        yield f"to convert {show_folders(kept)} alone, add {flags}"
 
 
 def _may_be_recordings(sketch: FolderSketch, above: str, folders: Sequence[str]) -> bool:
@@ -331,8 +362,10 @@ def _explain_same(
     if not split and all(map(split_for_word, below)):
         ways = _explain_inner_splits(sketch, where, archive, folders, below)
         return f"{what}, which are splits: {'; '.join(ways)}"
-    *ways, last = _offer_classes([] if set(below) == set(folders) else below)
-    if not are_unlikely_classes(folders) and not are_numbered(folders):
+    offered = [] if set(below) == set(folders) else below
+    *ways, last = [*_keep_originals(sketch, split, folders, archive), *_offer_classes(offered)]
+    are_named = not are_unlikely_classes(folders) and explain_unlikely(folders) is None
+    if are_named and not are_numbered(folders):
         flags = flags_of({"source": {"class_from": "first_folder"}})
         ways.append(f"if the classes are {show_folders(folders)}, add {flags}")
     ways.append(last)

@@ -20,7 +20,7 @@ from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
 from recordmill.transforms.inputs.sources.source import load_source
 from recordmill.transforms.inputs.unclaimed_files import role_of
-from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
+from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, explain_unlikely
 from recordmill.transforms.inputs.views import find_views
 
 MOST_READ = 16
@@ -42,8 +42,8 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     Raises:
         UsageError: there are second images; the text has the commands that leave them out.
     """
-    names = {**sketch.names, **sketch.deeper}
-    images = {path: each.images for path, each in names.items() if each.images}
+    contents = {**sketch.names, **sketch.deeper}
+    images = {path: each.images for path, each in contents.items() if each.images}
     look = make_looker(sketch.root, MOST_READ // inputs)
     pairs = find_pairs(images, look) or _find_by_names(sketch) or _find_views(sketch, images)
     if pairs is None:
@@ -59,7 +59,8 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     escaped = [f"/{escape_glob(path)}" for path in lists]
     splits = _find_splits(sketch)
     advice = _advise(sketch, pairs, place, [*ignored, *escaped], splits)
-    if pairs.may_be_classes:
+    names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}
+    if pairs.may_be_classes and explain_unlikely(names) is None:
         classes = {"source": {"kind": "class_folders"}}
         flags = flags_of(classes | given_splits("from_folders", sketch.split_folders))
         advice = f"{advice}; if they are classes, add {flags}"

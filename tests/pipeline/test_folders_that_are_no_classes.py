@@ -75,6 +75,7 @@ SIDES = {
         ("left_images", "right_images"),
         ("imageFront", "imageBack"),
         ("T1", "T2"),
+        ("A", "B"),
     )
 }
 
@@ -468,6 +469,30 @@ TREES = {
         each_of(("a/abbey", "a/airport", "b/bar", "b/beach"), lambda at: photos(at, N)),
         [last, of_class],
     ),
+    "sites around patients": (
+        each_of(
+            [f"site_{s}/patient_{p}/{c}" for s in "AB" for p in "12" for c in ("benign", "bad")],
+            lambda at: photos(at, N[:3]),
+        ),
+        [last, first_or_none],
+    ),
+    "wells of a plate": (
+        each_of(("A01", "A02", "B01", "B02"), lambda at: photos(at, N)), [first_or_none],
+    ),
+    "copies of classes": (
+        each_of(
+            [f"{s}/{c}" for s in ("original", "augmented") for c in ("cat", "dog")],
+            lambda at: photos(at, [f"{at[-3:]}{at[0]}{n}" for n in N]),
+        ),
+        [kept("original", take=last), last, first_or_none],
+    ),
+    "cameras": (
+        each_of(
+            [f"samples/CAM_{side}" for side in ("FRONT", "FRONT_LEFT", "BACK")],
+            lambda at: photos(at, [f"{at[-4:]}{n}" for n in N]),
+        ),
+        [first_or_none],
+    ),
     "places that share some": (
         each_of(
             ("rome/bar", "rome/park", "oslo/bar", "oslo/port", "oslo/pier"),
@@ -490,7 +515,7 @@ TREES = {
         each_of([f"video_{n:03}" for n in range(4)], lambda at: photos(at, N)), [first_or_none]
     ),
     "days": (each_of(("20230105", "20230106"), lambda at: photos(at, N)), [first_or_none]),
-    "cameras": (each_of(("cam-a", "cam-b"), lambda at: photos(at, N)), [first_or_none]),
+    "two cameras": (each_of(("cam-a", "cam-b"), lambda at: photos(at, N)), [first_or_none]),
 }  # fmt: skip
 
 

@@ -124,3 +124,18 @@ def test_a_folder_of_images_without_a_class_is_worth_a_look(name, tmp_path, run_
     code, _, err = run_in(["--input", "in", *flags])
     assert code == 0, err
     assert found_in(tmp_path / "out", False) == digests(classes, of_class)
+
+
+@pytest.mark.parametrize("name", ["cat copy", "cat (1)"])
+def test_a_folder_that_is_named_as_a_copy_is_worth_a_look(name, tmp_path, run_in):
+    classes = each_of(["cat", "dog"], lambda at: photos(at, N))
+    write_files(tmp_path / "in", {**classes, **photos(name, N)})
+    code, _, err = run_in(["--input", "in"])
+    assert code == 0, err
+    text = " ".join(err.split())
+    said = f"Class {name} has 4 images, and the name of a copy of cat: if it is one, "
+    assert f"{said}leave it out with --set" in text
+    (flags,) = printed_flags(text.partition(said)[2].partition("leave it out")[2])
+    code, _, err = run_in(["--input", "in", *flags])
+    assert code == 0, err
+    assert found_in(tmp_path / "out", False) == digests(classes, of_class)

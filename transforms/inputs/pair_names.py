@@ -83,7 +83,7 @@ _SIDES = (
 """Words in lower case; a folder is on one side if its name has one of the words of this side."""
 
 _LETTERS = ("a", "b")
-"""Sides only next to a third folder, of annotations: elsewhere, letters may be classes."""
+"""Sides next to a folder of annotations, or alone: elsewhere, letters may be classes."""
 
 _SIDE_WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]?|[A-Z]?[a-z]+[0-9]?")
 
@@ -175,14 +175,14 @@ def cores_of(images: Sequence[str], counted: bool = False) -> list[str]:
 
 
 def divide_by_sides(
-    parts: Mapping[str, Collection[str]], has_annotations: bool = False
+    parts: Mapping[str, Collection[str]], may_be_letters: bool = False
 ) -> tuple[list[str], list[str]]:
     """Divides folders into two sides by the words in their names.
 
     Args:
         parts: of each folder's path, the parts that not all have.
-        has_annotations: whether there are annotations of the same images, so that the letters A
-            and B are sides, too.
+        may_be_letters: whether the letters A and B are sides, too: there are annotations of the
+            same images, or no other folders.
 
     Returns:
         The folders of either side; both are empty unless each folder is on one side.
@@ -191,7 +191,7 @@ def divide_by_sides(
         path: {word.lower() for each in own for word in _SIDE_WORD.findall(each)}
         for path, own in parts.items()
     }
-    for one, other in (*_SIDES, *([_LETTERS] if has_annotations else [])):
+    for one, other in (*_SIDES, *([_LETTERS] if may_be_letters else [])):
         firsts = [path for path, own in words.items() if own & set(one.split())]
         seconds = [path for path, own in words.items() if own & set(other.split())]
         if firsts and seconds and sorted((*firsts, *seconds)) == sorted(words):

@@ -95,12 +95,15 @@ def _find_parallel(
         if seconds and _look_alike(group, folders, look):
             alike.update(group)
             continue
-        if not seconds and (_are_sides(group) or _agree_by_themselves(group, cores)):
-            firsts, seconds = divide_by_sides(_own_parts(group))
+        own = _own_parts(group)
+        are_alone = len(group) == len(cores) and all(len(parts) == 1 for parts in own.values())
+        sides = divide_by_sides(own, may_be_letters=are_alone and len(cores[group[0]]) > 1)
+        if not seconds and (all(sides) or _agree_by_themselves(group, cores)):
+            firsts, seconds = sides
             if not seconds:
                 firsts, seconds = group[:1], group[1:]
             is_even = True
-            may_be_classes = are_counters(cores[group[0]]) or not _are_sides(group)
+            may_be_classes = are_counters(cores[group[0]]) or not all(sides)
         if seconds:
             kept.update(dict.fromkeys(firsts))
             left_out.update(dict.fromkeys(seconds))
@@ -146,11 +149,6 @@ def _divide(
     if not seconds:
         return _by_looks(group, folders, look)
     return _by_layers(firsts, seconds)
-
-
-def _are_sides(group: Sequence[str]) -> bool:
-    """Returns whether names tell that folders are two sides: `left`, `right`."""
-    return all(divide_by_sides(_own_parts(group)))
 
 
 def _is_chance(group: Sequence[str], cores: Mapping[str, Collection[str]]) -> bool:
@@ -361,7 +359,7 @@ def _by_layers(firsts: list[str], seconds: list[str]) -> tuple[list[str], list[s
     ]
     if images and len(images) < len(firsts):
         return images, [*(path for path in firsts if path not in images), *seconds]
-    ones, others = divide_by_sides({path: parts[path] for path in firsts}, has_annotations=True)
+    ones, others = divide_by_sides({path: parts[path] for path in firsts}, may_be_letters=True)
     return (ones, [*others, *seconds]) if ones else (firsts, seconds)
 
 

@@ -95,6 +95,12 @@ _NO_CLASSES = {
         r"(?:patient|pat|pt|subject|subj|sub|case|participant|donor|specimen|study|visit|exam)"
         rf"{_COUNTED}"
     ),
+    "sites or devices": re.compile(
+        r"(?:site|hospital|clinic|cent(?:er|re)|institut(?:e|ion)|scanner|device|sensor|lab)"
+        rf"{_COUNTED}"
+    ),
+    "cameras": re.compile(r"(?:cam|camera)(?:[ _.-]+[a-z]+)+[0-9]*"),
+    "wells of a plate": re.compile("[a-p](?:0[1-9]|1[0-9]|2[0-4])"),
     "layers of the same things": re.compile(rf"(?:layer|slice|plane|channel|band){_COUNTED}"),
     "dates": re.compile(
         rf"{_YEAR}(?:[-_. ]?{_MONTH}(?:[-_. ]?{_DAY}(?:{_TIME})?)?)?"
@@ -105,6 +111,26 @@ _NO_CLASSES = {
 """What folders are that do not name classes, and their names in lower case."""
 
 
+_ORIGINAL = re.compile(
+    r"(?:originals?|orig|raw|source|unaltered|unmodified|base)(?:[ _-]?(?:images?|imgs?|data))?"
+)
+_CHANGED = re.compile(
+    r"(?:augment(?:ed|ations?)|aug|flipped|mirrored|rotated|cropped|resized|scaled|noised?"
+    r"|synthetic|transformed|processed|preprocessed)(?:[ _-]?(?:images?|imgs?|data|[0-9]+))?"
+)
+
+
+def find_changed(names: Collection[str]) -> list[str]:
+    """Returns the folders of changed copies: `augmented` next to `original`.
+
+    Returns empty unless all others are named after originals.
+    """
+    changed = [name for name in names if _CHANGED.fullmatch(name.lower())]
+    originals = [name for name in names if _ORIGINAL.fullmatch(name.lower())]
+    are_all = len(changed) + len(originals) == len(names)
+    return changed if originals and are_all else []
+
+
 def explain_unlikely(names: Collection[str]) -> str | None:
     """Returns what folders are that do not name classes, in words; None if they may name some.
 
@@ -113,6 +139,8 @@ def explain_unlikely(names: Collection[str]) -> str | None:
     lower = [name.lower() for name in names]
     if are_hex_digits(lower):
         return "digits of the images' hashes"
+    if find_changed(names):
+        return "images and changed copies of them"
     for what, form in _NO_CLASSES.items():
         is_number = what == "hashes" and all(map(str.isdigit, lower))
         if lower and all(map(form.fullmatch, lower)) and not is_number:
@@ -186,3 +214,18 @@ UNSORTED = re.compile(
     r"|new folder|untitled folder|neuer ordner|nouveau dossier)(?:[ _-]*\(?[0-9]+\)?)?"
 )
 """Names, in lower case, of folders of images that have no class yet."""
+
+_COPY = re.compile(
+    r"(.*?[^ _-])(?:[ _-]+(?:copy|kopie|copie|copia)(?:[ _-]*\(?[0-9]+\)?)?|[ _-]*\([0-9]+\))",
+    re.IGNORECASE,
+)
+_COPY_OF = re.compile(r"copy (?:\([0-9]+\) )?of (.+)", re.IGNORECASE)
+
+
+def name_of_original(folder: str) -> str | None:
+    """Returns the folder that another is named as a copy of: `cat` for `cat - Copy (2)`.
+
+    Returns None if it has no such name.
+    """
+    match = _COPY.fullmatch(folder) or _COPY_OF.fullmatch(folder)
+    return match[1] if match else None

@@ -32,7 +32,11 @@ from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.transforms.inputs.class_names import NO_CLASS
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES
 from recordmill.transforms.inputs.patterns import escape_glob
-from recordmill.transforms.inputs.unlikely_classes import SELDOM_CLASS, UNSORTED
+from recordmill.transforms.inputs.unlikely_classes import (
+    SELDOM_CLASS,
+    UNSORTED,
+    name_of_original,
+)
 from recordmill.transforms.planning.explain_pairs import describe_pairs
 from recordmill.transforms.planning.explain_unclaimed import describe_unclaimed
 from recordmill.transforms.planning.summary import Summary
@@ -143,7 +147,7 @@ def _find_classes(marker: Marker) -> Iterator[Remark]:
 
 
 def _find_stray(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
-    """Yields a remark on folders such as `docs` and `unsorted` that became classes."""
+    """Yields a remark on folders such as `docs`, `unsorted` and `cat copy` that became classes."""
     counts = {name: count for name, count in marker.class_counts.items() if name and count}
     if not settings.source.labels_from_folders or len(counts) < 2:
         return
@@ -151,7 +155,14 @@ def _find_stray(marker: Marker, settings: DatasetSettings) -> Iterator[Remark]:
     for name, count in sorted(counts.items()):
         what = f"Class {name} has {format_count(count, marker.unit)}, and a name"
         leave_out = f"leave it out with {_leave_out_folder(name, settings)}"
-        if UNSORTED.fullmatch(name.lower()):
+        original = name_of_original(name)
+        if original in counts:
+            text = (
+                f"Class {name} has {format_count(count, marker.unit)}, and the name of a copy of "
+                f"{original}: if it is one, {leave_out}."
+            )
+            yield Remark(text, "classes")
+        elif UNSORTED.fullmatch(name.lower()):
             text = f"{what} of images without a class: if they have none, {leave_out}."
             yield Remark(text, "classes")
         elif SELDOM_CLASS.fullmatch(name.lower()) and 4 * count <= usual:

@@ -7,6 +7,7 @@ from recordmill.transforms.inputs.unlikely_classes import (
     are_series,
     are_unlikely_classes,
     explain_unlikely,
+    name_of_original,
 )
 
 
@@ -74,6 +75,15 @@ def test_folders_that_are_counted():
         (["doc000", "doc001"], "documents or pages"),
         (["20210504_103000", "20210505_091500"], "dates"),
         (["2021-05-04T10-30-00", "2021-05-05T09-15-00"], "dates"),
+        (["site_A", "site_B"], "sites or devices"),
+        (["hospital1", "hospital2"], "sites or devices"),
+        (["CAM_FRONT", "CAM_FRONT_LEFT"], "cameras"),
+        (["A01", "A02", "H12"], "wells of a plate"),
+        (["original", "augmented"], "images and changed copies of them"),
+        (["raw_images", "processed", "augmented_2"], "images and changed copies of them"),
+        (["augmented", "cat"], None),
+        (["original", "raw"], None),
+        (["A1", "B2"], None),
         (["cat", "part1"], None),
         (["1", "2", "3"], None),
         (["001", "002"], None),
@@ -148,3 +158,19 @@ def test_folders_of_images_without_a_class(name):
 @pytest.mark.parametrize("name", ["cat", "other", "background", "none", "toddler", "misc_items"])
 def test_folders_that_may_be_a_class_of_the_rest(name):
     assert not UNSORTED.fullmatch(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("cat copy", "cat copy 2", "cat_copy", "cat (1)", "cat(2)", "cat - Copy", "cat - Kopie"),
+        *("cat - Copy (2)", "Copy of cat", "copy (3) of cat"),
+    ],
+)
+def test_names_of_copies(name):
+    assert name_of_original(name) == "cat"
+
+
+@pytest.mark.parametrize("name", ["cat", "photocopy", "copy", "cat 1", "copying cat", "(1)"])
+def test_other_names_are_not_those_of_copies(name):
+    assert name_of_original(name) is None

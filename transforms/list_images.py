@@ -5,14 +5,16 @@ Listing happens in the pipeline, not in the launcher, so the job's graph contain
 
 import errno
 import os
+import posixpath
 import stat
+from collections import Counter
 from collections.abc import Collection, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any
+from typing import Any, Literal
 
 import apache_beam as beam
 from apache_beam import coders
@@ -26,12 +28,19 @@ from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.claims import Claims
 from recordmill.transforms.inputs.image_suffixes import is_image_name
-from recordmill.transforms.inputs.likely_splits import LikelySplits
+from recordmill.transforms.inputs.likely_splits import (
+    LikelySplits,
+    ask_about_folders,
+    find_split_folder,
+    folder_below,
+    name_split_folder,
+)
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES, ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.other_splits import OTHER_THAN_FOLDER, contradicts_folder
 from recordmill.transforms.inputs.patterns import (
     Ignore,
+    compile_globs,
     compile_pattern,
     escape_path,
     normal_path,
@@ -122,6 +131,7 @@ class Tally:
         unclaimed: files that the source does not claim.
         images: images that the source takes, whatever the others are.
         other_splits: images whose folder is named like another split than theirs.
+        named_in: images that files name and give no split, by the folder named like one.
     """
 
     first_folders: set[str] = field(default_factory=set)
@@ -133,6 +143,7 @@ class Tally:
     unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)
     images: ListedImages = field(default_factory=ListedImages)
     other_splits: int = 0
+    named_in: Counter[str | None] = field(default_factory=Counter)
 
 
 def list_part(
@@ -172,7 +183,7 @@ def list_part(
                 yield ignored
                 continue
             tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
-            listed = _count_other_splits(_list_file(file, path, claims), settings, tally)
+            listed = _count_splits(_list_file(file, path, claims), file, folder, claims, tally)
             if source.reads_sets:
                 listed = tally.shards.add(path, listed)
             tally.naming_files += yield from listed
@@ -206,13 +217,21 @@ def conclude(
         images.merge(tally.images)
     class_folders = [*images.names] if source.labels_from_folders else []
     yield from unclaimed.judge(whole, source.annotation_format, most_heads, class_folders)
-    yield from images.find_second_images(whole, settings.inputs, source.labels_from_folders)
+    yield from images.find_second_images(whole, settings.inputs, _reads_folders(source))
     yield from _note_peculiarities(whole, images, tallies)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)
     are_classes = isinstance(source, FindsClassesInFolders) and source.class_from == "first_folder"
     folders = LikelySplits(first_folders - {""}, source.labels_from_folders, are_classes)
     yield from folders.ask(whole, source_input.name, settings)
+    named_in = sum((tally.named_in for tally in tallies), Counter[str | None]())
+    yield from ask_about_folders(whole, named_in)
+
+
+def _reads_folders(source: SourceSettings) -> bool:
+    """Returns whether folders may name the classes of all images, and nothing beside them does."""
+    is_able = isinstance(source, FindsClassesInFolders)
+    return is_able and "class_from" not in source.idle_settings()
 
 
 def _note_peculiarities(
@@ -254,20 +273,20 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
     Returns whether the file names images instead of being one.
     """
     source, settings, whole_path = claims.source, claims.settings, path
+    split: str | None = ""
     if settings.from_folders:
-        folder, _, below = path.partition("/")
-        split = settings.from_folders.get(folder) if below else None
-        if not below and folder in source.shared_files:
-            split = ""
-        if split is None and path.endswith(source.annotation_endings or "/"):
+        folder = find_split_folder(path, settings.from_folders)
+        given = settings.from_folders.get(folder or "")
+        is_shared = path in source.shared_files
+        if given is None and path.endswith(source.annotation_endings or "/") and not is_shared:
             yield file.notice("ignored", source.other_files)
             return False
-        if split is None:
-            known = ", ".join(settings.from_folders)
-            detail = f"the file is not in one of the split folders {known}"
-            yield claims.place(file.notice("rejected", "no_split", detail), whole_path)
+        if given is None and not is_shared and not _may_name_images(source, path):
+            notice = _reject_without_split(file, "file", settings)
+            yield claims.place(notice, whole_path)
             return False
-        path, file = below or path, file.replace(split=split)
+        split = "" if is_shared else given
+        path, file = path.removeprefix(f"{folder}/"), file.replace(split=split or "")
     names_images = is_placed = False
     found = images = 0
     image = None
@@ -279,7 +298,11 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
             images += 1
             names_images = names_images or each.uri != file.uri
             claims.see_member(whole_path, file, each)
-            yield _assign_split(each, file.split, settings)
+            if split is None:
+                root = file.uri.removesuffix(f"/{whole_path}")
+                yield _split_by_folder(each, root, settings)
+            else:
+                yield _assign_split(each, file.split, settings)
         elif (
             isinstance(each, Notice)
             and each.status in ("ignored", "rejected")
@@ -298,19 +321,58 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
     return names_images
 
 
-def _count_other_splits(
-    listed: Generator[Listed, None, bool], settings: ListingSettings, tally: Tally
+def _reject_without_split(
+    ref: ImageRef, what: Literal["file", "image"], settings: ListingSettings
+) -> Notice:
+    known = ", ".join(settings.from_folders)
+    detail = f"the {what} is not in one of the split folders {known}"
+    return ref.notice("rejected", "no_split", detail)
+
+
+def _may_name_images(source: SourceSettings, path: str) -> bool:
+    """Returns whether a file outside the folders of splits may name the images in them."""
+    return _names_images(source) and compile_globs(source.files).match_file(path)
+
+
+def _names_images(source: SourceSettings) -> bool:
+    """Returns whether the source reads files that name images anywhere below the input."""
+    return source.other_files == "taken_only_by_name" and not source.annotation_endings
+
+
+def _split_by_folder(ref: ImageRef, root: str, settings: ListingSettings) -> Listed:
+    """Gives an image that a file elsewhere names the split of its folder.
+
+    Returns a notice if that is none of the split folders.
+    """
+    below = folder_below(root, posixpath.dirname(ref.uri))
+    folder = find_split_folder(f"{below}/", settings.from_folders)
+    if folder is None:
+        return _reject_without_split(ref, "image", settings)
+    return _assign_split(ref, settings.from_folders[folder], settings)
+
+
+def _count_splits(
+    listed: Generator[Listed, None, bool],
+    file: ImageRef,
+    root: str,
+    claims: Claims,
+    tally: Tally,
 ) -> Generator[Listed, None, bool]:
-    """Counts images whose folder is named like another split; returns what `_list_file` does."""
-    if not settings.from_source:
+    """Counts images in folders that are named like splits; returns what `_list_file` does."""
+    settings = claims.settings
+    is_unsplit = not settings.from_source and not settings.from_folders
+    counts_named = is_unsplit and _names_images(claims.source)
+    if not settings.from_source and not counts_named:
         return (yield from listed)
     while True:
         try:
             each = next(listed)
         except StopIteration as end:
             return bool(end.value)
-        if type(each) is ImageRef and contradicts_folder(each):
+        if type(each) is ImageRef and settings.from_source and contradicts_folder(each):
             tally.other_splits += 1
+        if type(each) is ImageRef and counts_named and each.uri != file.uri:
+            tally.named_in[name_split_folder(root, posixpath.dirname(each.uri))] += 1
         yield each
 
 

@@ -217,8 +217,8 @@ class SplitSettings:
             boundaries.
         group: a regular expression (RE2) searched for in each image key: images with the same text
             in its group `group` stay in one split.
-        from_folders: the first folder below the input gives the split:
-            `{train: train, val: validation}`.
+        from_folders: the first folder below the input gives the split: `{train: train, val:
+            validation}`; or a longer path: `images/train`. Files elsewhere may name images in it.
         from_source: the source gives the split (a manifest's column, a file's name): `{TRAIN:
             train, TEST: test}`.
     """

@@ -1,16 +1,24 @@
 """Asks whether the first folders of an input are its splits."""
 
+import os
+import posixpath
 import re
 import shlex
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import accumulate
 
 import orjson
 
+from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
 from recordmill.schemas.settings.source import ListingSettings
-from recordmill.transforms.inputs.folder_sketch import likely_splits
+from recordmill.transforms.inputs.file_roles import FileRole
+from recordmill.transforms.inputs.folder_sketch import likely_splits, split_for_word
+from recordmill.transforms.inputs.pair_names import AGREEMENT
+from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +74,60 @@ class LikelySplits:
         if (self.hold_classes and self.are_classes) or len(likely) == len(self.folders):
             return likely
         return {}
+
+
+def find_split_folder(path: str, folders: Collection[str]) -> str | None:
+    """Returns the folder that a path is in and that gives the split.
+
+    Args:
+        path: a file below the input.
+        folders: the folders of splits: `train`, or `images/train`.
+    """
+    first, slash, _ = path.partition("/")
+    if slash and first in folders:
+        return first
+    return next((each for each in folders if "/" in each and path.startswith(f"{each}/")), None)
+
+
+@lru_cache(4096)
+def folder_below(root: str, folder: str) -> str:
+    """Returns the path of a folder below the input; empty if it is elsewhere.
+
+    Args:
+        root: the input.
+        folder: the path or URL of the folder, which may be absolute where that of the input is not.
+    """
+    if not storage.is_local(root):
+        return folder.removeprefix(f"{root}/")
+    below = os.path.relpath(folder, root)
+    return "" if below.startswith("..") else below
+
+
+@lru_cache(4096)
+def name_split_folder(root: str, folder: str) -> str | None:
+    """Returns the folder around another that is named like a split: `a/train` of `a/train/b`.
+
+    Args:
+        root: the input.
+        folder: the path or URL of the folder.
+    """
+    above = accumulate(folder_below(root, folder).split("/"), posixpath.join)
+    return next((each for each in above if split_for_word(posixpath.basename(each))), None)
+
+
+def ask_about_folders(whole: ImageRef, counts: Mapping[str | None, int]) -> Iterator[Notice]:
+    """Yields a notice if files name images in folders of several splits, and give no split.
+
+    Args:
+        whole: a reference to the input.
+        counts: how many images are in each folder that is named like a split, or in none.
+    """
+    folders = sorted(each for each in counts if each is not None)
+    splits = {split_for_word(posixpath.basename(each)) for each in folders}
+    count = sum(counts[each] for each in folders)
+    if len(splits) > 1 and count >= AGREEMENT * sum(counts.values()):
+        role = FileRole("unsplit")
+        yield Unclaimed(role, tuple(folders), count, words=tuple(folders)).as_notice(whole)
 
 
 def _as_key(name: str) -> str:

@@ -1,5 +1,6 @@
 """Files that no source claims: why they stop a recognized run, or what to know about them."""
 
+import posixpath
 import shlex
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -10,6 +11,7 @@ import orjson
 from recordmill.schemas.formatting import agree, format_count, say_count, show_names
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.transforms.inputs.file_roles import CARRIERS
+from recordmill.transforms.inputs.folder_sketch import split_for_word
 from recordmill.transforms.inputs.patterns import move_patterns
 from recordmill.transforms.inputs.sources.source import ReadsLabelsBeside, ReadsMembers
 from recordmill.transforms.inputs.split_words import guess_splits, name_splits
@@ -93,19 +95,29 @@ def _explain_unlabeled(
 
 
 def _explain_unsplit(unsplit: Sequence[Unclaimed], command: Sequence[str]) -> str:
-    """Says that annotation files have words for splits, which are not used."""
+    """Says that annotation files, or the folders of their images, name splits that are not used."""
     key, path = unsplit[0].role.title, unsplit[0].paths[0]
     same = [each for each in unsplit if each.role.title == key]
     words = sorted(set(chain.from_iterable(each.words for each in same)))
     splits = guess_splits(key, words) or name_splits(words)
     given = f"splits.from_source={orjson.dumps(splits).decode()}"
     keep = ["--set", f"source.split_key={key}", "--set", given]
+    if not key:
+        splits = {word: split_for_word(posixpath.basename(word)) for word in words}
+        keep = ["--set", f"splits.from_folders={orjson.dumps(splits).decode()}"]
     draw = ["--set", "splits.fractions={train: 0.9, test: 0.1}"]
     advice = [
         f"to keep these splits: {as_command([*command, *keep], command)}",
         f"to split the images otherwise: {as_command([*command, *draw], command)}",
     ]
-    are = say_count(sum(each.count for each in same), "image", "is")
+    count = sum(each.count for each in same)
+    if not key:
+        what = f"the folders {show_names(words)} are named like splits"
+        images = format_count(count, "image")
+        return f"{what}, and nothing else says which split the {images} in them are in: " + (
+            "; ".join(advice)
+        )
+    are = say_count(count, "image", "is")
     return (
         f"{path} says which split {are} in, by the key {key} ({show_names(words)}): "
         f"{'; '.join(advice)}"

@@ -2,7 +2,10 @@
 
 import pytest
 from followed_ways import check_all_ways, of_class, together
+from packed_inputs import pack
 from paired_inputs import counted, photo
+from peer import read_dataset
+from printed_commands import printed_flags, write_files
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -46,6 +49,26 @@ CASES = {
         ["_a.", "_b."],
     ),
 }
+
+
+@pytest.mark.parametrize("archive", ["x.zip", "x.tar"])
+@pytest.mark.parametrize("name", ["sides", "words in classes", "letters in splits"])
+def test_one_view_is_kept_or_all_are_images_of_archives(name, archive, tmp_path, run_in):
+    files, take, signs = CASES[name]
+    pack(tmp_path / "in" / archive, files)
+    check_all_ways(files, [take, *(only(sign, take) for sign in signs)], run_in)
+
+
+def test_images_of_their_own_may_be_chosen_after_an_earlier_choice(tmp_path, run_in):
+    write_files(tmp_path / "in", images("img{}_1.jpg", "img{}_2.jpg"))
+    chosen = ["--set", "source.kind=class_folders", "--set", "source.class_from=none"]
+    code, _, err = run_in(["--input", "in", *chosen, "--set", "layout=auto"])
+    assert code == 2
+    *_, last = printed_flags(err)
+    assert {*chosen, 'layout=""'} <= set(last)
+    assert run_in(last)[0] == 0  # as it is printed
+    assert run_in(["--input", "in", *chosen, "--set", "layout=auto", *last[2:]])[0] == 0
+    assert len(read_dataset(tmp_path / "out")) == 2 * len(N)
 
 
 @pytest.mark.parametrize("name", CASES)

@@ -158,7 +158,7 @@ class ListedImages:
         """
         folders = {folder: sorted(self.names[folder]) for folder in sorted(self.names)}
         pairs = find_pairs(folders, self._make_looker(whole.uri, inputs))
-        if pairs is None and with_views and not self.archives:
+        if pairs is None and with_views:
             pairs = find_views(folders)
         if pairs:
             sides = [(pairs.left_out, pairs.kept)]

@@ -60,21 +60,26 @@ class ImageFolder(Source):
         named = [name for name in columns if name.endswith("file_name")]
         if "file_name" not in columns and len(named) == 1:
             source["file_name"] = named[0]
-        source |= {key: key for key in ("label", "labels", "objects") if key in columns}
+        given = [key for key in ("label", "labels", "objects") if key in columns]
+        left_out = []
+        if "objects" in given:  # the convention for boxes stores no classes of whole images
+            left_out = [key for key in given if key != "objects"]
+        source |= {key: key for key in given if key not in left_out}
         if text := next((name for name in ("text", "caption") if name in columns), ""):
             source["features_from"] = {"image/caption": {"column": text}}
         folders = {
             folder for folder, names in sketch.names.items() if set(names.files) & set(cls.files)
         }
-        given = sketch.splits_by_folder(folders)
+        splits = sketch.splits_by_folder(folders)
         boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
         choices = " or ".join(f"--set source.file_name={name}" for name in named)
         needs = f"its columns {' and '.join(named)} name images, and one is stored: add {choices}"
         yield Recognized(
-            {"source": source, **given, **boxes},
+            {"source": source, **splits, **boxes},
             f"Hugging Face's imagefolder, {tables[0]}",
             needs=needs if len(named) > 1 and "file_name" not in named else "",
             needed_keys=("source.file_name",),
+            left_out=tuple(left_out),
         )
 
     def _manifest(self) -> Manifest:

@@ -234,11 +234,16 @@ class BoxKind(AnnotationKind):
             name for name in faulty if not lost.written.get(name) and faulty[name] == dropped[name]
         )
         if gone:
-            if any(name.isdecimal() for name in totals.faulty.get("unknown_class", ())):
+            numbers = [*filter(str.isdecimal, totals.faulty.get("unknown_class", ()))]
+            if numbers:
                 remedy = f"name such classes in {settings.source.classes_from}"
             of = f"all boxes of {format_count(len(gone), 'class')} ({show_names(gone)})"
             kept_classes = sorted(lost.written.keys() - set(gone))
             advice = join_advice(remedy, advise_to_keep(kept_classes, settings))
+            if numbers == [str(len(kept_classes) + 1)]:
+                # One is too high, and one of the lower ones, 0, is not in use.
+                from_one = "if the numbers begin with 1, write a name for 0 before the other names"
+                advice = join_advice(remedy, from_one)
             return f"{of} were {why}, which no limit allows: {advice}"
         kept = sum(lost.written.values())
         limits = settings.max_rejected.boxes

@@ -147,6 +147,14 @@ def test_faulty_boxes_are_limited_and_others_are_not(faulty, written, spared, sa
             "'labels.classes=[cat, emu]' to keep only the other classes",
         ),
         (
+            {"unknown_class": {"2": 4}},
+            {"dog": 4},
+            TOLERANT,
+            f"all boxes of 1 class (2) were dropped (4 unknown_class: 2), {SUCH}, which no limit "
+            "allows: name such classes in data.yaml or source.names, or if the numbers begin with "
+            "1, write a name for 0 before the other names",
+        ),
+        (
             {"outside": {"dog": 2}},
             {"cat": 10**6},
             TOLERANT,

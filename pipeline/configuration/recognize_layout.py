@@ -54,7 +54,11 @@ from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
     Recognized,
 )
-from recordmill.transforms.inputs.other_classes import OtherClasses, find_class_folders
+from recordmill.transforms.inputs.other_classes import (
+    OtherClasses,
+    find_folders_next_to_tables,
+    may_be_classes,
+)
 from recordmill.transforms.inputs.patterns import (
     Ignore,
     compile_globs,
@@ -143,6 +147,7 @@ def _find_other_classes(
         tuple(tables),
         tuple(shlex.split(flags_of({**in_use, "layout": AUTO}))),
         are_inputs_named=any(each.name for each, _ in found),
+        may_be_classes=may_be_classes(folders),
     )
 
 
@@ -220,7 +225,7 @@ def _with_class_folders(
     is_chosen = bool(sketch.only) or _has_key(written, "source.kind")
     if not found.tables or is_chosen:
         return found
-    return replace(found, class_folders=find_class_folders(sketch))
+    return replace(found, class_folders=find_folders_next_to_tables(sketch))
 
 
 class _UnclearFolderError(UsageError):

@@ -46,7 +46,17 @@ def labels_of(labels):
     return lambda path: ("", labels[path]) if path in labels else None
 
 
+PATIENTS = together(*(flat(f"patient_{p}") for p in range(3)))
+FEW_PATIENTS = {path: KINDS[n % 2] for n, path in enumerate(PATIENTS) if 3 * n < len(PATIENTS)}
+
 UNCLEAR = {
+    "a few images of patients": (
+        together(PATIENTS, table("labels.csv", FEW_PATIENTS)),
+        [
+            labels_of(FEW_PATIENTS),
+            lambda path: ("", "") if path in PATIENTS else None,
+        ],
+    ),
     "a few corrections": (
         together(in_classes(), table("corrections.csv", CORRECTED)),
         [labels_of(CORRECTED), lambda path: of_class(path) if "/" in path else None],

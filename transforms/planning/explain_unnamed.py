@@ -1,6 +1,7 @@
 """Class folders with images that a table does not name: the folders or the table may be meant."""
 
 import posixpath
+from collections import Counter
 from collections.abc import Sequence
 
 import orjson
@@ -34,6 +35,8 @@ def explain_unnamed(
     """
     left = +summary.unnamed_in_folders
     named = +summary.named_in_folders
+    if not others.may_be_classes:
+        return _explain_few(left, named, settings, others, command)
     classes = {label.lower() for label in summary.labels if label}
     are_classes = [
         folder
@@ -45,11 +48,36 @@ def explain_unnamed(
     tables = show_first(others.tables, _SHOWN)
     total = left.total() + named.total()
     counts = f"{named.total():,} of {total:,}" if named else f"none of {total:,}"
-    ignored = [*settings.ignore, *(f"/{escape_glob(path)}" for path in others.tables)]
-    as_classes = [*command, "--set", f"ignore={orjson.dumps(ignored).decode()}"]
+    as_classes = [*command, *_ignore_tables(settings, others)]
     return (
         f"the input may be meant in 2 ways: {tables} names {counts} images in folders that may be "
         f"classes, such as {are_classes[0]}: to convert only what the table names: "
         f"{as_command([*command, *others.flags], command)}; to take the folders for classes, "
         f"without the table: {as_command(as_classes, command)}"
     )
+
+
+def _explain_few(
+    left: Counter[str],
+    named: Counter[str],
+    settings: DatasetSettings,
+    others: OtherClasses,
+    command: Sequence[str],
+) -> str | None:
+    """Says that a table names less than half of the images in folders of patients or the like."""
+    total = left.total() + named.total()
+    if not named or 2 * named.total() >= total:
+        return None
+    tables = show_first(others.tables, _SHOWN)
+    unlabeled = [*command, *_ignore_tables(settings, others), "--set", "source.class_from=none"]
+    return (
+        f"{tables} names {named.total():,} of {total:,} images in folders such as {min(left)}: to "
+        f"convert only what the table names: {as_command([*command, *others.flags], command)}; to "
+        f"convert all images without labels: {as_command(unlabeled, command)}"
+    )
+
+
+def _ignore_tables(settings: DatasetSettings, others: OtherClasses) -> list[str]:
+    """Returns the flags that leave out the tables."""
+    ignored = [*settings.ignore, *(f"/{escape_glob(path)}" for path in others.tables)]
+    return ["--set", f"ignore={orjson.dumps(ignored).decode()}"]

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice, pairwise
-from typing import Any, Literal
+from typing import Any
 
 import apache_beam as beam
 from apache_beam import coders
@@ -33,14 +33,16 @@ from recordmill.transforms.inputs.likely_splits import (
     ask_about_folders,
     find_split_folder,
     folder_below,
+    may_name_images,
     name_split_folder,
+    names_images,
+    reject_without_split,
 )
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES, ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
 from recordmill.transforms.inputs.other_splits import OTHER_THAN_FOLDER, contradicts_folder
 from recordmill.transforms.inputs.patterns import (
     Ignore,
-    compile_globs,
     compile_pattern,
     escape_path,
     normal_path,
@@ -229,7 +231,7 @@ def conclude(
 
 
 def _reads_folders(source: SourceSettings) -> bool:
-    """Returns whether folders may name the classes of all images, and nothing beside them does."""
+    """Returns whether folders may name the classes of all images, and nothing next to them does."""
     is_able = isinstance(source, FindsClassesInFolders)
     return is_able and "class_from" not in source.idle_settings()
 
@@ -281,8 +283,8 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
         if given is None and path.endswith(source.annotation_endings or "/") and not is_shared:
             yield file.notice("ignored", source.other_files)
             return False
-        if given is None and not is_shared and not _may_name_images(source, path):
-            notice = _reject_without_split(file, "file", settings)
+        if given is None and not is_shared and not may_name_images(source, path):
+            notice = reject_without_split(file, "file", settings)
             yield claims.place(notice, whole_path)
             return False
         split = "" if is_shared else given
@@ -321,33 +323,15 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
     return names_images
 
 
-def _reject_without_split(
-    ref: ImageRef, what: Literal["file", "image"], settings: ListingSettings
-) -> Notice:
-    known = ", ".join(settings.from_folders)
-    detail = f"the {what} is not in one of the split folders {known}"
-    return ref.notice("rejected", "no_split", detail)
-
-
-def _may_name_images(source: SourceSettings, path: str) -> bool:
-    """Returns whether a file outside the folders of splits may name the images in them."""
-    return _names_images(source) and compile_globs(source.files).match_file(path)
-
-
-def _names_images(source: SourceSettings) -> bool:
-    """Returns whether the source reads files that name images anywhere below the input."""
-    return source.other_files == "taken_only_by_name" and not source.annotation_endings
-
-
 def _split_by_folder(ref: ImageRef, root: str, settings: ListingSettings) -> Listed:
     """Gives an image that a file elsewhere names the split of its folder.
 
-    Returns a notice if that is none of the split folders.
+    Returns a notice if that is no split folder.
     """
     below = folder_below(root, posixpath.dirname(ref.uri))
     folder = find_split_folder(f"{below}/", settings.from_folders)
     if folder is None:
-        return _reject_without_split(ref, "image", settings)
+        return reject_without_split(ref, "image", settings)
     return _assign_split(ref, settings.from_folders[folder], settings)
 
 
@@ -361,7 +345,7 @@ def _count_splits(
     """Counts images in folders that are named like splits; returns what `_list_file` does."""
     settings = claims.settings
     is_unsplit = not settings.from_source and not settings.from_folders
-    counts_named = is_unsplit and _names_images(claims.source)
+    counts_named = is_unsplit and names_images(claims.source)
     if not settings.from_source and not counts_named:
         return (yield from listed)
     while True:

@@ -8,16 +8,18 @@ from collections.abc import Collection, Iterator, Mapping, Set
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
+from typing import Literal
 
 import orjson
 
 from recordmill import storage
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.schemas.settings.source import ListingSettings
+from recordmill.schemas.settings.source import ListingSettings, SourceSettings
 from recordmill.transforms.inputs.file_roles import FileRole
 from recordmill.transforms.inputs.folder_sketch import likely_splits, split_for_word
 from recordmill.transforms.inputs.pair_names import AGREEMENT
+from recordmill.transforms.inputs.patterns import compile_globs
 from recordmill.transforms.inputs.unclaimed_files import Unclaimed
 
 
@@ -128,6 +130,25 @@ def ask_about_folders(whole: ImageRef, counts: Mapping[str | None, int]) -> Iter
     if len(splits) > 1 and count >= AGREEMENT * sum(counts.values()):
         role = FileRole("unsplit")
         yield Unclaimed(role, tuple(folders), count, words=tuple(folders)).as_notice(whole)
+
+
+def reject_without_split(
+    ref: ImageRef, what: Literal["file", "image"], settings: ListingSettings
+) -> Notice:
+    """Rejects a file or an image outside the folders of splits."""
+    known = ", ".join(settings.from_folders)
+    detail = f"the {what} is not in one of the split folders {known}"
+    return ref.notice("rejected", "no_split", detail)
+
+
+def may_name_images(source: SourceSettings, path: str) -> bool:
+    """Returns whether a file outside the folders of splits may name the images in them."""
+    return names_images(source) and compile_globs(source.files).match_file(path)
+
+
+def names_images(source: SourceSettings) -> bool:
+    """Returns whether the source reads files that name images anywhere below the input."""
+    return source.other_files == "taken_only_by_name" and not source.annotation_endings
 
 
 def _as_key(name: str) -> str:

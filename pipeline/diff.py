@@ -136,7 +136,9 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     settings = resolve_settings(loaded, [Input(folder)], dataset.folder, lambda note: None)
     exclusions = read_exclusions(settings.exclude)
     corrections = read_corrections(settings.corrections)
-    labels = LabelMap(dict(marker.labels), settings.labels.catch_all)
+    labels = LabelMap(
+        dict(marker.labels), settings.labels.catch_all, renamed=settings.labels.rename
+    )
     rejected = {(line.get("key"), line["sha256"]) for line in dataset.lines(REJECTED)}
     for ref in list_images(Input(folder), settings.source, settings.listing):
         if isinstance(ref, Notice) and ref.status == "fatal":
@@ -157,6 +159,8 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
             continue
         label = ref.label if content.label is None else content.label
         digest = hashlib.sha256(content.data).hexdigest()
+        if labels.is_renamed_away(label):
+            continue
         if (ref.key, digest) in rejected or exclusions.find(ref.key, digest):
             continue
         if corrections.judge(ref.key, digest) == "corrected":

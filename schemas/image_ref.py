@@ -25,6 +25,7 @@ NoticeStatus = Literal[
     "not_stored",
     "respelled",
     "lost_label",
+    "renamed",
     "noted",
     "unclaimed",
     "second_images",
@@ -151,6 +152,7 @@ class Notice(ImageRef):
             images of references; `not_stored` counts values of one kind, its reason, that have no
             place in a record; `respelled` counts images that annotations name otherwise;
             `lost_label` counts rejected rows of one class, its reason;
+            `renamed` says that a class of images, its reason, has got a new name;
             `noted` counts images with one peculiarity, its reason, a sentence in which
             `{images}` and `{images have}` stand for their number;
             `unclaimed` counts files of one role, its reason, that no source claims and that

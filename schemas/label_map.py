@@ -1,14 +1,14 @@
 """The label map: class names to ids, the same on every run that lists the same classes."""
 
-from collections.abc import Collection, Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Annotated, Literal
 
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import INT64_MAX, INT64_MIN
 from recordmill.schemas.idle_settings import IdleIf, Situation, without_labels
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.setting_fields import ClassId
 
 MOST_TFDS_NAMES = 65_536
@@ -34,12 +34,18 @@ class LabelSettings:
         ids: `names` numbers the classes in order; `integers` takes the label, or the source's
             number of its class, as the id; `raised`: like `integers`, shifted up if a class would
             get the reserved id 0.
+        rename: new names of classes by the source's names, before ids are given:
+            `{automobile: car, van: car}`. `null` drops a class: its images are left out, and its
+            annotations are dropped (`renamed_away`). The other settings take the new names.
     """
 
     classes: Annotated[tuple[str, ...], IdleIf(without_labels)] = ()
     offset: Annotated[ClassId | None, IdleIf(_without_ids), IdleIf(without_labels)] = None
     catch_all: Annotated[str | None, IdleIf(without_labels)] = None
     ids: Annotated[Literal["names", "integers", "raised"], IdleIf(without_labels)] = "names"
+    rename: Annotated[Mapping[str, str | None], IdleIf(without_labels)] = field(
+        default_factory=dict
+    )
 
     def __post_init__(self) -> None:
         """Raises SettingError if the settings contradict each other."""
@@ -59,6 +65,26 @@ class LabelSettings:
                 f": {self.ids} takes each label as its id: set labels.ids to names, or remove "
                 "labels.classes and labels.offset",
             )
+        self._check_new_names()
+
+    def _check_new_names(self) -> None:
+        """Raises SettingError if a new name is impossible, or if a renamed class is named."""
+        for old, new in self.rename.items():
+            if new == "":
+                raise SettingError(
+                    f"labels.rename.{old}", "is empty: write null to drop the class, or a name"
+                )
+            if new in self.rename:
+                raise SettingError(
+                    f"labels.rename.{old}",
+                    f"is {new!r}, which labels.rename renames, too: give each class its last name",
+                )
+        renamed = [name for name in self.classes if name in self.rename]
+        if renamed:
+            raise SettingError(
+                "labels.classes",
+                f"lists {renamed[0]!r}, which labels.rename renames: list new names only",
+            )
 
 
 @dataclass(frozen=True)
@@ -71,12 +97,14 @@ class LabelMap:
         numbers: the source's own numbers of its classes.
         is_chosen: whether the user has listed the classes, so that other labels are left out on
             purpose.
+        renamed: new names by the source's names; None for a class that is dropped.
     """
 
     ids: dict[str, int]
     catch_all: str | None = None
     numbers: Mapping[str, int] = field(default_factory=dict)
     is_chosen: bool = False
+    renamed: Mapping[str, str | None] = field(default_factory=dict)
 
     @cached_property
     def _names(self) -> dict[int, str]:
@@ -87,25 +115,41 @@ class LabelMap:
 
         It is None if there is no class for it.
         """
-        if isinstance(label, int):
-            name = self._names.get(label)
-        else:
-            name = label
+        name = self._listed_name(label)
+        if name is not None:
+            name = self.renamed.get(name, name)
         if name is None or name in self.ids:
             return name
         return self.catch_all
 
-    def shown(self, label: str | int) -> str:
-        """Returns the name of a label for people, or its number if it has no name."""
+    def _listed_name(self, label: str | int) -> str | None:
+        """Returns the source's name of a label; None for a number that has no name."""
         if isinstance(label, int):
-            return str(self._names.get(label, label))
+            return self._names.get(label)
         return label
+
+    def is_renamed_away(self, label: str | int) -> bool:
+        """Returns whether `labels.rename` drops a label."""
+        name = self._listed_name(label)
+        return name is not None and self.renamed.get(name, name) is None
+
+    def shown(self, label: str | int) -> str:
+        """Returns the name of a label for people, or its number if it has no name.
+
+        It is the new name, but the source's name of a class that is dropped.
+        """
+        name = self._listed_name(label)
+        if name is None:
+            return str(label)
+        return self.renamed.get(name) or name
 
     def leaves_out(self, label: str | int) -> bool:
         """Returns whether a label without an id is left out on purpose.
 
         Numbers cannot be chosen if the source does not name them.
         """
+        if self.is_renamed_away(label):
+            return True
         return self.is_chosen and (isinstance(label, str) or bool(self.numbers))
 
     def as_text(self, line: Literal["id:name", "name"] = "id:name") -> str:
@@ -138,9 +182,12 @@ def find_class(label: str | int, label_map: LabelMap) -> tuple[str | None, int |
 
     Raises:
         Rejected: stage `encode`, `unknown_label`: the label map has no place for it.
+        LeftOut: `renamed_away`: `labels.rename` drops it.
     """
     if label == "":
         return None, None
+    if label_map.is_renamed_away(label):
+        raise LeftOut("renamed_away", f"the label {label_map.shown(label)!r:.200}")
     name = label_map.name_for(label)
     if name is None:
         raise Rejected(
@@ -154,13 +201,14 @@ def build_label_map(
     settings: LabelSettings,
     offset: int,
     numbers: Mapping[str, int] | None = None,
-    used: Container[str | int] = (),
+    used: Collection[str | int] = (),
 ) -> LabelMap:
     """Builds the label map from the labels found.
 
     An explicit list decides the ids, whatever was found. If the source numbers its classes, they
     are in the order of its numbers, and other labels have no id. Otherwise, the names found are
     sorted by code point, never by frequency, so that more images of the same classes change no id.
+    New names count in place of the source's; of several numbers of one class, the lowest counts.
 
     Args:
         found: the labels of the listed references; the empty label (unlabeled) has no id.
@@ -169,21 +217,38 @@ def build_label_map(
         numbers: the source's own numbers of its classes, if it has any.
         used: the labels that images or their annotations have, by name or by the source's number.
     """
-    numbers = numbers or {}
+    numbers, renamed = numbers or {}, settings.rename
+    found = rename_classes(found, renamed)
     if settings.ids != "names":
-        ids = dict(numbers) or _number_integers(found)
+        ids = _number_renamed(numbers, renamed) or _number_integers(found)
+        label_map = LabelMap(ids, None, numbers, renamed=renamed)
         if settings.ids == "raised":
-            ids = _raise_ids(
-                ids,
-                [number for name, number in ids.items() if name in used or number in used],
-                offset,
-            )
-        return LabelMap(ids, None, numbers)
-    names = (
-        settings.classes or sorted(numbers, key=numbers.__getitem__) or sorted(set(found) - {""})
-    )
+            used_names = {label_map.name_for(label) for label in used}
+            used_ids = [number for name, number in ids.items() if name in used_names]
+            label_map = replace(label_map, ids=_raise_ids(ids, used_ids, offset))
+        return label_map
+    numbered = _number_renamed(numbers, renamed)
+    names = settings.classes or sorted(numbered, key=numbered.__getitem__) or sorted(found - {""})
     ids = {name: offset + index for index, name in enumerate(names)}
-    return LabelMap(ids, settings.catch_all, numbers, is_chosen=bool(settings.classes))
+    return LabelMap(ids, settings.catch_all, numbers, bool(settings.classes), renamed)
+
+
+def rename_classes(names: Iterable[str], renamed: Mapping[str, str | None]) -> set[str]:
+    """Returns the names of classes after renaming, without those that are dropped."""
+    new_names = {renamed.get(name, name) for name in names}
+    return {name for name in new_names if name is not None}
+
+
+def _number_renamed(
+    numbers: Mapping[str, int], renamed: Mapping[str, str | None]
+) -> dict[str, int]:
+    """Returns the source's numbers of its classes by their new names."""
+    numbered: dict[str, int] = {}
+    for old, number in numbers.items():
+        name = renamed.get(old, old)
+        if name is not None:
+            numbered[name] = min(number, numbered.get(name, number))
+    return numbered
 
 
 def _number_integers(labels: Iterable[str]) -> dict[str, int]:

@@ -145,6 +145,7 @@ NOT_KEPT: Mapping[str, str] = {
 WHILE_CONVERTED: Mapping[str, str] = {
     **NOT_KEPT,
     "excluded": "the file in `exclude` has its key or its digest",
+    "renamed_away": "`labels.rename` drops its class",
 }
 """Every reason for which something is left out while it is converted."""
 

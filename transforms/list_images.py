@@ -34,13 +34,11 @@ from recordmill.transforms.inputs.likely_splits import (
     find_split_folder,
     folder_below,
     may_name_images,
-    name_split_folder,
-    names_images,
     reject_without_split,
 )
 from recordmill.transforms.inputs.listed_pairs import NUMBERS_IN_NAMES, ListedImages
 from recordmill.transforms.inputs.named_files import explain_os_error, size_and_version
-from recordmill.transforms.inputs.other_splits import OTHER_THAN_FOLDER, contradicts_folder
+from recordmill.transforms.inputs.other_splits import OTHER_THAN_FOLDER
 from recordmill.transforms.inputs.patterns import (
     Ignore,
     compile_pattern,
@@ -51,6 +49,7 @@ from recordmill.transforms.inputs.patterns import (
 from recordmill.transforms.inputs.shard_sets import DESCRIPTIONS, ShardTally, judge_sets
 from recordmill.transforms.inputs.sources.source import FindsClassesInFolders, list_file
 from recordmill.transforms.inputs.unclaimed_files import MOST_HEADS_ON_STORE, UnclaimedFiles
+from recordmill.transforms.listing_tally import Tally, count_splits, rename_labels
 from recordmill.transforms.planning.progress import Progress
 
 BATCH_SIZE = 1024
@@ -119,35 +118,6 @@ def list_images(
     yield from conclude(source_input, source, settings, [tally])
 
 
-@dataclass(slots=True)
-class Tally:
-    """Facts about one part of an input, from which `conclude` judges the whole input.
-
-    Attributes:
-        first_folders: the first folders of its files.
-        naming_files: files that name images.
-        exists: whether anything was found.
-        fault: why it cannot be read; empty if it can.
-        is_folder: whether the input is a folder, not one file.
-        shards: what it says about sets of files.
-        unclaimed: files that the source does not claim.
-        images: images that the source takes, whatever the others are.
-        other_splits: images whose folder is named like another split than theirs.
-        named_in: images that files name and give no split, by the folder named like one.
-    """
-
-    first_folders: set[str] = field(default_factory=set)
-    naming_files: int = 0
-    exists: bool = False
-    fault: str = ""
-    is_folder: bool = True
-    shards: ShardTally = field(default_factory=ShardTally)
-    unclaimed: UnclaimedFiles = field(default_factory=UnclaimedFiles)
-    images: ListedImages = field(default_factory=ListedImages)
-    other_splits: int = 0
-    named_in: Counter[str | None] = field(default_factory=Counter)
-
-
 def list_part(
     part: Part, source: SourceSettings, settings: ListingSettings, tally: Tally
 ) -> Iterator[Listed]:
@@ -185,7 +155,8 @@ def list_part(
                 yield ignored
                 continue
             tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
-            listed = _count_splits(_list_file(file, path, claims), file, folder, claims, tally)
+            listed = count_splits(_list_file(file, path, claims), file, folder, claims, tally)
+            listed = rename_labels(listed, settings, tally)
             if source.reads_sets:
                 listed = tally.shards.add(path, listed)
             tally.naming_files += yield from listed
@@ -241,6 +212,8 @@ def _note_peculiarities(
 ) -> Iterator[Notice]:
     if images.are_numbers:
         yield whole.notice("noted", NUMBERS_IN_NAMES)
+    for name in sorted(set[str]().union(*(tally.renamed for tally in tallies))):
+        yield whole.notice("renamed", name)
     if other_splits := sum(tally.other_splits for tally in tallies):
         yield whole.notice("noted", OTHER_THAN_FOLDER, count=other_splits)
 
@@ -333,31 +306,6 @@ def _split_by_folder(ref: ImageRef, root: str, settings: ListingSettings) -> Lis
     if folder is None:
         return reject_without_split(ref, "image", settings)
     return _assign_split(ref, settings.from_folders[folder], settings)
-
-
-def _count_splits(
-    listed: Generator[Listed, None, bool],
-    file: ImageRef,
-    root: str,
-    claims: Claims,
-    tally: Tally,
-) -> Generator[Listed, None, bool]:
-    """Counts images in folders that are named like splits; returns what `_list_file` does."""
-    settings = claims.settings
-    is_unsplit = not settings.from_source and not settings.from_folders
-    counts_named = is_unsplit and names_images(claims.source)
-    if not settings.from_source and not counts_named:
-        return (yield from listed)
-    while True:
-        try:
-            each = next(listed)
-        except StopIteration as end:
-            return bool(end.value)
-        if type(each) is ImageRef and settings.from_source and contradicts_folder(each):
-            tally.other_splits += 1
-        if type(each) is ImageRef and counts_named and each.uri != file.uri:
-            tally.named_in[name_split_folder(root, posixpath.dirname(each.uri))] += 1
-        yield each
 
 
 def _see_members(

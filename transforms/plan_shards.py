@@ -27,7 +27,7 @@ from recordmill.schemas.digests import KeyHashes, source_digest_of
 from recordmill.schemas.errors import FAILED, WRONG_USAGE
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.image_ref import ImageRef, Notice
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, rename_classes
 from recordmill.schemas.reference_batch import ReferenceBatch, ShardBatch, ShardBatchCoder
 from recordmill.schemas.settings.dataset import (
     DatasetSettings,
@@ -135,8 +135,9 @@ def convert_sample(
         reuse: earlier datasets whose images may be stored again.
     """
     numbers = class_numbers(summary, settings)
-    labels = {*numbers, *(ref.label for _, _, ref in summary.sample)}
-    label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers)
+    renamed = settings.labels.rename
+    labels = rename_classes({*numbers, *(ref.label for _, _, ref in summary.sample)}, renamed)
+    label_map = LabelMap(dict.fromkeys(labels, 0), numbers=numbers, renamed=renamed)
     decoding, layout = BoundedSemaphore(available_processors()), ExampleLayout(settings)
 
     def convert(joined: JoinedReference) -> tuple[ImageRef, ConvertedImage]:

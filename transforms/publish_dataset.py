@@ -320,13 +320,7 @@ class _Publication:
             why = explain_excesses(excesses, losses, rejected)
             message = f"as it stands the run would fail: {why}"
             return self._end("planned", message, TOO_MANY_REJECTED, numbers)
-        notes = []
-        if unknown := ledger.rejected.get("unknown_label"):
-            whose = (
-                "whose label is not in labels.classes would be rejected, such as "
-                f"{examples['unknown_label']}"
-            )
-            notes.append(f"{format_count(unknown, settings.unit)} {whose}")
+        notes = [*verdicts.note_lost_labels(ledger, examples, settings.unit)]
         return self._end("planned", self.plan.decision.sentence, DONE, numbers, notes)
 
     def _publish_converted(self) -> _End:

@@ -445,7 +445,7 @@ def place_boxes(
     placed, dropped = list[_PlacedBox](), list[DroppedAnnotation]()
     for index, (box, label) in enumerate(zip(given.boxes, given.labels, strict=True)):
         found = _BoxCandidate(index, label, _as_fractions(box, size), label_map)
-        if found.fault and settings.invalid == "reject":
+        if found.fault and settings.invalid == "reject" and not found.is_renamed_away:
             detail = f"box {index + 1} of {len(given.boxes)} is {found.fault}"
             raise Rejected("encode", "bad_boxes", detail)
         outcome = _drop(found, settings) or _place(found, geometry, drawn_on, unwanted.get(index))
@@ -497,7 +497,15 @@ class _BoxCandidate:
         self.name = label_map.name_for(label)
         self.shown = label_map.shown(label)
         self.is_left_out = self.name is None and label_map.leaves_out(label)
-        self.fault = "unknown_class" if self.name is None else _find_fault(sides)
+        self.is_renamed_away = label_map.is_renamed_away(label)
+        self.fault = self._find_fault()
+
+    def _find_fault(self) -> str | None:
+        if self.is_renamed_away:
+            return "renamed_away"
+        if self.name is None:
+            return "unknown_class"
+        return _find_fault(self.sides)
 
 
 def _drop(box: _BoxCandidate, settings: "BoxSettings") -> DroppedAnnotation | None:

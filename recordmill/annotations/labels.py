@@ -56,19 +56,27 @@ class LabelKind(AnnotationKind):
         return ListedLabels(orjson.loads(packed))
 
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
-        """Gives labels the ids of their classes.
+        """Gives labels the ids of their classes; of labels that are renamed alike, one is stored.
 
         Raises:
             Rejected: stage `encode`: a label has no id (`unknown_label`).
         """
-        found = [find_class(text, on.label_map) for text in orjson.loads(packed)]
+        listed = orjson.loads(packed)
+        kept = [text for text in listed if not on.label_map.is_renamed_away(text)]
+        found = [find_class(text, on.label_map) for text in kept]
         named = [(name, class_id) for name, class_id in found if name is not None]
+        if on.label_map.renamed:  # two classes may have become one
+            named = list(dict.fromkeys(named))
         names = [name for name, _ in named]
         fields = {
             "label_texts": [name.encode() for name in names],
             "labels": [class_id for _, class_id in named],
         }
-        counts = AnnotationCounts(listed=len(found), written=len(names))
+        counts = AnnotationCounts(listed=len(listed), written=len(names))
+        counts.dropped.update(
+            renamed_away=len(listed) - len(kept), renamed_alike=len(found) - len(named)
+        )
+        counts.dropped = +counts.dropped
         return PlacedAnnotations(fields, names, AnnotationOutcome(counts))
 
     def lose(
@@ -84,7 +92,9 @@ class LabelKind(AnnotationKind):
         unknown = [
             label
             for label in labels
-            if rejected.reason == "unknown_label" and label_map.name_for(label) is None
+            if rejected.reason == "unknown_label"
+            and label_map.name_for(label) is None
+            and not label_map.is_renamed_away(label)
         ]
         not_chosen = sum(map(label_map.leaves_out, unknown))
         counts = AnnotationCounts(listed=len(labels))

@@ -226,7 +226,7 @@ class Ledger:
         return self.written + sum(sum(counts.values()) for counts in self.by_fate().values())
 
 
-NOT_LOST = frozenset({"not_chosen", "with_left_out_images"})
+NOT_LOST = frozenset({"not_chosen", "renamed_alike", "renamed_away", "with_left_out_images"})
 """Reasons for which annotations are dropped because the user's settings ask for it."""
 
 

@@ -675,6 +675,7 @@ class DatasetSettings:
             left_by_user=left_by_user,
             only_images=self.unit == "image",
             with_outlines=self.masks != "none",
+            rename=self.labels.rename,
         )
 
     def differs(self, key: str) -> bool:

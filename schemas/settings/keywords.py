@@ -25,6 +25,7 @@ class LabelKeywords(TypedDict, total=False):
     offset: int | None
     catch_all: str | None
     ids: Literal["names", "integers", "raised"]
+    rename: Mapping[str, str | None]
 
 
 class SplitKeywords(TypedDict, total=False):

@@ -67,6 +67,7 @@ class ListingSettings:
         only_images: whether a source of plain images ignores files with the extension of a text, a
             table or the like.
         with_outlines: whether references carry the outlines of objects.
+        rename: new names of classes by the source's names; None for a class that is dropped later.
     """
 
     include: tuple[str, ...] = ()
@@ -80,6 +81,7 @@ class ListingSettings:
     inputs: int = 1
     only_images: bool = False
     with_outlines: bool = False
+    rename: Mapping[str, str | None] = field(default_factory=dict)
 
 
 @runtime_checkable

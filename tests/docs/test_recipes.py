@@ -34,6 +34,8 @@ def test_each_recipe_does_what_it_says(folder):
     assert (folder / "dataset-digits" / "train.record").is_file()
     assert sum(count_records(folder / "dataset-unlabeled").values()) == 20
     assert (folder / "dataset-unlabeled" / "labels.txt").read_text(encoding="utf-8") == ""
+    renamed = [row["class"] for _, row in rows(folder / "dataset-renamed") if "left_out" not in row]
+    assert renamed == ["feline"] * 20
     assert count_records(folder / "dataset-stratified") == {
         "train": 20,
         "validation": 10,

@@ -33,6 +33,7 @@ def test_rules_are_read_from_the_types_of_the_fields():
         "offset": 2,
         "catch_all": 1,
         "ids": 1,
+        "rename": 1,
     }
     assert marks_of(BoxSettings, IdleIf)["invalid"] == (IdleIf(without_annotations("boxes")),)
     assert [name for name, marks in marks_of(Resize, IdleIf).items() if marks] == ["fit"]

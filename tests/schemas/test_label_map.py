@@ -8,9 +8,11 @@ from recordmill.schemas.label_map import (
     LabelMap,
     LabelSettings,
     build_label_map,
+    find_class,
     is_integer_label,
     tfds_names,
 )
+from recordmill.schemas.rejection import LeftOut
 
 NAMES = LabelSettings()
 
@@ -130,6 +132,16 @@ def test_line_breaks_in_names_stay_on_one_line_and_stay_distinct():
             "labels.ids: integers takes each label as its id: set labels.ids to names",
         ),
         (
+            {"rename": {"a": "b", "b": "c"}},
+            "labels.rename.a is 'b', which labels.rename renames, too: give each class its last",
+        ),
+        ({"rename": {"a": "a"}}, "labels.rename.a is 'a', which labels.rename renames, too"),
+        ({"rename": {"a": ""}}, "labels.rename.a is empty: write null to drop the class"),
+        (
+            {"rename": {"a": "b"}, "classes": ("a",)},
+            "labels.classes lists 'a', which labels.rename renames: list new names only",
+        ),
+        (
             {"ids": "raised", "offset": 0},
             "labels.ids: raised takes each label as its id: set labels.ids to names",
         ),
@@ -141,6 +153,48 @@ def test_contradictory_settings_raise_and_name_their_key(settings, message):
 
 
 NUMBERS = {"truck": 9, "cat": 3, "ship": 8}
+
+
+def test_ids_are_those_of_the_new_names():
+    renamed = LabelSettings(rename={"tabby": "cat", "rex": "Dog", "blank": None})
+    labels = build_label_map(["rex", "tabby", "blank", "cow", ""], renamed, 0)
+    assert labels.ids == {"Dog": 0, "cat": 1, "cow": 2}
+    assert [labels.name_for(name) for name in ("rex", "tabby", "cat", "blank", "emu")] == [
+        *("Dog", "cat", "cat"),
+        *(None, None),
+    ]
+    away = [labels.is_renamed_away(name) for name in ("rex", "cat", "blank", "emu")]
+    assert away == [False, False, True, False]
+    assert [labels.shown(name) for name in ("rex", "blank", "emu")] == ["Dog", "blank", "emu"]
+
+
+def test_a_catch_all_takes_no_label_that_is_dropped():
+    settings = LabelSettings(classes=("other",), catch_all="other", rename={"blank": None})
+    labels = build_label_map(["blank", "cat"], settings, 0)
+    assert [labels.name_for(name) for name in ("blank", "cat")] == [None, "other"]
+
+
+def test_a_dropped_label_leaves_its_image_out():
+    labels = build_label_map(["blank"], LabelSettings(rename={"blank": None}), 0)
+    with pytest.raises(LeftOut, match="renamed_away: the label 'blank'"):
+        find_class("blank", labels)
+
+
+@pytest.mark.parametrize(
+    ("ids", "expected"),
+    [
+        ("names", {"vehicle": 1, "ship": 2}),
+        ("integers", {"vehicle": 0, "ship": 8}),
+        ("raised", {"vehicle": 1, "ship": 9}),
+    ],
+)
+def test_the_lowest_number_of_classes_with_one_new_name_counts(ids, expected):
+    numbers = {"car": 0, "ship": 8, "truck": 9, "void": 4}
+    rename = {"car": "vehicle", "truck": "vehicle", "void": None}
+    labels = build_label_map([], LabelSettings(ids=ids, rename=rename), 1, numbers, {9})
+    assert labels.ids == expected
+    assert [labels.name_for(number) for number in (0, 8, 9)] == ["vehicle", "ship", "vehicle"]
+    assert (labels.name_for(4), labels.is_renamed_away(4), labels.shown(4)) == (None, True, "void")
 
 
 def test_classes_that_the_source_numbers_come_in_the_order_of_its_numbers():

@@ -294,6 +294,7 @@ def _datasets() -> list[Case]:
             of.photos,
             "labels={classes: [dog, wolf, cat], catch_all: wolf, offset: 5}",
         ),
+        case("labels_rename", of.photos, "labels.rename={dog: cat, émeu: null}"),
         case(
             "labels_integers", of.labels_in_names, "labels.ids=integers", config="filename_labels"
         ),

@@ -38,11 +38,19 @@ def note_classes(summary: Summary, settings: DatasetSettings, label_map: LabelMa
     Therefore, they are the same for the same images.
     """
     return [
+        *_note_names_without_images(summary, settings),
         *_note_raised(label_map, settings),
         *_note_folders(summary, settings),
         *_note_unused_splits(summary, settings),
         *_note_numbers(label_map, settings),
     ]
+
+
+def _note_names_without_images(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
+    """Notes names in `labels.rename` that no class has."""
+    found = {*summary.source_names, *settings.source.classes()}
+    for name in sorted(settings.labels.rename.keys() - found):
+        yield f"labels.rename renames {name!r:.100}, and no class has this name: correct it"
 
 
 def _note_raised(label_map: LabelMap, settings: DatasetSettings) -> Iterator[str]:

@@ -165,6 +165,7 @@ class Summary(Totals):
         not_stored: values that have no place in a record, by kind.
         respelled: images that annotations name otherwise.
         respelled_examples: the first of them, under the empty string.
+        renamed: the source's names of classes of images that have new names.
         lost_labels: rows of tables that were rejected when listed, by their label.
         left_out_labels: the labels of images that are left out.
         noted: images by what is peculiar about them; see `Notice.status`.
@@ -198,6 +199,7 @@ class Summary(Totals):
     not_stored: Counter[str] = field(default_factory=Counter)
     respelled: int = 0
     respelled_examples: dict[str, str] = field(default_factory=dict)
+    renamed: set[str] = field(default_factory=set)
     lost_labels: Counter[str] = field(default_factory=Counter)
     left_out_labels: set[str] = field(default_factory=set)
     noted: Counter[str] = field(default_factory=Counter)
@@ -219,6 +221,14 @@ class Summary(Totals):
     def classes(self) -> Counter[str]:
         """Images to convert by class, over all splits."""
         return sum((split.classes for split in self.splits.values()), Counter())
+
+    @property
+    def source_names(self) -> set[str]:
+        """The names that the source gives classes, as far as they were listed."""
+        names = self.labels | self.renamed | self.lost_labels.keys() | self.numbers.keys()
+        for listed in self.annotations.values():
+            names.update(str(label) for label in (*listed.labels, *listed.lost))
+        return names
 
     @property
     def references(self) -> int:
@@ -307,6 +317,8 @@ class Summary(Totals):
             case "lost_label":
                 self.lost_labels[notice.reason] += notice.count
                 self.labels.add(notice.reason)
+            case "renamed":
+                self.renamed.add(notice.reason)
             case "noted":
                 self.noted[notice.reason] += notice.count
 
@@ -385,6 +397,7 @@ class Summary(Totals):
         self.newest = max(self.newest, other.newest)
         self.labels |= other.labels
         self.left_out_labels |= other.left_out_labels
+        self.renamed |= other.renamed
         self._announce(ClassNames("", tuple(other.numbers), tuple(other.numbers.values())))
         for name in ("rejected_examples", "respelled_examples"):
             setattr(self, name, _keep_first(getattr(self, name), getattr(other, name)))

@@ -23,7 +23,7 @@ from recordmill.schemas.dataset.totals import (
     RowAnnotations,
 )
 from recordmill.schemas.formatting import agree, format_count, most_frequent, show_names
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, rename_classes
 from recordmill.schemas.rejection import OF_WHOLE_FILES, WHILE_CONVERTED
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.summary import Summary
@@ -101,12 +101,35 @@ def predict_ledger(summary: Summary, label_map: LabelMap) -> tuple[Ledger, dict[
     are known by then.
     """
     rejected, examples = dict(summary.rejected), dict(summary.rejected_examples)
-    unknown = {label for label in summary.classes if label and label_map.name_for(label) is None}
+    left_out = summary.left_out.copy()
+    for label, count in summary.classes.items():
+        if label_map.is_renamed_away(label):
+            left_out["renamed_away"] += count
+    unknown = {
+        label
+        for label in summary.classes
+        if label and label_map.name_for(label) is None and not label_map.is_renamed_away(label)
+    }
     if unknown:
         rejected["unknown_label"] = sum(summary.classes[label] for label in unknown)
         examples["unknown_label"] = f"the label {min(unknown)!r:.200}"
-    written = summary.references - rejected.get("unknown_label", 0)
-    return _ledger(summary, written, rejected, summary.left_out), examples
+    written = summary.references - rejected.get("unknown_label", 0) - left_out["renamed_away"]
+    return _ledger(summary, written, rejected, left_out), examples
+
+
+def note_lost_labels(ledger: Ledger, examples: Mapping[str, str], unit: str) -> Iterator[str]:
+    """Yields notes on images that a run would not write because of their labels.
+
+    Args:
+        ledger: the predicted one.
+        examples: an image for each reason, in words.
+        unit: what an image is called.
+    """
+    if unknown := ledger.rejected.get("unknown_label"):
+        whose = "whose label is not in labels.classes would be rejected, such as"
+        yield f"{format_count(unknown, unit)} {whose} {examples['unknown_label']}"
+    if dropped := ledger.left_out.get("renamed_away"):
+        yield f"{format_count(dropped, unit)} whose class labels.rename drops would be left out"
 
 
 def balance_annotations(summary: Summary, finished: FinishedShards) -> dict[str, AnnotationCounts]:
@@ -135,7 +158,8 @@ def lost_classes(summary: Summary, written: Collection[str], label_map: LabelMap
     Rows of tables whose images are missing count as listed. `written` are the classes that have
     written images.
     """
-    rows = summary.lost_labels.keys() - summary.left_out_labels  # `limit` leaves out the others
+    rows = rename_classes(summary.lost_labels, label_map.renamed)
+    rows -= summary.left_out_labels  # `limit` leaves out the others
     labels = {*summary.classes, *rows} - {""}  # images without a label have no class
     listed = {name for label in labels if (name := label_map.name_for(label)) is not None}
     return sorted(listed.difference(written))

@@ -118,7 +118,10 @@ class ReferenceDigests:
         self._corrections = corrections.by_key
         self._label_map = label_map
         self._settings = hash_json(find_decisive(recipe))
-        self._classes = hash_json([label_map.ids, label_map.catch_all, label_map.numbers])
+        classes: list[Any] = [label_map.ids, label_map.catch_all, label_map.numbers]
+        if label_map.renamed:
+            classes.append(label_map.renamed)
+        self._classes = hash_json(classes)
         self._stores_split = not layout.fields.isdisjoint({"split", "split_upper"})
 
     def digest(self, ref: ImageRef, split: str) -> int:

@@ -9,7 +9,7 @@ from apache_beam.pvalue import AsIter, AsList, AsSideInput
 
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.image_ref import Content
-from recordmill.schemas.label_map import LabelMap, find_class
+from recordmill.schemas.label_map import LabelMap, find_class, rename_classes
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.inputs.sources.class_folders import ClassFolders
 from recordmill.transforms.records.convert_image import (
@@ -92,11 +92,11 @@ class _BuildExample(ImageWork):
     def _map_of(self, labels: Iterable[str] | LabelMap) -> LabelMap:
         if isinstance(labels, LabelMap):
             return labels
-        names = list(dict.fromkeys(labels))
+        names, renamed = list(dict.fromkeys(labels)), self._layout.settings.labels.rename
         if self._sorts_labels:
-            names.sort()
+            names = sorted(rename_classes(names, renamed))
         ids = {name: number for number, name in enumerate(names, self._layout.label_offset)}
-        return LabelMap(ids, numbers=ids)
+        return LabelMap(ids, numbers=ids, renamed=renamed)
 
     def _build(self, image: EncodedImage, label_map: LabelMap) -> BuiltExample:
         layout = self._layout

@@ -17,7 +17,7 @@ from recordmill.imaging import ImageSettings, prepare_image
 from recordmill.imaging.masks.outline import FileIds, MaskFile
 from recordmill.schemas.features import Example
 from recordmill.schemas.image_ref import SourceFile
-from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.label_map import LabelMap, LabelSettings
 from recordmill.transforms.inputs.sources.coco import Coco
 from recordmill.transforms.steps.build_examples import BuildExamples
 from recordmill.transforms.steps.elements import EncodedImage, RejectedImage
@@ -71,6 +71,22 @@ def test_side_inputs(image, names, side):
         built = pipeline | beam.Create([image("dog")]) | BuildExamples(labels)
         assert_that(built, found.extend)
     assert values_of(found[0].record)["image/class/label"] == [1]
+
+
+def test_classes_of_a_side_input_get_new_names_before_ids(image):
+    renamed = LabelSettings(rename={"rex": "dog", "blank": None})
+    found, left_out = [], []
+    with new_pipeline() as pipeline:
+        labels = AsList(pipeline | "Names" >> beam.Create(["rex", "cat", "blank"]))
+        step = BuildExamples(labels, settings=make_settings(labels=renamed))
+        built = pipeline | beam.Create([image("rex"), image("blank")]) | step
+        assert_that(built, found.extend)
+        assert_that(built.rejected, left_out.extend)
+    values = [values_of(each.record) for each in found]
+    assert [each["image/class/text"] + each["image/class/label"] for each in values] == [
+        [b"dog", 1]
+    ]
+    assert [each.reason for each in left_out] == ["renamed_away"]
 
 
 def test_each_window_has_its_own_side_input(image):

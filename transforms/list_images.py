@@ -299,9 +299,9 @@ def _list_file(file: ImageRef, path: str, claims: Claims) -> Generator[Listed, N
 def _split_by_folder(ref: ImageRef, root: str, settings: ListingSettings) -> Listed:
     """Gives an image that a file elsewhere names the split of its folder.
 
-    Returns a notice if that is no split folder.
+    Returns a notice unless that is a split folder.
     """
-    below = folder_below(root, posixpath.dirname(ref.uri))
+    below = folder_below(root, posixpath.dirname(ref.uri)) or ""
     folder = find_split_folder(f"{below}/", settings.from_folders)
     if folder is None:
         return reject_without_split(ref, "image", settings)

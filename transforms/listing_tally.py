@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.claims import Claims
-from recordmill.transforms.inputs.likely_splits import name_split_folder, names_images
+from recordmill.transforms.inputs.likely_splits import may_name_any_image, name_split_folder
 from recordmill.transforms.inputs.listed_pairs import ListedImages
 from recordmill.transforms.inputs.other_splits import contradicts_folder
 from recordmill.transforms.inputs.shard_sets import ShardTally
@@ -56,7 +56,7 @@ def count_splits(
     """Counts images in folders that are named like splits; returns what `_list_file` does."""
     settings = claims.settings
     is_unsplit = not settings.from_source and not settings.from_folders
-    counts_named = is_unsplit and names_images(claims.source)
+    counts_named = is_unsplit and may_name_any_image(claims.source)
     if not settings.from_source and not counts_named:
         return (yield from listed)
 

@@ -615,8 +615,8 @@ class DatasetSettings:
         }
         return {**own, **self.hooks}
 
-    def remedy_for(self, not_stored: Collection[str]) -> str:
-        """Returns how to store values of these kinds, as the end of a sentence; empty: no way."""
+    def remedy_for(self, not_stored: Collection[str]) -> str | None:
+        """Returns how to store values of these kinds, as the end of a sentence; None: no way."""
         has_place = not MASK_FIELDS.isdisjoint(ExampleLayout(self).convention.fields)
         if "masks" in not_stored and "masks" in self.source.annotations() and has_place:
             return "--set masks=png stores them"

@@ -173,9 +173,9 @@ class SourceSettings(Protocol):
         """What to do about rejected images, by reason; each is the end of a sentence."""
         return {}
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str:
-        """Returns how to store values of these kinds, as the end of a sentence; empty: no way."""
-        return self.remedies.get("not_stored", "")
+    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
+        """Returns how to store values of these kinds, as the end of a sentence; None: no way."""
+        return self.remedies.get("not_stored")
 
     @property
     def siblings(self) -> Mapping[str, str]:

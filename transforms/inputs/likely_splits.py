@@ -92,8 +92,8 @@ def find_split_folder(path: str, folders: Collection[str]) -> str | None:
 
 
 @lru_cache(4096)
-def folder_below(root: str, folder: str) -> str:
-    """Returns the path of a folder below the input; empty if it is elsewhere.
+def folder_below(root: str, folder: str) -> str | None:
+    """Returns the path of a folder below the input; None if it is elsewhere.
 
     Args:
         root: the input.
@@ -102,7 +102,7 @@ def folder_below(root: str, folder: str) -> str:
     if not storage.is_local(root):
         return folder.removeprefix(f"{root}/")
     below = os.path.relpath(folder, root)
-    return "" if below.startswith("..") else below
+    return None if below.startswith("..") else below
 
 
 @lru_cache(4096)
@@ -113,7 +113,7 @@ def name_split_folder(root: str, folder: str) -> str | None:
         root: the input.
         folder: the path or URL of the folder.
     """
-    above = accumulate(folder_below(root, folder).split("/"), posixpath.join)
+    above = accumulate((folder_below(root, folder) or "").split("/"), posixpath.join)
     return next((each for each in above if split_for_word(posixpath.basename(each))), None)
 
 
@@ -143,10 +143,10 @@ def reject_without_split(
 
 def may_name_images(source: SourceSettings, path: str) -> bool:
     """Returns whether a file outside the folders of splits may name the images in them."""
-    return names_images(source) and compile_globs(source.files).match_file(path)
+    return may_name_any_image(source) and compile_globs(source.files).match_file(path)
 
 
-def names_images(source: SourceSettings) -> bool:
+def may_name_any_image(source: SourceSettings) -> bool:
     """Returns whether the source reads files that name images anywhere below the input."""
     return source.other_files == "taken_only_by_name" and not source.annotation_endings
 

@@ -343,7 +343,7 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
             yield note
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
         remedy = settings.remedy_for(summary.not_stored)
-        yield f"not stored: {show_names(kinds, 10)}{remedy and f'; {remedy}'}"
+        yield "; ".join(filter(None, [f"not stored: {show_names(kinds, 10)}", remedy]))
     if summary.respelled:
         what = f"{say_count(summary.respelled, 'image', 'is')} named otherwise in the annotations"
         yield f"{what}, such as {summary.respelled_examples['']}: no other can be meant"

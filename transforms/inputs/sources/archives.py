@@ -309,7 +309,7 @@ class Archives(Source):
             "cp866 (Russian), cp850 (western Europe), gbk (Chinese), shift_jis (Japanese) or utf-8"
         }
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str:
+    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
         """Returns how to read labels, or store texts.
 
         Images and other binary parts cannot be stored.
@@ -318,7 +318,7 @@ class Archives(Source):
         if _LABEL_FILES in kinds:
             return "set source.labels to `beside` to read labels next to images"
         is_text = any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds)
-        return "source.features_from stores texts and values of .json" if is_text else ""
+        return "source.features_from stores texts and values of .json" if is_text else None
 
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         labels = 0

@@ -490,10 +490,10 @@ class Tfrecords(Source):
         """For features that no convention has."""
         return {"not_stored": "source.keep copies features of the input"}
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str:
+    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
         """Returns the remedy, unless only `feature_lists`, which it cannot copy, are not stored."""
         others = [kind for kind in not_stored if not kind.startswith(f"{FEATURE_LISTS} ")]
-        return self.remedies["not_stored"] if others else ""
+        return self.remedies["not_stored"] if others else None
 
     def annotations(self) -> Mapping[str, str]:
         """Returns boxes, if there are images."""

@@ -131,10 +131,10 @@ class Yolo(AnnotationSource):
             "no_image": "add the images, correct their names, or name such text files in ignore"
         }
 
-    def remedy_for(self, not_stored: Iterable[str]) -> str:
+    def remedy_for(self, not_stored: Iterable[str]) -> str | None:
         """Returns how to store key points."""
         if "key points" not in not_stored or self.lines == "boxes":
-            return ""
+            return None
         return "source.kpt_shape, as in data.yaml, stores key points"
 
     @classmethod

@@ -496,8 +496,8 @@ def test_key_points_in_pairs_are_visible_unless_a_coordinate_is_negative(tmp_pat
 def test_a_note_on_key_points_names_the_setting_that_stores_them():
     remedy = "source.kpt_shape, as in data.yaml, stores key points"
     assert Yolo().remedy_for(["key points", "other"]) == remedy
-    assert Yolo().remedy_for(["oriented boxes"]) == ""
-    assert Yolo(lines="boxes").remedy_for(["key points"]) == ""
+    assert Yolo().remedy_for(["oriented boxes"]) is None
+    assert Yolo(lines="boxes").remedy_for(["key points"]) is None
 
 
 def test_texts_without_an_image_lose_their_outlines_and_key_points_too(tmp_path):

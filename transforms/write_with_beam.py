@@ -130,7 +130,8 @@ def _count(
         splits={split: RowTotals.of([row], split)}, digest=f"{digest_of(ref):x}"
     )
     if annotations:
-        add_image(totals.annotations, row.key, annotations)
+        is_written = not isinstance(row, RejectedRow)
+        add_image(totals.annotations, row.key, annotations, is_written=is_written)
     if isinstance(row, RejectedRow) and row.reason is not None:
         totals.rejected_examples[row.reason] = LostExample(row.key, 0, f"{row.key} ({row.detail})")
     return totals

@@ -129,12 +129,14 @@ def read_outcomes(row: Row, details: Mapping[str, Any]) -> Outcomes:
     return outcomes
 
 
-def add_image(totals: dict[str, AnnotationTotals], key: str, outcomes: Outcomes) -> None:
+def add_image(
+    totals: dict[str, AnnotationTotals], key: str, outcomes: Outcomes, *, is_written: bool = True
+) -> None:
     """Adds the annotations of the image with that key, written or rejected, by kind."""
     for name, outcome in outcomes.items():
         if any(outcome.counts.dropped[why] for why in _WITH_IMAGES):
             continue
-        is_bare = not outcome.counts.written and not outcome.counts.dropped["without_image"]
+        is_bare = is_written and not outcome.counts.written
         if is_bare or outcome.counts.dropped:
             own = totals.setdefault(name, AnnotationTotals())
             _add_dropped(own, key, KINDS[name].unit, outcome, is_bare)

@@ -244,7 +244,8 @@ class WrittenShard:
             elif row.stage == "decode" and row.reason and row.reason not in _UNSEEN:
                 self._choose_to_show(row.key, row.reason)
             if image.annotations:
-                add_image(report.annotations, row.key, image.annotations)
+                is_written = isinstance(row, SidecarRow)
+                add_image(report.annotations, row.key, image.annotations, is_written=is_written)
         self._origins += b"".join([image.origin().as_line() for image in images])
         lines = b"".join(
             [

@@ -166,6 +166,13 @@ def test_images_that_are_not_written_are_not_without_annotations():
     assert totals == {}
 
 
+def test_a_rejected_image_is_not_without_annotations_whatever_it_was_rejected_for():
+    totals = {}
+    counts = AnnotationCounts(1, 0, Counter(unknown_label=1))
+    add_image(totals, "a.jpg", {"labels": AnnotationOutcome(counts)}, is_written=False)
+    assert totals == {"labels": AnnotationTotals()}
+
+
 def test_unknown_classes_are_distinguished_up_to_a_number():
     totals = {}
     add_image(

@@ -4,7 +4,7 @@ import hashlib
 from typing import TYPE_CHECKING
 
 from recordmill.annotations.annotation import AnnotatedImage, ReadFile
-from recordmill.imaging.masks.mask_file import DecodedMask, decode_mask
+from recordmill.imaging.masks.mask_file import DecodedMask, MaskValues, decode_mask
 from recordmill.imaging.masks.outline import FileIds, OutlineError
 from recordmill.imaging.masks.rasterize import find_frame, place_values, select_ids
 from recordmill.schemas.rejection import Rejected
@@ -37,7 +37,19 @@ class MaskFiles:
         Raises:
             OutlineError: the file cannot be read or decoded, or has another size than the image.
         """
-        key = outline.file.key
+        values, frame = self.find_values(outline.file.key, frame)
+        return place_values(select_ids(values, outline.ids), self._on.geometry, frame)
+
+    def find_values(self, key: str, frame: "Frame") -> tuple[MaskValues, "Frame"]:
+        """Returns the values of a file's pixels, and the orientation of the image that they have.
+
+        Args:
+            key: the file's key.
+            frame: as for `draw`.
+
+        Raises:
+            OutlineError: as for `draw`.
+        """
         if key not in self._decoded:
             self._decoded[key] = self._read(key)
         decoded = self._decoded[key]
@@ -47,7 +59,7 @@ class MaskFiles:
         frame = find_frame((width, height), self._on.geometry, frame)
         if decoded.is_turned:
             frame = "displayed"
-        return place_values(select_ids(decoded.values, outline.ids), self._on.geometry, frame)
+        return decoded.values, frame
 
     def _read(self, key: str) -> DecodedMask | OutlineError:
         """Reads a file; returns the error if that is impossible."""

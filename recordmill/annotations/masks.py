@@ -25,6 +25,7 @@ from recordmill.annotations.count_details import (
     lose_details,
 )
 from recordmill.annotations.explain_losses import explain_faults
+from recordmill.annotations.mask_header import read_mask_size
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.features import RecordField
@@ -54,13 +55,6 @@ _FIELDS = {
 }
 
 _COUNT = struct.Struct("<I")
-
-_PNG = struct.Struct(">8sI4sIIBB")
-"""The begin of a PNG: its signature, and length, name, width, height, bits and color type of the
-first chunk."""
-
-_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
-_GRAY = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +186,7 @@ class MaskKind(AnnotationKind):
         if values.get("height") and values.get("width"):
             wanted, whose = (values["width"][0], values["height"][0]), "the record says"
         for number, mask in enumerate(masks, 1):
-            size = _read_header(mask)
+            size = read_mask_size(mask)
             if size is None:
                 return f"mask {number} is not a PNG in 8 bits of gray"
             wanted = wanted or size
@@ -207,7 +201,7 @@ class MaskKind(AnnotationKind):
         from recordmill.imaging.masks.outline import OutlineError
 
         for number, mask in enumerate(values.get("masks", ()), 1):
-            size = _read_header(mask)
+            size = read_mask_size(mask)
             if size is None:
                 return f"mask {number} is not a PNG in 8 bits of gray"
             try:
@@ -303,13 +297,3 @@ def _draw_nothing(size: tuple[int, int]) -> bytes:
     import numpy as np
 
     return _encode(np.zeros(size[::-1], np.uint8))
-
-
-def _read_header(mask: bytes) -> tuple[int, int] | None:
-    """Returns the width and height of a mask; None if it is not a PNG in 8 bits of gray."""
-    if len(mask) < _PNG.size:
-        return None
-    signature, _, name, width, height, bits, color = _PNG.unpack_from(mask)
-    if (signature, name, bits, color) != (_PNG_SIGNATURE, b"IHDR", 8, _GRAY):
-        return None
-    return width, height

@@ -95,6 +95,10 @@ REASONS: dict[Stage, dict[str, str]] = {
         "its reason",
         "bad_boxes": "one of its boxes is invalid, and `boxes.invalid` is `reject`",
         "size_mismatch": "its boxes were drawn on an image of another size",
+        "bad_mask": "the file of its semantic mask cannot be read or decoded",
+        "mask_size": "its semantic mask has another size",
+        "no_mask_file": "the file of its semantic mask does not exist",
+        "unknown_mask_value": "its semantic mask has a value that is not the id of a class",
     },
 }
 """Every reason for which an image is rejected, by the stage that finds it."""

@@ -51,6 +51,7 @@ SECTIONS = {
     "max_rejected.labels": LossLimits,
     "max_rejected.masks": LossLimits,
     "max_rejected.keypoints": LossLimits,
+    "max_rejected.segmentation": LossLimits,
 }
 
 

@@ -3,6 +3,7 @@
 from recordmill.annotations.boxes import BOXES
 from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS, RECORD_FIELDS, list_stored
 from recordmill.annotations.labels import LABELS
+from recordmill.annotations.segmentation import SEGMENTATION
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import IMAGE_FIELDS, PIXEL_FIELDS
@@ -68,6 +69,29 @@ def check_fields(layout: ExampleLayout) -> None:
             asked_by,
             f"gives several labels, and the convention ({convention.title}) stores one: name a "
             "column of one, or store the field labels (docs/conventions.md)",
+        )
+    _check_semantic_masks(layout)
+
+
+def _check_semantic_masks(layout: ExampleLayout) -> None:
+    """Checks that semantic masks are given if, and only if, the convention stores them.
+
+    Raises:
+        SettingError: they are not.
+    """
+    given, convention = layout.settings.source.annotations(), layout.convention
+    stores = SEGMENTATION in list_stored(convention.fields)
+    if "segmentation" in given and not stores:
+        raise SettingError(
+            given["segmentation"] or "source.kind",
+            f"gives semantic masks, and the convention ({convention.title}) stores none: set "
+            "convention=deeplab",
+        )
+    if stores and "segmentation" not in given:
+        raise SettingError(
+            "convention",
+            f"({convention.title}) stores semantic masks, and the source gives none: choose "
+            "another convention, or name a manifest's column of masks in source.columns.mask",
         )
 
 

@@ -8,6 +8,7 @@ from recordmill.annotations.boxes import BOXES
 from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.labels import LABELS
 from recordmill.annotations.masks import MASKS
+from recordmill.annotations.segmentation import SEGMENTATION
 from recordmill.schemas.features import OWN_FIELDS, RecordField
 
 KINDS: Mapping[str, AnnotationKind] = {
@@ -16,6 +17,7 @@ KINDS: Mapping[str, AnnotationKind] = {
         BOXES,
         MASKS,
         KEY_POINTS,
+        SEGMENTATION,
         LABELS,
     )
 }

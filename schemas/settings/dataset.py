@@ -80,6 +80,7 @@ class Contract:
         lost_labels: largest share of labels that may be in no record, if images may have several.
         lost_masks: largest share of the masks of objects that may be in no record.
         lost_keypoints: largest share of the key points of objects that may be in no record.
+        lost_segmentation: largest share of semantic masks that may be in no record.
         duplicates_across_splits: how many groups of identical images may be in several splits.
         class_drift: largest share of images that may belong to other classes than in the previous
             dataset: half the sum of the differences of the classes' shares.
@@ -92,6 +93,7 @@ class Contract:
     lost_labels: Share | None = None
     lost_masks: Share | None = None
     lost_keypoints: Share | None = None
+    lost_segmentation: Share | None = None
     duplicates_across_splits: Count | None = None
     class_drift: Share | None = None
 
@@ -337,6 +339,7 @@ class RejectionLimits(LossLimits):
         labels: when labels without an id fail the run, for images that may have several.
         masks: when faulty masks of objects fail the run.
         keypoints: when faulty key points of objects fail the run.
+        segmentation: when images with a faulty semantic mask fail the run.
         containers: how many files of many images (TFRecords, archives, arrays, Parquet, COCO) may
             be missing or damaged. They do not count as images.
     """
@@ -348,6 +351,9 @@ class RejectionLimits(LossLimits):
     labels: Annotated[LossLimits, IdleIf(_one_label)] = field(default_factory=LossLimits)
     masks: Annotated[LossLimits, IdleIf(_no_masks_stored)] = field(default_factory=LossLimits)
     keypoints: Annotated[LossLimits, IdleIf(without_annotations("keypoints"))] = field(
+        default_factory=LossLimits
+    )
+    segmentation: Annotated[LossLimits, IdleIf(without_annotations("segmentation"))] = field(
         default_factory=LossLimits
     )
     containers: Count = 0

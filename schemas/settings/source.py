@@ -202,9 +202,9 @@ class SourceSettings(Protocol):
     def annotations(self) -> Mapping[str, str]:
         """Returns what images may have besides one class, by kind of annotation.
 
-        These are `boxes`, `labels` (several classes), and `masks` and `keypoints` of the objects in
-        the boxes. By default, they have nothing else. Each entry has the YAML key that asks for it,
-        or the empty string if the files decide.
+        These are `boxes`, `labels` (several classes), `masks` and `keypoints` of the objects in the
+        boxes, and `segmentation` (a semantic mask). By default, they have nothing else. Each entry
+        has the YAML key that asks for it, or the empty string if the files decide.
         """
         if self.is_about_boxes:
             return {"boxes": ""}

@@ -6,10 +6,12 @@ import hashlib
 import io
 import json
 
+import numpy as np
 import pytest
 from PIL import Image
 from stored_records import read_records
 
+from recordmill.imaging.masks.mask_file import encode_values
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from recordmill.schemas.conventions import convention_names
@@ -75,6 +77,19 @@ def tf_object_detection(label, name, content, split):
         "image/key/sha256": ("bytes_list", [hashlib.sha256(content).hexdigest().encode()]),
         "image/encoded": ("bytes_list", [content]),
         "image/format": ("bytes_list", [b"jpeg"]),
+    }
+
+
+def deeplab(label, name, content, split):
+    return {
+        "image/encoded": ("bytes_list", [content]),
+        "image/filename": ("bytes_list", [name.encode()]),
+        "image/format": ("bytes_list", [b"jpeg"]),
+        "image/height": ("int64_list", [10]),
+        "image/width": ("int64_list", [20]),
+        "image/channels": ("int64_list", [3]),
+        "image/segmentation/class/encoded": ("bytes_list", [MASK]),
+        "image/segmentation/class/format": ("bytes_list", [b"png"]),
     }
 
 
@@ -149,6 +164,7 @@ EXAMPLES = {
         inception,
         tpu_imagenet,
         tf_object_detection,
+        deeplab,
         tfrecorder,
         image_tfrecord_builder,
         tfds,
@@ -176,7 +192,10 @@ USUAL_FILES = "{}-00000-of-00002.tfrecord {}-00001-of-00002.tfrecord"
 
 LABELS = {"inception": "daisy\nrose red\n", "tpu_imagenet": "daisy\nrose red\n"}
 LABELS["tf_object_detection"] = ""
+LABELS["deeplab"] = ""
 UNLABELED = "--set=source.class_from=none"
+MANIFEST = "--set=source={kind: manifest, columns: {uri: image, mask: mask}}"
+MASK = encode_values(np.full((10, 20), 7, np.uint8))
 USUAL_LABELS = "0:daisy\n1:rose red\n"
 
 
@@ -207,6 +226,13 @@ def dataset(tmp_path, picture, capsys):
     return run
 
 
+def write_masks(root):
+    """Writes a manifest that gives all pictures the same semantic mask."""
+    rows = [f"{label}/{label[0]}{number}.jpg,mask.png" for label, number in PICTURES]
+    (root / "mask.png").write_bytes(MASK)
+    (root / "list.csv").write_text("\n".join(["image,mask", *rows]))
+
+
 def show(record):
     """Each feature's kind and values, by key."""
     features = Example.FromString(bytes(record)).features.feature
@@ -222,9 +248,14 @@ def test_every_convention_is_among_these():
 
 
 @pytest.mark.parametrize("convention", EXAMPLES)
-def test_a_dataset_has_the_peers_files_labels_keys_types_and_values(convention, dataset, picture):
+def test_a_dataset_has_the_peers_files_labels_keys_types_and_values(
+    convention, dataset, picture, tmp_path
+):
     more = [FEATURE] if "feature" in convention or convention == "plain" else []
     more += [UNLABELED] if convention == "tf_object_detection" else []
+    if convention == "deeplab":
+        write_masks(tmp_path / "photos")
+        more += [MANIFEST]
     output, marker = dataset(convention, *more)
     listed = {
         split: [shard["name"] for shard in said["shards"]]

@@ -1,3 +1,4 @@
+import io
 import json
 import shutil
 
@@ -27,6 +28,10 @@ def folder(tmp_path):
     images = {path: (tmp_path / "flowers" / path).read_bytes() for path in LABELS}
     write_parquet(tmp_path / "flowers.parquet", images)
     write_imports(tmp_path / "flowers")
+    (tmp_path / "flowers" / "masks").mkdir()
+    for number in (1, 2, 3):
+        mask = Image.new("L", (16, 12), number)
+        mask.save(tmp_path / "flowers" / "masks" / f"{number}.png")
     (tmp_path / "lists").mkdir()
     (tmp_path / "lists" / "flowers.csv").write_text(
         "path,class,split,patient,age\n"
@@ -110,6 +115,18 @@ def read_boxes(output):
             yield tuple(parse_example(wanted, bytes(record)).values())
 
 
+def read_masks(output):
+    """The split and the only id of each semantic mask."""
+    wanted = [Feature("image/segmentation/class/encoded", "bytes", "", "")]
+    found = []
+    for path in output.glob("*.tfrecord"):
+        for record in read_records(str(path)):
+            (mask,) = parse_example(wanted, bytes(record)).values()
+            ((_, only),) = Image.open(io.BytesIO(mask)).getcolors()
+            found.append((path.name.partition("-")[0], only))
+    return sorted(found)
+
+
 def test_the_page_does_what_it_says(folder, run_page):
     run_page("docs/manifests.md", folder)
     age = ("image/age", "int64")
@@ -118,6 +135,7 @@ def test_the_page_does_what_it_says(folder, run_page):
         ("train", b"daisy", 3),
         ("train", b"rose, red", -1),
     ]
+    assert read_masks(folder / "from-masks") == [("test", 3), ("train", 1), ("train", 2)]
     (found,) = read_boxes(folder / "from-objects")
     assert found == ([b"dog"], [0.0], [0.0], [0.5], [float(np.float32(8 / 12))])
     assert sorted(read_boxes(folder / "from-boxes")) == [

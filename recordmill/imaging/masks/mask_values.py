@@ -15,6 +15,9 @@ _VOC_COLORS = 256
 _MOST_SHOWN = 3
 _FEW_LEVELS = 2
 
+_GRAY_COLOR = pack_color(1, 1, 1)
+"""The value of a gray pixel of a file with colors is a multiple of this."""
+
 _LEAST_RANGE = 32
 """The smallest difference between two levels, if there are values between them."""
 
@@ -56,6 +59,27 @@ def apply_table(values: MaskValues, table: Mapping[int, int]) -> Ids:
         raise OutlineError("unknown_mask_value", detail)
     ids = np.array([table[value] for value in found.tolist()], np.int32)
     return ids[places].reshape(values.shape)
+
+
+def read_gray(values: MaskValues) -> MaskValues:
+    """Returns the gray values of a mask that is stored as colors; others are as they were."""
+    if np.any(values % _GRAY_COLOR):
+        return values
+    return values // _GRAY_COLOR
+
+
+def check_ids(values: MaskValues, most: int) -> Ids:
+    """Returns values that are ids.
+
+    Raises:
+        OutlineError: `unknown_mask_value`: one is larger than `most`.
+    """
+    unknown = np.unique(values[values > most]).tolist()
+    if unknown:
+        shown = ", ".join(map(_show_value, unknown[:_MOST_SHOWN]))
+        detail = f"the mask has values over {most}, such as {shown}"
+        raise OutlineError("unknown_mask_value", detail)
+    return values
 
 
 def split_levels(values: MaskValues, threshold: int) -> Ids:

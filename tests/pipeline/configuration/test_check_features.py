@@ -1,5 +1,6 @@
 import re
 
+import numpy as np
 import pytest
 from carried_annotations import carry
 from make_settings import make_settings
@@ -10,7 +11,9 @@ from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
 from recordmill.annotations.labels import Labels
 from recordmill.annotations.masks import Masks
+from recordmill.annotations.segmentation import Segmentation
 from recordmill.imaging import ImageSettings, prepare_image
+from recordmill.imaging.masks.mask_file import encode_values
 from recordmill.imaging.masks.outline import Polygons
 from recordmill.pipeline.configuration.check_features import (
     check_features,
@@ -20,7 +23,7 @@ from recordmill.pipeline.configuration.check_features import (
 from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import encode_example, parse_example
-from recordmill.schemas.image_ref import ImageRef
+from recordmill.schemas.image_ref import ImageRef, SourceFile
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, ShardSettings
 from recordmill.schemas.settings.feature_function import FeatureFunction
@@ -99,6 +102,7 @@ def test_contradictions_are_reported_with_their_key(settings, message):
 
 
 EVERYTHING = Manifest(columns=Columns(uri="u", labels="l", boxes="b", box_labels="c"))
+SEGMENTED = Manifest(columns=Columns(uri="u", labels="l", mask="m"))
 SEVERAL = Manifest(columns=Columns(uri="u", label="one", labels="all"))
 
 
@@ -126,15 +130,24 @@ def right(name):
 OF_COCO = KINDS["masks"].fields.keys() | KINDS["keypoints"].fields.keys()
 """The fields that COCO gives, and `EVERYTHING` does not."""
 
+OF_SEGMENTED = KINDS["segmentation"].fields.keys()
+"""The fields that only `SEGMENTED` gives."""
+
 
 def test_every_field_may_be_stored_as_what_it_is():
-    check(own(**{name: right(name) for name in RECORD_FIELDS.keys() - OF_COCO}), EVERYTHING)
+    others = RECORD_FIELDS.keys() - OF_COCO - OF_SEGMENTED
+    check(own(**{name: right(name) for name in others}), EVERYTHING)
     check(own(**{name: right(name) for name in OF_COCO}), Coco())
+    check(own(**{name: right(name) for name in {*OF_SEGMENTED, "labels"}}), SEGMENTED)
 
 
 @pytest.mark.parametrize("name", RECORD_FIELDS)
 def test_no_field_may_be_stored_as_what_it_is_not(name):
-    field, source = RECORD_FIELDS[name], Coco() if name in OF_COCO else EVERYTHING
+    field, source = RECORD_FIELDS[name], EVERYTHING
+    if name in OF_COCO:
+        source = Coco()
+    elif name in OF_SEGMENTED:
+        source = SEGMENTED
     for kind in ("bytes", "float", "int64"):
         for shape in ((), (None,)):
             if (kind, bool(shape)) == (field.kind, field.many):
@@ -210,17 +223,37 @@ def test_several_labels_need_a_place(source, key, name):
         check(own(x=right("label")), source)
 
 
+def test_semantic_masks_need_a_place_and_a_convention_with_one_needs_them():
+    source = Manifest(columns=Columns(uri="u", mask="m"))
+    check("deeplab", source)
+    check(own(x=right("segmentation")), source)
+    with pytest.raises(
+        ValueError,
+        match=r"^source\.columns\.mask gives semantic masks, and the convention .* stores none: "
+        "set convention=deeplab$",
+    ):
+        check("default", source)
+    with pytest.raises(
+        ValueError,
+        match=r"^convention \(DeepLab\) stores semantic masks, and the source gives none: choose "
+        "another convention, or name a manifest's column of masks in source.columns.mask$",
+    ):
+        check("deeplab", Coco())
+
+
 def test_the_kinds_are_those_of_what_is_made(picture):
     data, settings, labels = picture("x", (8, 6)), ImageSettings(store="raw"), LabelMap({"cat": 0})
     image = prepare_image(data, settings)
     fields = image_record(image, load_convention("tfrecorder"), "0" * 64)
     fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
     fields |= {"sha256": b"0", "file_sha256": b"0"}
+    mask = encode_values(np.zeros((6, 8), np.uint8))
     boxes = boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
     details = (Masks([Polygons(((0, 0, 4, 0, 4, 3),))]), KeyPoints(["nose"], [[1, 1, 2]]))
     on = AnnotatedImage(data, image, make_settings(images=settings), labels)
+    on.files, on.read_file = {"m": SourceFile("m", "/m")}, lambda _: mask
     for placed in resolve_annotations(
-        carry(ImageRef("a", "x"), boxes, *details, Labels(["cat"])), on
+        carry(ImageRef("a", "x"), boxes, *details, Segmentation("m"), Labels(["cat"])), on
     ).values():
         fields |= placed.fields
     assert fields.keys() == RECORD_FIELDS.keys()

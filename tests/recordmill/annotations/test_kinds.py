@@ -14,7 +14,7 @@ from recordmill.schemas.settings.dataset import Contract, RejectionLimits
 
 
 def test_kinds_go_by_their_names_and_share_no_field():
-    assert list(KINDS) == ["boxes", "masks", "keypoints", "labels"]
+    assert list(KINDS) == ["boxes", "masks", "keypoints", "segmentation", "labels"]
     assert all(AnnotationKind in type(kind).__mro__ for kind in KINDS.values())
     assert sum(len(kind.fields) for kind in KINDS.values()) == len(ANNOTATION_FIELDS)
 

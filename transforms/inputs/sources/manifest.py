@@ -14,6 +14,7 @@ from recordmill import storage
 from recordmill.annotations.annotation import Packable, pack_annotations
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.labels import Labels
+from recordmill.annotations.segmentation import Segmentation
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.image_ref import (
@@ -23,10 +24,12 @@ from recordmill.schemas.image_ref import (
     Content,
     ImageRef,
     Listed,
+    SourceFile,
 )
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
+from recordmill.schemas.setting_fields import AtLeastOne
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
-from recordmill.transforms.inputs.named_files import DataFile, key_of, locate
+from recordmill.transforms.inputs.named_files import DataFile, key_of, locate, resolve_inside
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError, bad_row
@@ -112,9 +115,8 @@ class RowReader:
             except Rejected as error:
                 detail = f"{posixpath.basename(self.path)}, {row.place}: {error.detail}"
                 ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
-                if entry.boxes and error.reason in WITHOUT_AN_IMAGE:
-                    lost = boxes_of(entry.boxes, entry.box_labels)
-                    ref = ref.replace(annotations=pack_annotations([lost]))
+                if error.reason in WITHOUT_AN_IMAGE:
+                    ref = ref.replace(annotations=pack_annotations(_list_lost(entry)))
                 yield ref.notice("rejected", error.reason, detail)
                 if entry.label:
                     yield self.file.notice("lost_label", entry.label)
@@ -165,6 +167,10 @@ class RowReader:
                 entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions
             )
             given.append(boxes)
+        files = tuple[SourceFile, ...]()
+        if entry.mask:
+            files = (self._find_mask(entry.mask),)
+            given.append(Segmentation(files[0].key, self.settings.mask_threshold))
         named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:
             self._announced |= named
@@ -176,6 +182,7 @@ class RowReader:
             sha256=entry.sha256.lower(),
             features=orjson.dumps(entry.features).decode() if entry.features else "",
             annotations=pack_annotations(given),
+            files=files,
         )
 
     def _place(self, row: TableRow, entry: ManifestEntry) -> ImageRef:
@@ -199,8 +206,28 @@ class RowReader:
                 why = " is not below source.root, by default the manifest's own folder"
             where = "" if self.settings.preset else f"column {self.settings.columns.uri!r}: "
             raise Rejected("list", rejected.reason, f"{where}{entry.uri!r:.200}{why}") from None
+        return ImageRef(key or self._key_below(uri), uri, size, version)
+
+    def _find_mask(self, path: str) -> SourceFile:
+        """Returns the semantic mask that a row names; it may be missing.
+
+        Raises:
+            Rejected: `outside_root`.
+        """
+        column = self.settings.columns.mask
+        try:
+            uri, size, version = self._locate(path)
+        except Rejected as rejected:
+            if rejected.reason == "outside_root":
+                why = f"column {column!r}: {path!r:.200} is not below source.root"
+                raise Rejected("list", rejected.reason, why) from None
+            uri, size, version = resolve_inside(self._root, path), UNKNOWN_SIZE, ""
+        return SourceFile(self._key_below(uri), uri, size, version)
+
+    def _key_below(self, uri: str) -> str:
+        """Returns the key of a file below the root."""
         below = posixpath.join(self._below, uri[len(self._root.rstrip("/")) + 1 :])
-        return ImageRef(key or key_of(self.file.key, self.path, below), uri, size, version)
+        return key_of(self.file.key, self.path, below)
 
     def _locate(self, path: str) -> tuple[str, int, str]:
         r"""The image that a row names, with its size and version.
@@ -220,6 +247,14 @@ class RowReader:
             if rejected.reason != "vanished":
                 raise
         return locate(self._root, path.replace("\\", "/"))
+
+
+def _list_lost(entry: ManifestEntry) -> Iterator[Packable]:
+    """Yields what is lost with the image of a row."""
+    if entry.boxes:
+        yield boxes_of(entry.boxes, entry.box_labels)
+    if entry.mask:
+        yield Segmentation(entry.mask)
 
 
 def _folder_in_keys(own: str, root: str) -> str:
@@ -263,6 +298,8 @@ class Manifest(TableFormat, Source):
             Parquet, or else the integers.
         class_names_file: a table of each class and its name, such as Open Images'
             `class-descriptions-boxable.csv`, relative to the manifest's folder.
+        mask_threshold: for semantic masks of two levels, such as 0 and 255: the smallest value of
+            the class 1; others are 0. By default, values are ids.
         unlabeled: rows without a class: `reject`, or `keep` without a label. `auto` rejects empty
             classes, and keeps -1 where classes are numbered.
         split: for one manifest per split, a regular expression (RE2) for a manifest's whole name:
@@ -278,6 +315,7 @@ class Manifest(TableFormat, Source):
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
     class_names_file: str = ""
+    mask_threshold: AtLeastOne | None = None
     unlabeled: Unlabeled = "auto"
     split: str = ""
 
@@ -339,7 +377,7 @@ class Manifest(TableFormat, Source):
         if self.preset:
             return {"boxes": "", "labels": ""}
         boxes = next((name for name in ("boxes", "xmin") if getattr(self.columns, name)), "objects")
-        keys = {"boxes": boxes, "labels": "labels"}
+        keys = {"boxes": boxes, "labels": "labels", "segmentation": "mask"}
         return {
             what: f"source.columns.{key}"
             for what, key in keys.items()
@@ -375,8 +413,9 @@ class Manifest(TableFormat, Source):
                 "no column of classes is named",
             ),
             ("class_names_file", self.columns.of_classes, "no column of classes is named"),
-            ("root", self.columns.uri, "no column names images"),
+            ("root", self.columns.uri or self.columns.mask, "no column names images"),
             ("separator", any(lists), "no column has several values"),
+            ("mask_threshold", self.columns.mask, "no column of masks is named"),
         )
         return idle | {key: reason for key, can_act, reason in reasons if not can_act}
 

@@ -227,6 +227,7 @@ class ManifestEntry:
         boxes: xmin, ymin, xmax, ymax of each box; None if not given.
         box_labels: the class of each box.
         size: width and height of the image when annotated, if known.
+        mask: where its semantic mask is.
         features: the values of additional features, by key.
         fault: what is wrong with a row that names its image: other rows of the image may be valid.
     """
@@ -241,6 +242,7 @@ class ManifestEntry:
     boxes: list[list[float]] | None = None
     box_labels: list[str] = field(default_factory=list)
     size: tuple[int, int] | None = None
+    mask: str = ""
     features: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
@@ -289,6 +291,7 @@ class Columns:
         box_label: the box's class.
         width: the image's width when annotated: an image of another size is rejected.
         height: the image's height when annotated.
+        mask: the semantic mask's path, relative to `source.root` as the image's is.
     """
 
     uri: str = ""
@@ -309,6 +312,7 @@ class Columns:
     box_label: str = ""
     width: str = ""
     height: str = ""
+    mask: str = ""
 
     def named(self) -> Iterator[tuple[str, str]]:
         """Yields (setting, column) for each named column."""
@@ -556,6 +560,8 @@ class CellReader:
             if column := getattr(self.columns, name):
                 is_required = name == "key" or (name == "label" and self._needs_class(cells))
                 setattr(entry, name, self._name(cells, column, is_required))
+        if self.columns.mask:
+            entry.mask = self._name(cells, self.columns.mask, is_required=True)
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)

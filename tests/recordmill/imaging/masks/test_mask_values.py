@@ -6,7 +6,9 @@ from recordmill.imaging.masks.mask_file import pack_color
 from recordmill.imaging.masks.mask_values import (
     MaskLevels,
     apply_table,
+    check_ids,
     find_levels,
+    read_gray,
     split_levels,
     table_of_voc,
 )
@@ -54,3 +56,19 @@ def test_two_levels_are_found_also_with_smooth_borders():
 def test_ids_are_not_levels(ids):
     values = np.repeat(np.repeat(np.array([ids], np.int32), 9, axis=1), 9, axis=0)
     assert find_levels(values) is None
+
+
+def test_gray_values_are_read_from_colors_that_are_all_gray():
+    grays = np.array([[pack_color(7, 7, 7), pack_color(255, 255, 255), 0]], np.int32)
+    assert read_gray(grays).tolist() == [[7, 255, 0]]
+    for others in (grays + 1, np.array([[3, 300]], np.int32)):
+        assert read_gray(others).tolist() == others.tolist()
+
+
+def test_ids_over_the_largest_are_named():
+    values = np.array([[0, 255]], np.int32)
+    assert check_ids(values, 255).tolist() == [[0, 255]]
+    with pytest.raises(OutlineError) as caught:
+        check_ids(values, 254)
+    assert caught.value.reason == "unknown_mask_value"
+    assert caught.value.detail == "the mask has values over 254, such as 255"

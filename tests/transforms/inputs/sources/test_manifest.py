@@ -1,6 +1,7 @@
 import pytest
 
-from recordmill.schemas.image_ref import ImageRef, Notice
+from recordmill.annotations.segmentation import Segmentation
+from recordmill.schemas.image_ref import ImageRef, Notice, SourceFile
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.source import list_file
 from recordmill.transforms.inputs.tables.manifest_columns import Columns, FeatureColumn
@@ -238,3 +239,31 @@ def test_settings_that_cannot_be(settings, sentence):
 )
 def test_it_says_what_its_images_may_have(source, expected):
     assert source.annotations() == expected
+
+
+def test_a_row_names_its_semantic_mask(folder):
+    (folder / "m").mkdir()
+    (folder / "m" / "a.png").write_bytes(b"mask")
+    rows = b"path,mask\na.jpg,m/a.png\na.jpg,m/none.png\na.jpg,\na.jpg,../m.png\n"
+    columns = Columns(uri="path", mask="mask")
+    refs = refer(folder, rows, columns=columns, mask_threshold=9)
+    found, missing, *rejected = refs
+    version = str((folder / "m" / "a.png").stat().st_mtime_ns)
+    assert found.files == (SourceFile("m/a.png", str(folder / "m" / "a.png"), 4, version),)
+    assert dict(found.annotations) == {"segmentation": Segmentation("m/a.png", 9).pack()}
+    assert missing.files == (SourceFile("m/none.png", str(folder / "m" / "none.png")),)
+    assert [(each.reason, each.detail) for each in rejected] == [
+        ("bad_row", "list.csv, row 4: column 'mask' is empty"),
+        ("outside_root", "list.csv, row 5: column 'mask': '../m.png' is not below source.root"),
+    ]
+
+
+def test_a_mask_is_lost_with_an_image_that_is_missing(folder):
+    columns = Columns(uri="path", mask="mask")
+    (lost,) = refer(folder, b"path,mask\nx.jpg,m.png\n", columns=columns)
+    assert (lost.reason, dict(lost.annotations).keys()) == ("vanished", {"segmentation"})
+
+
+def test_a_threshold_needs_a_column_of_masks():
+    assert "mask_threshold" in Manifest(columns=COLUMNS).idle_settings()
+    assert "mask_threshold" not in Manifest(columns=Columns(uri="u", mask="m")).idle_settings()

@@ -1,0 +1,257 @@
+"""Semantic masks: one map of class ids for each image, from a file of its own."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import orjson
+
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationKind,
+    AnnotationOutcome,
+    ListedLabels,
+    LostAnnotations,
+    PlacedAnnotations,
+    Values,
+)
+from recordmill.annotations.count_details import drop_undecoded, lose_details
+from recordmill.annotations.explain_losses import explain_excess
+from recordmill.annotations.mask_header import read_mask_size
+from recordmill.annotations.shapes import Shape
+from recordmill.schemas.dataset.totals import AnnotationCounts
+from recordmill.schemas.features import RecordField
+from recordmill.schemas.formatting import say_count
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import Rejected
+
+if TYPE_CHECKING:
+    from recordmill.annotations.mask_files import MaskFiles
+    from recordmill.imaging.geometry import Frame
+    from recordmill.imaging.masks.mask_file import MaskValues
+    from recordmill.imaging.masks.mask_values import Ids
+    from recordmill.schemas.settings.dataset import Contract, DatasetSettings
+
+IGNORED_ID = 255
+"""The id of pixels that belong to no class, and of those where an image is padded."""
+
+_BACKGROUND_ID = 0
+
+_FIELDS = {
+    "segmentation": RecordField(
+        "bytes",
+        "the semantic mask: a PNG of the image's size in 8 bits of gray, whose values are ids",
+    ),
+    "segmentation_format": RecordField("bytes", "the format of the semantic mask: `png`"),
+}
+
+_FAULTS = ("bad_mask", "mask_size", "no_mask_file", "unknown_mask_value")
+"""The reasons for which an image is rejected because of its semantic mask."""
+
+
+@dataclass(frozen=True, slots=True)
+class Segmentation:
+    """The semantic mask of an image, as its source gives it.
+
+    Attributes:
+        file: the key of the mask's file, which is one of the reference's files.
+        threshold: the smallest value that becomes 1 if the mask has two levels, and others 0; None
+            if values are ids.
+        colors: the colors of the ids from 0, as `decode_mask` gives them; empty if values are ids.
+    """
+
+    kind: ClassVar[str] = "segmentation"
+
+    file: str
+    threshold: int | None = None
+    colors: Sequence[int] = ()
+
+    def pack(self) -> bytes:
+        """Returns the bytes that a reference carries."""
+        return orjson.dumps([self.file, self.threshold, list(self.colors)])
+
+    @classmethod
+    def unpack(cls, packed: bytes) -> Self:
+        """Returns the semantic mask that a reference carries."""
+        file, threshold, colors = orjson.loads(packed)
+        return cls(file, threshold, tuple(colors))
+
+    def find_ids(self, values: "MaskValues") -> "Ids":
+        """Returns the id of each pixel of the mask.
+
+        Raises:
+            OutlineError: `unknown_mask_value`: a value is not in the table, or an id is over 255.
+        """
+        from recordmill.imaging.masks.mask_values import (
+            apply_table,
+            check_ids,
+            read_gray,
+            split_levels,
+        )
+
+        if self.colors:
+            return apply_table(values, {color: at for at, color in enumerate(self.colors)})
+        gray = read_gray(values)
+        if self.threshold is not None:
+            return split_levels(gray, self.threshold)
+        return check_ids(gray, IGNORED_ID)
+
+
+class SegmentationKind(AnnotationKind):
+    """Semantic masks: an image has one. If it is faulty, the image is rejected."""
+
+    name: ClassVar[str] = Segmentation.kind
+    unit: ClassVar[str] = "semantic mask"
+    fields: ClassVar[Mapping[str, RecordField]] = _FIELDS
+    compared: ClassVar[frozenset[str]] = frozenset({"height", "width"})
+    tfds_types: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "segmentation": {
+            "pythonClassName": "tensorflow_datasets.core.features.image_feature.Image",
+            "image": {
+                "shape": {"dimensions": ["-1", "-1", "1"]},
+                "dtype": "uint8",
+                "encodingFormat": "png",
+            },
+        }
+    }
+    follows_pixels: ClassVar[bool] = True
+
+    def list_labels(self, packed: bytes) -> ListedLabels:
+        """Returns that there is one mask; its file says which classes it has."""
+        return ListedLabels((), 1)
+
+    def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
+        """Moves the ids to the stored image; padding gets the id 255.
+
+        Raises:
+            Rejected: stage `encode`: `no_mask_file`, `bad_mask`, `mask_size`, or
+                `unknown_mask_value`.
+        """
+        if on.image is None:
+            return drop_undecoded(1)
+        # Imported here: only places of masks need libraries that draw.
+        from recordmill.annotations.mask_files import MaskFiles
+        from recordmill.imaging.masks.outline import OutlineError
+
+        given, files = Segmentation.unpack(packed), MaskFiles(on)
+        try:
+            encoded = _encode_ids(given, files, on)
+        except OutlineError as error:
+            raise Rejected("encode", error.reason, f"{given.file}: {error.detail}") from None
+        fields = {"segmentation": encoded, "segmentation_format": b"png"}
+        outcome = AnnotationOutcome(AnnotationCounts(listed=1, written=1), files=files.read)
+        return PlacedAnnotations(fields, [], outcome)
+
+    def lose(
+        self, packed: bytes, rejected: Rejected, label_map: LabelMap
+    ) -> AnnotationOutcome | None:
+        """Counts the mask of an image that is not written, by its own fault if it has one."""
+        if rejected.reason not in _FAULTS:
+            return lose_details(1, rejected)
+        counts = AnnotationCounts(listed=1)
+        counts.dropped[rejected.reason] = 1
+        return AnnotationOutcome(counts)
+
+    def check_limits(self, lost: LostAnnotations, settings: "DatasetSettings") -> str | None:
+        """Returns why too many semantic masks are faulty; None if they are not."""
+        faulty = {why: lost.counts.dropped[why] for why in _FAULTS if lost.counts.dropped[why]}
+        shown = ", ".join(f"{why}: {count:,}" for why, count in faulty.items())
+        examples = [lost.examples[why] for why in faulty if why in lost.examples]
+        such = "".join(f", such as {example}" for example in examples[:1])
+        return explain_excess(
+            "semantic masks",
+            "max_rejected.segmentation",
+            settings.max_rejected.segmentation,
+            sum(faulty.values()),
+            lost.counts.written,
+            f"faulty ({shown}){such}",
+            "correct these masks",
+        )
+
+    def most_lost(self, contract: "Contract") -> float | None:
+        """Returns the largest share of semantic masks that may end up in no record."""
+        return contract.lost_segmentation
+
+    def note_unstored(self, listed: int, convention: str) -> str | None:
+        """Returns a note on semantic masks that are in no Example."""
+        return (
+            f"{say_count(listed, self.unit, 'is')} in no Example: the convention ({convention}) "
+            "stores no semantic masks, deeplab does"
+        )
+
+    def check(self, values: Values) -> str | None:
+        """Returns the problem with the semantic mask in an Example: it has the image's size.
+
+        Only its header is read.
+        """
+        (mask,) = values.get("segmentation") or (b"",)
+        size = read_mask_size(mask)
+        if size is None:
+            return "its semantic mask is not a PNG in 8 bits of gray"
+        if values.get("height") and values.get("width"):
+            wanted = (values["width"][0], values["height"][0])
+            if size != wanted:
+                here, there = (f"{width} x {height}" for width, height in (size, wanted))
+                return f"its semantic mask has {here} pixels, and the record says {there}"
+        return None
+
+    def check_pixels(self, values: Values) -> str | None:
+        """Returns the problem with the pixels of the semantic mask: they can be decoded."""
+        from recordmill.imaging.masks.outline import OutlineError
+
+        try:
+            _decode(values)
+        except OutlineError as error:
+            return f"its semantic mask cannot be decoded: {error.detail}"
+        return None
+
+    def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
+        """Returns one shape for each id in the semantic mask.
+
+        Ids 0, which is the background in most collections, and 255 have none. The label map is that
+        of images or boxes, so that shapes have no names.
+        """
+        import numpy as np
+
+        from recordmill.imaging.masks.mask_file import encode_values
+
+        if not values.get("segmentation"):
+            return []
+        ids = _decode(values)
+        found = {*np.unique(ids).tolist()} - {_BACKGROUND_ID, IGNORED_ID}
+        regions = ((each, (ids == each).astype(np.uint8)) for each in sorted(found))
+        return [Shape(each, region=encode_values(region)) for each, region in regions]
+
+
+SEGMENTATION = SegmentationKind()
+
+
+def _encode_ids(given: Segmentation, files: "MaskFiles", on: AnnotatedImage) -> bytes:
+    """Returns the semantic mask of the stored image as a PNG.
+
+    Raises:
+        OutlineError: the file, or a value in it, is faulty.
+    """
+    import numpy as np
+
+    from recordmill.imaging.masks.mask_file import encode_values
+    from recordmill.imaging.masks.rasterize import place_values
+
+    drawn_on: Frame = "displayed"
+    if on.objects is not None:
+        drawn_on = on.objects.drawn_on
+    values, frame = files.find_values(given.file, drawn_on)
+    ids = given.find_ids(values).astype(np.uint8)
+    return encode_values(place_values(ids, on.geometry, frame, padding=IGNORED_ID))
+
+
+def _decode(values: Values) -> "MaskValues":
+    """Returns the ids in an Example.
+
+    Raises:
+        OutlineError: its semantic mask cannot be decoded.
+    """
+    from recordmill.imaging.masks.mask_file import decode_mask
+
+    (mask,) = values["segmentation"]
+    return decode_mask(mask, read_mask_size(mask) or (0, 0)).values

@@ -1,0 +1,105 @@
+"""Semantic masks, from the files that a manifest names to records."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+from stored_records import read_records
+
+from recordmill.imaging.masks.mask_file import encode_values
+from recordmill.reading.verify_dataset import verify_dataset
+from recordmill.schemas.features import Example
+from tests.pipeline.conftest import encode_picture
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
+SETTINGS = {
+    "source": {"kind": "manifest", "columns": {"uri": "image", "mask": "mask"}},
+    "convention": "deeplab",
+    "splits.fractions": {"train": 1},
+}
+RNG = np.random.default_rng(38)
+IDS = {name: RNG.integers(0, 21, (16, 24), np.uint8) for name in "abc"}
+
+
+@pytest.fixture
+def segmented(tmp_path):
+    """Three images and their semantic masks."""
+    root = tmp_path / "segmented"
+    for folder in ("images", "masks"):
+        (root / folder).mkdir(parents=True)
+    rows = ["image,mask"]
+    for name, ids in IDS.items():
+        (root / "images" / f"{name}.jpg").write_bytes(encode_picture(name))
+        (root / "masks" / f"{name}.png").write_bytes(encode_values(ids))
+        rows.append(f"images/{name}.jpg,masks/{name}.png")
+    (root / "list.csv").write_text("\n".join(rows), encoding="utf-8")
+    return root
+
+
+def stored(done):
+    """The ids in each record, by the image's name."""
+    found = {}
+    for path in done.shards():
+        for record in read_records(path):
+            features = Example.FromString(bytes(record)).features.feature
+            (name,) = features["image/filename"].bytes_list.value
+            (mask,) = features["image/segmentation/class/encoded"].bytes_list.value
+            (done.output / "mask.png").write_bytes(mask)
+            found[name.decode()] = np.asarray(Image.open(done.output / "mask.png"))
+            (done.output / "mask.png").unlink()
+    return found
+
+
+def ledger(done):
+    return json.loads((done.output / "recordmill.json").read_bytes())["annotations"]
+
+
+def test_records_have_the_semantic_masks_of_their_images(convert, segmented):
+    done = convert(segmented, settings=SETTINGS)
+    assert done.code == 0, done.stderr
+    found = stored(done)
+    assert found.keys() == {"a.jpg", "b.jpg", "c.jpg"}
+    assert all(np.array_equal(found[f"{name}.jpg"], ids) for name, ids in IDS.items())
+    entry = ledger(done)["segmentation"]
+    assert (entry["listed"], entry["written"], entry["dropped"]) == (3, 3, {})
+    assert verify_dataset(str(done.output), level="pixels").findings == ()
+
+
+def test_faulty_masks_reject_their_images_with_a_reason(convert, segmented):
+    (segmented / "masks" / "a.png").unlink()
+    (segmented / "masks" / "b.png").write_bytes(encode_values(IDS["b"][1:]))
+    done = convert(segmented, settings=SETTINGS)
+    assert done.code == 0, done.stderr
+    assert stored(done).keys() == {"c.jpg"}
+    entry = ledger(done)["segmentation"]
+    assert (entry["listed"], entry["written"]) == (3, 1)
+    assert entry["dropped"] == {"mask_size": 1, "no_mask_file": 1}
+    lines = (done.output / "rejected.jsonl").read_text(encoding="utf-8").splitlines()
+    rejected = {each["key"]: (each["reason"], each["detail"]) for each in map(json.loads, lines)}
+    assert rejected.keys() == {"images/a.jpg", "images/b.jpg"}
+    assert rejected["images/a.jpg"][0] == "no_mask_file"
+    assert rejected["images/b.jpg"] == (
+        "mask_size",
+        "masks/b.png: the mask has 24 x 15 pixels, and the image 24 x 16",
+    )
+    assert verify_dataset(str(done.output), level="pixels").findings == ()
+
+
+def test_limits_hold_for_faulty_masks(convert, segmented):
+    (segmented / "masks" / "a.png").unlink()
+    limits = {"max_rejected.segmentation.count": 0}
+    done = convert(segmented, settings=SETTINGS | limits)
+    assert done.code == 3
+    assert "1 of 3 semantic masks (33.33%) was faulty (no_mask_file: 1)" in done.stderr
+
+
+def test_an_edited_mask_changes_its_record_in_an_update(convert, segmented):
+    first = convert(segmented, settings=SETTINGS)
+    assert first.code == 0, first.stderr
+    (segmented / "masks" / "b.png").write_bytes(encode_values(IDS["b"] + 1))
+    again = convert(segmented, "--update", settings=SETTINGS)
+    assert again.code == 0, again.stderr
+    assert np.array_equal(stored(again)["b.jpg"], IDS["b"] + 1)
+    assert np.array_equal(stored(again)["a.jpg"], IDS["a"])

@@ -1,0 +1,252 @@
+import hashlib
+import io
+from collections import Counter
+
+import numpy as np
+import pytest
+from make_settings import make_settings
+from PIL import Image
+
+from recordmill.annotations.annotation import (
+    AnnotatedImage,
+    AnnotationOutcome,
+    ListedLabels,
+    LostAnnotations,
+    ReadFile,
+)
+from recordmill.annotations.segmentation import SEGMENTATION, Segmentation
+from recordmill.imaging import Resize, prepare_image
+from recordmill.imaging.geometry import turn_values
+from recordmill.imaging.masks.mask_file import encode_values, pack_color
+from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals
+from recordmill.schemas.image_ref import SourceFile
+from recordmill.schemas.label_map import LabelMap
+from recordmill.schemas.rejection import LeftOut, Rejected
+from recordmill.schemas.settings.dataset import Contract
+from recordmill.schemas.settings.images import ImageSettings
+from recordmill.transforms.inputs.sources.manifest import Manifest
+from recordmill.transforms.inputs.tables.manifest_columns import Columns
+
+IDS = np.arange(80, dtype=np.uint8).reshape(8, 10)
+NO_LABELS = LabelMap({})
+SOURCE = Manifest(columns=Columns(uri="image", mask="mask"))
+PALETTE = [0, 0, 0, 128, 0, 0, 0, 128, 0]
+
+
+def encode(image, **options):
+    file = io.BytesIO()
+    image.save(file, "PNG", **options)
+    return file.getvalue()
+
+
+def make_image(size=(10, 8), orientation=1, images=None):
+    """An image in PNG and what is stored of it, for annotations to be placed on."""
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    data = encode(Image.new("RGB", size), exif=exif)
+    settings = make_settings(
+        source=SOURCE, convention="deeplab", **({"images": images} if images else {})
+    )
+    return AnnotatedImage(data, prepare_image(data, settings.images), settings, NO_LABELS)
+
+
+def place(mask, on=None, **given):
+    """What is stored of a mask's file, or None for one that does not exist."""
+    on = on or make_image()
+    on.files = {"m.png": SourceFile("m.png", "/m.png")}
+
+    def read(file):
+        assert file.uri == "/m.png"
+        if mask is None:
+            raise Rejected("read", "vanished", "it is gone")
+        return mask
+
+    on.read_file = read
+    return SEGMENTATION.place(Segmentation("m.png", **given).pack(), on)
+
+
+def decode(placed):
+    image = Image.open(io.BytesIO(placed.fields["segmentation"]))
+    assert image.mode == "L"
+    return np.asarray(image)
+
+
+def test_ids_are_stored_as_they_are_with_the_digest_of_their_file():
+    mask = encode(Image.fromarray(IDS))
+    placed = place(mask)
+    assert np.array_equal(decode(placed), IDS)
+    assert placed.fields["segmentation_format"] == b"png"
+    file = ReadFile("m.png", len(mask), hashlib.sha256(mask).hexdigest())
+    assert placed.outcome == AnnotationOutcome(AnnotationCounts(1, 1), files=[file])
+
+
+def test_indices_of_a_palette_are_ids():
+    indices = Image.fromarray((IDS % 3).astype(np.uint8), "P")
+    indices.putpalette(PALETTE)
+    assert np.array_equal(decode(place(encode(indices))), IDS % 3)
+
+
+def test_gray_values_are_ids_if_they_are_stored_as_colors():
+    assert np.array_equal(decode(place(encode(Image.fromarray(IDS).convert("RGB")))), IDS)
+
+
+def test_colors_become_ids_by_their_place_in_the_table():
+    indices = Image.fromarray((IDS % 3).astype(np.uint8), "P")
+    indices.putpalette(PALETTE)
+    colors = [pack_color(0, 128, 0), pack_color(0, 0, 0), pack_color(128, 0, 0)]
+    placed = place(encode(indices.convert("RGB")), colors=colors)
+    assert np.array_equal(decode(placed), (IDS + 1) % 3)
+
+
+@pytest.mark.parametrize("mode", ["L", "RGB"])
+def test_a_threshold_makes_two_levels(mode):
+    placed = place(encode(Image.fromarray(IDS).convert(mode)), threshold=40)
+    assert np.array_equal(decode(placed), (IDS >= 40).astype(np.uint8))
+
+
+@pytest.mark.parametrize("orientation", range(1, 9))
+def test_ids_turn_with_the_image(orientation):
+    on = make_image((10, 8), orientation)
+    size = on.image.height, on.image.width
+    upright = np.arange(80, dtype=np.uint8).reshape(size)
+    assert np.array_equal(decode(place(encode(Image.fromarray(upright)), on)), upright)
+    if orientation > 4:  # its size tells that the mask has the pixels as they are stored
+        stored = decode(place(encode(Image.fromarray(IDS)), make_image((10, 8), orientation)))
+        assert np.array_equal(stored, turn_values(IDS, orientation))
+
+
+def test_ids_are_cropped_with_the_image():
+    on = make_image(images=ImageSettings(resize=Resize(exact=(8, 8))))
+    assert np.array_equal(decode(place(encode(Image.fromarray(IDS)), on)), IDS[:, 1:9])
+
+
+def test_padding_is_ignored():
+    on = make_image(images=ImageSettings(resize=Resize(exact=(10, 10), fit="pad")))
+    expected = np.full((10, 10), 255, np.uint8)
+    expected[1:9] = IDS
+    assert np.array_equal(decode(place(encode(Image.fromarray(IDS)), on)), expected)
+
+
+def test_a_resized_mask_has_the_ids_of_the_nearest_pixels():
+    on = make_image(images=ImageSettings(resize=Resize(exact=(4, 5))))
+    assert np.array_equal(decode(place(encode(Image.fromarray(IDS)), on)), IDS[1::2, 1::2])
+
+
+@pytest.mark.parametrize(
+    ("mask", "given", "reason", "detail"),
+    [
+        (None, {}, "no_mask_file", "m.png: it is gone"),
+        (b"no image", {}, "bad_mask", "m.png: the mask is not in one of PNG, BMP, TIFF, JPEG"),
+        (
+            encode_values(IDS[:4]),
+            {},
+            "mask_size",
+            "m.png: the mask has 10 x 4 pixels, and the image 10 x 8",
+        ),
+        (
+            encode_values(IDS.astype(np.uint16) + 255),
+            {},
+            "unknown_mask_value",
+            "m.png: the mask has values over 255, such as 256, 257, 258",
+        ),
+        (
+            encode_values(IDS % 2),
+            {"colors": (0,)},
+            "unknown_mask_value",
+            "m.png: 1 values of the mask are not in the table, such as 1",
+        ),
+    ],
+)
+def test_a_faulty_mask_rejects_its_image(mask, given, reason, detail):
+    with pytest.raises(Rejected) as raised:
+        place(mask, **given)
+    assert (raised.value.stage, raised.value.reason, raised.value.detail) == (
+        "encode",
+        reason,
+        detail,
+    )
+    lost = SEGMENTATION.lose(Segmentation("m.png").pack(), raised.value, NO_LABELS)
+    assert lost == AnnotationOutcome(AnnotationCounts(1, dropped={reason: 1}))
+
+
+def test_masks_are_lost_with_images_that_are_not_written():
+    packed = Segmentation("m.png").pack()
+    assert SEGMENTATION.list_labels(packed) == ListedLabels((), 1)
+    for rejected, why in (
+        (Rejected("decode", "truncated", ""), "with_rejected_images"),
+        (LeftOut("limit", ""), "with_left_out_images"),
+    ):
+        lost = SEGMENTATION.lose(packed, rejected, NO_LABELS)
+        assert lost == AnnotationOutcome(AnnotationCounts(1, dropped={why: 1}))
+
+
+def test_a_mask_is_dropped_if_no_image_is_stored():
+    on = AnnotatedImage(b"", None, make_settings(), NO_LABELS)
+    placed = SEGMENTATION.place(Segmentation("m.png").pack(), on)
+    assert (placed.fields, placed.outcome.counts) == (
+        {},
+        AnnotationCounts(1, dropped={"not_decoded": 1}),
+    )
+
+
+def test_the_packed_form_reads_back_as_it_was():
+    for each in (Segmentation("a/ä.png"), Segmentation("m", 3), Segmentation("m", None, (1, 2))):
+        assert Segmentation.unpack(each.pack()) == each
+
+
+def test_too_many_faulty_masks_exceed_the_limits():
+    counts = AnnotationCounts(100, 89, Counter(mask_size=10, bad_mask=1))
+    lost = LostAnnotations(counts, AnnotationTotals(), {}, {"mask_size": "a.jpg (10 x 4)"})
+    said = SEGMENTATION.check_limits(lost, make_settings())
+    assert said.startswith("11 of 100 semantic masks (11.00%) were faulty")
+    assert "faulty (bad_mask: 1, mask_size: 10), such as a.jpg (10 x 4), which is over" in said
+    assert said.endswith(
+        "correct these masks, or add --set max_rejected.segmentation.count=11 to do without them"
+    )
+    few = AnnotationCounts(100, 90, Counter(mask_size=10))
+    assert (
+        SEGMENTATION.check_limits(LostAnnotations(few, AnnotationTotals(), {}), make_settings())
+        is None
+    )
+    assert SEGMENTATION.most_lost(Contract(lost_segmentation=0.5)) == 0.5
+
+
+MASK = encode_values(IDS)
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"segmentation": [MASK], "height": [8], "width": [10]}, None),
+        ({"segmentation": [MASK]}, None),
+        (
+            {"segmentation": [MASK], "height": [10], "width": [8]},
+            "its semantic mask has 10 x 8 pixels, and the record says 8 x 10",
+        ),
+        ({"segmentation": [b"x"]}, "its semantic mask is not a PNG in 8 bits of gray"),
+        ({}, "its semantic mask is not a PNG in 8 bits of gray"),
+        (
+            {"segmentation": [encode_values(IDS.astype(np.uint16))]},
+            "its semantic mask is not a PNG in 8 bits of gray",
+        ),
+    ],
+)
+def test_the_mask_of_an_example_is_checked(values, problem):
+    assert SEGMENTATION.check(values) == problem
+
+
+def test_pixels_are_checked():
+    assert SEGMENTATION.check_pixels({"segmentation": [MASK]}) is None
+    problem = SEGMENTATION.check_pixels({"segmentation": [MASK[:40]]})
+    assert problem.startswith("its semantic mask cannot be decoded: ")
+
+
+def test_each_id_is_drawn_but_the_background_and_what_is_ignored():
+    ids = np.array([[0, 3], [255, 7]], np.uint8)
+    shapes = SEGMENTATION.trace({"segmentation": [encode_values(ids)]}, {3: "a class of images"})
+    regions = [(each.class_id, each.class_name, each.region) for each in shapes]
+    assert regions == [
+        (3, None, encode_values(np.array([[0, 1], [0, 0]], np.uint8))),
+        (7, None, encode_values(np.array([[0, 0], [0, 1]], np.uint8))),
+    ]
+    assert SEGMENTATION.trace({}, {}) == []

@@ -606,6 +606,21 @@ def _sources() -> list[Case]:
             inputs="rows.csv",
         ),
         case(
+            "manifest_masks",
+            of.manifest_of_masks,
+            "source={kind: manifest, columns: {uri: image, mask: mask, split: split}}",
+            "splits.from_source={train: train, test: test}",
+            "convention=deeplab",
+            "images.resize={exact: [24, 24], fit: pad}",
+        ),
+        case(
+            "manifest_mask_threshold",
+            of.manifest_of_masks,
+            "source={kind: manifest, columns: {uri: image, mask: mask}, mask_threshold: 128}",
+            "convention=deeplab",
+            HALVES,
+        ),
+        case(
             "manifest_columns",
             of.manifest_of_points,
             "source={kind: manifest, columns: {uri: column_1, label: class},"

@@ -299,6 +299,24 @@ def manifest_of_everything() -> Files:
     return images | {"rows.csv": as_csv(rows, names)}
 
 
+def manifest_of_masks() -> Files:
+    """Semantic masks of 0, 255 and other values, of images that are turned and that are not.
+
+    Of the last masks, one is smaller than its image, one is no image, and one does not exist.
+    """
+    pixels = np.arange(30 * 20, dtype=np.uint8).reshape(20, 30)
+    files, rows = {}, []
+    for n in range(10):
+        files[f"images/{n}.jpg"] = draw_jpeg(f"masks {n}", (30, 20), orientation=1 + n % 8)
+        mask = (pixels + n).T if n % 8 >= 4 else pixels + n
+        files[f"masks/{n}.png"] = encode(Image.fromarray(np.ascontiguousarray(mask)), "PNG")
+        rows.append((f"images/{n}.jpg", f"masks/{n}.png", "test" if n % 2 else "train"))
+    files["masks/7.png"] = encode(Image.fromarray(pixels[:10]), "PNG")
+    files["masks/8.png"] = b"no image"
+    del files["masks/9.png"]
+    return files | {"rows.csv": as_csv(rows, ("image", "mask", "split"))}
+
+
 def manifest_of_points() -> Files:
     """Two tables, each with a folder; the column of paths has no name, and numbers are missing."""
     images = {f"{at}/{n}.jpg": draw_jpeg(f"points {at} {n}") for at in "pq" for n in range(5)}

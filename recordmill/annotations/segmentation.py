@@ -1,6 +1,6 @@
 """Semantic masks: one map of class ids for each image, from a file of its own."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -64,7 +64,7 @@ class Segmentation:
 
     file: str
     threshold: int | None = None
-    colors: Sequence[int] = ()
+    colors: tuple[int, ...] = ()
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""

@@ -87,6 +87,19 @@ def test_faulty_masks_reject_their_images_with_a_reason(convert, segmented):
     assert verify_dataset(str(done.output), level="pixels").findings == ()
 
 
+def test_colors_become_ids_by_a_table(convert, segmented):
+    colors = np.array([[0, 0, 0], [128, 0, 0], [0, 128, 0]], np.uint8)
+    for name, ids in IDS.items():
+        Image.fromarray(colors[ids % 3]).save(segmented / "masks" / f"{name}.png")
+    table = "".join(f"{red} {green} {blue} class {red}\n" for red, green, blue in colors[:2])
+    (segmented / "colors.txt").write_text(f"{table}0 128 0 last\n", encoding="utf-8")
+    source = SETTINGS["source"] | {"mask_colors": "colors.txt"}
+    done = convert(segmented, settings=SETTINGS | {"source": source})
+    assert done.code == 0, done.stderr
+    found = stored(done)
+    assert all(np.array_equal(found[f"{name}.jpg"], ids % 3) for name, ids in IDS.items())
+
+
 def test_limits_hold_for_faulty_masks(convert, segmented):
     (segmented / "masks" / "a.png").unlink()
     limits = {"max_rejected.segmentation.count": 0}

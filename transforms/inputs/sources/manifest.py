@@ -14,7 +14,7 @@ from recordmill import storage
 from recordmill.annotations.annotation import Packable, pack_annotations
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.labels import Labels
-from recordmill.annotations.segmentation import Segmentation
+from recordmill.annotations.segmentation import IGNORED_ID, Segmentation
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.image_ref import (
@@ -28,8 +28,15 @@ from recordmill.schemas.image_ref import (
 )
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
 from recordmill.schemas.setting_fields import AtLeastOne
+from recordmill.transforms.inputs.color_tables import read_color_table
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
-from recordmill.transforms.inputs.named_files import DataFile, key_of, locate, resolve_inside
+from recordmill.transforms.inputs.named_files import (
+    DataFile,
+    key_of,
+    locate,
+    read_sibling,
+    resolve_inside,
+)
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError, bad_row
@@ -75,12 +82,14 @@ class RowReader:
         file: the manifest.
         path: the manifest's path below the input, as `Source.list_references` receives it.
         word: the split word for rows that have none of their own.
+        mask_colors: the colors of semantic masks, by id; empty if their values are ids.
     """
 
     settings: "Manifest"
     file: ImageRef
     path: str
     word: str = ""
+    mask_colors: tuple[int, ...] = ()
     _root: str = field(init=False)  # the folder that contains the images
     _below: str = field(init=False)  # the folder in the images' keys that is not in their paths
     _announced: set[str] = field(default_factory=set, init=False)
@@ -170,7 +179,8 @@ class RowReader:
         files = tuple[SourceFile, ...]()
         if entry.mask:
             files = (self._find_mask(entry.mask),)
-            given.append(Segmentation(files[0].key, self.settings.mask_threshold))
+            threshold = self.settings.mask_threshold
+            given.append(Segmentation(files[0].key, threshold, self.mask_colors))
         named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:
             self._announced |= named
@@ -298,6 +308,9 @@ class Manifest(TableFormat, Source):
             Parquet, or else the integers.
         class_names_file: a table of each class and its name, such as Open Images'
             `class-descriptions-boxable.csv`, relative to the manifest's folder.
+        mask_colors: for semantic masks of colors: a table with a line `R G B name` per class, or a
+            JSON object of a color per name, relative to the manifest's folder. The first class has
+            the id 0.
         mask_threshold: for semantic masks of two levels, such as 0 and 255: the smallest value of
             the class 1; others are 0. By default, values are ids.
         unlabeled: rows without a class: `reject`, or `keep` without a label. `auto` rejects empty
@@ -315,6 +328,7 @@ class Manifest(TableFormat, Source):
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
     class_names: tuple[str, ...] = ()
     class_names_file: str = ""
+    mask_colors: str = ""
     mask_threshold: AtLeastOne | None = None
     unlabeled: Unlabeled = "auto"
     split: str = ""
@@ -344,6 +358,12 @@ class Manifest(TableFormat, Source):
         self.check_format()
         if not self.separator:
             raise SettingError("source.separator", "is empty: write a character, such as |")
+        if self.mask_colors and self.mask_threshold is not None:
+            raise SettingError(
+                "source.mask_threshold",
+                "is for masks of two levels, and source.mask_colors for masks of colors: remove "
+                "one of them",
+            )
         if self.split:
             compile_pattern(self.split, "source.split", "split")
         self.classes()
@@ -415,6 +435,7 @@ class Manifest(TableFormat, Source):
             ("class_names_file", self.columns.of_classes, "no column of classes is named"),
             ("root", self.columns.uri or self.columns.mask, "no column names images"),
             ("separator", any(lists), "no column has several values"),
+            ("mask_colors", self.columns.mask, "no column of masks is named"),
             ("mask_threshold", self.columns.mask, "no column of masks is named"),
         )
         return idle | {key: reason for key, can_act, reason in reasons if not can_act}
@@ -423,9 +444,11 @@ class Manifest(TableFormat, Source):
     def siblings(self) -> Mapping[str, str]:
         """Tables without labels, and lists of classes that `class_names` has."""
         named = posixpath.basename(self.class_names_file)
+        colors = posixpath.basename(self.mask_colors)
         return {
             **(dict.fromkeys((*NAME_LISTS, *NAME_TABLES), "") if self.class_names else {}),
             **({named: ""} if named else {}),
+            **({colors: ""} if colors else {}),
             "test.csv": "tables of test images",
             **WITHOUT_LABELS,
             **(NEXT_TO_BOXES if self.columns.row_boxes else {}),
@@ -457,7 +480,11 @@ class Manifest(TableFormat, Source):
                         file, {name: number for number, name in enumerate(numbered)}
                     )
                 row_reader = RowReader(
-                    self, file, path, word=(match["split"] or "") if match else ""
+                    self,
+                    file,
+                    path,
+                    word=(match["split"] or "") if match else "",
+                    mask_colors=self._read_mask_colors(path, file),
                 )
                 reader, named = self._reader(names), self._names_of_ids(path, file)
                 if named:
@@ -521,6 +548,28 @@ class Manifest(TableFormat, Source):
         if not self.class_names_file:
             return None
         return read_names_of_ids(DataFile(path, file), self.class_names_file)
+
+    def _read_mask_colors(self, path: str, file: ImageRef) -> tuple[int, ...]:
+        """Returns the colors of semantic masks, by id; empty if the settings name no table.
+
+        Raises:
+            UnreadableTableError: the table cannot be read, or has too many classes.
+        """
+        if not self.mask_colors:
+            return ()
+        manifest = DataFile(path, file)
+        below = posixpath.normpath(posixpath.join(manifest.folder, self.mask_colors))
+        try:
+            table = read_color_table(read_sibling(resolve_inside(manifest.root, below)))
+        except Rejected as rejected:
+            why = f"{self.mask_colors} (source.mask_colors): {rejected.detail}"
+            raise UnreadableTableError(why) from None
+        if len(table) > IGNORED_ID:
+            raise UnreadableTableError(
+                f"{self.mask_colors} (source.mask_colors): it has {len(table)} classes, and a mask "
+                f"of 8 bits has {IGNORED_ID}: remove the others"
+            )
+        return tuple(table.values())
 
     def _class_names(self, table: TableFile) -> Mapping[str, Sequence[str]]:
         """Returns the names of each column's numbered classes, from settings or from Parquet."""

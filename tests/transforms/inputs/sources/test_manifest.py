@@ -1,6 +1,8 @@
 import pytest
 
 from recordmill.annotations.segmentation import Segmentation
+from recordmill.imaging.masks.mask_file import pack_color
+from recordmill.schemas.errors import SettingError
 from recordmill.schemas.image_ref import ImageRef, Notice, SourceFile
 from recordmill.transforms.inputs.sources.manifest import Manifest
 from recordmill.transforms.inputs.sources.source import list_file
@@ -267,3 +269,43 @@ def test_a_mask_is_lost_with_an_image_that_is_missing(folder):
 def test_a_threshold_needs_a_column_of_masks():
     assert "mask_threshold" in Manifest(columns=COLUMNS).idle_settings()
     assert "mask_threshold" not in Manifest(columns=Columns(uri="u", mask="m")).idle_settings()
+
+
+MASKED = Columns(uri="path", mask="mask")
+
+
+def test_a_table_gives_the_colors_of_ids(folder):
+    (folder / "colors.txt").write_text("128 0 0 cat\n0 0 0 other\n", encoding="utf-8")
+    rows = b"path,mask\na.jpg,m.png\n"
+    (ref,) = refer(folder, rows, columns=MASKED, mask_colors="colors.txt")
+    packed = Segmentation("m.png", None, (pack_color(128, 0, 0), 0)).pack()
+    assert dict(ref.annotations) == {"segmentation": packed}
+
+
+@pytest.mark.parametrize(
+    ("table", "sentence"),
+    [
+        (None, "colors.txt (source.mask_colors): colors.txt: there is no such file"),
+        (
+            "cat\n",
+            "colors.txt (source.mask_colors): line 1 of the table of colors is not R G B name",
+        ),
+        (
+            "".join(f"{n} 0 0 c{n}\n" for n in range(256)),
+            "colors.txt (source.mask_colors): it has 256 classes, and a mask of 8 bits has 255: "
+            "remove the others",
+        ),
+    ],
+)
+def test_a_table_of_colors_that_cannot_be_used_fails_the_run(table, sentence, folder):
+    if table is not None:
+        (folder / "colors.txt").write_text(table, encoding="utf-8")
+    rows = b"path,mask\na.jpg,m.png\n"
+    (ref,) = refer(folder, rows, columns=MASKED, mask_colors="colors.txt")
+    assert (ref.status, ref.reason, ref.detail) == ("fatal", "bad_manifest", sentence)
+
+
+def test_colors_and_a_threshold_contradict_each_other():
+    with pytest.raises(SettingError, match=r"^source\.mask_threshold is for masks of two levels"):
+        Manifest(columns=MASKED, mask_colors="colors.txt", mask_threshold=3)
+    assert "mask_colors" in Manifest(columns=COLUMNS).idle_settings()

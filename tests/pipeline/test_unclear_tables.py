@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from paired_inputs import mask, photo
 from peer import read_dataset, walk_dataset
+from PIL import Image
 from printed_commands import follow, write_files
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
@@ -731,3 +732,22 @@ def test_a_late_cell_with_several_classes_is_asked_about(separator, tmp_path, ru
     several, one = follow(["--input", "in"], run_in)
     assert (several.code, one.code) == (0, 0)
     assert (several.marker["classes"], one.marker["classes"]) == (2, 3)
+
+
+def test_the_first_command_for_a_column_of_masks_stores_them(tmp_path, run_in):
+    files = ASKED["masks and a class"][0]
+    write_files(tmp_path / "in", files)
+    end = next(iter(follow(["--input", "in"], run_in)))
+    run_in(list(end.arguments))
+    assert end.arguments[-8:] == (
+        *("--set", "source.columns.uri=image", "--set", "source.columns.mask=mask"),
+        *("--set", "source.columns.label=", "--set", "convention=deeplab"),
+    )
+    stored = {
+        features["image/filename"][0].decode(): Image.open(
+            io.BytesIO(features["image/segmentation/class/encoded"][0])
+        ).tobytes()
+        for _, features in walk_dataset(Path("out"))
+    }
+    given = {f"{n}.jpg": Image.open(io.BytesIO(files[f"masks/{n}.png"])).tobytes() for n in N}
+    assert stored == given

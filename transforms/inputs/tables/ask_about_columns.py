@@ -32,6 +32,9 @@ _MOST_NAMED = 8
 _OF_MASKS = re.compile("mask|seg|label|annot|gt|truth|depth", re.IGNORECASE)
 """Words in the names of columns of masks: next to them, a class is that of the image."""
 
+_OF_SEMANTIC_MASKS = re.compile("mask|seg|label|annot|gt|truth", re.IGNORECASE)
+"""Words in the names of columns of masks whose values may be ids of classes."""
+
 
 def ask_for_second(first: FoundColumns, kept: str) -> Question:
     """Returns what to do about a table whose rows name several images."""
@@ -39,6 +42,12 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
     others = _unknown_columns(first)
     are_masks = any(map(_OF_MASKS.search, first.seconds))
     ways = []
+    semantic = [each for each in first.seconds if _OF_SEMANTIC_MASKS.search(each)]
+    if len(semantic) == 1 and uri == kept:
+        flags = [f"source.columns.uri={uri}", f"source.columns.mask={semantic[0]}"]
+        flags += ["source.columns.label="] if label or others else []
+        way = to_set(*flags, "convention=deeplab")
+        ways.append(f"those of {kept} with the semantic masks in {semantic[0]}, add {way}")
     if label and are_masks:
         way = to_set(f"source.columns.uri={uri}")
         ways.append(f"those of {kept} with the classes in {label}, add {way}")

@@ -180,7 +180,7 @@ Such a file never counts as one image: `max_rejected.containers` limits them.
 OF_WHOLE_FILES = frozenset({*OF_CONTAINERS, "no_rows"} - {"bad_packing"})
 """The reasons for which a file of many images is rejected, whether it is listed or read."""
 
-TRANSIENT = frozenset({"changed", "unreadable", "vanished"})
+TRANSIENT = frozenset({"changed", "no_mask_file", "unreadable", "vanished"})
 """Reasons that may be gone in the next run, though a file's size and time have not changed: its
 shard is made again."""
 

@@ -116,3 +116,14 @@ def test_an_edited_mask_changes_its_record_in_an_update(convert, segmented):
     assert again.code == 0, again.stderr
     assert np.array_equal(stored(again)["b.jpg"], IDS["b"] + 1)
     assert np.array_equal(stored(again)["a.jpg"], IDS["a"])
+
+
+def test_a_mask_that_was_missing_is_stored_by_an_update(convert, segmented):
+    place = segmented / "masks" / "a.png"
+    mask = place.read_bytes()
+    place.unlink()
+    assert stored(convert(segmented, settings=SETTINGS)).keys() == {"b.jpg", "c.jpg"}
+    place.write_bytes(mask)
+    again = convert(segmented, "--update", settings=SETTINGS)
+    assert again.code == 0, again.stderr
+    assert np.array_equal(stored(again)["a.jpg"], IDS["a"])

@@ -54,6 +54,8 @@ def test_a_shipped_convention_is_a_configuration_to_copy(name):
         if BOXES.fields.keys().isdisjoint(convention.fields)
         else ["source.kind=voc"]
     )
+    if "segmentation" in convention.fields:
+        given = ["source={kind: manifest, columns: {uri: image, mask: mask}}"]
     assert load_settings(str(CONVENTIONS / f"{name}.yaml"), given).settings.convention == convention
 
 
@@ -256,7 +258,7 @@ def test_an_override_may_hold_equals_signs():
         ("shards.size=12 parsecs", "shards.size is '12 parsecs'"),
         ("shards.name=x", "shards.name 'x' gives several files one name"),
         ("shards.name=../{split}-{index}", "gives the name"),
-        ("convention=none_such", "there is no convention 'none_such': choose one of default, "),
+        ("convention=none_such", "there is no convention 'none_such': choose one of deeplab, "),
         ("limit=0", "limit is 0: it should be greater than or equal to 1"),
         (
             "source.kind=yolo",

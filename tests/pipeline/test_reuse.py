@@ -101,9 +101,11 @@ def contents(done):
 
 
 def origins_of(done):
-    """What each row of a dataset was made from, in the order of its shards."""
+    """What each row of a dataset was made from, in the order of its shards; rows of shards without
+    records come last."""
     content = (done.output / "records.versions").read_bytes()
-    sections = parse_table(content[: len(done.shards()) * SECTION_BYTES])
+    count = len([*(done.output / "sidecars").iterdir()])
+    sections = parse_table(content[: count * SECTION_BYTES])
     lines = [content[each.offset : each.offset + each.length].splitlines() for each in sections]
     return list(parse_origins(chain.from_iterable(lines)))
 
@@ -631,6 +633,65 @@ def test_rejected_images_are_not_decoded_again(photos, convert, picture, decoded
     assert contents(updated) == contents(rebuilt)
     assert sorted(row["key"] for row in updated.rejected) == ["cat/3.jpg", "dog/4.png"]
     assert (len(decoded), updated.marker["run"]["images_reused"]) == (2, 18)
+
+
+SHARDS_WITHOUT_RECORDS = SETTINGS | {"shards.count": 20, "max_rejected": {"share": 0.5}}
+
+
+@pytest.fixture
+def partly_rejected(photos, convert, picture, tmp_path):
+    """A dataset with a shard for each image; three images are rejected."""
+    broken(photos, picture)
+    write(photos, "dog/4.png", b"not an image")
+    write(photos, "cat/8.jpg", b"")
+    done = convert(photos, settings=SHARDS_WITHOUT_RECORDS, output=tmp_path / "dataset")
+    assert done.code == 0, done.stderr
+    assert sorted(row["key"] for row in done.rejected) == ["cat/3.jpg", "cat/8.jpg", "dog/4.png"]
+    return done
+
+
+def sidecars_without_records(done):
+    return sorted((done.output / "sidecars").glob("rejected-*.jsonl"))
+
+
+@pytest.mark.parametrize("count", [1, 4, 20])
+def test_rows_of_shards_without_records_are_copied(
+    count, partly_rejected, photos, convert, monkeypatch, tmp_path
+):
+    assert len(sidecars_without_records(partly_rejected)) == 3
+    settings = SHARDS_WITHOUT_RECORDS | {"shards.count": count}
+    write(photos, "cat/new.jpg", (photos / "cat/1.jpg").read_bytes())
+    rebuilt = convert(photos, settings=settings, output=tmp_path / "rebuilt")
+    read, sources = storage.read_range, []
+
+    def note(path, *arguments):
+        if path.startswith(str(photos)):
+            sources.append(os.path.relpath(path, photos))
+        return read(path, *arguments)
+
+    monkeypatch.setattr(storage, "read_range", note)
+    updated = convert(photos, "--update", settings=settings, output=tmp_path / "dataset")
+    assert sources == ["cat/new.jpg"]
+    assert contents(updated) == contents(rebuilt)
+    assert origins_of(updated) == origins_of(rebuilt)
+    assert updated.marker["run"]["images_reused"] == 17
+
+
+def test_images_of_a_damaged_sidecar_without_records_are_read_again(
+    partly_rejected, photos, convert, tmp_path
+):
+    damaged = sidecars_without_records(partly_rejected)[1]
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:-1])
+    again = convert(
+        photos,
+        f"--reuse={partly_rejected.output}",
+        settings=SHARDS_WITHOUT_RECORDS,
+        output=tmp_path / "again",
+    )
+    damaged.write_bytes(content)
+    assert contents(again) == contents(partly_rejected)
+    assert again.line["notes"][0] == f"{damaged} is missing or damaged: {AGAIN}"
 
 
 def test_records_whose_label_was_unknown_are_read_again(convert, tmp_path):

@@ -351,6 +351,8 @@ def find_untouched(
     for shard in (
         each for each in _open_dataset(dataset)[0] if each.first <= first and last <= each.last
     ):
+        if shard.entry is None:
+            continue
         found = _OpenShard(shard, []).rows(0, _MOST_HASH, seed)
         rows = []
         for ref, (row, origin) in zip(refs, found, strict=False):
@@ -394,16 +396,20 @@ class _EarlierShard(NamedTuple):
 
     Attributes:
         reusable: the dataset.
-        entry: the shard, as the marker describes it.
+        entry: the shard, as the marker describes it; None if it has no records.
+        sidecar: the path of its sidecar below the dataset's folder.
+        sidecar_sha256: the sidecar's SHA-256, in hex.
         compression: `none` or `gzip`.
         images: the features that hold the image, see `find_images`.
         first: the lowest hash of a key that may be in its sidecar.
         last: the highest.
-        number: its place in the index.
+        number: the place of its section in the versions.
     """
 
     reusable: ReusableDataset
-    entry: ShardEntry
+    entry: ShardEntry | None
+    sidecar: str
+    sidecar_sha256: str
     compression: str
     images: dict[str, str]
     first: int
@@ -459,8 +465,34 @@ def _open_dataset(reusable: ReusableDataset) -> tuple[tuple[_EarlierShard, ...],
             # Hashes of rejected images may be between those of two shards' records.
             first = 0 if number in borders else edges[number - 1][1]
             last = _MOST_HASH if number + 1 in {*borders, len(entries)} else edges[number + 1][0]
-            shards.append(_EarlierShard(reusable, entry, compression, images, first, last, number))
+            names = entry, entry.sidecar, entry.sidecar_sha256
+            shards.append(_EarlierShard(reusable, *names, compression, images, first, last, number))
+        shards += _open_shards_without_records(reusable, len(shards), damaged)
     return tuple(shards), _explain_damage(dataset, damaged) if damaged else ()
+
+
+def _open_shards_without_records(
+    reusable: ReusableDataset, first: int, damaged: list[str]
+) -> Iterator[_EarlierShard]:
+    """Yields the shards of a dataset whose references were all rejected or left out.
+
+    They are not in its index, so their sidecars are read to find the hashes of their keys.
+
+    Args:
+        reusable: the dataset.
+        first: the place of their first section in the versions, after those of all other shards.
+        damaged: takes the paths of files that are found damaged.
+    """
+    marker, folder = reusable.dataset.marker, reusable.dataset.folder
+    seed = marker.plan.for_readers.seed
+    for number, name in enumerate(marker.sidecars_without_records, first):
+        sha256, orders = marker.run.digests.get(name, ""), list[int]()
+        with _noting_damage(damaged, folder, name) as path:
+            rows = parse_rows(_read_lines(path, sha256))
+            orders = [order_of(seed, row.key) for row in rows if row.key]
+        if orders:
+            edges = min(orders), max(orders)
+            yield _EarlierShard(reusable, None, name, sha256, "none", {}, *edges, number)
 
 
 def _explain_damage(dataset: EarlierDataset, damaged: Sequence[str]) -> tuple[str, ...]:
@@ -525,9 +557,9 @@ class _OpenShard:
 
         Yields nothing if the sidecar is damaged.
         """
-        entry, lines = self._shard.entry, list[bytes]()
-        with self._noting_damage(entry.sidecar) as path:
-            lines = _read_lines(path, entry.sidecar_sha256)
+        lines = list[bytes]()
+        with self._noting_damage(self._shard.sidecar) as path:
+            lines = _read_lines(path, self._shard.sidecar_sha256)
         start, end = (_find_line(lines, order, seed) for order in (first, last + 1))
         for row, origin in zip(parse_rows(lines[start:end]), self._origins(start), strict=False):
             if row.key:  # else it was excluded
@@ -559,10 +591,11 @@ class _OpenShard:
 
     def read(self, earlier: EarlierRecord) -> EarlierRecord | None:
         """Returns the same with its record; None if the record is damaged."""
-        if not isinstance(row := earlier.row, SidecarRow):
+        row, entry = earlier.row, self._shard.entry
+        if not isinstance(row, SidecarRow) or entry is None:
             return earlier
         whole = None
-        with self._noting_damage(self._shard.entry.name) as path:
+        with self._noting_damage(entry.name) as path:
             record, images = (
                 self._read(path, data_offset(row.offset), row.length),
                 self._shard.images,

@@ -26,7 +26,11 @@ from recordmill.schemas.rejection import explain_reason
 from recordmill.schemas.settings.images import CHANGES
 from recordmill.storage.tfrecord_file import describe_frames
 from recordmill.transforms.publishing.companions.tfds_files import describe_tfds, why_not_tfds
-from recordmill.transforms.publishing.staged_dataset import Description, StagedDataset
+from recordmill.transforms.publishing.staged_dataset import (
+    Description,
+    StagedDataset,
+    name_sidecars_without_records,
+)
 from recordmill.transforms.shards.shard_files import read_column, read_rejected_pictures
 
 MOST_CLASSES = 100
@@ -289,8 +293,11 @@ def describe_dataset(dataset: StagedDataset) -> Iterator[Description]:
     yield from describe_schema(dataset)
     yield from describe_croissant(dataset)
     yield from describe_record_index(dataset)
-    # With these, a later run copies unchanged records without reading their sources.
-    paths = [dataset.path_of(shard.report, "versions") for shard in dataset.shards]
+    # With these, a later run copies unchanged records without reading their sources, and the rows
+    # of rejected files.
+    reports = [shard.report for shard in dataset.shards]
+    reports += name_sidecars_without_records(dataset.reports).values()
+    paths = [dataset.path_of(report, "versions") for report in reports]
     yield (
         VERSIONS,
         chain(

@@ -97,16 +97,16 @@ def test_boxes_are_drawn_with_names_that_stay_text(ships, visit):
         page.wait_for_function("() => document.querySelectorAll('.cell').length === 3")
         page.focus("#grid")
         page.keyboard.press("Enter")
-        page.wait_for_selector("#shapes polygon")
+        page.wait_for_selector("#shapes rect")
         assert page.eval_on_selector_all(".tag", "tags => tags.map((tag) => tag.textContent)") == [
             "<img src=x onerror=alert(1)>",
             "a\ufffdb",
         ]
-        assert page.locator("#shapes polygon").count() == 4  # each has a dark edge
+        assert page.locator("#shapes rect").count() == 4  # each has a dark edge
         page.locator("#facts label", has_text="<img").locator("input").uncheck()
-        assert page.locator("#shapes polygon").count() == 2
+        assert page.locator("#shapes rect").count() == 2
         page.locator("#facts label", has_text="boxes").locator("input").uncheck()
-        assert page.locator("#shapes polygon").count() == 0
+        assert page.locator("#shapes rect").count() == 0
 
 
 def test_faults_are_shown_with_their_pictures(ships, visit):
@@ -215,7 +215,7 @@ def show_image(page):
     page.wait_for_function("() => document.querySelectorAll('.cell').length === 3")
     page.focus("#grid")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#shapes polygon")
+    page.wait_for_selector("#shapes rect")
 
 
 def show_faults(page):

@@ -190,7 +190,8 @@ def conclude(
         images.merge(tally.images)
     class_folders = [*images.names] if source.labels_from_folders else []
     yield from unclaimed.judge(whole, source.annotation_format, most_heads, class_folders)
-    yield from images.find_second_images(whole, settings.inputs, _reads_folders(source))
+    asks_about_views = _reads_folders(source) and settings.group is None
+    yield from images.find_second_images(whole, settings.inputs, asks_about_views)
     yield from _note_peculiarities(whole, images, tallies)
     if naming_files:
         yield whole.notice("names_images", "names_images", count=naming_files)

@@ -381,7 +381,7 @@ def recognize(
     found = [*_recognize_as(kinds, sketch)]
     others = [each for each in found if each.is_firm and each.kind != "class_folders"]
     if "class_folders" in kinds and "source" not in written and not others:
-        refuse_pairs(sketch, place, _listing(written).ignore, inputs)
+        refuse_pairs(sketch, place, _listing(written), inputs)
         if "splits" not in written:
             refuse_splits_of_classes(sketch, place)
     found = [each for each in found if _is_offered(each, written)]
@@ -444,8 +444,14 @@ def _setting_names(kind: str) -> set[str]:
 
 
 def _listing(written: Mapping[str, Any]) -> ListingSettings:
-    """Returns the given `include` and `ignore`, without values of other types."""
-    return ListingSettings(include=_texts(written, "include"), ignore=_texts(written, "ignore"))
+    """Returns what is given of files and groups, without values of other types."""
+    splits = written.get("splits")
+    group = splits.get("group") if isinstance(splits, dict) else None
+    return ListingSettings(
+        include=_texts(written, "include"),
+        ignore=_texts(written, "ignore"),
+        group=str(group) if group else None,
+    )
 
 
 def _texts(written: Mapping[str, Any], key: str) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from recordmill.pipeline.configuration.advise_input import find_files_around, in
 from recordmill.pipeline.configuration.config import flags_of
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
+from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.file_roles import YOLO_TEXT
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, given_splits
 from recordmill.transforms.inputs.found_pairs import Pairs
@@ -30,13 +31,16 @@ The listing reads `listed_pairs.MOST_READ_ON_STORE` more.
 """
 
 
-def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], inputs: int = 1) -> None:
+def refuse_pairs(
+    sketch: FolderSketch, place: str, listing: ListingSettings, inputs: int = 1
+) -> None:
     """Refuses an input that holds second images, such as masks, if it would be class folders.
 
     Args:
         sketch: the input.
         place: the input's path.
-        ignored: the patterns that the user has given.
+        listing: what the user has set about the files. If `splits.group` keeps images together,
+            there may be several of one thing.
         inputs: how many inputs share the requests to a store.
 
     Raises:
@@ -45,7 +49,9 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
     contents = {**sketch.names, **sketch.deeper}
     images = {path: each.images for path, each in contents.items() if each.images}
     look = make_looker(sketch.root, MOST_READ // inputs)
-    pairs = find_pairs(images, look) or _find_by_names(sketch) or _find_views(sketch, images)
+    pairs = find_pairs(images, look) or _find_by_names(sketch)
+    if pairs is None and listing.group is None:
+        pairs = _find_views(sketch, images)
     if pairs is None:
         return
     said = "masks and other second images are not stored, and are not classes"
@@ -58,7 +64,7 @@ def refuse_pairs(sketch: FolderSketch, place: str, ignored: Sequence[str], input
         said = f"{said}, nor are the lists that name both, such as {lists[0]}"
     escaped = [f"/{escape_glob(path)}" for path in lists]
     splits = _find_splits(sketch)
-    advice = _advise(sketch, pairs, place, [*ignored, *escaped], splits)
+    advice = _advise(sketch, pairs, place, [*listing.ignore, *escaped], splits)
     names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}
     if pairs.may_be_classes and explain_unlikely(names) is None:
         classes = {"source": {"kind": "class_folders"}}

@@ -291,7 +291,7 @@ SIBLINGS = {
             "annotations/panoptic_val2017/2.png": png(),
         },
         "not stored: files of captions (2), files of key points (1), "
-        "files of panoptic masks (1), masks (2)",
+        "files of panoptic masks (1), panoptic masks (2)",
     ),
     "Kaggle: a CSV of ids and classes": (
         {},

@@ -78,3 +78,13 @@ def test_one_view_is_kept_or_all_are_images(name, tmp_path, run_in):
         (tmp_path / "in" / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "in" / path).write_bytes(data)
     check_all_ways(files, [take, *(only(sign, take) for sign in signs)], run_in)
+
+
+def test_images_of_one_thing_that_a_group_keeps_together_are_images(convert, tmp_path, picture):
+    for number in range(12):
+        for side in ("left", "right"):
+            path = tmp_path / f"photos/{'sick' if number % 2 else 'well'}/p{number:03}_{side}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(picture((number, side), (32, 24)))
+    done = convert(tmp_path / "photos", settings={"splits.group": "/(?P<group>p[0-9]+)_"})
+    assert (done.code, done.line["ledger"]["written"], done.line["classes"]) == (0, 24, 2)

@@ -22,6 +22,7 @@ def draw_collections(folder: Path) -> Path:
     for number in range(20):
         for animal in ("cat", "dog"):
             draw(folder / "photos" / animal / f"{number:04d}.jpg", number + 50 * (animal == "dog"))
+            draw(folder / "more-photos" / animal / f"{number:04d}.jpg", number + 100)
             draw(
                 folder
                 / "collection"

@@ -108,7 +108,7 @@ def test_threads_and_listing_order_change_no_byte(shards, run, tree, tmp_path):
         convert(shuffled, replace(run, output=str(tmp_path / f"out{threads}"), threads=threads))
     one, two, eight = (tree(tmp_path / f"out{threads}") for threads in (1, 2, 8))
     assert one == two == eight
-    assert len(one) == 17
+    assert len(one) == 15
 
 
 def test_finished_shards_are_reused_and_only_those_with_changed_images_are_not(shards, run, tree):
@@ -231,7 +231,7 @@ def test_images_passed_by_their_headers_are_converted_in_line_to_the_same_bytes(
     assert [write(threads) for threads in (0, 1, 2)] == [0, 1, 1]
     in_line, one, two = (tree(tmp_path / f"out{threads}") for threads in (0, 1, 2))
     assert in_line == one == two
-    assert len(in_line) == 17
+    assert len(in_line) == 15
 
 
 @pytest.mark.parametrize(

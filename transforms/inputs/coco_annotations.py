@@ -320,10 +320,10 @@ class CocoAnnotations:
                 self.strays.append(each)
                 continue
             self._objects[each.image_id].append(each)
-            unstored = set(each.find_unstored())
-            if self._has_outlines:
-                unstored.discard("masks")
-            self.not_stored.update(unstored)
+            unstored = each.find_unstored()
+            self.not_stored.update(
+                kind for kind in unstored if kind != "masks" or not self._has_outlines
+            )
         self._points = _name_points(contents)
         self.point_names = [*dict.fromkeys(chain.from_iterable(self._points.values()))]
 

@@ -1,16 +1,16 @@
 """Second images of pairs: why they stop a recognized run, or what to know about them."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 
 import orjson
 
 from recordmill.schemas.formatting import format_count
 from recordmill.schemas.settings.dataset import DatasetSettings
+from recordmill.schemas.settings.recipe import list_changed_settings
 from recordmill.schemas.yaml_core import write_yaml_line
 from recordmill.transforms.inputs.listed_pairs import SecondImages
-from recordmill.transforms.inputs.sources.source import ReadsMembers, load_source
+from recordmill.transforms.inputs.sources.source import ReadsMembers
 from recordmill.transforms.planning.explain_unclaimed import as_command
 
 
@@ -54,13 +54,8 @@ def _advise(found: SecondImages, settings: DatasetSettings, command: Sequence[st
 
 def _take_as_images(settings: DatasetSettings, command: Sequence[str]) -> list[str]:
     """Returns the arguments with the settings in use, so that nothing is recognized."""
-    source = settings.source
-    defaults = load_source(source.kind)()
-    given = {"source.kind": source.kind}
-    for name in (field.name for field in fields(defaults)):
-        value = getattr(source, name)
-        if value != getattr(defaults, name):
-            given[f"source.{name}"] = write_yaml_line(value)
+    changed = list_changed_settings(settings)["source"]
+    given = {f"source.{name}": write_yaml_line(value) for name, value in changed.items()}
     for key, splits in (
         ("splits.from_folders", settings.splits.from_folders),
         ("splits.from_source", settings.splits.from_source),

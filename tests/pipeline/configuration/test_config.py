@@ -52,7 +52,7 @@ def test_a_shipped_convention_is_a_configuration_to_copy(name):
     given = (
         ["features.feature=mean_std"]
         if BOXES.fields.keys().isdisjoint(convention.fields)
-        else ["source.kind=voc"]
+        else ["source.kind=coco", "masks=png"]
     )
     if "segmentation" in convention.fields:
         given = ["source={kind: manifest, columns: {uri: image, mask: mask}}"]

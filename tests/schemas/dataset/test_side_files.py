@@ -37,16 +37,9 @@ REJECTED = {
     "sha256": None,
 }
 REJECTED |= {"class": None, "key": "a"}
-CHANGE = {
-    "change": "rotated",
-    "key": "a",
-    "changes": ["reencoded", "rotated"],
-    "before_bytes": 1,
-    "after_bytes": 2,
-}
 REPORT = {
     "remarks": [{"text": "One.", "section": "sizes"}],
-    "examples": [{**CHANGE, "before": "A", "after": "B"}],
+    "rejected": [{"key": "a.jpg", "reason": "truncated", "picture": "AAAA"}],
 }
 
 

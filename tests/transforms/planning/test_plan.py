@@ -295,8 +295,9 @@ def test_the_plan_id_changes_with_every_setting_that_decides_bytes(field):
 
 def test_every_other_setting_is_among_those():
     # `decode: none` goes with conventions without images; the recipe holds it as it holds the rest.
-    # In place of `exclude` it has a digest of what the file names. Masks need a source of them.
-    others = {"decode", "exclude", "masks", "masks_required", *OUTSIDE_PLAN_ID}
+    # In place of `exclude` and `corrections` it has digests of what the files name. Masks need a
+    # source of them.
+    others = {"corrections", "decode", "exclude", "masks", "masks_required", *OUTSIDE_PLAN_ID}
     assert {*CHANGED, *others} == set(list_settings(BASE))
 
 

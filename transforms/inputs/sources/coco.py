@@ -126,9 +126,9 @@ class Coco(AnnotationSource):
             "image_info_*.json": "files of images without annotations",
             "stuff_*.json": "files of stuff masks",
             "panoptic_*.json": "files of panoptic masks",
-            "panoptic_*.png": "masks",
-            "panoptic_*/**.png": "masks",
-            "stuff_*/**.png": "masks",
+            "panoptic_*.png": "panoptic masks",
+            "panoptic_*/**.png": "panoptic masks",
+            "stuff_*/**.png": "stuff masks",
         }
 
     def annotations(self) -> Mapping[str, str]:

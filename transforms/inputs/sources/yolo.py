@@ -77,6 +77,8 @@ class Yolo(AnnotationSource):
             box, the rest is skipped.
         kpt_shape: as in data.yaml, such as `[17, 3]`: a line is a box, which a confidence or these
             key points may follow; others are rejected.
+        kpt_names: names of the key points, as in data.yaml; empty: they are numbered from 1.
+        task: `obb` for oriented boxes, whose lines have four corners; `auto` for all others.
     """
 
     names: tuple[str, ...] = ()

@@ -196,7 +196,7 @@ class SplitEntry:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """What happened to everything that was listed: `listed` is the sum of all others.
+    """What happened to everything that was listed: the sum of all others but `corrections`.
 
     Attributes:
         listed: everything that was found.

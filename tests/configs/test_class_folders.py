@@ -66,7 +66,7 @@ def test_seed_5_the_report_states_both_sizes_and_their_ratio(folder, convert, ca
     page = (tmp_path / "dataset-of-class_folders.yaml" / "report.html").read_text(encoding="utf-8")
     assert f"{marker['input_bytes'] / 1024:.1f} KiB" in page
     assert f"{marker['output_bytes'] / 1024:.1f} KiB" in page
-    assert f"of TFRecords, {share:.2f} times as much" in page
+    assert f"of TFRecords: {share:.2f} times the size." in page
 
 
 def test_seed_5_both_splits_have_the_same_keys_and_shards_count_from_0(folder, convert):

@@ -315,5 +315,7 @@ def test_vectors_without_a_convention_get_an_error_that_names_the_setting(tmp_pa
         f"--output={tmp_path / 'new'}",
     )
     assert launch([*arguments, *WHOLE], build) == 3
-    error = capsys.readouterr().err.splitlines()[-1]
-    assert "(feature, label, sha256): set source.convention)" in error
+    errors = [line for line in capsys.readouterr().err.splitlines() if "bad_example: " in line]
+    assert len(errors) == 3
+    for error in errors:
+        assert error.endswith("(feature, label, sha256): set source.convention)")

@@ -164,6 +164,15 @@ def test_a_longer_list_of_excluded_images_updates_an_old_dataset(place_output, a
     assert (code, line["findings"]) == (0, [])
 
 
+def test_images_that_must_not_be_there_are_found_in_the_files_of_an_old_report(place_output, ask):
+    place_output("classes")
+    Path("list.txt").write_text("key:dog/gray.png\n")
+    code, line = ask(verify, "classes", "--absent", "list.txt")
+    found = sorted(each["shard"] for each in line["findings"])
+    sidecar = "sidecars/train-00000-of-00001.tfrecord.jsonl"
+    assert (code, found) == (1, ["records.index", "report.html", "report.json", sidecar])
+
+
 @each_command
 def test_images_that_must_not_be_there_are_found_after_the_same_command(
     place_output, again, ask, name
@@ -171,7 +180,7 @@ def test_images_that_must_not_be_there_are_found_after_the_same_command(
     place_output(name)
     again(name, "--overwrite")
     key, sidecar, others = {
-        "classes": ("dog/gray.png", "train-00000-of-00001", ["report.html", "report.json"]),
+        "classes": ("dog/gray.png", "train-00000-of-00001", ["report.html"]),
         "boxes": ("val/d.jpg", "validation-00000-of-00001", []),
     }[name]
     Path("list.txt").write_text(f"key:{key}\n")

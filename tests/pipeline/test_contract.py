@@ -248,14 +248,15 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
         "nothing was published: correct the input, or accept the dataset with --set "
         '\'expect.images={"*":{"change":100}}\' (docs/fix_rejected.md explains both)'
     )
+    (staging,) = broken.staging
     assert broken.answer == (
         4,
         "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20 %",
         "split train has 18 images, the previous dataset has 9, and expect.images.*.change is 20 %",
         advice,
+        f"{staging}/report.html shows them",
     )
     assert broken.line["status"] == "failed"
-    (staging,) = broken.staging
     there = {
         name: each
         for name, each in snapshot(first.output).items()

@@ -201,19 +201,23 @@ def test_a_copy_of_an_excluded_image_takes_its_place(exclude, photos):
 
 def test_a_class_that_is_emptied_is_lost(exclude, photos):
     done = exclude(photos, [f"key:dog/{number:02}.jpg" for number in range(4)])
+    (staging,) = done.staging
     assert done.answer == (
         3,
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0",
         "accept the loss with --set max_rejected.lost_classes=1",
         PAGE,
+        f"{staging}/report.html shows them",
     )
     nothing = exclude(
         photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")]
     )
+    (staging,) = nothing.staging
     assert nothing.answer == (
         3,
         "nothing is left: all 10 images were rejected or left out (10 excluded)",
         PAGE,
+        f"{staging}/report.html shows them",
     )
 
 

@@ -68,6 +68,7 @@ def test_the_message_has_numbers_limits_files_the_list_and_flags(convert, class_
         "'ignore=[/cat/a.jpg, /cat/b.jpg, /cat/c.jpg, /cat/empty.jpg]', or accept the loss with "
         "--set max_rejected.count=4",
         PAGE,
+        f"{staging}/report.html shows them",
     )
 
 
@@ -88,7 +89,7 @@ def test_patterns_that_are_ignored_already_stay(follow, class_folders, tmp_path)
     damage(root, "cat/a.jpg", "cat/notes.txt")
     settings = {**STRICT, "ignore": ["*.txt"]}
     failed, (without, _) = follow(root, settings=settings)
-    assert '\'ignore=["*.txt","/cat/a.jpg"]\'' in failed.errors[-2]
+    assert '\'ignore=["*.txt","/cat/a.jpg"]\'' in failed.errors[-3]
     assert fates(without) == (0, 3, {"ignored": {"ignored": 2}})
 
 
@@ -96,8 +97,8 @@ def test_many_files_are_left_out_by_their_list(follow, class_folders, tmp_path):
     root = class_folders(tmp_path / "photos", {"cat": 30})
     damage(root, *(f"cat/bad{number}.jpg" for number in range(21)))
     failed, (without, accepted) = follow(root, settings=STRICT)
-    assert len(failed.errors) == 9
-    assert f"`cp {failed.staging[0]}/rejected.jsonl rejected.jsonl`" in failed.errors[-2]
+    assert len(failed.errors) == 10
+    assert f"`cp {failed.staging[0]}/rejected.jsonl rejected.jsonl`" in failed.errors[-3]
     assert fates(without) == (0, 30, {"left_out": {"excluded": 21}})
     assert fates(accepted) == (0, 30, {"rejected": {"unknown_format": 21}})
 
@@ -128,7 +129,7 @@ def test_rows_of_a_table_are_left_out_by_their_list(follow, class_folders, tmp_p
     (root / "labels.csv").write_text("\n".join(lines))
     failed, (without, accepted) = follow(root, settings=STRICT)
     assert "vanished: " in failed.errors[1]
-    assert failed.errors[-2].startswith("correct what was rejected, or leave it out with")
+    assert failed.errors[-3].startswith("correct what was rejected, or leave it out with")
     assert (without.code, without.line["ledger"]["left_out"]) == (0, {"excluded": 1})
     assert (accepted.code, accepted.line["ledger"]["rejected"]) == (0, {"vanished": 1})
 
@@ -142,7 +143,7 @@ def test_a_lost_class_and_too_many_images_are_accepted_together(follow, class_fo
         "max_rejected.count (0) and max_rejected.share (0.00%)",
         "all images of 1 class were rejected (emu), and max_rejected.lost_classes is 0",
     ]
-    assert "--set max_rejected.count=2 --set max_rejected.lost_classes=1" in failed.errors[-2]
+    assert "--set max_rejected.count=2 --set max_rejected.lost_classes=1" in failed.errors[-3]
     assert fates(without) == (0, 3, {"ignored": {"ignored": 2}})
     assert fates(accepted) == (0, 3, {"rejected": {"unknown_format": 2}})
 
@@ -170,6 +171,7 @@ def test_nothing_left_names_files_and_no_flag(convert, class_folders, tmp_path):
         "unknown_format: cat/a.jpg (unknown format: the file begins with 74 65 78 74 ('text'))",
         f"{staging}/rejected.jsonl lists it",
         PAGE,
+        f"{staging}/report.html shows them",
     )
 
 

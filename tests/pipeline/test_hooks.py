@@ -501,18 +501,22 @@ def test_images_that_are_kept_are_the_same_bytes_as_without_filters(convert, pho
 def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_folders):
     root = class_folders(tmp_path / "photos", {"cat": 3})
     done = convert(root, settings={**ALL, "keep": "own_hooks:never"})
+    (staging,) = done.staging
     assert done.answer == (
         3,
         "nothing is left: all 3 images were rejected or left out (3 unwanted)",
         PAGE,
+        f"{staging}/report.html shows them",
     )
     class_folders(root, {"dog": 2}, (12, 8))
     done = convert(root, settings={**ALL, "keep.min_side": 9})
+    (staging,) = done.staging
     assert done.answer == (
         3,
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0",
         "accept the loss with --set max_rejected.lost_classes=1",
         PAGE,
+        f"{staging}/report.html shows them",
     )
     allowed = convert(root, settings={**ALL, "keep.min_side": 9, "max_rejected.lost_classes": 1})
     assert (allowed.code, allowed.marker["ledger"]["left_out"]) == (0, {"too_small": 2})
@@ -526,12 +530,14 @@ def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(
     class_folders(root / "test", {"cat": 2}, (12, 8))
     settings = {"splits.from_folders": {"train": "train", "test": "test"}, "keep.min_side": 9}
     failed = convert(root, settings=settings)
+    (staging,) = failed.staging
     assert failed.answer == (
         3,
         "all images of 1 split were rejected or left out (test), and max_rejected.lost_classes is "
         "0",
         "accept the loss with --set max_rejected.lost_classes=1",
         PAGE,
+        f"{staging}/report.html shows them",
     )
     done = convert(
         root, settings={**settings, "max_rejected.lost_classes": 1}, output=tmp_path / "allowed"

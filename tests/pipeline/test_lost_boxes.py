@@ -52,8 +52,9 @@ def test_a_run_that_loses_every_box_publishes_nothing(convert, ships):
         3,
         False,
     )
-    error, page = done.errors
+    error, page, report = done.errors
     assert page == "docs/fix_rejected.md has a remedy for each reason"
+    assert report == f"{done.staging[0]}/report.html shows them"
     assert error.startswith(
         "all boxes of 2 classes (0, 7) were dropped (3 unknown_class: 0, 7), such as box 1 of 2 of "
         "images/a.jpg "
@@ -123,7 +124,9 @@ def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(
     assert (planned.code, planned.line["status"], planned.output.exists()) == (3, "planned", False)
     done = convert(root, settings=SETTINGS)
     assert done.code == 3
-    expected = re.sub(r", such as box .*?\)", "", done.line["sentence"])
+    *lines, report = done.line["sentence"].splitlines()
+    assert report == f"{done.staging[0]}/report.html shows them"
+    expected = re.sub(r", such as box .*?\)", "", "\n".join(lines))
     assert planned.line["sentence"] == f"as it stands the run would fail: {expected}"
 
 

@@ -207,12 +207,15 @@ def test_an_update_after_an_edited_outline_equals_a_rebuild(convert, animals, tm
 
 def test_too_many_faulty_masks_fail_the_run(convert, animals):
     done = convert(animals([[[1, 1, 2]]] * 11), settings={"masks": "png"})
+    (staging,) = done.staging
     assert done.answer == (
         3,
-        "11 of 11 masks were dropped (11 bad_polygon: cat), such as mask 1 of 11 of train/a.jpg "
-        "(class cat), which is over max_rejected.masks.count (10) and max_rejected.masks.share "
-        "(1.00%); correct these outlines, or add --set max_rejected.masks.count=11 "
-        "to do without them",
+        "11 of 11 masks (100.00%) were dropped (11 bad_polygon: cat), such as mask 1 of 11 of "
+        "train/a.jpg (class cat), which is over max_rejected.masks.count (10) and "
+        "max_rejected.masks.share (1.00%); correct these outlines, or add "
+        "--set max_rejected.masks.count=11 to do without them",
+        "docs/fix_rejected.md has a remedy for each reason",
+        f"{staging}/report.html shows them",
     )
 
 

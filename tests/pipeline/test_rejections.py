@@ -177,7 +177,8 @@ def test_hundreds_of_lost_classes_still_make_a_short_line(convert, class_folders
         damage(root, folder.name, 1)
     done = convert(root, settings=ONE_SPLIT)
     assert done.code == 3
-    assert len(done.stdout) < 4096
+    # The folder of the test is in it several times.
+    assert len(done.stdout.replace(str(tmp_path), "")) < 4096
 
 
 def test_a_shard_with_unreadable_images_is_read_again(

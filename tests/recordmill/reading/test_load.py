@@ -158,9 +158,8 @@ def test_a_split_without_images_is_one_sentence(tmp_path, animals, convert_with)
     with pytest.raises(LoadError) as raised:
         load(folder, "test", batch_size=8)
     assert str(raised.value) == (
-        f"the split test of {folder} has no images: choose another; its rejected.jsonl says which "
-        "images could not be "
-        "taken"
+        f"the split test of {folder} has no images: choose another, or see its rejected.jsonl for "
+        "the images that were rejected"
     )
     assert len(load(folder, ["train", "test"])) == len(load(folder, "train")) == 13
 

@@ -209,7 +209,7 @@ def test_a_name_that_was_changed_in_a_marker_is_found(annotated, path, found):
 def test_kinds_and_keys_of_a_later_version_are_ignored(annotated):
     original = (annotated / "recordmill.json").read_bytes()
     marker = json.loads(original)
-    marker["annotations"]["masks"] = {"listed": 14, "written": 13, "dropped": {"empty": 1}}
+    marker["annotations"]["tracks"] = {"listed": 14, "written": 13, "dropped": {"empty": 1}}
     marker["annotations"]["boxes"]["further"] = 1
     marker["made_from"][0]["further"] = marker["further"] = ["x"]
     marker["run"]["recordmill"] = "9.9"
@@ -217,7 +217,7 @@ def test_kinds_and_keys_of_a_later_version_are_ignored(annotated):
     (annotated / "recordmill.json").write_text(json.dumps(marker))
     try:
         dataset = open_dataset(str(annotated))
-        assert dataset.marker.annotations["masks"].written == 13
+        assert dataset.marker.annotations["tracks"].written == 13
         assert summarize_dataset(dataset).splits["train"].records == 5
     finally:
         (annotated / "recordmill.json").write_bytes(original)

@@ -39,8 +39,8 @@ def refuse_pairs(
     Args:
         sketch: the input.
         place: the input's path.
-        listing: what the user has set about the files. If `splits.group` keeps images together,
-            there may be several of one thing.
+        listing: the patterns and the group that the user has given. Images that `splits.group`
+            keeps together may be several of one thing.
         inputs: how many inputs share the requests to a store.
 
     Raises:

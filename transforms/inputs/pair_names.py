@@ -83,7 +83,7 @@ _SIDES = (
 """Words in lower case; a folder is on one side if its name has one of the words of this side."""
 
 _LETTERS = ("a", "b")
-"""Sides next to a folder of annotations, or alone: elsewhere, letters may be classes."""
+"""Sides next to a folder of annotations, or alone in capitals: elsewhere, they may be classes."""
 
 _SIDE_WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]?|[A-Z]?[a-z]+[0-9]?")
 
@@ -182,7 +182,7 @@ def divide_by_sides(
     Args:
         parts: of each folder's path, the parts that not all have.
         may_be_letters: whether the letters A and B are sides, too: there are annotations of the
-            same images, or no other folders.
+            same images, or no other folders than `A` and `B`.
 
     Returns:
         The folders of either side; both are empty unless each folder is on one side.

@@ -96,8 +96,10 @@ def _find_parallel(
             alike.update(group)
             continue
         own = _own_parts(group)
-        are_alone = len(group) == len(cores) and all(len(parts) == 1 for parts in own.values())
-        sides = divide_by_sides(own, may_be_letters=are_alone and len(cores[group[0]]) > 1)
+        # Folders named `a` and `b` may be classes.
+        are_letters = sorted(map(sorted, own.values())) == [["A"], ["B"]]
+        are_alone = len(group) == len(cores) and len(cores[group[0]]) > 1
+        sides = divide_by_sides(own, may_be_letters=are_letters and are_alone)
         if not seconds and (all(sides) or _agree_by_themselves(group, cores)):
             firsts, seconds = sides
             if not seconds:

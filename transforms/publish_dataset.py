@@ -413,7 +413,7 @@ class _Publication:
         except Exception as error:  # noqa: BLE001  # the message says what failed the run
             outcome = _note_missing_report(end.outcome, staged.folder, error)
         else:
-            message = f"{end.outcome.message}\n{path} shows them"
+            message = f"{end.outcome.message}\n{path} shows what was converted"
             numbers = replace(numbers, report=path)
             outcome = replace(end.outcome, message=message, numbers=numbers)
         return replace(end, outcome=outcome)

@@ -397,7 +397,7 @@ STOPPED = {
     "two images in each sample": (
         {"0.tar": samples("", "input.jpg", "target.jpg")},
         "its samples have several images (input.jpg, target.jpg), and one can be stored",
-        [(6, [""])],
+        [(6, [""]), (6, [""])],
     ),
     "a mask in each sample": (
         {"0.tar": {path: data for n in N for path, data in sample_with_mask(n).items()}},

@@ -254,7 +254,7 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
         "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20 %",
         "split train has 18 images, the previous dataset has 9, and expect.images.*.change is 20 %",
         advice,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
     assert broken.line["status"] == "failed"
     there = {

@@ -207,7 +207,7 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0",
         "accept the loss with --set max_rejected.lost_classes=1",
         PAGE,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
     nothing = exclude(
         photos, [f"key:{each.parent.name}/{each.name}" for each in photos.rglob("*.jpg")]
@@ -217,7 +217,7 @@ def test_a_class_that_is_emptied_is_lost(exclude, photos):
         3,
         "nothing is left: all 10 images were rejected or left out (10 excluded)",
         PAGE,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
 
 

@@ -28,7 +28,7 @@ def test_a_failed_run_shows_what_it_converted_and_rejected(convert, photos_with_
     done = convert(photos_with_a_cut_one, settings={"max_rejected.count": 0})
     assert done.code == 3
     path = staging_of(done) / "report.html"
-    assert f"{path} shows them" in done.stderr
+    assert f"{path} shows what was converted" in done.stderr
     assert done.line["report"] == str(path)
     page = path.read_text(encoding="utf-8")
     assert "18 files were found and each is accounted for: 17 written, 1 rejected." in page

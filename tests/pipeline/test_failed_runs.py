@@ -68,7 +68,7 @@ def test_the_message_has_numbers_limits_files_the_list_and_flags(convert, class_
         "'ignore=[/cat/a.jpg, /cat/b.jpg, /cat/c.jpg, /cat/empty.jpg]', or accept the loss with "
         "--set max_rejected.count=4",
         PAGE,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
 
 
@@ -171,7 +171,7 @@ def test_nothing_left_names_files_and_no_flag(convert, class_folders, tmp_path):
         "unknown_format: cat/a.jpg (unknown format: the file begins with 74 65 78 74 ('text'))",
         f"{staging}/rejected.jsonl lists it",
         PAGE,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
 
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 N = counted(6)
 NOTHING = ("", "")
-CVAT = b"<annotations><version>1.1</version><image id='0' name='000.jpg'/></annotations>"
+XML = b"<dataset><images><image file='000.jpg'></image></images></dataset>"
 
 
 def hashes(folder):
@@ -99,7 +99,7 @@ AROUND = {
     ),
     "an array": ({**PETS, "setid.mat": b"MATLAB 5.0 MAT-file"}, "setid.mat", [last, first]),
     "annotations in a folder next to it": (
-        {**PETS, "ann/all.xml": CVAT}, "ann/all.xml", [last, first],
+        {**PETS, "ann/all.xml": XML}, "ann/all.xml", [last, first],
     ),
     "a list next to a folder around images": (
         {**photos("data/images", N), "ids.txt": "".join(f"{n} 1\n" for n in N).encode()},
@@ -198,7 +198,7 @@ def test_a_table_of_others_stays_in_the_input_if_masks_are_left_out(tmp_path, ru
 def test_collections_are_offered_with_what_each_leaves_out(tmp_path, run_in):
     files = together(
         *(photos(f"{each}/images", N) for each in "ab"),
-        {f"{each}/all.xml": CVAT for each in "ab"},
+        {f"{each}/all.xml": XML for each in "ab"},
         {"splits.csv": b"id,split\n000,train\n"},
     )
     write_files(tmp_path / "in", files)

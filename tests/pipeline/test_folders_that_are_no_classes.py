@@ -375,7 +375,7 @@ SAMPLES = {
 }  # fmt: skip
 """The same: second images are left out, and folders of single samples are no classes."""
 
-XML = b'<annotations><version>1.1</version><image id="0" name="000.jpg"/></annotations>'
+XML = b"<dataset><images><image file='000.jpg'></image></images></dataset>"
 
 LAYERS = {
     "images, augmented ones with masks, and a flat split": (

@@ -506,7 +506,7 @@ def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_fol
         3,
         "nothing is left: all 3 images were rejected or left out (3 unwanted)",
         PAGE,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
     class_folders(root, {"dog": 2}, (12, 8))
     done = convert(root, settings={**ALL, "keep.min_side": 9})
@@ -516,7 +516,7 @@ def test_losing_everything_or_a_class_fails_the_run(convert, tmp_path, class_fol
         "all images of 1 class were rejected or left out (dog), and max_rejected.lost_classes is 0",
         "accept the loss with --set max_rejected.lost_classes=1",
         PAGE,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
     allowed = convert(root, settings={**ALL, "keep.min_side": 9, "max_rejected.lost_classes": 1})
     assert (allowed.code, allowed.marker["ledger"]["left_out"]) == (0, {"too_small": 2})
@@ -537,7 +537,7 @@ def test_an_emptied_split_is_lost_or_noted_and_its_sidecar_kept(
         "0",
         "accept the loss with --set max_rejected.lost_classes=1",
         PAGE,
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
     done = convert(
         root, settings={**settings, "max_rejected.lost_classes": 1}, output=tmp_path / "allowed"

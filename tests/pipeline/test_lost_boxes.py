@@ -54,7 +54,7 @@ def test_a_run_that_loses_every_box_publishes_nothing(convert, ships):
     )
     error, page, report = done.errors
     assert page == "docs/fix_rejected.md has a remedy for each reason"
-    assert report == f"{done.staging[0]}/report.html shows them"
+    assert report == f"{done.staging[0]}/report.html shows what was converted"
     assert error.startswith(
         "all boxes of 2 classes (0, 7) were dropped (3 unknown_class: 0, 7), such as box 1 of 2 of "
         "images/a.jpg "
@@ -125,7 +125,7 @@ def test_a_plan_foresees_boxes_of_unknown_classes_as_the_run_finds_them(
     done = convert(root, settings=SETTINGS)
     assert done.code == 3
     *lines, report = done.line["sentence"].splitlines()
-    assert report == f"{done.staging[0]}/report.html shows them"
+    assert report == f"{done.staging[0]}/report.html shows what was converted"
     expected = re.sub(r", such as box .*?\)", "", "\n".join(lines))
     assert planned.line["sentence"] == f"as it stands the run would fail: {expected}"
 

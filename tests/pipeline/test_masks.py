@@ -215,7 +215,7 @@ def test_too_many_faulty_masks_fail_the_run(convert, animals):
         "max_rejected.masks.share (1.00%); correct these outlines, or add "
         "--set max_rejected.masks.count=11 to do without them",
         "docs/fix_rejected.md has a remedy for each reason",
-        f"{staging}/report.html shows them",
+        f"{staging}/report.html shows what was converted",
     )
 
 

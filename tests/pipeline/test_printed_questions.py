@@ -92,7 +92,7 @@ WAYS = {
     ),
     "one of two images of a sample": (
         {"train-000.tar": packed(TWO_SIDES, ".tar")},
-        [({"0": 1, "1": 3}, {})],
+        [({"0": 1, "1": 3}, {})] * 2,
     ),
     "folders in folders of an archive": (
         {"photos.zip": packed(images("red/cat", "blue/cat", "red/dog", "blue/dog"), ".zip")},

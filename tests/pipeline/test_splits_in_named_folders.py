@@ -86,4 +86,4 @@ def test_an_image_that_a_table_names_outside_the_given_splits_is_rejected(tmp_pa
     splits = ["--set", "splits.from_folders={train: train, val: validation}"]
     code, out, err = run_in(["--input", "in", *flags, *splits])
     assert code == 0, err
-    assert json.loads(out.strip().splitlines()[-1])["rejected"] == {"no_split": 6}
+    assert json.loads(out.strip().splitlines()[-1])["ledger"]["rejected"] == {"no_split": 6}

@@ -183,8 +183,11 @@ def _several_images() -> Collection:
     for number in range(6):
         members |= {f"{number}.left.jpg": photo(number), f"{number}.right.jpg": photo((number, 2))}
         members[f"{number}.cls"] = LABELS[number % 2].encode()
-    dataset = [image(photo(number), "train", LABELS[number % 2]) for number in range(6)]
-    return Collection({"train-000.tar": tar(members)}, [dataset])
+    datasets = [
+        [image(members[f"{number}.{side}.jpg"], "train", LABELS[number % 2]) for number in range(6)]
+        for side in ("left", "right")
+    ]
+    return Collection({"train-000.tar": tar(members)}, datasets)
 
 
 REPORTED_STOPPED = {

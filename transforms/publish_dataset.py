@@ -333,7 +333,7 @@ class _Publication:
         if failure := self._compare_with_limits(ledger):
             if self.run.writer == "beam":
                 return failure
-            return self._show_failure(failure, self._describe_staged(ledger))
+            return self._show_failure(failure, partial(self._describe_staged, ledger))
         losses = note_losses(finished, dataset, self.settings)
         noted = replace(dataset, notes=(*dataset.notes, *losses))
         rest = replace(self, plan=replace(self.plan, dataset=noted))
@@ -357,7 +357,7 @@ class _Publication:
         marker = staged.marker
         before = self.plan.earlier.against or replaced
         if failure := self._compare_with_contract(marker, before, decision.staging):
-            return self._show_failure(failure, staged)
+            return self._show_failure(failure, lambda: staged)
         old = None if replaced is None else replaced.marker
         notes += [*note_renamed(old, marker), *note_reuse(finished, self.plan)]
         marker = staged_dataset.stage_dataset(
@@ -399,19 +399,27 @@ class _Publication:
             marker, settings, shards, reports, decision.staging, totals, remarks
         )
 
-    def _show_failure(self, end: _End, staged: staged_dataset.StagedDataset) -> _End:
+    def _show_failure(
+        self, end: _End, describe: Callable[[], staged_dataset.StagedDataset]
+    ) -> _End:
         """Makes a report of what was converted and not published, and names it in the message.
 
         If it cannot be made, a note says so.
+
+        Args:
+            end: the failure.
+            describe: describes what was converted; it is called only for the report, and if it
+                fails, the run still ends with its own failure.
         """
         numbers = end.outcome.numbers
         if not self.settings.report or not isinstance(numbers, FailedNumbers):
             return end
         try:
+            staged = describe()
             describe_unpublished(staged, self.plan, self.run)
             path = self.write_report(staged.folder, None)
         except Exception as error:  # noqa: BLE001  # the message says what failed the run
-            outcome = _note_missing_report(end.outcome, staged.folder, error)
+            outcome = _note_missing_report(end.outcome, self.plan.decision.staging, error)
         else:
             message = f"{end.outcome.message}\n{path} shows what was converted"
             numbers = replace(numbers, report=path)

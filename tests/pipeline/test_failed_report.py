@@ -69,6 +69,20 @@ def test_without_a_report_nothing_is_described(convert, photos_with_a_cut_one):
         each.name for each in staging_of(done).iterdir()
     }
     assert "report" not in done.line
+    assert not (staging_of(done) / "duplicates.jsonl").exists()
+
+
+def test_a_report_that_cannot_be_made_does_not_hide_why_the_run_failed(
+    convert, photos_with_a_cut_one, monkeypatch
+):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("recordmill.transforms.publish_dataset.list_duplicates", fail)
+    done = convert(photos_with_a_cut_one, settings={"max_rejected.count": 0})
+    assert done.code == 3
+    assert done.line["message"].startswith("1 of 18 images (5.56%) was rejected (1 truncated)")
+    assert any(note.startswith("report.html was not made (") for note in done.line["notes"])
 
 
 def test_unfinished_work_that_names_files_outside_is_refused(convert, photos_with_a_cut_one):

@@ -162,7 +162,8 @@ class ShardWriter:
             if not self._keep_untouched(shard, ordered, split):
                 with closing((convert or self.convert)(ordered, split)) as images:
                     shard.write(self._count(images))
-            if self.settings.report:
+            rows = shard.report.rows
+            if self.settings.report and rows.references > rows.records:
                 path = shard_path(staging, split, index, PICTURES)
                 if shard.shown:
                     shard_files.write_rejected_pictures(path, refs, shard.shown, self.settings)

@@ -556,10 +556,11 @@ class _Publication:
         before = self.plan.earlier.against or decision.replaced
         failure = self._compare_with_contract(marker, before, decision.output)
         containers = count_containers(plan.summary.rejected)
-        listed = read_rejected(decision.output, plan.summary.rejected_examples)
+        examples = plan.summary.rejected_examples
         if excesses := verdicts.find_excesses(
-            marker.ledger, [], self.settings, listed.examples, containers=containers
+            marker.ledger, [], self.settings, examples, containers=containers
         ):
+            listed = read_rejected(decision.output, examples)
             rejected = self._rejected_in_run(marker.ledger.rejected, listed)
             message = explain_excesses(excesses, (), rejected)
             failure = self._end("failed", message, TOO_MANY_REJECTED, FailedNumbers(marker.ledger))

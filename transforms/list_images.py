@@ -27,6 +27,7 @@ from recordmill.schemas.settings.source import Input, ListingSettings, SourceSet
 from recordmill.storage.stores.store import in_parallel
 from recordmill.storage.stores.versioned_object import version_of
 from recordmill.transforms.inputs.claims import Claims
+from recordmill.transforms.inputs.file_groups import first_folder_of
 from recordmill.transforms.inputs.image_suffixes import is_image_name
 from recordmill.transforms.inputs.likely_splits import (
     LikelySplits,
@@ -154,7 +155,7 @@ def list_part(
             if not is_image_name(path) and (ignored := claims.ignore(path, file)):
                 yield ignored
                 continue
-            tally.first_folders.add(path.partition("/")[0] if "/" in path else "")
+            tally.first_folders.add(first_folder_of(path))
             listed = count_splits(_list_file(file, path, claims), file, folder, claims, tally)
             listed = rename_labels(listed, settings, tally)
             if source.reads_sets:
@@ -402,10 +403,10 @@ def _find_remote_entries(part: Part, settings: ListingSettings, tally: Tally) ->
         tally.fault = (error.strerror or str(error)).lower()
 
 
-def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str]:
+def _ignored_at(path: str, settings: ListingSettings) -> tuple[str, str | None]:
     """Returns the outermost ignored folder above a path, or the path itself, and why it is ignored.
 
-    The reason is empty if the path is not ignored.
+    The reason is None if the path is not ignored.
     """
     at = 0
     while (at := path.find("/", at + 1)) > 0:

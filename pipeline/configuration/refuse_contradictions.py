@@ -17,6 +17,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     Names,
     likely_splits,
     split_for_word,
+    splits_for_words,
 )
 from recordmill.transforms.inputs.pair_names import are_counters, stem_of
 from recordmill.transforms.inputs.patterns import escape_glob
@@ -383,7 +384,7 @@ def _explain_inner_splits(
         for each in _names_in(sketch, posixpath.join(folder, split)).folders
         if not NO_CLASS.fullmatch(each.lower())
     }
-    splits = {"from_source": {each: split_for_word(each) for each in below}}
+    splits = {"from_source": splits_for_words(below)}
     pattern = f"/(?P<split>{'|'.join(map(re.escape, below))})/"
     ways = []
     if inner and not archive:
@@ -445,7 +446,7 @@ def _refuse_some_splits(sketch: FolderSketch, where: str, folders: Sequence[str]
         settings = {
             "ignore": [*sketch.ignored, *(f"/{escape_glob(each)}/" for each in others)],
             "source": {**source, "split": pattern},
-            "splits": {"from_source": {each: split_for_word(each) for each in below}},
+            "splits": {"from_source": splits_for_words(below)},
         }
         ways = [f"to convert {show_folders(some)} alone, add {flags_of(settings)}"]
     else:

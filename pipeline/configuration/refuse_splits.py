@@ -15,6 +15,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     likely_splits,
     split_for_word,
     split_pattern,
+    splits_for_words,
 )
 from recordmill.transforms.inputs.image_looks import spread
 from recordmill.transforms.inputs.pair_names import (
@@ -46,7 +47,7 @@ def refuse_unclear_splits(sketch: FolderSketch, place: str) -> None:
     folders = [
         each for each in sketch.top.folders if sketch.holds_images(each) or each not in sketch.names
     ]
-    splits = {each: split_for_word(each) for each in sketch.split_folders}
+    splits = splits_for_words(sketch.split_folders)
     if splits:
         ways = _explain_mixed(sketch, splits, [], sketch.ignored)
         if ways:
@@ -148,7 +149,7 @@ def refuse_splits_in_names(sketch: FolderSketch, place: str, class_from: str) ->
     pattern = f"[^A-Za-z](?P<split>{choices})[^A-Za-z/][^/]*$"
     settings = {
         "source": {"class_from": class_from, "split": pattern},
-        "splits": {"from_source": {word: split_for_word(word) for word in words}},
+        "splits": {"from_source": splits_for_words(words)},
     }
     anew = flags_of({"splits": {"fractions": {"train": 0.9, "test": 0.1}}})
     raise UsageError(
@@ -174,7 +175,7 @@ def _main_splits(folders: Sequence[str]) -> dict[str, str]:
 
     Of `train` and `train_small`, the plain one.
     """
-    plain = {each: split_for_word(each) for each in folders if split_for_word(each)}
+    plain = splits_for_words(folders)
     found = likely_splits(folders) or plain
     if len(set(found.values())) < 2:
         return {}

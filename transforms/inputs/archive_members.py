@@ -75,10 +75,10 @@ class Limits:
     members: int
     ratio: int
 
-    def refuse_large(self, length: int) -> str:
-        """Returns why a member of this length is refused; empty if it is not."""
+    def refuse_large(self, length: int) -> str | None:
+        """Returns why a member of this length is refused; None if it is not."""
         if length <= self.member_bytes:
-            return ""
+            return None
         return f"it has {length} bytes, where source.max_member_bytes allows {self.member_bytes}"
 
 
@@ -240,7 +240,7 @@ def _zip_member(
     return Member(name, 0, info.file_size, packing)
 
 
-def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str:
+def _refusal(info: zipfile.ZipInfo, limits: Limits) -> str | None:
     if stat.S_IFMT(info.external_attr >> 16) not in (0, stat.S_IFREG):
         return _SPECIAL_FILE
     if info.flag_bits & _ENCRYPTED or info.compress_type not in (STORED, DEFLATED):

@@ -7,6 +7,7 @@ import orjson
 
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.settings.source import ListingSettings, SourceSettings
+from recordmill.transforms.inputs.file_groups import first_folder_of
 from recordmill.transforms.inputs.file_roles import (
     FileRole,
     is_description_name,
@@ -141,10 +142,10 @@ class Claims:
                 members.claimed.endings.update(endings)
                 members.claimed.has_more_places = True
         elif is_image_name(name := ref.key[len(file.key) + 1 :]):
-            members.claimed.first_folders.add(name[: name.find("/") + 1])
+            members.claimed.first_folders.add(first_folder_of(name))
 
     def _take_image(self, path: str) -> None:
-        self.unclaimed.files.claimed.first_folders.add(path[: path.find("/") + 1])
+        self.unclaimed.files.claimed.first_folders.add(first_folder_of(path))
 
     def see_member(self, path: str, file: ImageRef, ref: ImageRef) -> None:
         """Notes an image in a file of many, if the source takes all of them.

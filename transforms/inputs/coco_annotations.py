@@ -79,9 +79,9 @@ class Image(BaseModel, extra="allow"):
             if word != "" and key not in _FACTS:
                 yield f"{key[:_LONGEST_WORD]} of images"
 
-    def find_word(self, key: str) -> str:
-        """Returns the value of another key, as text; empty without one."""
-        return self.__pydantic_extra__.get(key) or ""
+    def find_word(self, key: str) -> str | None:
+        """Returns the value of another key, as text; None without one."""
+        return self.__pydantic_extra__.get(key) or None
 
 
 class Category(BaseModel):
@@ -331,8 +331,7 @@ class CocoAnnotations:
         """Finds a key of the images that may say which split each is in."""
         keys = dict.fromkeys(key for image in self.images for key in image.__pydantic_extra__)
         for key in filter(may_be_split, keys):
-            found = Counter(image.find_word(key) for image in self.images)
-            found.pop("", None)
+            found = Counter(filter(None, (image.find_word(key) for image in self.images)))
             if found and len(found) <= _MOST_SPLITS and not is_doubtful_split(key, found):
                 return SplitWords(key, tuple(sorted(found)), found.total())
         return None

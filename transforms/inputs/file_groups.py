@@ -64,8 +64,13 @@ class FilePlace(NamedTuple):
 
     @property
     def first_folder(self) -> str:
-        """The first folder of the path, with a slash; empty if there is none."""
-        return f"{self.folder.partition('/')[0]}/" if self.folder else ""
+        """The first folder of the path; empty: the file is in the input itself."""
+        return self.folder.partition("/")[0]
+
+
+def first_folder_of(path: str) -> str:
+    """Returns the first folder of a file's path; empty: the file is in the input itself."""
+    return path[: max(path.find("/"), 0)]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -139,7 +144,7 @@ class ClaimedFiles:
     """Files that a source claims.
 
     Attributes:
-        first_folders: their first folders, with a slash; empty: none.
+        first_folders: their first folders, as `FilePlace.first_folder`.
         endings: the ends of the names of those that are not images.
         by_place: the first of those that are not images, at most one more than `FEW` of a place.
     """
@@ -185,7 +190,7 @@ class UnreadFiles:
     """Files that no source claims, by extension; of an input or of its archives.
 
     Attributes:
-        by_suffix: the files.
+        by_suffix: the files by their extensions; the empty text stands for all others.
         claimed: the other ones.
     """
 
@@ -194,7 +199,7 @@ class UnreadFiles:
 
     def add(self, path: str, file: ImageRef) -> None:
         """Adds a file at a path below the input, or in an archive."""
-        suffix = suffix_of(path)
+        suffix = suffix_of(path) or ""
         if suffix not in self.by_suffix and len(self.by_suffix) >= _MOST_SUFFIXES:
             suffix = ""
         self.by_suffix.setdefault(suffix, FileGroup()).add(path, file)
@@ -245,7 +250,7 @@ def patterns_of_all(
 
 def _by_ending(group: FileGroup, claimed: ClaimedFiles) -> list[str]:
     endings = sorted({place.ending for place in group.places})
-    names_folders = any(folder[:-1].endswith(tuple(endings)) for folder in claimed.first_folders)
+    names_folders = any(folder.endswith(tuple(endings)) for folder in claimed.first_folders)
     if "" in endings or not claimed.endings.isdisjoint(endings) or names_folders:
         return []
     return [f"*{escape_glob(ending)}" for ending in endings]
@@ -255,7 +260,7 @@ def _by_first_folder(group: FileGroup, claimed: ClaimedFiles) -> list[str]:
     folders = {place.first_folder for place in group.places}
     if not folders.isdisjoint({"", *claimed.first_folders}):
         return []
-    return [f"/{escape_glob(folder)}" for folder in sorted(folders)]
+    return [f"/{escape_glob(f'{folder}/')}" for folder in sorted(folders)]
 
 
 def _by_place(group: FileGroup, claimed: ClaimedFiles) -> list[str]:

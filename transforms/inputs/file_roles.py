@@ -66,11 +66,11 @@ _BY_SUFFIX: dict[Role, str] = {
     "scss go rs lua pl rb php swift kt cs scala log md5 sha1 sha256 sha512 crc asc sig url webloc "
     "lnk torrent lock dockerfile mk cmake in xmp aae thm pp3 dop",
 }
-_ROLE_OF_SUFFIX: dict[str, Role] = {
+_ROLE_OF_SUFFIX: dict[str | None, Role] = {
     suffix: role for role, suffixes in _BY_SUFFIX.items() for suffix in suffixes.split()
 }
 
-_TEXT_SUFFIXES = frozenset(("", "txt", "text"))
+_TEXT_SUFFIXES = frozenset((None, "txt", "text"))
 _DESCRIBED_BY = re.compile(
     r"(?:.*[^a-z])?(?:read[ _-]?(?:me|it)|licen[cs]es?|eula|copying|copyright|citations?|cite)"
     r"(?:[^a-z].*)?"
@@ -116,15 +116,15 @@ class FileRole:
         return self.role in CARRIERS
 
 
-def suffix_of(path: str) -> str:
-    """Returns the extension of a file's name, in lower case and without its dot; empty for others.
+def suffix_of(path: str) -> str | None:
+    """Returns the extension of a file's name, in lower case and without its dot; None for others.
 
     A name that begins with its only dot has none, nor one whose last part is long or not plain.
     """
     name = path.rpartition("/")[2]
     stem, dot, suffix = name.rpartition(".")
     if not dot or not stem or len(suffix) > 10 or not suffix.isalnum():
-        return ""
+        return None
     return suffix.lower()
 
 
@@ -149,15 +149,16 @@ def role_of_name(path: str) -> FileRole | None:
     suffix = suffix_of(path)
     if is_description_name(path):
         return None if suffix in _TEXT_SUFFIXES else FileRole("description")
-    role = _ROLE_OF_SUFFIX.get(suffix)
-    return FileRole(role, _TITLES.get(suffix, "")) if role else None
+    if suffix is None or suffix not in _ROLE_OF_SUFFIX:
+        return None
+    return FileRole(_ROLE_OF_SUFFIX[suffix], _TITLES.get(suffix, ""))
 
 
 def is_other_name(path: str) -> bool:
     """Tells if a file's extension is that of a text, a table or the like, not of an image."""
     suffix = suffix_of(path)
     if suffix in _TEXT_SUFFIXES:
-        return bool(suffix)
+        return suffix is not None
     role = _ROLE_OF_SUFFIX.get(suffix)
     return role not in (None, "image", "second image", "other") and suffix != "data"
 
@@ -284,17 +285,14 @@ TITLES = {
 """The formats that sources read, by the sources' names."""
 
 
-def title_of(path: str, head: bytes) -> str:
-    """Returns the format of a file of annotations, from its first bytes.
-
-    Returns empty if it is not known.
-    """
+def title_of(path: str, head: bytes) -> str | None:
+    """Returns the format of a file of annotations, from its first bytes; None if it is unknown."""
     text = head.decode(errors="ignore").lstrip("\ufeff")
     if suffix_of(path) == "xml":
         return _title_of_xml(text)
     if suffix_of(path) in ("json", "geojson"):
         return _title_of_json(text)
-    return ""
+    return None
 
 
 def _title_of_xml(text: str) -> str:

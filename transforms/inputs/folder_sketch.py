@@ -69,14 +69,11 @@ class Names:
     def _images_by_stem(self) -> Mapping[str, str]:
         return {posixpath.splitext(name)[0]: name for name in reversed(self.images)}
 
-    def find_image(self, name: str) -> str:
-        """Returns the image with this name, or with this name and an extension.
-
-        Returns empty if there is none.
-        """
+    def find_image(self, name: str) -> str | None:
+        """Returns the image with this name, or with this name and an extension; None if none is."""
         if name.lower().endswith(IMAGE_ENDINGS) and name in self._image_names:
             return name
-        return self._images_by_stem.get(name, "")
+        return self._images_by_stem.get(name)
 
     @cached_property
     def _image_names(self) -> frozenset[str]:
@@ -280,7 +277,7 @@ class Recognized:
         why: the files that led to them: the end of a sentence `it looks like ...`.
         is_firm: whether the names are good evidence; if not, this is used only if nothing else
             fits.
-        needs: what the user must say or do first, as a sentence; empty: nothing.
+        needs: what the user must say or do first, as a sentence; None: nothing.
         needed_keys: YAML keys with which the user has said or done it.
         questions: what else the user must say or do, each with its keys.
         left_out: columns of a table that are not stored, unless the user's settings name them.
@@ -294,7 +291,7 @@ class Recognized:
     settings: Mapping[str, Any]
     why: str
     is_firm: bool = True
-    needs: str = ""
+    needs: str | None = None
     needed_keys: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     left_out: tuple[str, ...] = ()
@@ -314,12 +311,17 @@ class Recognized:
         return self.why + (f" (left out: {show_first(left_out)})" if left_out else "")
 
 
-def split_for_word(word: str) -> str:
-    """Returns the split that a word stands for, or an empty string if it is not a split word.
+def split_for_word(word: str) -> str | None:
+    """Returns the split that a word stands for; None if it is not a split word.
 
     The word may have a year after it (`val2017`).
     """
-    return SPLIT_NAMES.get(word.lower().rstrip("0123456789"), "")
+    return SPLIT_NAMES.get(word.lower().rstrip("0123456789"))
+
+
+def splits_for_words(words: Iterable[str]) -> dict[str, str]:
+    """Returns the splits of those words that stand for splits."""
+    return {word: split for word in words if (split := split_for_word(word))}
 
 
 def likely_splits(folders: Iterable[str]) -> dict[str, str]:
@@ -330,7 +332,7 @@ def likely_splits(folders: Iterable[str]) -> dict[str, str]:
     found: dict[str, str] = {}
     for folder in (names := sorted(folders)):
         words = map(split_for_word, re.findall(r"[A-Za-z]+", folder))
-        if split := next(filter(None, words), ""):
+        if split := next(filter(None, words), None):
             found[folder] = split
     return found if len(set(found.values())) > 1 and 2 * len(found) >= len(names) else {}
 

@@ -5,7 +5,7 @@ import os
 import posixpath
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from urllib.parse import unquote
@@ -41,25 +41,30 @@ class FolderNames:
     by_plain_stem: Mapping[str, tuple[str, ...]]
     by_plain_name: Mapping[str, tuple[str, ...]]
 
-    def find_stem(self, stem: str) -> str:
-        """Returns the only other spelling of a stem; empty if there is none, or several."""
-        found = self.by_plain_stem.get(plain_name(stem), ())
-        return found[0] if len(found) == 1 else ""
+    def find_stem(self, stem: str) -> str | None:
+        """Returns the only other spelling of a stem; None if there is none, or several."""
+        return _find_only(self.by_plain_stem.get(plain_name(stem), ()))
 
-    def find_pair(self, stem: str, others: "FolderNames") -> str:
-        """Returns how others spell one of these stems; empty if either side has several of them."""
-        return others.find_stem(stem) if self.find_stem(stem) else ""
+    def find_pair(self, stem: str, others: "FolderNames") -> str | None:
+        """Returns how others spell one of these stems; None if either side has several of them."""
+        if self.find_stem(stem) is None:
+            return None
+        return others.find_stem(stem)
 
-    def find_name(self, name: str) -> str:
-        """Returns the only other spelling of a whole name; empty if there is none, or several."""
-        found = self.by_plain_name.get(plain_name(name), ())
-        return found[0] if len(found) == 1 else ""
+    def find_name(self, name: str) -> str | None:
+        """Returns the only other spelling of a whole name; None if there is none, or several."""
+        return _find_only(self.by_plain_name.get(plain_name(name), ()))
 
     def images(self, stem: str) -> tuple[str, ...]:
         """Returns the images with exactly this stem."""
         return tuple(
             name for name in self.by_stem.get(stem, ()) if name.lower().endswith(IMAGE_ENDINGS)
         )
+
+
+def _find_only(names: Collection[str]) -> str | None:
+    """Returns the only one of some names; None if there is none, or several."""
+    return next(iter(names)) if len(names) == 1 else None
 
 
 def names_in(folder: str, are_texts: bool = False) -> FolderNames:
@@ -100,10 +105,14 @@ def _read_names(folder: str, version: str, are_texts: bool) -> FolderNames:
     for stem in by_stem:
         by_plain_stem[plain_name(stem)].append(stem)
     tables = by_stem, by_plain_stem, by_plain_name
-    return FolderNames(*({key: tuple(names) for key, names in table.items()} for table in tables))
+    return FolderNames(*map(_freeze, tables))
 
 
-def find_other_place(root: str, folder: str, name: str) -> str:
+def _freeze(table: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    return {key: tuple(names) for key, names in table.items()}
+
+
+def find_other_place(root: str, folder: str, name: str) -> str | None:
     """Returns where the image is that a file of annotations names, if it is not where it should be.
 
     The path may have a folder more, or be one of another machine; or the name may have another
@@ -115,13 +124,13 @@ def find_other_place(root: str, folder: str, name: str) -> str:
         name: the image's name or path in the annotations, with slashes or backslashes.
 
     Returns:
-        The path below the root; empty if there is no such image, or several may be meant.
+        The path below the root; None if there is no such image, or several may be meant.
     """
     places = _places(folder, _split_path(name))
     for search in (_with_same_names, _with_other_endings, _with_other_spellings):
         if found := {place for place in search(root, places) if _exists(root, place)}:
-            return found.pop() if len(found) == 1 else ""
-    return ""
+            return _find_only(found)
+    return None
 
 
 def _split_path(name: str) -> list[str]:
@@ -152,10 +161,10 @@ def _with_other_spellings(root: str, places: Iterable[str]) -> Iterator[str]:
     for place in places:
         above, name = posixpath.split(place)
         images = names_in(f"{root}/{above}".rstrip("/"))
-        stem = name if posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS else ""
+        may_be_stem = posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS
         if found := images.find_name(name):
             yield posixpath.join(above, found)
-        elif stem and (found := images.find_stem(stem)):
+        elif may_be_stem and (found := images.find_stem(name)):
             yield from (posixpath.join(above, image) for image in images.images(found))
 
 

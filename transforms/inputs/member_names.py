@@ -134,9 +134,11 @@ def explain_names(count: int, first: str, encoding: str) -> str:
     return f"{what}{example}: set {SETTING} to the encoding in which they are right"
 
 
-def _plausible_text(data: bytes, encoding: str) -> str:
-    """Returns the name in an encoding; empty if it cannot be, or would have control characters."""
+def _plausible_text(data: bytes, encoding: str) -> str | None:
+    """Returns the name in an encoding; None if it cannot be, or would have control characters."""
     if not _can_decode(data, encoding):
-        return ""
+        return None
     text = data.decode(encoding)
-    return "" if any(unicodedata.category(letter) == "Cc" for letter in text) else text
+    if any(unicodedata.category(letter) == "Cc" for letter in text):
+        return None
+    return text

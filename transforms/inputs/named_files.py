@@ -83,7 +83,7 @@ class DataFile:
         given: Iterable[Packable],
         fields: Mapping[str, Any] | None = None,
         classes: Iterable[Label] = (),
-        find_other: Callable[[], str] = str,
+        find_other: Callable[[], str | None] | None = None,
     ) -> Iterator[Listed]:
         """Yields an image that the file describes, after any classes to announce.
 
@@ -95,8 +95,8 @@ class DataFile:
             given: its annotations, one of each kind, such as the result of `boxes_of`.
             fields: the contents of `ImageRef.features` for it.
             classes: the classes of its annotations, if the file does not announce them elsewhere.
-            find_other: returns the image's path below the root if it is not at `below`; empty if
-                there is no such image.
+            find_other: returns the image's path below the root if it is not at `below`; None if
+                there is no such image. Without it, no other path is tried.
         """
         below = below.removeprefix(f"{self.root}/").removeprefix(f"{os.path.abspath(self.root)}/")
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
@@ -106,7 +106,7 @@ class DataFile:
         try:
             uri, size, version = locate(self.root, below)
         except Rejected as error:
-            if other := find_other():
+            if find_other and (other := find_other()):
                 yield self.ref.notice("respelled", "", f"{below} for {other}")
                 yield from self.list_annotated(other, given, fields, classes)
                 return
@@ -216,21 +216,23 @@ def read_json(uri: str, max_bytes: int, model: type[M]) -> M:
         return model.model_validate_json(data)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) + _name_entry(data, first["loc"])
+        where = ".".join(map(str, first["loc"]))
+        if entry := _name_entry(data, first["loc"]):
+            where = f"{where} ({entry})"
         raise bad_annotations(
             ": ".join(filter(None, ("the JSON does not fit", where, first["msg"])))
         ) from None
 
 
-def _name_entry(data: bytes, place: Sequence[int | str]) -> str:
-    """Returns ` (id ...)` of the entry of a list in a JSON file that contains a place.
+def _name_entry(data: bytes, place: Sequence[int | str]) -> str | None:
+    """Returns `id ...` of the entry of a list in a JSON file that contains a place.
 
-    The result is empty if the entry has no id, or the file is so long that another reading would
-    take too much memory.
+    Returns None if the entry has no id, or the file is so long that another reading would take too
+    much memory.
     """
     if len(place) < 2 or len(data) > MAX_BYTES:
-        return ""
+        return None
     with suppress(ValueError, LookupError, TypeError, RecursionError):
         number = json.loads(data)[place[0]][place[1]]["id"]
-        return f" (id {number!r:.60})"
-    return ""
+        return f"id {number!r:.60}"
+    return None

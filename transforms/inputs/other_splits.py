@@ -5,7 +5,7 @@ from functools import lru_cache
 
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import split_for_word
+from recordmill.transforms.inputs.folder_sketch import splits_for_words
 
 OTHER_THAN_FOLDER = (
     "{images have} a split in a table or annotations that contradicts the name of the folder: the "
@@ -26,5 +26,5 @@ def _split_of_folder(folder: str) -> str | None:
 
     Returns None if there is not exactly one.
     """
-    splits = {split for name in folder.split("/") if (split := split_for_word(name))}
+    splits = {*splits_for_words(folder.split("/")).values()}
     return splits.pop() if len(splits) == 1 else None

@@ -104,16 +104,14 @@ def is_second_domain(name: str) -> bool:
     return is_domain(name) and name.endswith("B")
 
 
-def split_word_of(name: str) -> str:
-    """Returns the split that a folder is for, alone or next to what its images are.
+def split_word_of(name: str) -> str | None:
+    """Returns the split that a folder is for, alone or next to what its images are (`val_images`).
 
-    `val_images`.
+    Returns None if its name has no split word.
     """
     if is_domain(name):
         return split_for_word(name[:-1].rstrip(" _-"))
-    whole = split_for_word(name)
-    words = [split_for_word(word) for word in WORD.findall(name)]
-    return whole or next(filter(None, words), "")
+    return next(filter(None, map(split_for_word, (name, *WORD.findall(name)))), None)
 
 
 def core_of(stem: str, counted: bool = False) -> str:

@@ -17,7 +17,7 @@ from recordmill.schemas.errors import SettingError
 from recordmill.schemas.settings.source import ListingSettings
 from recordmill.transforms.inputs.system_files import is_system_name
 
-Ignore = Callable[[str, bool], str]
+Ignore = Callable[[str, bool], str | None]
 """Takes a path and whether it is a folder; returns the reason code for ignoring it, or the empty
 string."""
 
@@ -74,14 +74,17 @@ def move_patterns(patterns: Sequence[str], folder: str) -> list[str]:
     return found
 
 
-def find_split_word(pattern: str, *texts: str) -> str:
+def find_split_word(pattern: str, *texts: str) -> str | None:
     """Returns the group `split` of `source.split` in the first string that the pattern matches.
 
-    Returns an empty string if it does not match any.
+    Returns None if it does not match any, or the group is not in the match.
     """
     matches = map(compile_pattern(pattern, "source.split", "split").search, texts)
     match = next(filter(None, matches), None)
-    return (match["split"] or "") if match else ""
+    if match is None:
+        return None
+    word: str | None = match["split"]
+    return word
 
 
 def check_template(text: str, key: str, *names: str) -> None:
@@ -102,8 +105,8 @@ def check_template(text: str, key: str, *names: str) -> None:
         raise SettingError(key, f"is {text!r}: it can use only {known} in braces") from None
 
 
-def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
-    """Returns the reason for ignoring a path, or an empty string if it is not ignored.
+def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str | None:
+    """Returns the reason for ignoring a path; None if it is not ignored.
 
     The reason is `system_file`, `hidden`, `ignored` or `settings.not_included`.
     """
@@ -121,7 +124,7 @@ def why_ignored(settings: ListingSettings, path: str, is_folder: bool) -> str:
         return "ignored"
     if settings.include and not is_folder and not compile_globs(settings.include).match_file(path):
         return settings.not_included
-    return ""
+    return None
 
 
 def normal_path(path: str) -> str | None:

@@ -99,7 +99,7 @@ def _as_samples(
     if has_json and not has_label and not has_caption:
         questions.append(_ask_for_key(sketch.heads.get(f"{name}/.json", b"")))
     settings = {"source": source, **splits, **ids}
-    needs, keys = next(iter(questions), ("", ()))
+    needs, keys = next(iter(questions), (None, ()))
     return Recognized(
         settings,
         f"WebDataset's samples in {name}",
@@ -294,7 +294,7 @@ def _unwrap(sketch: FolderSketch, inside: FolderSketch) -> _Unwrapped:
     while len(found.holding) == 1 and not found.inner.top.images:
         (folder,) = found.holding
         below = _Unwrapped(found.inner.below(folder), found.depth + 1)
-        is_split = bool(split_word_of(folder)) if are_splits else False
+        is_split = are_splits and split_word_of(folder) is not None
         if split_for_word(folder) and not are_splits:
             return found
         if below.inner.top.images and len(below.holding) < 2 and not is_split:
@@ -405,7 +405,9 @@ def _as_folders_in(
         return
     given, what = label
     what = f"{what} in archives for splits," if splits else what
-    needs = _ask_about_folders(sketch) if given.get("class_from") in ("archive", "none") else ""
+    needs = None
+    if given.get("class_from") in ("archive", "none"):
+        needs = _ask_about_folders(sketch)
     settings = {"source": {**source, **given}, **splits}
     yield Recognized(settings, f"{what} {where}", True, needs, _CLASS_FROM)
 
@@ -481,7 +483,7 @@ def _below_splits(
     splits = given_splits("from_source", words)
     source = {"kind": "archives", "class_from": class_from, "split": f"/{_any_of(splits)}/"}
     flat = [split for split, each in below.items() if each.inner.top.images and not each.holding]
-    needs = ""
+    needs = None
     if has_classes and flat:
         needs = (
             f"{', '.join(flat)} has no class folders, as the others have: unpack it, or add --set "
@@ -514,7 +516,7 @@ def _as_likely_splits(inside: _Unwrapped, likely: Mapping[str, str], where: str)
         "split": f"/{_any_of(splits)}/",
     }
     others = [each for each in inside.holding if each not in likely]
-    needs = ""
+    needs = None
     if any(not is_telling(each) for each in others) or not all(
         NO_CLASS.fullmatch(each.lower()) for each in likely
     ):  # otherwise, the listing finds pairs
@@ -559,13 +561,13 @@ def _label_flat(sketch: FolderSketch, are_splits: bool) -> tuple[str, str]:
     return "none", "images without labels"
 
 
-def _ask_about_folders(sketch: FolderSketch) -> str:
-    """Asks about folders of archives that may be classes; empty if there are none."""
+def _ask_about_folders(sketch: FolderSketch) -> str | None:
+    """Asks about folders of archives that may be classes; None if there are none."""
     paths = sketch.all_ending(*ARCHIVE_ENDINGS)
     folders = sorted({posixpath.basename(posixpath.dirname(path)) for path in paths})
     may_be = [each for each in folders if each and not split_for_word(each)]
     if len(folders) < 2 or not may_be or may_be != folders or not _are_classes(folders):
-        return ""
+        return None
     return (
         f"the folders around the archives, such as {folders[0]}, do not name classes: unpack the "
         "archives if they should, or add --set source.class_from=none to convert the images "
@@ -647,5 +649,5 @@ def _with_annotations(found: Recognized, name: str, annotations: Mapping[str, st
         f"{name} holds annotations ({example}), which are not read from archives: unpack it, or "
         f"leave them out with --set {shlex.quote(f'source.members={members}')}"
     )
-    questions = ((found.needs, found.needed_keys),)
+    questions = ((found.needs, found.needed_keys),) if found.needs else ()
     return replace(found, needs=needs, needed_keys=("source.members",), questions=questions)

@@ -24,6 +24,7 @@ from recordmill.transforms.inputs.file_groups import (
     ClaimedFiles,
     FileGroup,
     UnreadFiles,
+    first_folder_of,
     has_digit,
     patterns_of_all,
 )
@@ -202,12 +203,15 @@ def _judge_files(
             paths = [candidate.path for candidate, _ in files]
             patterns = patterns_of_all(group, paths, unread.claimed, has_images="image" in found)
             shown = [_show(candidate, are_members) for candidate, _ in files[:_SHOWN]]
+            folder = None
+            if not are_members:
+                folder = _image_folder(group, paths, unread.claimed)
             yield Unclaimed(
                 FileRole(name, files[0][1]),
                 tuple(shown),
                 len(paths) + rest,
                 tuple(patterns),
-                image_folder="" if are_members else _image_folder(group, paths, unread.claimed),
+                image_folder=folder,
                 are_members=are_members,
             )
 
@@ -241,14 +245,16 @@ def _show(candidate: Candidate, is_member: bool) -> str:
     return f"{archive}/{candidate.path}" if is_member else candidate.path
 
 
-def _image_folder(group: FileGroup, paths: Sequence[str], claimed: ClaimedFiles) -> str:
-    """Returns the only folder that a source reads, if these files are outside it; else empty."""
-    folders = claimed.first_folders
-    around = {path[: path.find("/") + 1] for path in paths}
+def _image_folder(group: FileGroup, paths: Sequence[str], claimed: ClaimedFiles) -> str | None:
+    """Returns the only folder that a source reads; None if it reads several, or these files."""
+    around = set(map(first_folder_of, paths))
     if group.count > len(group.kept):
         around |= {place.first_folder for place in group.places}
-    is_apart = folders.isdisjoint(around) and not group.has_more_places
-    return next(iter(folders)).rstrip("/") if len(folders) == 1 and is_apart else ""
+    is_apart = claimed.first_folders.isdisjoint(around) and not group.has_more_places
+    if len(claimed.first_folders) != 1 or not is_apart:
+        return None
+    (folder,) = claimed.first_folders
+    return folder or None
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -262,7 +268,7 @@ class Unclaimed:
         patterns: patterns for `ignore` that leave out exactly these; empty if no few do.
         place: the input.
         image_folder: the only folder in the input that a source reads, if these files are outside
-            it; empty otherwise.
+            it; None otherwise.
         are_members: whether they are in archives, so that the patterns are for their paths there.
         words: if images have words that may name their splits, these.
     """
@@ -272,7 +278,7 @@ class Unclaimed:
     count: int
     patterns: tuple[str, ...] = ()
     place: str = ""
-    image_folder: str = ""
+    image_folder: str | None = None
     are_members: bool = False
     words: tuple[str, ...] = ()
 

@@ -103,7 +103,9 @@ def _explain_unsplit(unsplit: Sequence[Unclaimed], command: Sequence[str]) -> st
     given = f"splits.from_source={orjson.dumps(splits).decode()}"
     keep = ["--set", f"source.split_key={key}", "--set", given]
     if not key:
-        splits = {word: split_for_word(posixpath.basename(word)) for word in words}
+        splits = {
+            word: split for word in words if (split := split_for_word(posixpath.basename(word)))
+        }
         keep = ["--set", f"splits.from_folders={orjson.dumps(splits).decode()}"]
     draw = ["--set", "splits.fractions={train: 0.9, test: 0.1}"]
     advice = [

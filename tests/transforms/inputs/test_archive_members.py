@@ -145,7 +145,7 @@ def test_what_was_refused_before_keeps_its_reason():
 
 def test_a_limit_is_the_largest_that_is_allowed():
     limits = Limits(10, 1, 1)
-    assert limits.refuse_large(10) == ""
+    assert limits.refuse_large(10) is None
     assert limits.refuse_large(11) == "it has 11 bytes, where source.max_member_bytes allows 10"
 
 

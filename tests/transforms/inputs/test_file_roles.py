@@ -17,11 +17,11 @@ from recordmill.transforms.inputs.image_suffixes import is_image_name
     ("path", "suffix"),
     [
         ("a/b.XML", "xml"),
-        ("a.b/c", ""),
-        (".hidden", ""),
+        ("a.b/c", None),
+        (".hidden", None),
         ("a.tar.gz", "gz"),
-        ("a. jpg", ""),
-        ("img.0123456789abcdef", ""),
+        ("a. jpg", None),
+        ("img.0123456789abcdef", None),
     ],
 )
 def test_extensions_are_plain_and_in_lower_case(path, suffix):
@@ -150,4 +150,4 @@ def test_only_roles_that_may_carry_something_stop_a_run():
     assert FileRole("other").may_carry
     assert is_image_name("a.b/c.PNG")
     assert not is_image_name("a.png/c")
-    assert title_of("x.csv", b"a,b") == ""
+    assert title_of("x.csv", b"a,b") is None

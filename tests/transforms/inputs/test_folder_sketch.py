@@ -89,8 +89,8 @@ def test_words_in_the_names_of_archives():
         ("Val", "validation"),
         ("valid", "validation"),
         ("test2017", "test"),
-        ("cat", ""),
-        ("", ""),
+        ("cat", None),
+        ("", None),
     ],
 )
 def test_words_for_splits(word, split):

@@ -190,7 +190,7 @@ def test_a_sample_holds_whole_pairs():
     ("folder", "split"),
     [
         ("trainA", "train"), ("val_B", "validation"), ("test_images", "test"),
-        ("seg_train", "train"), ("val2017", "validation"), ("cat", ""), ("trainee", ""),
+        ("seg_train", "train"), ("val2017", "validation"), ("cat", None), ("trainee", None),
     ],
 )  # fmt: skip
 def test_folders_for_splits(folder, split):

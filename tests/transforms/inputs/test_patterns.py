@@ -79,15 +79,15 @@ def test_a_pattern_has_an_end():
 @pytest.mark.parametrize(
     ("path", "is_folder", "why"),
     [
-        ("a/1.jpg", False, ""),
+        ("a/1.jpg", False, None),
         ("a/1.png", False, "taken_only_by_name"),
-        ("a", True, ""),
+        ("a", True, None),
         ("cafe\u0301", True, "ignored"),
         (".git", True, "system_file"),
         ("a/.DS_Store", False, "system_file"),
-        ("caf\udce9/1.jpg", False, ""),
+        ("caf\udce9/1.jpg", False, None),
         ("caf\udce9.png", False, "taken_only_by_name"),
-        ("caf\udce9", True, ""),
+        ("caf\udce9", True, None),
         ("__MACOSX", True, "system_file"),
     ],
 )

@@ -110,7 +110,7 @@ RECOGNIZED = {
 def test_archives_are_recognized_by_what_is_in_them(name):
     looked, expected = RECOGNIZED[name]
     (found,) = Archives.recognize(looked)
-    assert (found.settings, found.needs) == (expected, "")
+    assert (found.settings, found.needs) == (expected, None)
 
 
 @pytest.mark.parametrize(

@@ -166,11 +166,11 @@ _USUAL_PARTS = ("cls", "json", "txt")
 """Parts of samples that writers of WebDataset use for labels and captions."""
 
 
-def _explain_order(path: str) -> str:
-    """Returns what to say about a sample without a part: another member may be between them."""
+def _explain_lack(detail: str, path: str) -> str:
+    """Returns a sentence about a sample without a part: another member may be between them."""
     if path.lower().endswith(".zip"):  # its members are sorted
-        return ""
-    return "; the order matters: the members of a sample must follow one another"
+        return detail
+    return f"{detail}; the order matters: the members of a sample must follow one another"
 
 
 def _json_parts(texts: Mapping[str, bytes]) -> set[str]:
@@ -379,9 +379,9 @@ class Archives(Source):
                     if not ref.status and self._is_stray(extension, name, unused):
                         yield from self._find_unread(name, ref)
                 key, there = refs[min(refs)].key, ", ".join(sorted(refs))
-                detail = (
-                    f"there is no image next to {there}, of those that source.image_parts names"
-                    f"{_explain_order(path)}"
+                detail = _explain_lack(
+                    f"there is no image next to {there}, of those that source.image_parts names",
+                    path,
                 )
                 yield file.replace(key=key, spelling="").notice("rejected", "bad_sample", detail)
         yield from (file.notice("not_stored", kind, count=n) for kind, n in unused.items())
@@ -440,9 +440,10 @@ class Archives(Source):
                     value_in_part(self.label_part, texts), self.label_part, self.class_names
                 )
         except Rejected as error:
-            is_lacking = bool(self._read_parts - refs.keys() - {""})
-            order = _explain_order(image.uri) if is_lacking else ""
-            return image.notice("rejected", "bad_sample", f"{error.detail}{order}")
+            detail = error.detail
+            if self._read_parts - refs.keys() - {""}:
+                detail = _explain_lack(detail, image.uri)
+            return image.notice("rejected", "bad_sample", detail)
         return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
 
     def _text(self, ref: ImageRef) -> bytes:
@@ -458,13 +459,13 @@ class Archives(Source):
     def _reference(self, path: str, file: ImageRef, member: Member) -> ImageRef:
         """Returns a member's reference, with the class from its folders."""
         ref = file.replace(key=f"{file.key}/{member.name}", spelling="")
-        if ignored := self._ignores(member.name):
+        if ignored := self._why_ignored(member.name):
             return ref.notice("ignored", ignored)
         if member.reason:
             return ref.notice("rejected", member.reason, member.detail)
-        word = file.split or (
-            find_split_word(self.split, f"{path}/{member.name}") if self.split else ""
-        )
+        split = file.split
+        if self.split and not split:
+            split = find_split_word(self.split, f"{path}/{member.name}") or ""
         label = ""
         if self.labels == "folders" and self.class_from == "archive":
             label = name_of_archive(path)
@@ -472,13 +473,14 @@ class Archives(Source):
             parts = member.name.split("/")
             inner = "/".join((*parts[self.strip_folders : -1], parts[-1]))
             label = folder_label(inner, self.class_from)
-        return member.place_in(ref).replace(split=word, label=label)
+        return member.place_in(ref).replace(split=split, label=label)
 
-    def _ignores(self, name: str) -> str:
-        """Returns the reason for which a member is ignored; empty if it is not."""
+    def _why_ignored(self, name: str) -> str | None:
+        """Returns the reason for which a member is ignored; None if it is not."""
         settings = ListingSettings(include=self.members)
         paths = accumulate(name.split("/"), posixpath.join)
-        return next(filter(None, (why_ignored(settings, path, path != name) for path in paths)), "")
+        reasons = (why_ignored(settings, path, path != name) for path in paths)
+        return next(filter(None, reasons), None)
 
 
 SOURCE = Archives

@@ -88,7 +88,7 @@ class Arrays(ArraySource):
             yield Recognized(
                 settings | {"images": {"store": "png"}},
                 f"arrays such as {', '.join(sorted(found)[:4])}",
-                needs=_ask_for_arrays(others) if others else "",
+                needs=_ask_for_arrays(others) if others else None,
                 needed_keys=("source.images",),
             )
 

@@ -81,7 +81,7 @@ class ClassFolders(Source):
             classes = {"source": source, "labels": {"classes": list(splits)}}
             yield Recognized(classes, "class folders", False, only_if=("labels.classes",))
         elif below:
-            needs = ""
+            needs = None
             if not all(_is_generic_alone(sketch, folder) for folder in splits):
                 needs = f"{', '.join(sorted(below))} do not look like classes: {_UNLABELED}"
             yield without(why="images without labels in split folders", needs=needs)
@@ -116,7 +116,7 @@ class ClassFolders(Source):
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per file."""
         if self.split:
-            file = file.replace(split=find_split_word(self.split, f"/{path}"))
+            file = file.replace(split=find_split_word(self.split, f"/{path}") or "")
             path = _without_folder(path, file.split)
         label = folder_label(path, self.class_from)
         if label or self.class_from == "none":
@@ -146,10 +146,10 @@ def _find_flat_splits(sketch: FolderSketch) -> dict[str, str]:
     return likely if are_flat and likely.keys() == set(folders) and not sketch.top.images else {}
 
 
-def _ask_for_splits(likely: Mapping[str, str]) -> str:
-    """Asks whether folders are splits; empty if their names say it: `train_images`."""
+def _ask_for_splits(likely: Mapping[str, str]) -> str | None:
+    """Asks whether folders are splits; None if their names say it: `train_images`."""
     if all(NO_CLASS.fullmatch(folder.lower()) for folder in likely):
-        return ""
+        return None
     mapping = ", ".join(f"{orjson.dumps(name).decode()}: {split}" for name, split in likely.items())
     flags = f"--set {shlex.quote(f'splits.from_folders={{{mapping}}}')}"
     return (
@@ -158,11 +158,11 @@ def _ask_for_splits(likely: Mapping[str, str]) -> str:
     )
 
 
-def _find_generic(sketch: FolderSketch) -> str:
-    """Returns the only folder of images, if its name says nothing of them; else empty."""
+def _find_generic(sketch: FolderSketch) -> str | None:
+    """Returns the only folder of images, if its name says nothing of them; else None."""
     folders = [each for each in sketch.top.folders if sketch.holds_images(each)]
     if len(folders) != 1 or sketch.top.images:
-        return ""
+        return None
     if _is_generic(sketch, folders[0]):
         return folders[0]
     inner = [
@@ -172,8 +172,9 @@ def _find_generic(sketch: FolderSketch) -> str:
     ]
     # A sequence, as in MOT: `MOT-02/img1`.
     is_sequence = any(map(str.isdigit, folders[0])) and not sketch.at(folders[0]).images
-    is_inner = len(inner) == 1 and _is_generic(sketch, posixpath.join(folders[0], inner[0]))
-    return inner[0] if is_sequence and is_inner else ""
+    if not is_sequence or len(inner) != 1:
+        return None
+    return inner[0] if _is_generic(sketch, posixpath.join(folders[0], inner[0])) else None
 
 
 def find_wrappers(sketch: FolderSketch, splits: Collection[str]) -> dict[str, str]:

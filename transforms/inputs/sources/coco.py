@@ -106,7 +106,7 @@ class Coco(AnnotationSource):
             yield Recognized(
                 settings,
                 why,
-                needs="" if is_clear else ask,
+                needs=None if is_clear else ask,
                 needed_keys=("source.split", "source.images"),
             )
 
@@ -166,14 +166,15 @@ class Coco(AnnotationSource):
             yield from _report_split_words(annotations.find_split_words(), path, file)
         for image in annotations.images:
             if self.split_key:
-                word = image.find_word(self.split_key)
+                word = image.find_word(self.split_key) or ""
             named_by = DataFile(path, file.replace(split=word))
             folder = self.images.format(split=word, folder=named_by.folder).strip("/")
             # As written on Windows.
             name = image.file_name.replace("\\", "/")
             given, fields = annotations.objects(image), {"source_id": str(image.id)}
-            is_alone = annotations.has_own_name(image)
-            find_other = partial(find_other_place, named_by.root, folder, name) if is_alone else str
+            find_other = None
+            if annotations.has_own_name(image):
+                find_other = partial(find_other_place, named_by.root, folder, name)
             yield from named_by.list_annotated(
                 posixpath.join(folder, name), given, fields, find_other=find_other
             )

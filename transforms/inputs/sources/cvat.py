@@ -127,7 +127,7 @@ class Cvat(AnnotationSource):
                 "convention": "tf_object_detection",
             },
             f"CVAT's XML files such as {found[0]}",
-            needs="" if images else ask_for_images(sketch),
+            needs=None if images else ask_for_images(sketch),
             needed_keys=("source.images",),
         )
 

@@ -72,12 +72,16 @@ class ImageFolder(Source):
         }
         splits = sketch.splits_by_folder(folders)
         boxes = {"convention": "tf_object_detection"} if "objects" in columns else {}
-        choices = " or ".join(f"--set source.file_name={name}" for name in named)
-        needs = f"its columns {' and '.join(named)} name images, and one is stored: add {choices}"
+        needs = None
+        if len(named) > 1 and "file_name" not in named:
+            choices = " or ".join(f"--set source.file_name={name}" for name in named)
+            needs = (
+                f"its columns {' and '.join(named)} name images, and one is stored: add {choices}"
+            )
         yield Recognized(
             {"source": source, **splits, **boxes},
             f"Hugging Face's imagefolder, {tables[0]}",
-            needs=needs if len(named) > 1 and "file_name" not in named else "",
+            needs=needs,
             needed_keys=("source.file_name",),
             left_out=tuple(left_out),
         )

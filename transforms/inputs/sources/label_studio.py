@@ -235,7 +235,7 @@ class LabelStudio(AnnotationSource):
         yield Recognized(
             {"source": source, "convention": "tf_object_detection"},
             f"Label Studio's JSON files such as {found[0]}",
-            needs="" if images else ask_for_images(sketch),
+            needs=None if images else ask_for_images(sketch),
             needed_keys=("source.images",),
         )
 
@@ -404,10 +404,10 @@ def find_path(address: str) -> str:
     return local[0] if local else unquote(parts.path)
 
 
-def _find_image_of_task(file: DataFile, folder: str, path: str) -> str:
+def _find_image_of_task(file: DataFile, folder: str, path: str) -> str | None:
     """Returns where the image of a task is below the root, if not at the usual place.
 
-    Returns an empty text if there is no such image, or several may be meant.
+    Returns None if there is no such image, or several may be meant.
     """
     above, name = posixpath.split(path)
     short = _UPLOADED.sub("", name, count=1)

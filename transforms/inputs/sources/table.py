@@ -26,7 +26,7 @@ from recordmill.transforms.inputs.tables.cells import (
     is_rounded,
     read_cell,
 )
-from recordmill.transforms.inputs.tables.manifest_columns import name_of
+from recordmill.transforms.inputs.tables.manifest_columns import require_name
 from recordmill.transforms.inputs.tables.read_table import TABLE_FILES, TableFormat, read_table
 from recordmill.transforms.inputs.tables.read_table import TableFile as OpenTable
 
@@ -101,15 +101,15 @@ class ColumnTypes:
         return found
 
 
-def _type_of(cell: Any, as_text: bool) -> str:
-    """Returns the type of a cell; empty if it has no value."""
+def _type_of(cell: Any, as_text: bool) -> str | None:
+    """Returns the type of a cell; None if it has no value."""
     if cell is None or (as_text and cell == ""):
-        return ""
+        return None
     if as_text:
         return infer_type(cell)
     if isinstance(cell, list):
-        types = {_type_of(each, False) for each in cell} or {""}
-        return f"{types.pop()}[]" if len(types) == 1 else "list of several types"
+        types = {_type_of(each, False) for each in cell} or {None}
+        return f"{types.pop() or ''}[]" if len(types) == 1 else "list of several types"
     return "string" if isinstance(cell, str) else type(cell).__name__
 
 
@@ -251,7 +251,7 @@ class Table(TableFormat, Source):
             raise bad_row(row.fault)
         names = {}
         for role, named in self._named.items():
-            name = name_of(row.cells.get(named), named, is_required=True).strip()
+            name = require_name(row.cells.get(named), named).strip()
             names[role] = (below if role == "key" else "") + unicodedata.normalize("NFC", name)
         values = {}
         for name, column in self.columns.items():

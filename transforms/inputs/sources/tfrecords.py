@@ -447,14 +447,14 @@ class Tfrecords(Source):
         settings = {
             "source": {"kind": "tfrecords"},
             **include,
-            **given_splits("from_source", {cls().word_in(path) for path in paths}),
+            **given_splits("from_source", {cls().word_in(path) or "" for path in paths}),
             "images": {"reencode": "never", "check": "header"},
         }
         example = min(posixpath.basename(path) for path in paths)
         yield Recognized(settings, f"TFRecord files such as {example}")
 
-    def word_in(self, path: str) -> str:
-        """Returns the word for a file's split: in its name, or else in its path; empty: none."""
+    def word_in(self, path: str) -> str | None:
+        """Returns the word for a file's split: in its name, or else in its path."""
         return find_split_word(self.split, posixpath.basename(path), path)
 
     def classes(self) -> Mapping[str, int]:
@@ -515,7 +515,7 @@ class Tfrecords(Source):
         damaged = file
         labels = LabelFiles(DataFile(path, file), self.class_names_file, self.class_names)
         copied = frozenset({self.key_feature, self.split_feature, *self.keep})
-        examples = _ExamplesOfFile(self, self.word_in(path), labels, copied=copied)
+        examples = _ExamplesOfFile(self, self.word_in(path) or "", labels, copied=copied)
         with StoredFile(file.uri) as stored:
             records, index = RecordFile(stored), -1
             for index, (offset, record) in enumerate(read_bounded(records, stored, self.max_ratio)):
@@ -638,10 +638,13 @@ class _ExamplesOfFile:
     image_key: str = ""
     has_labels: bool = False
 
-    def ask_for_label(self) -> str:
-        """Returns what to do about Examples without a label, and with a feature that may be one."""
+    def ask_for_label(self) -> str | None:
+        """Returns what to do about Examples without a label, and with a feature that may be one.
+
+        Returns None if there are none.
+        """
         if self.has_labels or self.source.convention != "auto" or not self.likely:
-            return ""
+            return None
         key, kind = next(iter(self.likely.items()))
         meaning = f"{{field: {'label' if kind == 'int64' else 'label_text'}, type: {kind}}}"
         features = f"{self.image_key}: {{field: encoded, type: bytes}}, {key}: {meaning}"
@@ -682,7 +685,7 @@ class _ExamplesOfFile:
         number = fields.get("label")
         if number == NO_CLASS and "label_text" in fields and not text:
             number = None
-        label = self._name_of(convention, text, number)
+        label = self._name_of(convention, text, number) or ""
         self.has_labels = self.has_labels or bool(label or boxes)
         if not self.has_labels and not self.likely:
             self._find_likely(entries, convention)
@@ -703,17 +706,20 @@ class _ExamplesOfFile:
             if self.image_key and kind in _KINDS_OF_LABELS:
                 self.likely[key] = _KINDS_OF_LABELS[kind]
 
-    def _name_of(self, convention: Convention, text: str, number: int | None) -> str:
-        """Returns the class of a name and a number in an Example; adds the classes to announce."""
+    def _name_of(self, convention: Convention, text: str, number: int | None) -> str | None:
+        """Returns the class of a name and a number in an Example; adds the classes to announce.
+
+        Returns None if they stand for no class.
+        """
         if number is None:
-            return text
+            return text or None
         if text:
             if self.source.keep_ids:
                 self.numbers[text] = number
             return text
         where, names = self.labels.names_for(convention, self.source._first_label(convention))
         if names and number == NO_CLASS and number not in names:
-            return ""
+            return None
         if names and number not in names:
             known = f"{min(names)} to {max(names)}"
             raise bad_example(f"its label is {number}, where {where} names those of {known}")
@@ -729,7 +735,7 @@ class _ExamplesOfFile:
         return name
 
     def _name_of_box(self, convention: Convention, text: str, number: int | None) -> str:
-        name = self._name_of(convention, text, number)
+        name = self._name_of(convention, text, number) or ""
         if number is not None and not name:
             raise bad_example(f"it has a box whose class is {number}, which stands for none")
         self.numbers.setdefault(name, None)

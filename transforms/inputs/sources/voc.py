@@ -113,7 +113,7 @@ class Voc(AnnotationSource):
             ask = None
             if images != "{folder}":
                 ask = _ask_for_images(sketch, min(folders))
-            yield Recognized(settings, why, needs=ask or "", needed_keys=("source.images",))
+            yield Recognized(settings, why, needs=ask, needed_keys=("source.images",))
 
     def __post_init__(self) -> None:
         """Raises ValueError if the template of the image folder is invalid."""

@@ -157,12 +157,12 @@ class Yolo(AnnotationSource):
             named = any(
                 _may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files
             )
-            needs = (
-                ""
-                if named
-                else "no data.yaml or classes.txt names the classes: write their names into "
-                "classes.txt in the input, one in each line, in the order of their numbers"
-            )
+            needs = None
+            if not named:
+                needs = (
+                    "no data.yaml or classes.txt names the classes: write their names into "
+                    "classes.txt in the input, one in each line, in the order of their numbers"
+                )
             splits = given_splits("from_source", words)
             data_yaml = sketch.first_head("", *_YAML)
             settings = {

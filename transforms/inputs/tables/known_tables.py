@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.settings.dataset import SPLIT_NAMES
-from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, split_for_word
+from recordmill.transforms.inputs.folder_sketch import USUAL_WORDS, FolderSketch, splits_for_words
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.tables.cells import bad_row
 from recordmill.transforms.inputs.tables.class_columns import (
@@ -29,10 +29,11 @@ from recordmill.transforms.inputs.tables.column_contents import (
 )
 from recordmill.transforms.inputs.tables.manifest_columns import (
     ManifestEntry,
+    check_text,
     list_of,
-    name_of,
     number_of,
     refuse,
+    require_name,
     template_parts,
     text_of,
 )
@@ -76,9 +77,9 @@ def read_vertex(cells: Mapping[str, Any]) -> ManifestEntry:
     Raises:
         Rejected: a value is missing or of another type.
     """
-    entry = ManifestEntry(uri=name_of(cells.get("imageGcsUri"), "imageGcsUri", is_required=True))
+    entry = ManifestEntry(uri=require_name(cells.get("imageGcsUri"), "imageGcsUri"))
     use = _object(cells.get("dataItemResourceLabels") or {}, "dataItemResourceLabels")
-    entry.split = text_of(use.get(ML_USE), ML_USE)
+    entry.split = text_of(use.get(ML_USE), ML_USE) or ""
     if (column := "classificationAnnotation") in cells:
         entry.label = _name(cells[column], column)
     if (column := "classificationAnnotations") in cells:
@@ -100,9 +101,8 @@ def _object(value: Any, column: str) -> dict[str, Any]:
 
 
 def _name(annotation: Any, column: str) -> str:
-    return name_of(
-        _object(annotation, column).get("displayName"), f"{column}.displayName", is_required=True
-    )
+    name = _object(annotation, column).get("displayName")
+    return require_name(name, f"{column}.displayName")
 
 
 def read_automl(cells: Sequence[str]) -> ManifestEntry:
@@ -115,7 +115,7 @@ def read_automl(cells: Sequence[str]) -> ManifestEntry:
     Raises:
         Rejected: there is no path, or a box has no two opposite corners.
     """
-    cells = [text_of(cell.strip(), f"{number}") for number, cell in enumerate(cells, start=1)]
+    cells = [check_text(cell.strip(), f"{number}") for number, cell in enumerate(cells, start=1)]
     known_set = cells[0].upper() in _SETS or (len(cells) > 1 and not cells[0])
     split = cells[0].upper() if known_set else ""
     path, *rest = cells[1 if known_set else 0 :] or [""]
@@ -721,7 +721,7 @@ def _find_folder_column(
 
 def split_words(path: str) -> set[str]:
     """Returns the splits whose words are in a path."""
-    return {split for word in re.findall("[A-Za-z]+", path) if (split := split_for_word(word))}
+    return {*splits_for_words(re.findall("[A-Za-z]+", path)).values()}
 
 
 def _below(root: str, own: str) -> str:

@@ -35,18 +35,18 @@ def refuse(column: str, value: Any, wanted: str) -> Rejected:
     return bad_row(f"column {column!r}: {value!r:.60} ({type(value).__name__}) is {wanted}")
 
 
-def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
-    """Converts a value to text; no value becomes an empty string.
+def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str | None:
+    """Converts a value to text; None if there is no value.
 
     An integer is written in decimal, or as the class that it numbers in `names`. There, -1 stands
     for no class, as in Hugging Face's ClassLabel.
     """
     if value is None:
-        return ""
+        return None
     if names and isinstance(value, str) and _INTEGER.fullmatch(value):
         value = int(value)
     if names and _is_no_class(value):
-        return ""
+        return None
     if isinstance(value, bool):
         raise refuse(column, value, "not text")
     if isinstance(value, int):
@@ -58,9 +58,18 @@ def text_of(value: Any, column: str, names: Sequence[str] = ()) -> str:
         if isinstance(value, list):
             remedy = ": name a column of several classes in source.columns.labels"
         raise refuse(column, value, f"not text{remedy}")
-    if any(letter < " " and letter not in "\t\n\r" for letter in value):
-        raise refuse(column, value, "not text: it contains control characters")
-    return value
+    return check_text(value, column)
+
+
+def check_text(text: str, column: str) -> str:
+    """Returns the text.
+
+    Raises:
+        Rejected: it contains control characters.
+    """
+    if any(letter < " " and letter not in "\t\n\r" for letter in text):
+        raise refuse(column, text, "not text: it contains control characters")
+    return text
 
 
 def _is_no_class(value: Any) -> bool:
@@ -68,15 +77,25 @@ def _is_no_class(value: Any) -> bool:
     return value in (NO_CLASS, str(NO_CLASS)) and not isinstance(value, float)
 
 
-def name_of(value: Any, column: str, names: Sequence[str] = (), is_required: bool = False) -> str:
-    """Returns the value as a short string; a blank value becomes empty."""
-    text = text_of(value, column, names)
+def name_of(value: Any, column: str, names: Sequence[str] = ()) -> str | None:
+    """Returns the value as a short string; None if there is no value, or a blank one."""
+    text = text_of(value, column, names) or ""
     if len(text) > LONGEST_NAME:
         count = f"{len(text):,} characters, but a name has at most {LONGEST_NAME:,}"
         raise bad_row(f"column {column!r}: {text!r:.60} has {count}")
-    if is_required and not text.strip():
-        raise refuse(column, "", "")
-    return text if text.strip() else ""
+    return text if text.strip() else None
+
+
+def require_name(value: Any, column: str, names: Sequence[str] = ()) -> str:
+    """Returns the value as a short string that is not blank.
+
+    Raises:
+        Rejected: it is blank, too long, or not text.
+    """
+    name = name_of(value, column, names)
+    if name is None:
+        raise refuse(column, None, "")
+    return name
 
 
 def list_of(value: Any, column: str, separator: str) -> list[Any]:
@@ -96,7 +115,7 @@ def list_of(value: Any, column: str, separator: str) -> list[Any]:
 def texts_of(value: Any, column: str, separator: str, names: Sequence[str] = ()) -> list[str]:
     """Returns a value as a list of non-empty strings."""
     return [
-        name_of(each, column, names, is_required=True)
+        require_name(each, column, names)
         for each in list_of(value, column, separator)
         if not (names and _is_no_class(each))
     ]
@@ -543,10 +562,7 @@ class CellReader:
                 joined, a row that names its image becomes an entry with a fault instead.
         """
         parts = template_parts(self.columns.uri)
-        uri = "".join(
-            text + (self._name(cells, column, is_required=True) if column else "")
-            for text, column in parts
-        )
+        uri = "".join(self._fill_part(text, column, cells) for text, column in parts)
         try:
             return self._read(uri, cells)
         except Rejected as error:
@@ -558,10 +574,12 @@ class CellReader:
         entry = ManifestEntry(uri=uri)
         for name in ("key", "label", "split", "group", "sha256"):
             if column := getattr(self.columns, name):
-                is_required = name == "key" or (name == "label" and self._needs_class(cells))
-                setattr(entry, name, self._name(cells, column, is_required))
+                if name == "key" or (name == "label" and self._needs_class(cells)):
+                    setattr(entry, name, self._require_name(cells, column))
+                else:
+                    setattr(entry, name, self._name(cells, column) or "")
         if self.columns.mask:
-            entry.mask = self._name(cells, self.columns.mask, is_required=True)
+            entry.mask = self._require_name(cells, self.columns.mask)
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)
@@ -599,13 +617,12 @@ class CellReader:
             *sides, column = columns.row_boxes
             label = self._name(cells, column)
             values = [cells.get(side) for side in sides]
-            has_box = bool(label) or any(
-                value is not None and str(value).strip() for value in values
-            )
-            if has_box and not label:
+            entry.boxes, entry.box_labels = [], []
+            if label:
+                entry.boxes = [list(map(number_of, values, sides))]
+                entry.box_labels = [label]
+            elif any(value is not None and str(value).strip() for value in values):
                 raise refuse(column, label, "")
-            entry.boxes = [list(map(number_of, values, sides))] if has_box else []
-            entry.box_labels = [label] if has_box else []
         if columns.width:
             width, height = (
                 pixels_of(cells.get(column), column) for column in (columns.width, columns.height)
@@ -615,8 +632,15 @@ class CellReader:
     def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:
         return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))
 
-    def _name(self, cells: Mapping[str, Any], column: str, is_required: bool = False) -> str:
-        return name_of(cells.get(column), column, self.class_names.get(column, ()), is_required)
+    def _name(self, cells: Mapping[str, Any], column: str) -> str | None:
+        return name_of(cells.get(column), column, self.class_names.get(column, ()))
+
+    def _require_name(self, cells: Mapping[str, Any], column: str) -> str:
+        return require_name(cells.get(column), column, self.class_names.get(column, ()))
+
+    def _fill_part(self, text: str, column: str, cells: Mapping[str, Any]) -> str:
+        """Returns a text of the template, and the value of the column that follows it, if any."""
+        return text + self._require_name(cells, column) if column else text
 
 
 @cache

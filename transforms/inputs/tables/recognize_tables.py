@@ -195,7 +195,7 @@ def _as_recognized(
     if first.has_boxes:
         settings["convention"] = "tf_object_detection"
     questions = tuple(_find_questions(read, found, named, sketch))
-    needs, keys = next(iter(questions), ("", ()))
+    needs, keys = next(iter(questions), (None, ()))
     why = f"a table of images, {path}"
     if first.class_id:
         why += f", with ids of classes such as {first.class_id}"

@@ -251,7 +251,7 @@ def test_the_folder_of_the_images_is_recognized(files, source):
     heads = {name: HEAD for name in files if name.endswith(".xml")}
     (found,) = Cvat.recognize(FolderSketch.of(files, heads))
     assert found.settings["source"] == {"kind": "cvat", **source}
-    assert found.needs == ""
+    assert found.needs is None
 
 
 def test_several_folders_of_images_are_asked_about():

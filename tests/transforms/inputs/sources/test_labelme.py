@@ -319,7 +319,7 @@ def test_a_file_that_is_too_long_is_rejected(tmp_path, monkeypatch):
 def test_json_files_alone_are_listed_in_whatever_case():
     listing = ListingSettings(include=LabelMe.files, not_included=LabelMe.other_files)
     assert [why_ignored(listing, path, False) for path in ("a/x.json", "x.JSON", "x.Json")] == [
-        ""
+        None
     ] * 3
     assert [why_ignored(listing, path, False) for path in ("a/x.jpg", "x.json.tmp")] == [
         "taken_only_by_name"

@@ -179,7 +179,7 @@ def test_any_yaml_file_of_the_input_may_name_the_classes(tmp_path, name):
     assert (ref.status, ref.reason) == ("ignored", "read_only_with_images")
     listing = ListingSettings(include=Yolo().files)
     assert [why_ignored(listing, path, False) for path in (name, f"a/{name}")] == [
-        "",
+        None,
         "not_included",
     ]
 
@@ -315,7 +315,7 @@ def test_only_files_below_images_and_text_files_below_labels_are_listed():
             *("images/a/1.jpg", "a/images/1.jpg", "data.yaml"),
             *("labels/1.txt", "labels/a/b/1.txt", "a/labels/1.txt"),
         )
-    ] == [""] * 6
+    ] == [None] * 6
     assert [
         why_ignored(listing, path, False)
         for path in ("labels/a.cache", "a/data.yaml", "README.md", "notes.txt")

@@ -17,7 +17,7 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
 )
 
 
-@pytest.mark.parametrize(("value", "text"), [(None, ""), ("a b", "a b"), (12, "12"), (-1, "-1")])
+@pytest.mark.parametrize(("value", "text"), [(None, None), ("a b", "a b"), (12, "12"), (-1, "-1")])
 def test_texts(value, text):
     assert text_of(value, "a") == text
 
@@ -44,7 +44,7 @@ def test_cells_that_are_not_text(value, message):
 
 def test_numbers_of_named_classes():
     assert text_of(1, "a", ("cat", "dog")) == "dog"
-    assert [text_of(none, "a", ("cat", "dog")) for none in (-1, "-1")] == ["", ""]
+    assert [text_of(none, "a", ("cat", "dog")) for none in (-1, "-1")] == [None, None]
     assert (text_of(-1, "a"), text_of("-1", "a")) == ("-1", "-1")
     for number in (-2, 2):
         with pytest.raises(Rejected, match="is not one of the 2 classes"):

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.archive_members import Member
@@ -119,8 +120,8 @@ class SampleSketch:
         unusual = [images for images in self.images if images.isdisjoint(usual)]
         if several := [images for images in unusual if len(images) > 1]:
             raise SeveralImagesError(sorted(min(several, key=sorted)))
-        own = sorted(part for images in unusual for part in images)
-        there = {part for images in self.images for part in images}
+        own = sorted(chain.from_iterable(unusual))
+        there = {*chain.from_iterable(self.images)}
         return [*(part for part in usual if part in there), *own] if own else []
 
 

@@ -329,7 +329,7 @@ class CocoAnnotations:
 
     def find_split_words(self) -> SplitWords | None:
         """Finds a key of the images that may say which split each is in."""
-        keys = dict.fromkeys(key for image in self.images for key in image.__pydantic_extra__)
+        keys = dict.fromkeys(chain.from_iterable(each.__pydantic_extra__ for each in self.images))
         for key in filter(may_be_split, keys):
             found = Counter(filter(None, (image.find_word(key) for image in self.images)))
             if found and len(found) <= _MOST_SPLITS and not is_doubtful_split(key, found):
@@ -376,7 +376,7 @@ class CocoAnnotations:
 
         They may be fractions of the image, or two corners.
         """
-        boxes = [each.find_box()[0] for objects in self._objects.values() for each in objects]
+        boxes = [each.find_box()[0] for each in chain.from_iterable(self._objects.values())]
         found = [box for box in boxes if all(map(math.isfinite, box))]
         if boxes and not any(any(map(math.isfinite, box)) for box in boxes):
             detail = (
@@ -384,7 +384,7 @@ class CocoAnnotations:
                 "are not read from COCO: write a CSV with the columns file_name and label"
             )
             yield file.notice("fatal", "bad_annotations", detail)
-        sides = [side for box in found for side in box]
+        sides = list(chain.from_iterable(found))
         are_whole = all(float(side).is_integer() for side in sides)
         if not are_whole and min(sides) >= 0 and max(sides) < _ABOUT_ONE:
             detail = (
@@ -392,12 +392,10 @@ class CocoAnnotations:
                 "pixels: multiply x and width by the image's width, and y and height by its height"
             )
             yield file.notice("fatal", "bad_annotations", detail)
-        corners = [
-            each
-            for image in self.images
-            for each in self._objects[image.id]
-            if each.has_corners(image.width or 0, image.height or 0)
-        ]
+        corners = list[Annotation]()
+        for image in self.images:
+            size = image.width or 0, image.height or 0
+            corners += [each for each in self._objects[image.id] if each.has_corners(*size)]
         if len(corners) > 1 and 2 * len(corners) > len(boxes):
             detail = (
                 f"bbox of annotation {corners[0].id!r:.60} is two corners, by the image's size or "

@@ -6,6 +6,7 @@ outside.
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import chain, product
 from xml.etree.ElementTree import Element
 
 import numpy as np
@@ -33,7 +34,7 @@ _BOX = ("xtl", "ytl", "xbr", "ybr")
 _PLACE = ("left", "top", "width", "height")
 _ELLIPSE = ("cx", "cy", "rx", "ry")
 _CUBOID = tuple(
-    f"{axis}{corner}{face}" for face in "12" for corner in ("tl", "bl", "tr", "br") for axis in "xy"
+    f"{axis}{corner}{face}" for face, corner, axis in product("12", ("tl", "bl", "tr", "br"), "xy")
 )
 """The names of attributes."""
 
@@ -103,7 +104,7 @@ def _find_corners(shape: Element) -> Sequence[float]:
         return _find_corners_of_ellipse(shape)
     if shape.tag == "skeleton":
         seen = (each for each in shape.iterfind("points") if each.get("outside") != "1")
-        return [side for each in seen for side in _read_points(each)]
+        return list(chain.from_iterable(map(_read_points, seen)))
     if shape.tag == "cuboid":
         return _read_numbers(shape, _CUBOID)
     return _read_points(shape)

@@ -205,7 +205,7 @@ def _by_numbers(folder: str, by_form: Mapping[str, Sequence[str]]) -> Iterator[t
 def _by_words(folder: str, by_form: Mapping[str, Sequence[str]]) -> Iterator[tuple[Kind, Twin]]:
     """Yields images whose names have a telling word, each with some image whose name has none."""
     telling = [form for form in by_form if is_telling(stem_of(form))]
-    others = [name for form, names in by_form.items() if form not in telling for name in names]
+    others = [*chain.from_iterable(by_form[form] for form in by_form if form not in telling)]
     if len(by_form) > MOST_FORMS or not others:
         return
     for form in telling:
@@ -269,7 +269,7 @@ def _are_next_to(twins: Iterable[Twin], known: Mapping[str, Sequence[Twin]]) -> 
 
     JPEGs next to others are checked by their looks.
     """
-    firsts = {(each.folder, each.first) for found in known.values() for each in found}
+    firsts = {(each.folder, each.first) for each in chain.from_iterable(known.values())}
     return all(
         (each.folder, each.first) in firsts
         and each.second.lower().endswith(LOSSLESS)

@@ -7,6 +7,7 @@ import re
 from bisect import insort
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import NamedTuple, Self
 
 from recordmill.schemas.image_ref import ImageRef
@@ -213,7 +214,7 @@ class UnreadFiles:
     @property
     def candidates(self) -> list[Candidate]:
         """The files that are kept, the highest first."""
-        return sorted(each for group in self.by_suffix.values() for each in group.kept)
+        return sorted(chain.from_iterable(group.kept for group in self.by_suffix.values()))
 
 
 def patterns_of_all(
@@ -285,7 +286,7 @@ def _by_depth(group: FileGroup, claimed: ClaimedFiles) -> list[str]:
         return []
     # A deeper pattern comes later, since exceptions of a higher one may name folders with a dot.
     depths = sorted({place.folder.count("/") + bool(place.folder) for place in group.places})
-    return [each for depth in depths for each in _in_folder("/*" * depth, "")]
+    return [*chain.from_iterable(_in_folder("/*" * depth, "") for depth in depths)]
 
 
 def _in_folder(folder: str, ending: str) -> Iterator[str]:

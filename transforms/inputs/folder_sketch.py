@@ -3,7 +3,7 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -96,6 +96,13 @@ class Names:
         )
 
 
+def join_names(names: Mapping[str, Iterable[str]]) -> Iterator[str]:
+    """Yields the paths of the files in several folders, whose names are given by folder."""
+    for folder, inner in names.items():
+        for name in inner:
+            yield posixpath.join(folder, name)
+
+
 def stems_of(names: Iterable[str]) -> set[str]:
     """Returns the names without their extensions."""
     return {posixpath.splitext(name)[0] for name in names}
@@ -141,7 +148,8 @@ class FolderSketch:
                 contents["/".join(above[:depth])][1].add(folder)
             contents["/".join(above)][0].add(name)
         names = {
-            at: Names(*(tuple(sorted(each)) for each in contents[at])) for at in sorted(contents)
+            at: Names(tuple(sorted(files)), tuple(sorted(folders)))
+            for at, (files, folders) in sorted(contents.items())
         }
         return FolderSketch(names, heads or {})
 
@@ -215,20 +223,13 @@ class FolderSketch:
 
     def all_ending(self, *endings: str) -> tuple[str, ...]:
         """Returns the paths of all files with one of these extensions."""
-        return tuple(
-            posixpath.join(at, name)
-            for at, names in self.names.items()
-            for name in names.ending(*endings)
-        )
+        found = {at: names.ending(*endings) for at, names in self.names.items()}
+        return tuple(join_names(found))
 
     def all_matching(self, matches: Callable[[str], bool]) -> tuple[str, ...]:
         """Returns the paths of all files whose names match."""
-        return tuple(
-            posixpath.join(at, name)
-            for at, names in self.names.items()
-            for name in names.files
-            if matches(name)
-        )
+        found = {at: filter(matches, names.files) for at, names in self.names.items()}
+        return tuple(join_names(found))
 
     @property
     def archive_splits(self) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import binascii
 import math
 from base64 import b64decode
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from recordmill.imaging.masks.outline import Bitmap, FaultyOutline, Outline
 from recordmill.transforms.inputs.outlines import polygons_of
@@ -47,7 +47,7 @@ def read_outline_of_labelme(shape_type: str, points: Points, mask: str | None = 
         case "point" | "points":
             return polygons_of(list(map(_surround, points)))
         case "polygon" | "oriented_rectangle":
-            return polygons_of([[side for point in points for side in point]])
+            return polygons_of([list(chain.from_iterable(points))])
         case _:
             detail = f"a {shape_type!r:.40} has {len(points)} points, which are not its outline"
             return FaultyOutline("bad_polygon", detail)

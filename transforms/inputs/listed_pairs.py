@@ -7,6 +7,7 @@ import os
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any, Self
 
 import orjson
@@ -20,6 +21,7 @@ from recordmill.transforms.inputs.image_looks import Appearance, Looker, look_at
 from recordmill.transforms.inputs.pair_names import (
     AGREEMENT,
     is_domain,
+    parts_of,
     sample_names,
     split_word_of,
 )
@@ -142,7 +144,7 @@ class ListedImages:
     @property
     def are_numbers(self) -> bool:
         """Whether most names are several numbers, and no dates: `25_1_2_2017`, as in UTKFace."""
-        names = [name for folder in self.names.values() for name in folder]
+        names = list(chain.from_iterable(self.names.values()))
         numbers = sum(_NUMBERS.match(name) is not None for name in names)
         return len(names) > 1 and numbers >= AGREEMENT * len(names)
 
@@ -263,7 +265,8 @@ def _leave_out_members(
         if pairs.class_from:
             read["source"] |= {"class_from": pairs.class_from}
         return read
-    left, others = ([_divide(path, archives) for path in paths] for paths in (left_out, kept))
+    left = [_divide(path, archives) for path in left_out]
+    others = [_divide(path, archives) for path in kept]
     in_use = {archive for archive, _ in others}
     whole = sorted({archive for archive, _ in left} - in_use)
     drawn = sorted({folder for archive, folder in left if archive in in_use})
@@ -311,16 +314,15 @@ def _label_members(kept: Sequence[str]) -> dict[str, Any]:
         return {"class_from": "none"}
     if not all(NO_CLASS.fullmatch(first.lower()) or is_domain(first) for first in firsts):
         return {}
-    parts = {part for path in kept for part in path.split("/")[1:]}
+    parts = {*chain.from_iterable(path.split("/")[1:] for path in kept)}
     has_classes = any(not NO_CLASS.fullmatch(part.lower()) for part in parts)
     return {"class_from": "last_folder" if has_classes else "none"}
 
 
 def _split_members(kept: Sequence[str], source: dict[str, Any]) -> dict[str, Any]:
     """Adds the setting that finds splits in the folders that are kept; returns that about words."""
-    parts = {part for path in kept for part in path.split("/") if split_word_of(part)}
-    if not parts or any(not parts & set(path.split("/")) for path in kept):
+    words = {part: word for part in sorted(parts_of(kept)) if (word := split_word_of(part))}
+    if not words or any(words.keys().isdisjoint(path.split("/")) for path in kept):
         return {}
-    words = {part: split_word_of(part) for part in sorted(parts)}
     source["split"] = f"/(?P<split>{'|'.join(map(re.escape, words))})/"
     return {"splits": {"from_source": words}}

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 from zlib import crc32
 
@@ -86,6 +86,16 @@ _LETTERS = ("a", "b")
 """Sides next to a folder of annotations, or alone in capitals: elsewhere, they may be classes."""
 
 _SIDE_WORD = re.compile(r"[A-Z]+(?![a-z])[0-9]?|[A-Z]?[a-z]+[0-9]?")
+
+
+def words_in(names: Iterable[str], form: re.Pattern[str] = WORD) -> set[str]:
+    """Returns the words of some names, in lower case; no word is in two names."""
+    return {word.lower() for word in form.findall("\n".join(names))}
+
+
+def parts_of(paths: Iterable[str]) -> set[str]:
+    """Returns the names of all folders in some paths."""
+    return {*chain.from_iterable(path.split("/") for path in paths)}
 
 
 def is_telling(name: str) -> bool:
@@ -185,10 +195,7 @@ def divide_by_sides(
     Returns:
         The folders of either side; both are empty unless each folder is on one side.
     """
-    words = {
-        path: {word.lower() for each in own for word in _SIDE_WORD.findall(each)}
-        for path, own in parts.items()
-    }
+    words = {path: words_in(own, _SIDE_WORD) for path, own in parts.items()}
     for one, other in (*_SIDES, *([_LETTERS] if may_be_letters else [])):
         firsts = [path for path, own in words.items() if own & set(one.split())]
         seconds = [path for path, own in words.items() if own & set(other.split())]
@@ -211,7 +218,7 @@ def are_counters(stems: Iterable[str]) -> bool:
         for stem in stems
         if re.sub("[0-9]+", "0", stem) == shape
     )
-    changing = [len({each[at] for each in numbers}) > 1 for at in range(shape.count("0"))]
+    changing = [len(set(column)) > 1 for column in zip(*numbers, strict=True)]
     if sum(changing) != 1:
         return sum(changing) == 0
     at = changing.index(True)

@@ -9,11 +9,14 @@ import posixpath
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from heapq import nsmallest
+from itertools import chain, filterfalse, product
 from math import log
 from statistics import median
 from zlib import crc32
 
+from recordmill.transforms.inputs.folder_sketch import join_names
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import (
     LOSSLESS,
@@ -28,14 +31,15 @@ from recordmill.transforms.inputs.pair_names import (
     AGREEMENT,
     IMAGE_WORDS,
     TELLING,
-    WORD,
     are_counters,
     cores_of,
     divide_by_sides,
     is_domain,
     is_second_domain,
     is_telling,
+    parts_of,
     split_word_of,
+    words_in,
 )
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sample_folders import find_samples
@@ -74,7 +78,8 @@ def _find_sides(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
     firsts = tuple(sorted(sides.keys() - set(seconds)))
     if not firsts or not seconds:
         return None
-    one, other = (", ".join(sorted({sides[path] for path in paths})) for paths in (firsts, seconds))
+    one = ", ".join(sorted({sides[path] for path in firsts}))
+    other = ", ".join(sorted({sides[path] for path in seconds}))
     why = f"{one} and {other} are two sides of the same splits"
     count = sum(len(folders[path]) for path in seconds)
     return Pairs(why, firsts, seconds, are_sides=True, count=count)
@@ -117,7 +122,7 @@ def _find_parallel(
         if path not in kept and path not in left_out:
             (left_out if _is_second(path, kept, left_out) else kept)[path] = None
     first, second = max(
-        ((one, other) for one in kept for other in left_out if _agree(cores[one], cores[other])),
+        (pair for pair in product(kept, left_out) if _agree(cores[pair[0]], cores[pair[1]])),
         key=lambda pair: len(set(pair[0].split("/")) & set(pair[1].split("/"))),
         default=(next(iter(kept)), next(iter(left_out))),
     )
@@ -138,7 +143,7 @@ def _find_parallel(
 def _are_one_folder_of_splits(paths: Iterable[str]) -> bool:
     """Returns whether paths differ in splits alone, so that the other folder is not a class."""
     parts = [path.split("/") for path in paths]
-    others = {tuple(part for part in each if not split_word_of(part)) for each in parts}
+    others = {tuple(filterfalse(split_word_of, each)) for each in parts}
     have_splits = all(any(map(split_word_of, each)) for each in parts)
     return have_splits and len(others) == 1
 
@@ -163,8 +168,7 @@ def _find_numbered(
     folders: Mapping[str, Sequence[str]], names: Mapping[str, Sequence[str]], look: Looker
 ) -> Pairs | None:
     """Finds masks whose names have the same numbers, after another word than those of images."""
-    endings = {name[-5:].lower() for images in folders.values() for name in images}
-    if not any(ending.endswith(LOSSLESS) for ending in endings):
+    if not any(map(_have_lossless, folders.values())):
         return None
     cores = {}
     for path, each in names.items():
@@ -175,7 +179,7 @@ def _find_numbered(
         if not others and len(numbers) == len(each) > 1 and "" not in numbers:
             cores[path] = frozenset(numbers)
     for group in _group(cores):
-        if not any(name.lower().endswith(LOSSLESS) for path in group for name in folders[path]):
+        if not any(_have_lossless(folders[path]) for path in group):
             continue
         firsts, seconds = _by_looks(group, folders, look)
         if seconds:
@@ -184,6 +188,11 @@ def _find_numbered(
             count = sum(len(folders[path]) for path in seconds)
             return Pairs(why, kept, tuple(sorted(seconds)), count=count)
     return None
+
+
+def _have_lossless(images: Iterable[str]) -> bool:
+    """Returns whether some images are stored without loss, as masks are."""
+    return any(name.lower().endswith(LOSSLESS) for name in images)
 
 
 def _find_named(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
@@ -225,14 +234,15 @@ def _parts_of_others(
         path for path in cores if path not in known and any(map(is_telling, path.split("/")))
     ]
     some = {path: _choose_cores(cores[path]) for path in telling}
-    wanted = frozenset(core for chosen in some.values() for core in chosen)
+    wanted = frozenset(chain.from_iterable(some.values()))
     holding: dict[str, list[str]] = defaultdict(list)
     for path, own in cores.items() if wanted else ():
         for core in own & wanted:
             holding[core].append(path)
     for path in telling:
         own = cores[path]
-        for other in sorted({each for core in some[path] for each in holding[core]} - {path}):
+        others = {*chain.from_iterable(holding[core] for core in some[path])}
+        for other in sorted(others - {path}):
             apart = set(path.split("/")) - set(other.split("/"))
             back = set(other.split("/")) - set(path.split("/"))
             # One image proves nothing, unless its folder is in that of the other.
@@ -261,7 +271,7 @@ def _part_of_several(
         cores: all base names in each folder.
     """
     own = set(path.split("/"))
-    others = {each for core in some for each in holding[core]} - {path}
+    others = {*chain.from_iterable(holding[core] for core in some)} - {path}
     plain = sorted(each for each in others if not any(map(is_telling, set(each.split("/")) - own)))
     held = frozenset[str]().union(*(cores[each] for each in plain))
     is_named = all(any(map(is_telling, own - set(each.split("/")))) for each in plain)
@@ -297,8 +307,8 @@ def _group(cores: Mapping[str, frozenset[str]]) -> Iterator[list[str]]:
     for path in sorted(cores):
         own = cores[path]
         chosen, size = _choose_cores(own), int(log(len(own)) / -log(AGREEMENT))
-        places = [(each, core) for each in (size - 1, size, size + 1) for core in chosen]
-        for at in sorted({at for place in places for at in near.get(place, ())}):
+        places = product((size - 1, size, size + 1), chosen)
+        for at in sorted({*chain.from_iterable(near.get(place, ()) for place in places)}):
             if _agree(own, cores[groups[at][0]]):
                 groups[at].append(path)
                 break
@@ -324,7 +334,7 @@ def _own_parts(group: Sequence[str]) -> dict[str, set[str]]:
 def _by_words(group: Sequence[str]) -> tuple[list[str], list[str]]:
     """Divides a group by words such as `mask` in some of the names, but not in all."""
     parts = _own_parts(group)
-    numbered = {each for own in parts.values() for each in own if _NUMBERED_LABEL.fullmatch(each)}
+    numbered = {*filter(_NUMBERED_LABEL.fullmatch, chain.from_iterable(parts.values()))}
     if len(numbered) > 1:  # `label_0` and `label_1` may be classes
         parts = {path: own - numbered for path, own in parts.items()}
     seconds = [path for path in group if any(map(is_telling, parts[path]))]
@@ -351,14 +361,10 @@ def _by_layers(firsts: list[str], seconds: list[str]) -> tuple[list[str], list[s
 
     These are the folders next to one that is named like the images, and the second of two sides.
     """
-    if not all(any(_differ_once(path, other) for other in seconds) for path in firsts):
+    if not all(any(map(partial(_differ_once, path), seconds)) for path in firsts):
         return firsts, seconds
     parts = _own_parts([*firsts, *seconds])
-    images = [
-        path
-        for path in firsts
-        if any(word.lower() in IMAGE_WORDS for each in parts[path] for word in WORD.findall(each))
-    ]
+    images = [path for path in firsts if words_in(parts[path]) & IMAGE_WORDS]
     if images and len(images) < len(firsts):
         return images, [*(path for path in firsts if path not in images), *seconds]
     ones, others = divide_by_sides({path: parts[path] for path in firsts}, may_be_letters=True)
@@ -373,15 +379,11 @@ def _differ_once(one: str, other: str) -> bool:
 
 def _look_alike(group: Sequence[str], folders: Mapping[str, Sequence[str]], look: Looker) -> bool:
     """Whether all folders hold drawings, such as letters, and no name is one of images or masks."""
-    parts = {each for own in _own_parts(group).values() for each in own}
-    words = {word.lower() for each in parts for word in WORD.findall(each)}
-    if words & IMAGE_WORDS or any(map(TELLING.search, parts)):
+    parts = {*chain.from_iterable(_own_parts(group).values())}
+    if words_in(parts) & IMAGE_WORDS or any(map(TELLING.search, parts)):
         return False
-    looks = [
-        look(posixpath.join(path, name))
-        for path in _choose_folders(group)
-        for name in spread(folders[path], 2)
-    ]
+    some = {path: spread(folders[path], 2) for path in _choose_folders(group)}
+    looks = list(map(look, join_names(some)))
     return all(each is not None and each.is_mask for each in looks)
 
 
@@ -425,7 +427,7 @@ def _named_like(masks: Sequence[str], photos: Sequence[str], group: Sequence[str
     """The folders of a group that are named as all those of masks, and as none of photographs."""
     own = _own_parts(group)
     words = set.intersection(*(own[path] for path in masks))
-    words -= {part for path in photos for part in own[path]}
+    words = words.difference(*(own[path] for path in photos))
     return [path for path in group if words & own[path]] or list(masks)
 
 
@@ -464,7 +466,7 @@ def patterns_of(left_out: Sequence[str], kept: Sequence[str]) -> list[str]:
             if not any(f"{each}/".startswith(f"{top}/") for each in kept):
                 tops[top] = None
                 break
-    kept_parts = {part for path in kept for part in path.split("/")}
+    kept_parts = parts_of(kept)
     counts = Counter(posixpath.basename(top) for top in tops)
     found = []
     for top in tops:

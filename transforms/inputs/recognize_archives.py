@@ -6,6 +6,7 @@ import shlex
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -21,6 +22,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     likely_splits,
     split_for_word,
 )
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
 from recordmill.transforms.inputs.pair_names import AGREEMENT, is_telling, split_word_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.unlikely_classes import (
@@ -247,14 +249,7 @@ _NAMED_PART = re.compile(
 
 def _find_same_member(insides: Sequence[FolderSketch]) -> str | None:
     """A member that the first two archives have, if nearly all of the smaller one are the same."""
-    one, two = (
-        {
-            posixpath.join(folder, each)
-            for folder, names in inside.names.items()
-            for each in names.images
-        }
-        for inside in insides[:2]
-    )
+    one, two = (set(inside.all_ending(*IMAGE_ENDINGS)) for inside in insides[:2])
     both = one & two
     return min(both) if len(both) >= AGREEMENT * min(len(one), len(two)) > 1 else None
 
@@ -310,7 +305,7 @@ def _are_several(sketch: FolderSketch) -> bool:
 def _as_folders(sketch: FolderSketch, archives: Mapping[str, FolderSketch]) -> Iterator[Recognized]:
     """Recognizes archives by the folders in each of them, if these mean the same."""
     insides = {name: _unwrap(sketch, whole) for name, whole in archives.items()}
-    words = {word for each in insides.values() for word in _split_words(each)}
+    words = {*chain.from_iterable(map(_split_words, insides.values()))}
     found = {
         name: list(_as_folders_in(sketch, inside, words, f"in {', '.join(archives)}"))
         for name, inside in insides.items()
@@ -473,7 +468,7 @@ def _below_splits(
 ) -> Recognized:
     """Recognizes folders for splits, with class folders or images in them."""
     below = {split: _Unwrapped(inside.inner.below(split)) for split in inside.holding}
-    folders = {each for split in below.values() for each in split.holding}
+    folders = {*chain.from_iterable(split.holding for split in below.values())}
     has_classes = not all(
         says_nothing(each) or NO_CLASS.fullmatch(each.lower()) for each in folders
     )
@@ -509,7 +504,7 @@ def _find_likely_splits(inside: _Unwrapped) -> dict[str, str]:
 
 def _as_likely_splits(inside: _Unwrapped, likely: Mapping[str, str], where: str) -> Recognized:
     """Takes folders such as `train_images` for splits; asks about others, such as `seg_train`."""
-    folders = [folder for each in likely for folder in inside.inner.at(each).folders]
+    folders = list(chain.from_iterable(inside.inner.at(each).folders for each in likely))
     splits = {"splits": {"from_source": likely}}
     source: dict[str, Any] = {
         "class_from": "last_folder" if folders else "none",

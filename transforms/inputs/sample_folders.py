@@ -6,21 +6,21 @@ All of them hold the same few names, in which their own name may stand: `IMD2/IM
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from itertools import chain
 from typing import Literal
 
-from recordmill.transforms.inputs.folder_sketch import ARCHIVE_ENDINGS
+from recordmill.transforms.inputs.folder_sketch import ARCHIVE_ENDINGS, join_names
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import SAMPLED_FOLDERS, Looker, spread
 from recordmill.transforms.inputs.pair_names import (
     IMAGE_WORDS,
-    WORD,
     divide_by_sides,
     is_telling,
     split_word_of,
     stem_of,
+    words_in,
 )
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.twins import choose_patterns
@@ -60,7 +60,7 @@ def find_samples(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | 
         look: looks at an image.
     """
     files = _find_files(folders)
-    names = sorted({name for each in files.values() for name in each})
+    names = sorted({*chain.from_iterable(files.values())})
     folder = next((at for at, found in files.items() if len(found) == len(names)), None)
     if folder is None or len(files) < 2 or not 1 < len(names) <= MOST_NAMES:
         return None
@@ -68,8 +68,7 @@ def find_samples(folders: Mapping[str, Sequence[str]], look: Looker) -> Pairs | 
     firsts = _find_firsts(files, names, drawn)
     if not firsts:
         return None
-    all_images = {posixpath.join(at, each) for at, found in folders.items() for each in found}
-    leave_out = partial(_leave_out, files, all_images)
+    leave_out = partial(_leave_out, files, {*join_names(folders)})
     found = partial(Pairs, class_from=_find_classes(files))
     shown = {name: files[folder][name][0].removeprefix(f"{folder}/") for name in names}
     if len(firsts) == 1:
@@ -100,14 +99,21 @@ def _find_firsts(files: Files, names: Sequence[str], drawn: Collection[str]) -> 
         if len(files) < FEWEST_SAMPLES or _are_counted(names):
             return []
         firsts = _find_named_image(names) or firsts
-    if any(len(found.get(name, ())) > 1 for found in files.values() for name in firsts):
+    if any(len(images) > 1 for images in _images_called(firsts, files)):
         return []
     are_classes = _are_counted(firsts) and (len(firsts) > 1 or not _are_counted_folders(files))
     return [] if are_classes else firsts
 
 
+def _images_called(names: Iterable[str], files: Files) -> Iterator[Sequence[str]]:
+    """Yields the images of each sample that have one of these names, name by name."""
+    for found in files.values():
+        for name in names:
+            yield found.get(name, ())
+
+
 def _count(files: Files, names: Collection[str]) -> int:
-    return sum(len(found.get(name, ())) for found in files.values() for name in names)
+    return sum(map(len, _images_called(names, files)))
 
 
 def _find_files(folders: Mapping[str, Sequence[str]]) -> Files:
@@ -137,7 +143,7 @@ def _find_files(folders: Mapping[str, Sequence[str]]) -> Files:
 
 
 def _count_all(files: Files) -> int:
-    return sum(len(paths) for found in files.values() for paths in found.values())
+    return sum(sum(map(len, found.values())) for found in files.values())
 
 
 def _may_be_sample(folder: str) -> bool:
@@ -148,8 +154,9 @@ def _may_be_sample(folder: str) -> bool:
 def _keep_usual(samples: Mapping[str, Sequence[str]], form_of: Callable[[str, str], str]) -> Files:
     """Returns the images whose names nearly all folders hold; empty if it is one name or none."""
     some = spread([*samples], _SAMPLED_FOLDERS)
-    held = [{form_of(folder, path) for path in samples[folder]} for folder in some]
-    counts = Counter(chain.from_iterable(held))
+    counts = Counter[str]()
+    for folder in some:
+        counts.update({form_of(folder, path) for path in samples[folder]})
     usual = {name for name, count in counts.items() if count >= LEAST_SHARE * len(some)}
     if len(usual) < 2:
         return {}
@@ -212,8 +219,7 @@ def _are_counted_folders(folders: Collection[str]) -> bool:
 
 def _find_named_image(names: Sequence[str]) -> list[str]:
     """Returns the only name that is one of an image; empty if others are, or all are sides."""
-    words = {name: {word.lower() for word in WORD.findall(stem_of(name))} for name in names}
-    images = [name for name in names if words[name] & IMAGE_WORDS]
+    images = [name for name in names if words_in([stem_of(name)]) & IMAGE_WORDS]
     are_sides = all(divide_by_sides({name: {stem_of(name)} for name in names}))
     return images if len(images) == 1 and not are_sides else []
 
@@ -243,12 +249,10 @@ def _leave_out(
     files: Files, all_images: Collection[str], names: Collection[str]
 ) -> tuple[str, ...]:
     """Returns patterns for the images of samples that have these names."""
-    left_out = {
-        path: _patterns_for(name)
-        for found in files.values()
-        for name in names
-        for path in found.get(name, ())
-    }
+    left_out = dict[str, list[str]]()
+    for name in names:
+        paths = chain.from_iterable(_images_called([name], files))
+        left_out |= dict.fromkeys(paths, _patterns_for(name))
     return choose_patterns(left_out, set(all_images) - left_out.keys())
 
 

@@ -8,7 +8,7 @@ import posixpath
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import combinations, islice
+from itertools import chain, combinations, islice
 
 import orjson
 
@@ -85,8 +85,8 @@ def _read_description(root: str, path: str) -> _Listing:
     try:
         if name == MARKER:
             marker = find_marker(place)
-            splits = marker.splits.values() if marker else ()
-            found = {shard.name: shard.records for split in splits for shard in split.shards}
+            for split in marker.splits.values() if marker else ():
+                found |= {shard.name: shard.records for shard in split.shards}
         else:
             info = orjson.loads(storage.read_range(storage.join(place, name)))
             if info.get("fileFormat", FILE_FORMAT) == FILE_FORMAT:
@@ -160,7 +160,7 @@ def find_missing(paths: Iterable[str]) -> Iterator[tuple[str, str]]:
             around = f"{base[: match.start('number')]}*{base[match.end('number') :]}"
             sets[around, int(match["count"])][folder][int(match["number"])] = path
     for (_, count), folders in sorted(sets.items()):
-        numbers = {number for found in folders.values() for number in found}
+        numbers = {*chain.from_iterable(folders.values())}
         is_spread = not any(a.keys() & b.keys() for a, b in combinations(folders.values(), 2))
         if is_spread and len(folders) > 1 and len(numbers) >= count:
             continue

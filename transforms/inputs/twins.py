@@ -3,10 +3,12 @@
 import posixpath
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache
+from itertools import chain
 
 from recordmill.transforms.inputs.drawn_twins import Twin, find_drawn_twins
+from recordmill.transforms.inputs.folder_sketch import join_names
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import LOSSLESS, SAMPLED_FILES, Looker, spread
 from recordmill.transforms.inputs.pair_names import DRAWN, core_of, cores_of, is_telling, stem_of
@@ -31,15 +33,14 @@ def find_twins(
         look: looks at an image.
     """
     found = {
-        folder: [Twin(folder, first, second, (_form_of(second),)) for first, second in pairs]
+        folder: twins
         for folder, images in folders.items()
-        if _may_hold_twins(images, cores[folder])
-        and (pairs := _find_twins_in(folder, images, look))
+        if _may_hold_twins(images, cores[folder]) and (twins := _find_twins(folder, images, look))
     }
     drawn = find_drawn_twins(folders, cores, found, look)
-    twins = [
-        each for folder in folders for each in (*found.get(folder, ()), *drawn.get(folder, ()))
-    ]
+    twins = list[Twin]()
+    for folder in folders:
+        twins += (*found.get(folder, ()), *drawn.get(folder, ()))
     if not twins:
         return None
     first = twins[0]
@@ -49,8 +50,7 @@ def find_twins(
     what = "a mask" if is_mask else "a second image"
     why = f"{posixpath.join(first.folder, first.second)} looks like {what} of {first.first}"
     seconds = {posixpath.join(each.folder, each.second): _patterns_for(each) for each in twins}
-    all_images = {posixpath.join(at, name) for at, names in folders.items() for name in names}
-    patterns = choose_patterns(seconds, all_images - seconds.keys())
+    patterns = choose_patterns(seconds, {*join_names(folders)} - seconds.keys())
     return Pairs(why, patterns=patterns, count=len(seconds))
 
 
@@ -92,7 +92,13 @@ def _may_hold_twins(images: Sequence[str], cores: Sequence[str]) -> bool:
     return len(set(cores)) < len(cores) or bool(DRAWN.search("\n".join(images)))
 
 
-def _find_twins_in(folder: str, images: Sequence[str], look: Looker) -> list[tuple[str, str]]:
+def _find_twins(folder: str, images: Sequence[str], look: Looker) -> list[Twin]:
+    """Returns the second images in a folder, each with the first one."""
+    pairs = _find_pairs(folder, images, look)
+    return [Twin(folder, first, second, (_form_of(second),)) for first, second in pairs]
+
+
+def _find_pairs(folder: str, images: Sequence[str], look: Looker) -> list[tuple[str, str]]:
     """Returns the pairs of images in a folder, if most of them have a second one, or a mask."""
     cores: dict[str, list[str]] = defaultdict(list)
     second_names = {}
@@ -131,13 +137,15 @@ def _count_others(images: Sequence[str], pairs: Sequence[tuple[str, str]]) -> in
 
     `1_parts_1.png` next to `1.jpg`.
     """
-    known = {name for pair in pairs for name in pair}
+    known = {*chain.from_iterable(pairs)}
     stems = {stem_of(first) for first, _ in pairs}
     others = [stem_of(name) for name in images if name not in known]
-    return sum(
-        any(stem[:at] in stems and not stem[at].isdigit() for at in range(1, len(stem)))
-        for stem in others
-    )
+    return sum(_continues_one(stem, stems) for stem in others)
+
+
+def _continues_one(stem: str, stems: Collection[str]) -> bool:
+    """Returns whether a name begins with one of these, and does not go on with a digit."""
+    return any(stem[:at] in stems and not stem[at].isdigit() for at in range(1, len(stem)))
 
 
 def _are_jpegs(*names: str) -> bool:
@@ -158,8 +166,11 @@ def _rank(name: str) -> tuple[bool, str]:
 def _are_masks(folder: str, seconds: Sequence[tuple[str, str]], look: Looker) -> bool:
     """Returns whether second images look like masks and first ones do not."""
     some = spread(seconds, SAMPLED_FILES)
-    looks = [[look(posixpath.join(folder, name)) for name in pair] for pair in some]
-    telling = [
-        first and second and second.is_drawn and not first.is_drawn for first, second in looks
-    ]
-    return 2 * sum(map(bool, telling)) > len(telling)
+    telling = [_is_drawn(folder, pair, look) for pair in some]
+    return 2 * sum(telling) > len(telling)
+
+
+def _is_drawn(folder: str, pair: tuple[str, str], look: Looker) -> bool:
+    """Returns whether the second image of a pair looks like a drawing, and the first does not."""
+    first, second = (look(posixpath.join(folder, name)) for name in pair)
+    return bool(first and second and second.is_drawn and not first.is_drawn)

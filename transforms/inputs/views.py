@@ -6,9 +6,11 @@ No word tells which of them is the first one, and none looks like a mask.
 import posixpath
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
+from recordmill.transforms.inputs.folder_sketch import join_names
 from recordmill.transforms.inputs.found_pairs import Pairs
 from recordmill.transforms.inputs.image_looks import spread
 from recordmill.transforms.inputs.pair_names import divide_by_sides, split_word_of, stem_of
@@ -55,17 +57,22 @@ def find_views(folders: Mapping[str, Sequence[str]]) -> Pairs | None:
     """
     total = sum(map(len, folders.values()))
     for form in (_WORD_AFTER, _NUMBER_AFTER, _WORD_BEFORE):
-        found = {
-            posixpath.join(folder, name): view
-            for folder, names in folders.items()
-            if _may_hold_views(names, form)
-            for name, view in _find_views_in(folder, names, form)
-        }
+        found = _find_views_of(folders, form)
         signs = sorted({view.sign for view in found.values()})
         is_usual = 2 * len(found) >= total
         if is_usual and 1 < len(signs) <= MOST_VIEWS and _may_be_views(signs, form):
             return _as_pairs(found, signs, folders)
     return None
+
+
+def _find_views_of(folders: Mapping[str, Sequence[str]], form: re.Pattern[str]) -> dict[str, View]:
+    """Returns the images, by path, of those things that have the usual views of their folder."""
+    found = {}
+    for folder, names in folders.items():
+        if _may_hold_views(names, form):
+            for name, view in _find_views_in(names, form):
+                found[posixpath.join(folder, name)] = view
+    return found
 
 
 def _may_hold_views(names: Sequence[str], form: re.Pattern[str]) -> bool:
@@ -74,7 +81,7 @@ def _may_hold_views(names: Sequence[str], form: re.Pattern[str]) -> bool:
     Neighbors are sampled together, since views of one thing are next to each other.
     """
     places = spread(range(0, len(names), 2), _SAMPLED_NAMES // 2)
-    some = [name for at in places for name in names[at : at + 2]]
+    some = list(chain.from_iterable(names[at : at + 2] for at in places))
     signs = Counter(view.sign for name in some if (view := _divide(name, form)))
     usual = signs.most_common(MOST_VIEWS)
     return len(usual) > 1 and 2 * sum(count for _, count in usual) >= len(some)
@@ -91,25 +98,25 @@ def _divide(name: str, form: re.Pattern[str]) -> View | None:
     return View(match[1], f"*{match[2]}{match[3]}{ending}")
 
 
-def _find_views_in(
-    folder: str, names: Sequence[str], form: re.Pattern[str]
-) -> Iterator[tuple[str, View]]:
+def _signs_of(views: Mapping[str, View]) -> tuple[str, ...]:
+    return tuple(sorted(view.sign for view in views.values()))
+
+
+def _find_views_in(names: Sequence[str], form: re.Pattern[str]) -> Iterator[tuple[str, View]]:
     """Yields the images of those things that have the usual views."""
     by_thing: defaultdict[str, dict[str, View]] = defaultdict(dict)
     for name in names:
         if view := _divide(name, form):
             by_thing[view.thing][name] = view
     plain = set(map(stem_of, names))
-    kinds = Counter(
-        tuple(sorted(view.sign for view in found.values())) for found in by_thing.values()
-    )
+    kinds = Counter(map(_signs_of, by_thing.values()))
     usual, count = max(kinds.items(), key=lambda kind: len(kind[0]) * kind[1], default=((), 0))
     if len(usual) < 2 or count < FEWEST_THINGS:
         return
     if 2 * len(plain & by_thing.keys()) > count:  # `cat1`, `cat1_a`, `cat1_b`: changed images
         return
     for found in by_thing.values():
-        if tuple(sorted(view.sign for view in found.values())) == usual:
+        if _signs_of(found) == usual:
             yield from found.items()
 
 
@@ -138,25 +145,21 @@ def _as_pairs(
         for path, view in found.items()
         if posixpath.dirname(path) == at and view.thing == thing
     ]
-    others = [path for folder, names in folders.items() for path in _join(folder, names)]
-    others = [path for path in others if path not in found]
+    others = [path for path in join_names(folders) if path not in found]
     choices = []
     for kept in signs:
         left_out = {path: _patterns_for(path, view) for path, view in found.items()
                     if view.sign != kept}  # fmt: skip
         own = [path for path, view in found.items() if view.sign == kept]
         choices.append((kept, choose_patterns(left_out, [*own, *others])))
+    shown = ", ".join(join_names({at: sorted(beside)}))
     return Pairs(
-        f"{', '.join(_join(at, sorted(beside)))} may be images of one thing, as most others are",
+        f"{shown} may be images of one thing, as most others are",
         choices=tuple(choices),
         is_even=True,
         may_be_single=True,
         count=len(found) - len(found) // len(signs),
     )
-
-
-def _join(folder: str, names: Collection[str]) -> Iterator[str]:
-    return (posixpath.join(folder, name) for name in names)
 
 
 def _patterns_for(path: str, view: View) -> list[str]:

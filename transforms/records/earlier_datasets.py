@@ -13,7 +13,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import repeat
+from itertools import chain, repeat
 from threading import Lock
 from typing import Any, NamedTuple, cast
 
@@ -374,10 +374,13 @@ _reading = Lock()
 def _read_known_digests(
     datasets: tuple[ReusableDataset, ...], seed: int
 ) -> dict[tuple[int, int], str]:
-    shards = (shard for each in datasets if each.same_source for shard in _open_dataset(each)[0])
-    rows = (row for shard in shards for row in _OpenShard(shard, []).rows(0, _MOST_HASH, seed))
-    known = ((row, origin.source) for row, origin in rows if origin.source)
-    return {(source, order_of(seed, row.key)): row.sha256 for row, source in known if row.sha256}
+    known = dict[tuple[int, int], str]()
+    same = (_open_dataset(each)[0] for each in datasets if each.same_source)
+    for shard in chain.from_iterable(same):
+        for row, origin in _OpenShard(shard, []).rows(0, _MOST_HASH, seed):
+            if origin.source and row.sha256:
+                known[origin.source, order_of(seed, row.key)] = row.sha256
+    return known
 
 
 def find_known_digest(ref: ImageRef, datasets: tuple[ReusableDataset, ...], seed: int) -> str:

@@ -3,6 +3,7 @@
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import ClassVar
 
 from recordmill.schemas.errors import SettingError
@@ -70,7 +71,7 @@ class Arrays(ArraySource):
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
         """Recognizes arrays named `x_train`, `y_train` or `train_images`, `train_labels`."""
-        names = {name for inside in sketch.archives.values() for name in inside.top.ending(".npy")}
+        names = chain.from_iterable(each.top.ending(".npy") for each in sketch.archives.values())
         packed = {name.removesuffix(".npy") for name in names}
         found = packed | {name.removesuffix(".npy") for name in sketch.top.ending(".npy")}
         images, labels = _pair_arrays(found)

@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import orjson
@@ -56,7 +57,7 @@ class ClassFolders(Source):
         """Recognizes class folders, also below split folders, and images without labels."""
         source: dict[str, Any] = {"kind": "class_folders"}
         splits = sketch.split_folders
-        below = {each for folder in splits for each in sketch.at(folder).folders}
+        below = {*chain.from_iterable(sketch.at(folder).folders for folder in splits)}
         unlabeled = {
             "source": {**source, "class_from": "none"},
             **given_splits("from_folders", splits),

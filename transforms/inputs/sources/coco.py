@@ -7,6 +7,7 @@ from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import ClassVar
 
 import orjson
@@ -320,24 +321,20 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]
         for each in sketch.top.folders + sketch.at("images").folders
         if (match := _YEAR.fullmatch(each))
     }
-    usual = [
-        f"{above}{{split}}{year}" for above in ("", "images/") for year in ("", *sorted(years))
-    ]
+    around = product(("", "images/"), ("", *sorted(years)))
+    usual = [f"{above}{{split}}{year}" for above, year in around]
     usual += ["images", "data", "JPEGImages", "imgs"]
     if not words[0]:
         usual = [each for each in usual if "{split}" not in each]
-    there = [
-        each
-        for each in (*usual, "", folder)
-        if all(sketch.has_folder(each.format(split=word)) for word in words)
-    ]
+    places = (*usual, "", folder)
+    there = [each for each in places if all(map(sketch.has_folder, _fill(each, words)))]
     if "/" in first:
         there = ["", *there]
     others = [each for each in sketch.names if not words[0] and not is_telling(each)]
     holding = [
         each
         for each in dict.fromkeys((*there, *others))
-        if first and _holds(sketch, {each.format(split=word) for word in words}, first)
+        if first and _holds(sketch, _fill(each, words), first)
     ]
     if holding:
         return holding
@@ -347,6 +344,11 @@ def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]
     unseen = [each for each in there if each.format(split=words[0]) not in sketch.names]
     alone = sketch.image_folders if len(sketch.image_folders) == 1 else ()
     return [*held, *unseen, *alone][:1]
+
+
+def _fill(template: str, words: Iterable[str]) -> list[str]:
+    """Returns the folder that a template stands for, for each word for a split."""
+    return [template.format(split=word) for word in words]
 
 
 def _holds(sketch: FolderSketch, folders: Iterable[str], image: str) -> bool:

@@ -5,6 +5,7 @@ import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain
 from typing import Annotated, Any, ClassVar, Literal
 
 import orjson
@@ -30,7 +31,7 @@ plus the shapes."""
 
 Point = tuple[float, float]
 
-_ENDINGS = tuple(each for ending in IMAGE_ENDINGS for each in (ending, ending.upper()))
+_ENDINGS = tuple(chain.from_iterable((each, each.upper()) for each in IMAGE_ENDINGS))
 
 
 LabelMeSide = Annotated[int, Field(gt=0, lt=2**31)]

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import chain
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError
 
@@ -338,7 +339,7 @@ def _stems_below(sketch: FolderSketch, above: str, folder: str) -> set[str]:
     """Returns the stems of the images in the folders in a folder."""
     path = posixpath.join(above, folder)
     inner = (sketch.at(f"{path}/{each}").images for each in sketch.at(path).folders)
-    return {stem for images in inner for stem in stems_of(images)}
+    return {*chain.from_iterable(map(stems_of, inner))}
 
 
 def _find_folders(root: str, above: str, name: str) -> tuple[list[str], str]:

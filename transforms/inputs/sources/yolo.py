@@ -8,6 +8,7 @@ import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any, ClassVar, Literal
 
 import yaml
@@ -148,12 +149,9 @@ class Yolo(AnnotationSource):
             if split_for_word(posixpath.splitext(name)[0])
         ]
         for source, words, why in _recognize_places(sketch):
-            files = {
-                name
-                for folder, each in sketch.names.items()
-                for name in each.files
-                if source or not folder
-            }
+            files = set(sketch.top.files)
+            if source:
+                files.update(*(each.files for each in sketch.names.values()))
             named = any(
                 _may_name_classes(name) or (source and name in NAMES_BESIDE) for name in files
             )
@@ -486,7 +484,9 @@ def _ask_for_splits(sketch: FolderSketch, words: Collection[str], lists: Sequenc
     elif named:
         shown = ", ".join(others)
         top = "{}/" if "images" not in sketch.top.folders else "images/{}/ labels/{}/"
-        ignored = [f"/{form.format(escape_glob(word))}" for word in others for form in top.split()]
+        ignored = [
+            f"/{form.format(escape_glob(word))}" for word, form in product(others, top.split())
+        ]
         without = _set("ignore", [*sketch.ignored, *ignored])
         own = {**named, **{word: re.sub(r"[^\w.-]", "_", word) for word in others}}
         ways.append(f"to leave out {shown}, add {_set('splits.from_source', named)} {without}")

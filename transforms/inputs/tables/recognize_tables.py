@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from itertools import combinations
 from typing import Any
 
 import orjson
@@ -159,7 +160,7 @@ def _with_roots(found: Mapping[str, FoundColumns]) -> Mapping[str, FoundColumns]
     """Returns the same tables; if only their folders differ, these are in `root`."""
     alike = {path: columns.with_root() for path, columns in found.items()}
     bare = [replace(columns, root="") for columns in alike.values()]
-    differ = any(each != columns for each in found.values() for columns in found.values())
+    differ = any(one != other for one, other in combinations(found.values(), 2))
     return alike if differ and all(each == bare[0] for each in bare) else found
 
 

@@ -1,6 +1,7 @@
 """Columns of boxes: the names of their sides, and those that hold boxes in another form."""
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 
 from recordmill.transforms.inputs.tables.table_heads import TableHead
 
@@ -19,14 +20,9 @@ _OTHER_SIDES = (
 _BEFORE = ("", "bbox", "box", "roi", "rect", "bndbox", "boundingbox")
 """What may be before such a name, as in `Roi.X1` and `bbox_x`."""
 
-_ACROSS = frozenset(
-    {"x", "xc", "cx", "xcenter", "centerx", "xmid"}
-    | {sides[at] for sides in (SIDES, *_OTHER_SIDES) for at in (0, 2)}
-)
-_DOWN = frozenset(
-    {"y", "yc", "cy", "ycenter", "centery", "ymid"}
-    | {sides[at] for sides in (SIDES, *_OTHER_SIDES) for at in (1, 3)}
-)
+_LEFTS, _TOPS, _RIGHTS, _BOTTOMS = zip(SIDES, *_OTHER_SIDES, strict=True)
+_ACROSS = frozenset(("x", "xc", "cx", "xcenter", "centerx", "xmid", *_LEFTS, *_RIGHTS))
+_DOWN = frozenset(("y", "yc", "cy", "ycenter", "centery", "ymid", *_TOPS, *_BOTTOMS))
 _SIZES = frozenset({"w", "h", "width", "height"})
 _WHOLE = frozenset({"bbox", "bboxes", "box", "boxes", "boundingbox", "boundingboxes", "rect"})
 """Names of columns that hold whole boxes."""
@@ -90,7 +86,7 @@ def find_other_boxes(left: Mapping[str, str], head: TableHead) -> tuple[str, ...
 
 def are_fractions(sides: Sequence[str], head: TableHead) -> bool:
     """Returns whether boxes are parts of the image's width and height, as far as seen."""
-    cells = [cell for side in sides for cell in head.cells(side) if cell]
+    cells = [*filter(None, chain.from_iterable(map(head.cells, sides)))]
     return (
         all(map(head.holds_numbers, sides))
         and any(map(head.holds_fractions, sides))

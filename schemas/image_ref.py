@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
+import orjson
 
 UNKNOWN_SIZE = -1
 
@@ -140,6 +141,13 @@ class ImageRef:
         """The same, or an assumed size if it is not known: plans and windows need a number."""
         size = self.image_bytes
         return size if size >= 0 else ASSUMED_BYTES
+
+
+def pack_fields(values: Mapping[str, Any]) -> str:
+    """Returns further fields of a record as `ImageRef.features`; empty if there are none."""
+    if not values:
+        return ""
+    return orjson.dumps(values).decode()
 
 
 @dataclass(slots=True, unsafe_hash=True)

@@ -13,6 +13,7 @@ import pytest
 from scripts.count_code import ROOT, modules
 
 TEXTS = {
+    "schemas/image_ref.py:pack_fields": "a part of references, which is empty for most",
     "transforms/inputs/tables/known_tables.py:_below": "a path: that of the table's own folder",
     "transforms/inputs/tables/table_heads.py:_show_cell": "a cell as in CSV, where it may be empty",
     "transforms/records/image_functions.py:digest_code": "a part of recipes, hashed as a text",

@@ -309,11 +309,11 @@ def check_images(header: ArrayHeader, order: Order) -> None:
     height.
     """
     shape = header.shape
-    channels = (
-        1 if len(shape) == 3 else shape[1 if order == "planar" else -1] if len(shape) == 4 else 0
-    )
-    if header.dtype != np.uint8 or channels not in (1, 3) or min(shape) < 1:
-        where = "channels x height x width" if order == "planar" else "height x width x channels"
+    at, where = -1, "height x width x channels"
+    if order == "planar":
+        at, where = 1, "channels x height x width"
+    has_images = len(shape) == 3 or (len(shape) == 4 and shape[at] in (1, 3))
+    if header.dtype != np.uint8 or not has_images or min(shape) < 1:
         usual = f"uint8, N x height x width, or N x {where} (1 or 3)"
         raise bad_array(f"{header.dtype}, {header.described} is not an array of images: {usual}")
 

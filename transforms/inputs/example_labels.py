@@ -107,22 +107,28 @@ def _read_label(found: ReadLabels, feature: Feature, kind: str) -> None:
     if numbers is not None:
         found.entries[key] = type(entry)()
         found.entries[key].int64_list.value.extend(numbers)
-        fate = f"{_LABELS} were read as numbers" if numbers and not has_names else ""
+        if numbers and not has_names:
+            fate = f"{_LABELS} were read as numbers"
     elif has_names:
         del found.entries[key]
     elif names is not None:
         del found.entries[key]
         found.texts[field_of_names] = names
-        fate = f"{_LABELS} were read as names of classes" if names else "{images have} no label"
+        fate = "{images have} no label"
+        if names:
+            fate = f"{_LABELS} were read as names of classes"
     if fate:
         found.notes.append(f"{what}: {fate}")
 
 
 def _has_values(found: ReadLabels, field_of_names: str) -> bool:
     """Whether an Example also has the names of its classes, where the convention has them."""
-    feature = found.convention.fields.get(field_of_names) if found.convention else None
-    entry = found.entries.get(feature.key) if feature else None
-    return entry is not None and any(entry.bytes_list.value)
+    if found.convention is None:
+        return False
+    feature = found.convention.fields.get(field_of_names)
+    if feature is None or feature.key not in found.entries:
+        return False
+    return any(found.entries[feature.key].bytes_list.value)
 
 
 def _label_keys(convention: Convention) -> frozenset[str]:
@@ -158,9 +164,11 @@ def _as_integers(entry: Any, kind: str) -> list[int] | None:
     values = getattr(entry, kind).value
     if kind == "float_list":
         are_integers = all(value.is_integer() and abs(value) < _MOST_FLOAT for value in values)
-        return [int(value) for value in values] if are_integers else None
-    matches = [_INTEGER.fullmatch(value) for value in values]
-    return [int(match[1]) for match in matches if match] if all(matches) else None
+        return list(map(int, values)) if are_integers else None
+    matches = [match for value in values if (match := _INTEGER.fullmatch(value))]
+    if len(matches) < len(values):
+        return None
+    return [int(match[1]) for match in matches]
 
 
 def _as_names(entry: Any, kind: str, feature: Feature) -> Any:

@@ -228,7 +228,16 @@ def _text_of(head: bytes, is_whole: bool) -> str | None:
         text = head.decode(encoding, "strict" if is_whole else "ignore")
     except UnicodeDecodeError:
         return None
-    return None if "\0" in text else text
+    if "\0" in text:
+        return None
+    return text
+
+
+def _role_of_markup(text: str) -> FileRole:
+    """Returns the role of HTML or XML."""
+    if re.match(r"\s*<(?:!doctype html|html)", text, re.IGNORECASE):
+        return FileRole("description")
+    return FileRole("annotations", _title_of_xml(text))
 
 
 def _role_of_text(text: str, is_whole: bool) -> FileRole | None:
@@ -237,8 +246,7 @@ def _role_of_text(text: str, is_whole: bool) -> FileRole | None:
     if _SECTION.match(text):
         return FileRole("annotations", "INI")
     if begin == "<":
-        is_page = re.match(r"\s*<(?:!doctype html|html)", text, re.IGNORECASE)
-        return FileRole("description") if is_page else FileRole("annotations", _title_of_xml(text))
+        return _role_of_markup(text)
     if begin in ("{", "[") and begin:
         return FileRole("annotations", _title_of_json(text))
     if _PLAIN_MAP.match(text):

@@ -12,7 +12,7 @@ from urllib.parse import unquote
 
 from recordmill import storage
 from recordmill.schemas.rejection import Rejected
-from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS, without_image_ending
 from recordmill.transforms.inputs.named_files import locate
 
 _OF_TEXT = (".txt", ".xml", ".json", ".csv", ".yaml", ".yml", ".md", ".cache")
@@ -150,9 +150,8 @@ def _with_other_endings(root: str, places: Iterable[str]) -> Iterator[str]:
     """Yields the images at these places with any extension."""
     for place in places:
         above, name = posixpath.split(place)
-        stem, ending = posixpath.splitext(name)
         images = names_in(f"{root}/{above}".rstrip("/"))
-        for image in images.images(stem if ending.lower() in IMAGE_ENDINGS else name):
+        for image in images.images(without_image_ending(name)):
             yield posixpath.join(above, image)
 
 
@@ -161,7 +160,7 @@ def _with_other_spellings(root: str, places: Iterable[str]) -> Iterator[str]:
     for place in places:
         above, name = posixpath.split(place)
         images = names_in(f"{root}/{above}".rstrip("/"))
-        may_be_stem = posixpath.splitext(name)[1].lower() not in IMAGE_ENDINGS
+        may_be_stem = without_image_ending(name) == name
         if found := images.find_name(name):
             yield posixpath.join(above, found)
         elif may_be_stem and (found := images.find_stem(name)):

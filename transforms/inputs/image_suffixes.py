@@ -1,5 +1,7 @@
 """The extensions of images: one table for recognition, for the listing and for messages."""
 
+import posixpath
+
 IMAGE_SUFFIXES = (
     *("jpg", "jpeg", "png", "webp", "gif", "bmp", "tif", "tiff", "ppm"),
     *("avif", "heic", "jp2"),  # accepted only if a setting names them, as their rejection says
@@ -26,6 +28,12 @@ PICTURE_SUFFIXES = frozenset(
     }
 )
 """The same, and those of raw photographs and other pictures, which are rejected by name."""
+
+
+def without_image_ending(path: str) -> str:
+    """Returns a name without its extension, if that is one of an image."""
+    stem, ending = posixpath.splitext(path)
+    return stem if ending.lower() in IMAGE_ENDINGS else path
 
 
 def is_image_name(path: str) -> bool:

@@ -242,11 +242,23 @@ def _leave_out(
     if archives:
         settings = _leave_out_members(pairs, left_out, kept, archives)
     else:
-        patterns = patterns_of(left_out, kept) if left_out else list(pairs.patterns)
-        settings = {"ignore": patterns} if patterns else {}
-        if patterns and pairs.class_from:
-            settings["source"] = {"class_from": pairs.class_from}
-    return (shown, orjson.dumps(settings).decode()) if settings else None
+        settings = _leave_out_files(pairs, left_out, kept)
+    if not settings:
+        return None
+    return shown, orjson.dumps(settings).decode()
+
+
+def _leave_out_files(pairs: Pairs, left_out: Sequence[str], kept: Sequence[str]) -> dict[str, Any]:
+    """Returns the settings that leave out images in folders; empty if there are none."""
+    patterns = list(pairs.patterns)
+    if left_out:
+        patterns = patterns_of(left_out, kept)
+    if not patterns:
+        return {}
+    settings: dict[str, Any] = {"ignore": patterns}
+    if pairs.class_from:
+        settings["source"] = {"class_from": pairs.class_from}
+    return settings
 
 
 def _leave_out_members(
@@ -287,7 +299,9 @@ def _leave_out_members(
 
 def _without_begin(pattern: str, begins: Iterable[str]) -> str:
     begin = next(filter(pattern.startswith, begins), "/")
-    return f"/{pattern.removeprefix(begin)}" if pattern.startswith("/") else pattern
+    if not pattern.startswith("/"):
+        return pattern
+    return f"/{pattern.removeprefix(begin)}"
 
 
 def _divide(path: str, archives: Collection[str]) -> tuple[str, str]:
@@ -302,8 +316,12 @@ def _read_members(left_out: Sequence[str]) -> dict[str, Any]:
     """Returns the setting that reads all members but those that match these patterns."""
     patterns = ["*"]
     for each in left_out:
-        anywhere = each if each.startswith("/") or not each.endswith("/") else f"**/{each}"
-        patterns.append(f"!{anywhere}**" if each.endswith("/") else f"!{each}")
+        if each.startswith("/") and each.endswith("/"):
+            patterns.append(f"!{each}**")
+        elif each.endswith("/"):
+            patterns.append(f"!**/{each}**")
+        else:
+            patterns.append(f"!{each}")
     return {"source": {"members": patterns}}
 
 

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-import orjson
 from pydantic import BaseModel, ValidationError
 
 from recordmill import storage
 from recordmill.annotations.annotation import Label, Packable, pack_annotations
-from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed
+from recordmill.schemas.image_ref import ClassNames, ImageRef, Listed, pack_fields
 from recordmill.schemas.rejection import Rejected
 from recordmill.storage.packed_files import read_image
 
@@ -101,8 +100,7 @@ class DataFile:
         below = below.removeprefix(f"{self.root}/").removeprefix(f"{os.path.abspath(self.root)}/")
         image = self.ref.replace(key=key_of(self.ref.key, self.path, below), spelling="")
         image.annotations = pack_annotations(given)
-        if fields:
-            image.features = orjson.dumps(fields).decode()
+        image.features = pack_fields(fields or {})
         try:
             uri, size, version = locate(self.root, below)
         except Rejected as error:

@@ -355,7 +355,9 @@ def _describe(name: str, archive: FolderSketch, found: Recognized) -> str:
 def _offer_archives(sketch: FolderSketch) -> Iterator[str]:
     """Yields what to do with archives that differ, with flags."""
     archives = sketch.all_ending(*ARCHIVE_ENDINGS)
-    for each in archives if len(archives) <= _MOST_OFFERED else ():
+    if len(archives) > _MOST_OFFERED:
+        archives = ()
+    for each in archives:
         others = [f"/{escape_glob(path)}" for path in archives if path != each]
         ignored = orjson.dumps([*sketch.ignored, *others]).decode()
         yield f"to convert {each} alone, add --set {shlex.quote(f'ignore={ignored}')}"
@@ -371,7 +373,9 @@ def _are_same(some: Sequence[Recognized], others: Sequence[Recognized]) -> bool:
 def _split_words(inside: _Unwrapped) -> list[str]:
     """Returns the first folders of an archive, if all of them are named after splits."""
     are_splits = all(each.lower() in SPLIT_NAMES for each in inside.holding)
-    return inside.holding if are_splits and not inside.inner.top.images else []
+    if not are_splits or inside.inner.top.images:
+        return []
+    return inside.holding
 
 
 def _as_folders_in(
@@ -392,7 +396,9 @@ def _as_folders_in(
         yield _as_likely_splits(inside, likely, where)
         return
     pattern, splits = _find_splits(sketch)
-    source: dict[str, Any] = {"kind": "archives", **({"split": pattern} if splits else {})}
+    source: dict[str, Any] = {"kind": "archives"}
+    if splits:
+        source["split"] = pattern
     if (label := _label_images(sketch, inside, bool(splits))) is None:
         for given, classes in _find_levels(sketch, inside):
             settings = {"source": {**source, **given}, **splits}
@@ -443,8 +449,9 @@ def _label_images(
     are_unclear = _are_several(sketch) and not are_splits and _name_classes(sketch)
     if are_deep or are_images_deep or are_unclear:
         return None
-    given = {"strip_folders": inside.depth} if top.images else {"class_from": "last_folder"}
-    return given, "class folders"
+    if top.images:
+        return {"strip_folders": inside.depth}, "class folders"
+    return {"class_from": "last_folder"}, "class folders"
 
 
 _CLASS_FROM = ("source.class_from",)
@@ -520,8 +527,9 @@ def _as_likely_splits(inside: _Unwrapped, likely: Mapping[str, str], where: str)
         values = {
             **{f"source.{key}": value for key, value in source.items()},
             "splits.from_source": f"{{{words}}}",
-            **({"source.members": orjson.dumps(members).decode()} if others else {}),
         }
+        if others:
+            values["source.members"] = orjson.dumps(members).decode()
         flags = " ".join(f"--set {shlex.quote(f'{key}={value}')}" for key, value in values.items())
         needs = (
             f"{', '.join(likely)} may be splits: if so, add {flags}; if they are classes, give "

@@ -177,9 +177,11 @@ class UnclaimedFiles:
                     by_role[found].append(each.path)
             most = max(by_role, key=lambda role: len(by_role[role]), default=None)
             for role, paths in by_role.items():
-                rest = group.count - len(group.kept) if role == most else 0
+                count = len(paths)
+                if role == most:
+                    count += group.count - len(group.kept)
                 patterns = tuple(patterns_of_all(group, paths, self.files.claimed))
-                yield Unclaimed(role, tuple(paths[:_SHOWN]), len(paths) + rest, patterns)
+                yield Unclaimed(role, tuple(paths[:_SHOWN]), count, patterns)
 
 
 def _judge_files(
@@ -198,8 +200,9 @@ def _judge_files(
         for name, files in found.items():
             if not FileRole(name).may_carry:
                 continue
-            # The rest is presumed to be like most of them.
-            rest = group.count - len(group.kept) if name == most else 0
+            count = len(files)
+            if name == most:  # the rest is presumed to be like most of them
+                count += group.count - len(group.kept)
             paths = [candidate.path for candidate, _ in files]
             patterns = patterns_of_all(group, paths, unread.claimed, has_images="image" in found)
             shown = [_show(candidate, are_members) for candidate, _ in files[:_SHOWN]]
@@ -209,7 +212,7 @@ def _judge_files(
             yield Unclaimed(
                 FileRole(name, files[0][1]),
                 tuple(shown),
-                len(paths) + rest,
+                count,
                 tuple(patterns),
                 image_folder=folder,
                 are_members=are_members,
@@ -323,8 +326,9 @@ def role_of(path: str, head: bytes | None, most: int = HEAD_BYTES) -> FileRole:
         return FileRole("description")  # it carries nothing
     role = role_of_name(path)
     if role is None:
-        by_name = FileRole("description" if is_description_name(path) else "other")
-        return by_name if head is None else role_of_head(head, path, most)
+        if head is not None:
+            return role_of_head(head, path, most)
+        return FileRole("description" if is_description_name(path) else "other")
     return FileRole(role.role, title_of(path, head) or role.title) if head else role
 
 

@@ -19,7 +19,7 @@ from annotated_types import Interval
 
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import FeatureKind
-from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice
+from recordmill.schemas.image_ref import Content, ImageRef, Listed, Notice, pack_fields
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne
 from recordmill.schemas.settings.source import ListingSettings
@@ -176,9 +176,9 @@ def _explain_lack(detail: str, path: str) -> str:
 def _json_parts(texts: Mapping[str, bytes]) -> set[str]:
     """Returns the parts `json.KEY` of the `.json` that was read; none if it is malformed."""
     try:
-        values = orjson.loads(texts["json"]) if "json" in texts else None
+        values = orjson.loads(texts.get("json", b"{}"))
     except ValueError:  # reported where a value is read
-        values = None
+        return set()
     return {f"json.{key}" for key in values} if isinstance(values, dict) else set()
 
 
@@ -254,7 +254,9 @@ class Archives(Source):
     @property
     def gives_labels(self) -> bool:
         """Whether the settings name a place for labels."""
-        return self.label_part != "" if self.labels == "beside" else self.class_from != "none"
+        if self.labels == "beside":
+            return self.label_part != ""
+        return self.class_from != "none"
 
     def idle_settings(self) -> Mapping[str, str]:
         """Returns the settings for the other value of `labels`."""
@@ -318,7 +320,9 @@ class Archives(Source):
         if _LABEL_FILES in kinds:
             return "set source.labels to `beside` to read labels next to images"
         is_text = any(kind in (".txt", ".json") or kind.startswith("json.") for kind in kinds)
-        return "source.features_from stores texts and values of .json" if is_text else None
+        if not is_text:
+            return None
+        return "source.features_from stores texts and values of .json"
 
     def _folders(self, path: str, file: ImageRef, members: Iterable[Member]) -> Iterator[ImageRef]:
         labels = 0
@@ -444,7 +448,7 @@ class Archives(Source):
             if self._read_parts - refs.keys() - {""}:
                 detail = _explain_lack(detail, image.uri)
             return image.notice("rejected", "bad_sample", detail)
-        return image.replace(label=label, features=orjson.dumps(values).decode() if values else "")
+        return image.replace(label=label, features=pack_fields(values))
 
     def _text(self, ref: ImageRef) -> bytes:
         try:

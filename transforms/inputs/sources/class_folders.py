@@ -206,7 +206,9 @@ def _find_wrapper(sketch: FolderSketch, split: str) -> tuple[str, list[str]]:
     is_around = not names.images and not _have_folders(sketch, only, below)
     is_named = folders[0] == split or says_nothing(folders[0]) or split_word_of(folders[0])
     is_no_class = is_named or NO_CLASS.fullmatch(folders[0].lower())
-    return (folders[0], below) if is_around and is_no_class else ("", [])
+    if not is_around or not is_no_class:
+        return "", []
+    return folders[0], below
 
 
 def _have_folders(sketch: FolderSketch, above: str, folders: Iterable[str]) -> bool:

@@ -6,10 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-import orjson
-
 from recordmill.schemas.features import Feature
-from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.schemas.image_ref import ImageRef, Listed, pack_fields
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -140,9 +138,8 @@ class FilenameLabels(Source):
             raise Rejected("list", "name_mismatch", "the file's name does not match source.pattern")
         groups = match.groupdict()
         values = {key: groups[group] or "" for key, group in self.features_from.items()}
-        features = orjson.dumps(values).decode() if values else ""
         yield file.replace(
-            label=groups["label"], group=groups.get("group") or "", features=features
+            label=groups["label"], group=groups.get("group") or "", features=pack_fields(values)
         )
 
     def features(self) -> tuple[Feature, ...]:

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal, Self
 
-import orjson
-
 from recordmill import storage
 from recordmill.annotations.annotation import Packable, pack_annotations
 from recordmill.annotations.boxes import boxes_of
@@ -25,6 +23,7 @@ from recordmill.schemas.image_ref import (
     ImageRef,
     Listed,
     SourceFile,
+    pack_fields,
 )
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE, Rejected
 from recordmill.schemas.setting_fields import AtLeastOne
@@ -190,7 +189,7 @@ class RowReader:
             group=entry.group,
             split=entry.split or self.word or self.file.split,
             sha256=entry.sha256.lower(),
-            features=orjson.dumps(entry.features).decode() if entry.features else "",
+            features=pack_fields(entry.features),
             annotations=pack_annotations(given),
             files=files,
         )
@@ -445,23 +444,18 @@ class Manifest(TableFormat, Source):
         """Tables without labels, and lists of classes that `class_names` has."""
         named = posixpath.basename(self.class_names_file)
         colors = posixpath.basename(self.mask_colors)
-        return {
-            **(dict.fromkeys((*NAME_LISTS, *NAME_TABLES), "") if self.class_names else {}),
-            **({named: ""} if named else {}),
-            **({colors: ""} if colors else {}),
-            "test.csv": "tables of test images",
-            **WITHOUT_LABELS,
-            **(NEXT_TO_BOXES if self.columns.row_boxes else {}),
-        }
+        found = dict.fromkeys(filter(None, (named, colors)), "")
+        if self.class_names:
+            found = dict.fromkeys((*NAME_LISTS, *NAME_TABLES, *found), "")
+        found |= {"test.csv": "tables of test images", **WITHOUT_LABELS}
+        if self.columns.row_boxes:
+            found |= NEXT_TO_BOXES
+        return found
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields one image per row, or per image if each row has one box."""
-        match = (
-            compile_pattern(self.split, "source.split").fullmatch(posixpath.basename(path))
-            if self.split
-            else None
-        )
-        if self.split and not match:
+        word = self._split_word_in(path)
+        if word is None:
             yield file.notice("ignored", "not_annotations")
             return
         wanted = {} if self.preset else self._wanted_columns()
@@ -483,7 +477,7 @@ class Manifest(TableFormat, Source):
                     self,
                     file,
                     path,
-                    word=(match["split"] or "") if match else "",
+                    word=word,
                     mask_colors=self._read_mask_colors(path, file),
                 )
                 reader, named = self._reader(names), self._names_of_ids(path, file)
@@ -502,6 +496,16 @@ class Manifest(TableFormat, Source):
             return
         if not count:
             yield file.notice("ignored", "no_rows")
+
+    def _split_word_in(self, path: str) -> str | None:
+        """Returns the word for a manifest's split; None if `split` excludes it."""
+        if not self.split:
+            return ""
+        pattern = compile_pattern(self.split, "source.split")
+        match = pattern.fullmatch(posixpath.basename(path))
+        if match is None:
+            return None
+        return match["split"] or ""
 
     def _wanted_columns(self) -> dict[str, str]:
         """Returns the columns that a manifest must have, each with the YAML key that names it."""
@@ -535,7 +539,9 @@ class Manifest(TableFormat, Source):
         return Content(data, data)
 
     def _table_format(self) -> TableFormat:
-        return replace(self, format=PRESETS[self.preset][0]) if self.preset else self
+        if self.preset:
+            return replace(self, format=PRESETS[self.preset][0])
+        return self
 
     def _reader(self, class_names: Mapping[str, Sequence[str]]) -> Callable[[Any], ManifestEntry]:
         if self.preset:

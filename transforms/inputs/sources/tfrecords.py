@@ -13,7 +13,6 @@ from functools import lru_cache, partial
 from typing import Any, ClassVar, Literal, cast
 
 import numpy as np
-import orjson
 from google.protobuf.message import DecodeError
 
 from recordmill.annotations.annotation import pack_annotations
@@ -43,6 +42,7 @@ from recordmill.schemas.image_ref import (
     ImageRef,
     Listed,
     Pixels,
+    pack_fields,
 )
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.setting_fields import AtLeastOne, ClassId
@@ -600,8 +600,10 @@ _MOST_DAMAGES = 3
 
 def _show_damages(damages: Sequence[str]) -> str:
     """Returns the damaged places of a file, as a sentence."""
-    more = f", and {len(damages) - _MOST_DAMAGES:,} more" if damages[_MOST_DAMAGES:] else ""
-    return "; ".join(damages[:_MOST_DAMAGES]) + more
+    shown = "; ".join(damages[:_MOST_DAMAGES])
+    if more := len(damages[_MOST_DAMAGES:]):
+        shown += f", and {more:,} more"
+    return shown
 
 
 _LABEL_KEYS = frozenset({"class", "class_id", "category", "category_id", "target", "label_id", "y"})
@@ -673,9 +675,9 @@ class _ExamplesOfFile:
         self.others.update(f"{FEATURE_LISTS} {key}" for key in list_feature_lists(example))
         self.noted.update(labels.notes)
         key = text_in(entries, source.key_feature) if source.key_feature else ref.key
-        split = ref.split or (
-            text_in(entries, source.split_feature) if source.split_feature else self.word
-        )
+        split = ref.split or self.word
+        if source.split_feature and not ref.split:
+            split = text_in(entries, source.split_feature)
         texts = {each: fields[each] for each in ("filename", "source_id") if fields.get(each)}
         values: dict[str, Any] = {each: decode_text(text, each) for each, text in texts.items()}
         boxes = None
@@ -693,7 +695,7 @@ class _ExamplesOfFile:
             key=key,
             label=label,
             split=split,
-            features=orjson.dumps(values).decode() if values else "",
+            features=pack_fields(values),
             annotations=pack_annotations([boxes] if boxes else ()),
         )
 

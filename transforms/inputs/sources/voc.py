@@ -33,7 +33,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     stems_of,
 )
 from recordmill.transforms.inputs.image_names import find_other_place, names_in
-from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
+from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS, without_image_ending
 from recordmill.transforms.inputs.named_files import (
     DataFile,
     NoFileError,
@@ -230,7 +230,9 @@ class Voc(AnnotationSource):
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """Returns the image, and the lists that may have given its split."""
         above, folder, _ = ref.uri.rpartition(f"/{self.images.removesuffix(_EACH)}/")
-        lists = [f"{above}/{self.sets}/{word}.txt" for word in SETS] if self.sets and folder else []
+        lists = []
+        if self.sets and folder:
+            lists = [f"{above}/{self.sets}/{word}.txt" for word in SETS]
         return ref.uri, *(file.uri for file in ref.files), *lists
 
     def features(self) -> tuple[Feature, ...]:
@@ -353,11 +355,11 @@ def _find_folders(root: str, above: str, name: str) -> tuple[list[str], str]:
     )
     if around and around[-1] in folders:
         return [around[-1]], name
-    stem, ending = posixpath.splitext(name)
-    is_whole = ending.lower() in IMAGE_ENDINGS
+    stem = without_image_ending(name)
+    is_whole = stem != name
     found = []
     for folder in folders:
-        images = names_in(f"{root}/{above}/{folder}").images(stem if is_whole else name)
+        images = names_in(f"{root}/{above}/{folder}").images(stem)
         if name in images or (images and not is_whole):
             found.append(folder)
     return found, name
@@ -463,8 +465,7 @@ def _parse_set(uri: str, size: int, version: str) -> Mapping[str, str]:
         raise bad_annotations(f"{posixpath.basename(uri)}: {why_unread(error)}") from None
     for line in filter(None, map(str.strip, lines)):
         for name in (line, re.sub(r"\s+(-1|0|1)$", "", line)):
-            stem, ending = posixpath.splitext(name)
-            stems |= {name: line, stem if ending.lower() in IMAGE_ENDINGS else name: line}
+            stems |= {name: line, without_image_ending(name): line}
     return stems
 
 

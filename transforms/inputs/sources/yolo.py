@@ -183,7 +183,9 @@ class Yolo(AnnotationSource):
         lists = dict.fromkeys(
             (f"{word}.txt" for word in ("train", "val", "valid", "test", "trainval")), "split lists"
         )
-        in_place = {"labels/**.txt": ""} if self.text_files == "labels" else {}
+        in_place = dict[str, str]()
+        if self.text_files == "labels":
+            in_place = {"labels/**.txt": ""}
         named = dict.fromkeys((*NAMES_BESIDE, "predefined_classes.txt"), "")
         return {
             **in_place,
@@ -217,8 +219,7 @@ class Yolo(AnnotationSource):
         return self.kpt_names or [str(number + 1) for number in range(self.kpt_shape[0])]
 
     def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
-        beside = self.text_files == "beside"
-        if posixpath.basename(path) in NAMES_BESIDE if beside else _may_name_classes(path):
+        if self._may_name_classes(path):
             yield from self._announce(path, file)
             return
         image = DataFile(path, file)
@@ -228,7 +229,6 @@ class Yolo(AnnotationSource):
         text_file = self._text_file(image.spelled)
         if not text_file:
             raise Rejected("list", "no_class", "the file is not below a folder called images")
-        word = path.rpartition("/")[0].partition("/")[0] if beside else _word_around_images(path)
         try:
             spelled, objects = self._read_text(image, text_file)
         except (Rejected, UnicodeDecodeError) as error:
@@ -245,7 +245,20 @@ class Yolo(AnnotationSource):
             if count:
                 yield file.notice("not_stored", kind, count=count)
         annotations = pack_annotations(objects.annotate(self._point_names, with_outlines))
-        yield file.replace(split=word, lacks_file=spelled is None, annotations=annotations)
+        split = self._split_word_in(path)
+        yield file.replace(split=split, lacks_file=spelled is None, annotations=annotations)
+
+    def _may_name_classes(self, path: str) -> bool:
+        """Returns whether a file may name the classes, by its path below the input."""
+        if self.text_files == "beside":
+            return posixpath.basename(path) in NAMES_BESIDE
+        return _may_name_classes(path)
+
+    def _split_word_in(self, path: str) -> str:
+        """Returns the folder that may be that of an image's split; empty: there is none."""
+        if self.text_files == "beside":
+            return posixpath.dirname(path).partition("/")[0]
+        return _word_around_images(path)
 
     def _read_text(self, image: DataFile, text_file: str) -> tuple[str | None, YoloObjects]:
         """Returns the path of an image's text file, None if there is none, and the objects in it.
@@ -265,16 +278,15 @@ class Yolo(AnnotationSource):
         # Some editors write a byte order mark.
         return text_file, self.read_lines(data.decode("utf-8-sig"))
 
-    def _text_file(self, path: str) -> str:
-        """Returns the path of an image's text file.
-
-        Returns empty for an image that is not below `images`.
-        """
+    def _text_file(self, path: str) -> str | None:
+        """Returns the path of an image's text file; None for one that is not below `images`."""
         stem = posixpath.splitext(path)[0]
-        if self.text_files == "labels":
-            above, images, below = f"/{stem}".rpartition("/images/")
-            stem = f"{above}/labels/{below}"[1:] if images else ""
-        return stem and f"{stem}.txt"
+        if self.text_files == "beside":
+            return f"{stem}.txt"
+        above, images, below = f"/{stem}".rpartition("/images/")
+        if not images:
+            return None
+        return f"{above}/labels/{below}.txt"[1:]
 
     def _image_folder(self, text_file: str) -> str | None:
         """Returns the folder of the images of a text file.
@@ -285,7 +297,9 @@ class Yolo(AnnotationSource):
         if self.text_files == "beside":
             return folder
         above, labels, below = f"/{folder}/".rpartition("/labels/")
-        return f"{above}/images/{below}".strip("/") if labels else None
+        if not labels:
+            return None
+        return f"{above}/images/{below}".strip("/")
 
     def _find_other_text(self, image: DataFile, text_file: str) -> str | None:
         """Returns the text file of an image without one of its own name, if only one can be meant.
@@ -296,7 +310,9 @@ class Yolo(AnnotationSource):
         texts = names_in(f"{image.root}/{folder}".rstrip("/"), are_texts=True)
         images = names_in(f"{image.root}/{image.folder}".rstrip("/"))
         found = images.find_pair(posixpath.splitext(name)[0], texts)
-        return posixpath.join(folder, texts.by_stem[found][0]) if found else None
+        if found is None:
+            return None
+        return posixpath.join(folder, texts.by_stem[found][0])
 
     def _list_text(self, text: DataFile, with_outlines: bool) -> Iterator[Listed]:
         """Yields notices on a text file: its boxes are rejected if there is no image for them."""
@@ -343,8 +359,10 @@ class Yolo(AnnotationSource):
 
     def uses(self, ref: ImageRef) -> Iterable[str]:
         """Returns the image, and the text file with its boxes."""
-        text_file = "" if ref.lacks_file else self._text_file(ref.uri)
-        return (ref.uri, text_file) if text_file else (ref.uri,)
+        text_file = self._text_file(ref.uri)
+        if ref.lacks_file or text_file is None:
+            return (ref.uri,)
+        return ref.uri, text_file
 
     def classes(self) -> Mapping[str, int]:
         """Returns the classes in `names`."""
@@ -362,13 +380,14 @@ class Yolo(AnnotationSource):
                 detail += f"; if it is not about this dataset, add --set 'ignore=[\"/{path}\"]'"
             yield file.notice("fatal", "bad_annotations", detail)
             return
-        shape = _find_kpt_shape(text) if path.endswith(_YAML) else []
+        shape, points = list[int](), list[str]()
+        if path.endswith(_YAML):
+            shape, points = _find_kpt_shape(text), _find_kpt_names(text, self.kpt_shape)
         if shape and not self.kpt_shape and self.lines == "auto":
             add = f"add --set 'source.kpt_shape={shape}' to read the boxes before them"
             yield file.notice(
                 "fatal", "bad_annotations", f"its kpt_shape announces key points: {add}"
             )
-        points = _find_kpt_names(text, self.kpt_shape) if path.endswith(_YAML) else []
         if points and self._point_names and not self.kpt_names:
             yield file.notice("not_stored", "names of key points", count=len(points))
         if names and not self.names:
@@ -404,14 +423,18 @@ def _find_kpt_names(text: str, shape: Sequence[int]) -> list[str]:
         data = load_yaml_1_1(text)
     except (yaml.YAMLError, RecursionError, ValueError):
         return []
-    found: Any = data.get("kpt_names") if isinstance(data, dict) else None
+    if not isinstance(data, dict):
+        return []
+    found: Any = data.get("kpt_names")
     of_classes = list(found.values()) if isinstance(found, dict) else [found]
-    first = of_classes[0] if of_classes else None
+    first = next(iter(of_classes), None)
     if not isinstance(first, list) or any(names != first for names in of_classes):
         return []
     if not all(isinstance(name, str) for name in first) or len({*first}) < len(first):
         return []
-    return first if [len(first)] == [*shape[:1]] else []
+    if [len(first)] != [*shape[:1]]:
+        return []
+    return first
 
 
 def _find_task(data_yaml: bytes) -> dict[str, Any]:
@@ -442,7 +465,9 @@ def _recognize_places(
         words = sketch.at("images").folders
         if _holds_boxes(sketch, ["labels", *(f"labels/{word}" for word in words)]):
             where = "images/*, labels/*" if words else "images, labels"
-            yield {}, () if sketch.at("images").images else words, f"YOLO's folders {where}"
+            if sketch.at("images").images:
+                words = ()
+            yield {}, words, f"YOLO's folders {where}"
     splits = [
         each for each in sketch.top.folders if {"images", "labels"} <= set(sketch.at(each).folders)
     ]
@@ -507,7 +532,9 @@ def _holds_boxes(sketch: FolderSketch, folders: Collection[str]) -> bool:
     texts = {path: head for path, head in sketch.heads.items() if path.endswith(".txt")}
     heads = [head for path, head in texts.items() if posixpath.dirname(path) in folders]
     lines = [head.strip().splitlines()[0] for head in heads if head.strip()]
-    return any(_BOX.fullmatch(line) for line in lines) if lines else bool(heads)
+    if not lines:
+        return bool(heads)
+    return any(map(_BOX.fullmatch, lines))
 
 
 def read_names(path: str, text: str) -> dict[str, int]:

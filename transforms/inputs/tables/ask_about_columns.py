@@ -42,10 +42,10 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
     others = _unknown_columns(first)
     are_masks = any(map(_OF_MASKS.search, first.seconds))
     ways = []
+    unlabeled = ["source.columns.label="] if label or others else []
     semantic = [each for each in first.seconds if _OF_SEMANTIC_MASKS.search(each)]
     if len(semantic) == 1 and uri == kept:
-        flags = [f"source.columns.uri={uri}", f"source.columns.mask={semantic[0]}"]
-        flags += ["source.columns.label="] if label or others else []
+        flags = [f"source.columns.uri={uri}", f"source.columns.mask={semantic[0]}", *unlabeled]
         way = to_set(*flags, "convention=deeplab")
         ways.append(f"those of {kept} with the semantic masks in {semantic[0]}, add {way}")
     if label and are_masks:
@@ -53,8 +53,7 @@ def ask_for_second(first: FoundColumns, kept: str) -> Question:
         ways.append(f"those of {kept} with the classes in {label}, add {way}")
     for name in (kept,) if are_masks else (kept, *first.seconds):
         template = name if uri == kept else uri.replace(f"{{{kept}}}", f"{{{name}}}")
-        flags = [f"source.columns.uri={template}"]
-        flags += ["source.columns.label="] if label or others else []
+        flags = [f"source.columns.uri={template}", *unlabeled]
         ways.append(f"those of {name} without labels, add {to_set(*flags)}")
     return (
         f"its columns {' and '.join((kept, *first.seconds))} name images, and one of a row is "

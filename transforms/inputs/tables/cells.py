@@ -82,11 +82,15 @@ class ColumnType:
 
 def _parse_integer(text: str) -> int | None:
     whole, dot, zeros = text.partition(".")  # pandas writes 1.0 if a column of integers has gaps
-    return int(whole) if _INTEGER.fullmatch(whole) and (not dot or zeros.strip("0") == "") else None
+    if not _INTEGER.fullmatch(whole) or (dot and zeros.strip("0") != ""):
+        return None
+    return int(whole)
 
 
 def _parse_decimal(text: str) -> float | None:
-    return float(text) if _DECIMAL.fullmatch(text) else None
+    if not _DECIMAL.fullmatch(text):
+        return None
+    return float(text)
 
 
 def _only(kind: type) -> Callable[[Any], Any]:
@@ -94,9 +98,23 @@ def _only(kind: type) -> Callable[[Any], Any]:
     return lambda cell: cell if type(cell) is kind else None
 
 
+def _natural(cell: Any) -> int | None:
+    if type(cell) is not int or cell < 0:
+        return None
+    return cell
+
+
+def _number(cell: Any) -> float | None:
+    if type(cell) not in (int, float):
+        return None
+    return float(cell)
+
+
 def _string(cell: Any) -> bytes | None:
+    if not isinstance(cell, str):
+        return None
     try:
-        return cell.encode() if isinstance(cell, str) else None
+        return cell.encode()
     except UnicodeEncodeError:
         return None
 
@@ -114,14 +132,10 @@ TYPES = {
     "bool": ColumnType("int64", _only(bool), lambda text: _TRUTH.get(text.lower())),
     "enum": ColumnType("int64", _string),  # the column maps its names to numbers
     "int": ColumnType("int64", _only(int), _parse_integer),
-    "uint": ColumnType(
-        "int64", lambda cell: cell if type(cell) is int and cell >= 0 else None, _parse_integer
-    ),
+    "uint": ColumnType("int64", _natural, _parse_integer),
     "float": ColumnType("float", _only(float), _parse_decimal),
     "double": ColumnType("float", _only(float), _parse_decimal),
-    "number": ColumnType(
-        "float", lambda cell: float(cell) if type(cell) in (int, float) else None, _parse_decimal
-    ),
+    "number": ColumnType("float", _number, _parse_decimal),
     "string": ColumnType("bytes", _string),
     "bytes": ColumnType("bytes", _bytes),
 }
@@ -231,9 +245,10 @@ def read_cell(cell: Any, name: str, column: ColumnSettings, as_text: bool) -> An
 def _read_value(
     cell: Any, name: str, column: ColumnSettings, parse: Callable[[str], Any] | None = None
 ) -> Any:
-    if column.base == "enum":
-        value = column.enum.get(cell) if isinstance(cell, str) else None
-    else:
+    value = None
+    if column.base == "enum" and isinstance(cell, str):
+        value = column.enum.get(cell)
+    elif column.base != "enum":
         value = TYPES[column.base].convert(parse(cell) if parse else cell)
     if value is None:
         choices = f" ({', '.join(column.enum)})" if column.enum else ""
@@ -256,7 +271,9 @@ def infer_type(text: str) -> str:
     if _INTEGER.fullmatch(text):
         digits = text.lstrip("+-")
         return "int" if digits == "0" or not digits.startswith("0") else "string"
-    return "float" if _DECIMAL.fullmatch(text) else "string"
+    if _DECIMAL.fullmatch(text):
+        return "float"
+    return "string"
 
 
 def is_rounded(value: Any) -> bool:
@@ -273,7 +290,9 @@ def encode_cell(value: Any) -> Any:
         return [encode_cell(each) for each in value]
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
-    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
 
 
 def decode_cell(value: Any, kind: str) -> Any:
@@ -287,4 +306,6 @@ def decode_cell(value: Any, kind: str) -> Any:
         return [decode_cell(each, kind) for each in value]
     if kind == "bytes":
         return base64.b64decode(value)
-    return float(value) if kind == "float" else value
+    if kind == "float":
+        return float(value)
+    return value

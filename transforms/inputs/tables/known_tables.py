@@ -279,7 +279,9 @@ class FoundColumns:
         folder, _, name = self.columns.get("uri", "").rpartition("/")
         if "{" not in name or "{" in folder:
             return self
-        root = posixpath.normpath(posixpath.join(self.root, folder)) if folder else self.root
+        root = self.root
+        if folder:
+            root = posixpath.normpath(posixpath.join(root, folder))
         return replace(self, columns={**self.columns, "uri": name}, root=root)
 
 
@@ -342,11 +344,13 @@ def _without_header(head: TableHead, path: str, sketch: FolderSketch) -> FoundCo
     if "label" not in names:
         found = found.without_label()
     sides = find_unnamed_sides(named)
-    are_corners = bool(sides) and hold_corners(sides, named)
+    corners = tuple[str, ...]()
+    if sides and hold_corners(sides, named):
+        corners = sides
     return replace(
         found,
         boxes=sides,
-        corners=sides if are_corners else (),
+        corners=corners,
         seconds=_find_second_images(image, named, path, sketch),
     )
 
@@ -450,7 +454,9 @@ def _find_image(head: TableHead, path: str, sketch: FolderSketch) -> _ImageColum
             columns = {"uri": f"{{{name}}}{ending}" if ending else name}
             return _ImageColumn(name, columns, root, tuple(places) if len(places) > 1 else ())
     held = [name for name, value in row.items() if is_held(value)]
-    return _ImageColumn(held[0], {"bytes": held[0]}) if len(held) == 1 else None
+    if len(held) != 1:
+        return None
+    return _ImageColumn(held[0], {"bytes": held[0]})
 
 
 def _in_folder(name: str, folder: str, template: str) -> _ImageColumn:
@@ -668,7 +674,9 @@ def _places_of(value: str, path: str, sketch: FolderSketch) -> dict[str, str]:
     is_whole = name.lower().endswith(IMAGE_ENDINGS)
     deeper = posixpath.join(roots[0], value.split("/")[0])  # its contents were not listed
     is_below = is_whole and "/" in value and sketch.has_folder(deeper)
-    return {_below(roots[0], own): ""} if is_below else {}
+    if not is_below:
+        return {}
+    return {_below(roots[0], own): ""}
 
 
 def _likely_places(name: str, head: TableHead, path: str, sketch: FolderSketch) -> dict[str, str]:
@@ -732,4 +740,8 @@ def _below(root: str, own: str) -> str:
 
 def _match_case(word: str, like: str) -> str:
     """Returns a word in the upper or lower case of another."""
-    return word.upper() if like.isupper() else word.capitalize() if like[:1].isupper() else word
+    if like.isupper():
+        return word.upper()
+    if like[:1].isupper():
+        return word.capitalize()
+    return word

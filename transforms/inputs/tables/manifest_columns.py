@@ -131,7 +131,9 @@ def feature_value(value: Any, kind: FeatureKind, column: str) -> Any:
         return text_of(value, column)
     if kind == "int64" and isinstance(value, str):
         text = value.strip()
-        value = int(text) if _INTEGER.fullmatch(text) else _TRUTH.get(text.lower(), value)
+        value = _TRUTH.get(text.lower(), value)
+        if _INTEGER.fullmatch(text):
+            value = int(text)
     try:
         return COERCE[kind](number_of(value, column) if kind == "float" else value)
     except FeatureValueError:
@@ -441,11 +443,9 @@ class FeatureFrom:
 
         Returns None if there is no default.
         """
-        return (
-            None
-            if self.default is None
-            else feature_value(self.default, self.type, getattr(self, self.where))
-        )
+        if self.default is None:
+            return None
+        return feature_value(self.default, self.type, getattr(self, self.where))
 
     def as_feature(self, key: str) -> Feature:
         """Returns the feature under its name."""

@@ -13,7 +13,7 @@ import tempfile
 import threading
 from array import array
 from bisect import bisect_right
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -107,13 +107,11 @@ def class_names(schema: pa.Schema, column: str) -> list[str]:
 def _names_in(feature: Any) -> list[Any]:
     if isinstance(feature, dict) and isinstance(names := feature.get("names"), list):
         return names
-    inner = (
-        feature.values()
-        if isinstance(feature, dict)
-        else feature
-        if isinstance(feature, list)
-        else ()
-    )
+    inner: Iterable[Any] = ()
+    if isinstance(feature, dict):
+        inner = feature.values()
+    elif isinstance(feature, list):
+        inner = feature
     return next((names for each in inner if (names := _names_in(each))), [])
 
 

@@ -169,12 +169,9 @@ def read_csv_rows(lines: TextLines, dialect: Mapping[str, Any]) -> Iterator[Tabl
             ):
                 sentence = f"row {lines.row_number}: a quote is opened and never closed: close it"
                 raise UnreadableTableError(sentence) from None
-            ends_with_cr = "new-line character seen in unquoted field" in str(error)
-            why = (
-                "a line ends with CR alone: end each line with LF or CRLF"
-                if ends_with_cr
-                else error
-            )
+            why = str(error)
+            if "new-line character seen in unquoted field" in why:
+                why = "a line ends with CR alone: end each line with LF or CRLF"
             raise ValueError(f"it is not a row of a table: {why}") from None
 
     return _read_rows(lines, read_cells)

@@ -388,8 +388,9 @@ def _ask_for_places(
 def _set_root(root: str) -> str:
     """The flags that read the images of one folder, which stay in the split that it names."""
     splits = split_words(posixpath.basename(root))
-    own = [f"splits.fractions={{{split}: 1}}" for split in splits] if len(splits) == 1 else []
-    return to_set(f"source.root={root}", *own)
+    if len(splits) != 1:
+        return to_set(f"source.root={root}")
+    return to_set(f"source.root={root}", f"splits.fractions={{{splits.pop()}: 1}}")
 
 
 def _column_of(uri: str) -> str:
@@ -500,11 +501,9 @@ def _endings_of(path: str, found: FoundColumns, sketch: FolderSketch) -> list[st
     folder = posixpath.normpath(
         posixpath.join(posixpath.dirname(path), found.root, posixpath.dirname(uri))
     ).removeprefix(".")
-    return (
-        sorted({posixpath.splitext(each)[1] for each in sketch.at(folder).images})
-        if "{" in uri
-        else []
-    )
+    if "{" not in uri:
+        return []
+    return sorted({posixpath.splitext(each)[1] for each in sketch.at(folder).images})
 
 
 def _find_unread_tables(found: Iterable[str], sketch: FolderSketch) -> list[str]:

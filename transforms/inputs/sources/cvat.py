@@ -18,12 +18,9 @@ from xml.etree.ElementTree import Element, ParseError
 from defusedxml import DefusedXmlException
 from defusedxml.ElementTree import iterparse
 
-from recordmill.annotations.annotation import Packable
-from recordmill.annotations.labels import Labels
 from recordmill.imaging.geometry import Size
 from recordmill.schemas.features import Feature
-from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.cvat_shapes import (
     SHAPES,
@@ -40,8 +37,11 @@ from recordmill.transforms.inputs.named_files import (
     key_of,
     read_sibling,
 )
-from recordmill.transforms.inputs.patterns import check_template
-from recordmill.transforms.inputs.sources.source import AnnotationSource
+from recordmill.transforms.inputs.sources.object_source import (
+    DescribedImage,
+    LabelChoices,
+    ObjectSource,
+)
 
 MAX_XML_BYTES = 2**30
 """Masks of 100,000 objects have a tenth of it."""
@@ -50,7 +50,7 @@ _SIGN = re.compile(rb"<annotations[^>]*>\s*<version>1\.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cvat(AnnotationSource):
+class Cvat(ObjectSource):
     """The source `cvat`, for the format "CVAT for images 1.1".
 
     Attributes:
@@ -69,35 +69,12 @@ class Cvat(AnnotationSource):
 
     files: ClassVar[tuple[str, ...]] = ("*.xml",)
     classes_from: ClassVar[str] = "CVAT"
-
-    def __post_init__(self) -> None:
-        """Raises ValueError if the template of the folder is invalid."""
-        check_template(self.images, "source.images", "subset", "folder")
-
-    @property
-    def is_about_boxes(self) -> bool:  # type: ignore[override]  # depends on the settings
-        """Whether shapes are read."""
-        return self.labels == "shapes"
-
-    def annotations(self) -> Mapping[str, str]:
-        """Returns boxes, masks and key points, or several labels."""
-        if self.labels == "tags":
-            return {"labels": "source.labels"}
-        if self.labels == "shapes":
-            return {"boxes": "", "masks": "", "keypoints": ""}
-        return {}
-
-    def idle_settings(self) -> Mapping[str, str]:
-        """Returns `other_shapes` if shapes are not read."""
-        if self.labels == "shapes":
-            return {}
-        return {"other_shapes": f"source.labels is {self.labels}"}
-
-    @property
-    def remedies(self) -> Mapping[str, str]:
-        """For missing images."""
-        where = "'{subset}' stands for an image's subset, '{folder}' for the XML file's folder"
-        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
+    placeholders: ClassVar[Mapping[str, str]] = {
+        "subset": "an image's subset",
+        "folder": "the XML file's folder",
+    }
+    choices: ClassVar[LabelChoices] = LabelChoices("shapes", "tag", "tags")
+    not_stored: ClassVar[tuple[str, ...]] = ("attributes", "masks")
 
     def features(self) -> tuple[Feature, ...]:
         """Returns whether an object is occluded."""
@@ -131,15 +108,8 @@ class Cvat(AnnotationSource):
             needed_keys=("source.images",),
         )
 
-    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields each image of the file, with its boxes or its classes."""
-        return self._list(path, file, with_outlines=False)
-
-    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields each image of the file, with its boxes and outlines, or its classes."""
-        return self._list(path, file, with_outlines=True)
-
-    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
+    def list_images(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
+        """Yields each image of the file; the arguments are those of `list_references`."""
         counts, data = Counter[str](), read_sibling(file.uri, MAX_XML_BYTES)
         point_names = _name_points(data) if self.labels == "shapes" else ()
         for image in _read_images(data):
@@ -149,26 +119,23 @@ class Cvat(AnnotationSource):
             place = posixpath.normpath(posixpath.join(folder.strip("/"), image.name))
             find_other = partial(find_other_place, named_by.root, folder.strip("/"), image.name)
             try:
-                given, label, classes = self._annotate(image, counts, with_outlines, point_names)
+                described = self._describe(image, counts, with_outlines, point_names)
             except Rejected as rejected:
                 key = key_of(file.key, path, place)
                 lost = file.replace(key=key, spelling="")
                 yield lost.notice("rejected", rejected.reason, rejected.detail)
                 continue
-            for each in named_by.list_annotated(
-                place, given, classes=classes, find_other=find_other
-            ):
-                yield each.replace(label=label) if type(each) is ImageRef else each
-        yield from self._report(file, counts)
+            yield from described.list_in(named_by, place, find_other)
+        yield from self.report_unstored(file, counts)
 
-    def _annotate(
+    def _describe(
         self,
         image: "CvatImage",
         counts: Counter[str],
         with_outlines: bool,
         point_names: Sequence[str],
-    ) -> tuple[Sequence[Packable], str, Sequence[str]]:
-        """Returns what annotates an image, its own class, and all classes that it names.
+    ) -> DescribedImage:
+        """Returns what a file says about an image.
 
         Args:
             image: the image.
@@ -179,15 +146,8 @@ class Cvat(AnnotationSource):
         Raises:
             Rejected: `bad_annotations` or `refused_shape`.
         """
-        if self.labels == "tags":
-            return [Labels(list(dict.fromkeys(image.tags)))], "", image.tags
-        if self.labels == "tag":
-            if len(image.tags) != 1:
-                raise bad_annotations(
-                    f"{posixpath.basename(image.name)} has {format_count(len(image.tags), 'tag')}, "
-                    "and source.labels is tag, which needs one"
-                )
-            return [], image.tags[0], image.tags
+        if self.labels != "shapes":
+            return self.describe_classes(image.tags)
         objects = DescribedObjects(self.other_shapes)
         for number, element in enumerate(image.shapes, start=1):
             label = (element.get("label") or "").strip()
@@ -200,20 +160,7 @@ class Cvat(AnnotationSource):
         if not with_outlines:
             counts["masks"] += objects.outlines
         given = objects.annotate(image.size, with_outlines, point_names)
-        return given, "", objects.labels
-
-    def _report(self, file: ImageRef, counts: Counter[str]) -> Iterator[Notice]:
-        """Yields what is not stored of a file; an error if that is all that it has."""
-        others = "tags" if self.labels == "shapes" else "shapes"
-        if self.labels == "shapes" and counts["tags"] and not counts["shapes"]:
-            detail = (
-                f"it has {format_count(counts['tags'], 'tag')} of images and no shapes: add --set "
-                "source.labels=tag, or --set source.labels=tags if an image may have several"
-            )
-            yield file.notice("fatal", "bad_annotations", detail)
-        for kind in (others, "attributes", "masks"):
-            if counts[kind]:
-                yield file.notice("not_stored", kind, count=counts[kind])
+        return DescribedImage(given, "", objects.labels)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,11 +15,8 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import BaseModel, Field, RootModel
 
-from recordmill.annotations.annotation import Packable
-from recordmill.annotations.labels import Labels
 from recordmill.imaging.geometry import Size
-from recordmill.schemas.formatting import format_count
-from recordmill.schemas.image_ref import ImageRef, Listed, Notice
+from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.described_objects import DescribedObjects, OtherShapes
 from recordmill.transforms.inputs.folder_sketch import FolderSketch, Recognized
@@ -34,8 +31,11 @@ from recordmill.transforms.inputs.named_files import (
     read_json,
 )
 from recordmill.transforms.inputs.outlines import NamedPoint
-from recordmill.transforms.inputs.patterns import check_template
-from recordmill.transforms.inputs.sources.source import AnnotationSource
+from recordmill.transforms.inputs.sources.object_source import (
+    DescribedImage,
+    LabelChoices,
+    ObjectSource,
+)
 
 MAX_JSON_BYTES = 2**30
 """Masks of 100,000 objects have a tenth of it."""
@@ -162,7 +162,7 @@ class LabelStudioFile(RootModel[list[LabelStudioTask]]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LabelStudio(AnnotationSource):
+class LabelStudio(ObjectSource):
     """The source `label_studio`, for Label Studio's export as JSON.
 
     If a task has several annotations, the one marked as ground truth counts, or else the one that
@@ -188,35 +188,15 @@ class LabelStudio(AnnotationSource):
 
     files: ClassVar[tuple[str, ...]] = ("*.json",)
     classes_from: ClassVar[str] = "Label Studio"
-
-    def __post_init__(self) -> None:
-        """Raises ValueError if the template of the folder is invalid."""
-        check_template(self.images, "source.images", "folder")
-
-    @property
-    def is_about_boxes(self) -> bool:  # type: ignore[override]  # depends on the settings
-        """Whether regions are read."""
-        return self.labels == "regions"
-
-    def annotations(self) -> Mapping[str, str]:
-        """Returns boxes, masks and key points, or several labels."""
-        if self.labels == "choices":
-            return {"labels": "source.labels"}
-        if self.labels == "regions":
-            return {"boxes": "", "masks": "", "keypoints": ""}
-        return {}
-
-    def idle_settings(self) -> Mapping[str, str]:
-        """Returns `other_shapes` if regions are not read."""
-        if self.labels == "regions":
-            return {}
-        return {"other_shapes": f"source.labels is {self.labels}"}
-
-    @property
-    def remedies(self) -> Mapping[str, str]:
-        """For missing images."""
-        where = "'{folder}' stands for the JSON file's folder"
-        return {"vanished": f"correct source.images, which is {self.images!r} ({where})"}
+    placeholders: ClassVar[Mapping[str, str]] = {"folder": "the JSON file's folder"}
+    choices: ClassVar[LabelChoices] = LabelChoices("regions", "choice", "choices")
+    not_stored: ClassVar[tuple[str, ...]] = (
+        "further annotations",
+        "further labels",
+        "other results",
+        "repeated key points",
+        "masks",
+    )
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
@@ -239,15 +219,8 @@ class LabelStudio(AnnotationSource):
             needed_keys=("source.images",),
         )
 
-    def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields the image of each task, with its boxes or its classes."""
-        return self._list(path, file, with_outlines=False)
-
-    def list_with_outlines(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields the image of each task, with its boxes and outlines, or its classes."""
-        return self._list(path, file, with_outlines=True)
-
-    def _list(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
+    def list_images(self, path: str, file: ImageRef, with_outlines: bool) -> Iterator[Listed]:
+        """Yields the image of each task; the arguments are those of `list_references`."""
         counts = Counter[str]()
         named_by = DataFile(path, file)
         folder = self.images.format(folder=named_by.folder).strip("/")
@@ -266,29 +239,24 @@ class LabelStudio(AnnotationSource):
             counts["further annotations"] += task.count_annotations() - 1
             place = posixpath.join(folder, posixpath.basename(find_path(address)))
             try:
-                given, label, classes = self._annotate(
-                    annotation, counts, with_outlines, point_names
-                )
+                described = self._describe(annotation, counts, with_outlines, point_names)
             except Rejected as rejected:
                 key = key_of(file.key, path, place)
                 lost = file.replace(key=key, spelling="")
                 yield lost.notice("rejected", rejected.reason, f"task {number}: {rejected.detail}")
                 continue
             find_other = partial(_find_image_of_task, named_by, folder, find_path(address))
-            for each in named_by.list_annotated(
-                place, given, classes=classes, find_other=find_other
-            ):
-                yield each.replace(label=label) if type(each) is ImageRef else each
-        yield from self._report(file, counts)
+            yield from described.list_in(named_by, place, find_other)
+        yield from self.report_unstored(file, counts)
 
-    def _annotate(
+    def _describe(
         self,
         annotation: TaskAnnotation,
         counts: Counter[str],
         with_outlines: bool,
         point_names: Sequence[str],
-    ) -> tuple[Sequence[Packable], str, Sequence[str]]:
-        """Returns what annotates an image, its own class, and all classes that it names.
+    ) -> DescribedImage:
+        """Returns what a task says about its image.
 
         Args:
             annotation: the annotation of its task.
@@ -301,15 +269,8 @@ class LabelStudio(AnnotationSource):
         """
         regions, choices = annotation.sort_results()
         counts.update(regions=len(regions), choices=len(choices))
-        if self.labels == "choices":
-            return [Labels(list(dict.fromkeys(choices)))], "", choices
-        if self.labels == "choice":
-            if len(choices) != 1:
-                raise bad_annotations(
-                    f"it has {format_count(len(choices), 'choice')}, and source.labels is choice, "
-                    "which needs one"
-                )
-            return [], choices[0], choices
+        if self.labels != "regions":
+            return self.describe_classes(choices)
         objects, size = DescribedObjects(self.other_shapes), annotation.find_size()
         points, regions = _take_points(regions)
         for region in regions:
@@ -330,27 +291,7 @@ class LabelStudio(AnnotationSource):
         if not with_outlines:
             counts["masks"] += objects.outlines
         given = objects.annotate(size or (0, 0), with_outlines, point_names)
-        return given, "", objects.labels
-
-    def _report(self, file: ImageRef, counts: Counter[str]) -> Iterator[Notice]:
-        """Yields what is not stored of a file; an error if that is all that it has."""
-        others = "choices" if self.labels == "regions" else "regions"
-        if self.labels == "regions" and counts["choices"] and not counts["regions"]:
-            detail = (
-                f"it has {format_count(counts['choices'], 'choice')} and no regions: add --set "
-                "source.labels=choice, or --set source.labels=choices if an image may have several"
-            )
-            yield file.notice("fatal", "bad_annotations", detail)
-        for kind in (
-            others,
-            "further annotations",
-            "further labels",
-            "other results",
-            "repeated key points",
-            "masks",
-        ):
-            if counts[kind]:
-                yield file.notice("not_stored", kind, count=counts[kind])
+        return DescribedImage(given, "", objects.labels)
 
 
 def _name_points(tasks: Sequence[LabelStudioTask]) -> Sequence[str]:

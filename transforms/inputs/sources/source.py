@@ -173,10 +173,10 @@ def list_file(
 
 @cache
 def source_names() -> tuple[str, ...]:
-    """Returns the names of all sources, sorted."""
+    """Returns the names of all sources, sorted: those of the modules that are not protocols."""
     package = import_module("recordmill.transforms.inputs.sources")
     modules = (module.name for module in pkgutil.iter_modules(package.__path__))
-    return tuple(sorted(name for name in modules if name != "source"))
+    return tuple(sorted(name for name in modules if not name.endswith("source")))
 
 
 def load_source(kind: str) -> type[Source]:

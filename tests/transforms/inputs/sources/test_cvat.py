@@ -147,7 +147,7 @@ def test_a_tag_is_the_class_of_its_image(tmp_path):
     )
     (ref,) = references(listed)
     assert (ref.key, ref.label, ref.annotations) == ("task/images/1.jpg", "day", ())
-    detail = "2.jpg has 2 tags, and source.labels is tag, which needs one"
+    detail = "it has 2 tags, and source.labels is tag, which needs one"
     assert rejections(listed) == [("task/images/2.jpg", "rejected", "bad_annotations", detail)]
     assert notices(listed) == [("not_stored", "shapes", 2)]
 
@@ -167,7 +167,7 @@ def test_a_file_of_tags_alone_names_the_setting(tmp_path):
     listed = refer(tmp_path, xml(image('<tag label="day"/>')))
     ((_, status, reason, detail),) = rejections(listed)
     assert (status, reason) == ("fatal", "bad_annotations")
-    assert detail.startswith("it has 1 tag of images and no shapes: add --set source.labels=tag,")
+    assert detail.startswith("it has 1 tag and no shapes: add --set source.labels=tag,")
 
 
 def test_tags_next_to_shapes_and_attributes_are_counted(tmp_path):

@@ -25,7 +25,7 @@ from recordmill.annotations.count_details import (
     lose_details,
 )
 from recordmill.annotations.explain_losses import explain_faults
-from recordmill.annotations.mask_header import read_mask_size
+from recordmill.annotations.mask_header import explain_header, read_image_size, read_mask_size
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.features import RecordField
@@ -182,17 +182,12 @@ class MaskKind(AnnotationKind):
         for name in ("xmin", "box_labels"):
             if name in values and len(values[name]) != len(masks):
                 return f"it has {len(masks)} masks for {len(values[name])} boxes"
-        wanted, whose = None, "mask 1 has"
-        if values.get("height") and values.get("width"):
-            wanted, whose = (values["width"][0], values["height"][0]), "the record says"
+        wanted, whose = read_image_size(values), "the record says"
         for number, mask in enumerate(masks, 1):
-            size = read_mask_size(mask)
-            if size is None:
-                return f"mask {number} is not a PNG in 8 bits of gray"
-            wanted = wanted or size
-            if size != wanted:
-                here, there = (f"{width} x {height}" for width, height in (size, wanted))
-                return f"mask {number} has {here} pixels, and {whose} {there}"
+            if problem := explain_header(mask, f"mask {number}", wanted, whose):
+                return problem
+            if wanted is None:
+                wanted, whose = read_mask_size(mask), "mask 1 has"
         return None
 
     def check_pixels(self, values: Values) -> str | None:
@@ -201,10 +196,10 @@ class MaskKind(AnnotationKind):
         from recordmill.imaging.masks.outline import OutlineError
 
         for number, mask in enumerate(values.get("masks", ()), 1):
-            size = read_mask_size(mask)
-            if size is None:
-                return f"mask {number} is not a PNG in 8 bits of gray"
+            if problem := explain_header(mask, f"mask {number}"):
+                return problem
             try:
+                size = read_mask_size(mask) or (0, 0)
                 most = int(decode_mask(mask, size).values.max(initial=0))
             except OutlineError as error:
                 return f"mask {number} cannot be decoded: {error.detail}"

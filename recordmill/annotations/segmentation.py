@@ -17,7 +17,7 @@ from recordmill.annotations.annotation import (
 )
 from recordmill.annotations.count_details import drop_undecoded, lose_details
 from recordmill.annotations.explain_losses import explain_excess
-from recordmill.annotations.mask_header import read_mask_size
+from recordmill.annotations.mask_header import explain_header, read_image_size, read_mask_size
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.features import RecordField
@@ -185,15 +185,7 @@ class SegmentationKind(AnnotationKind):
         Only its header is read.
         """
         (mask,) = values.get("segmentation") or (b"",)
-        size = read_mask_size(mask)
-        if size is None:
-            return "its semantic mask is not a PNG in 8 bits of gray"
-        if values.get("height") and values.get("width"):
-            wanted = (values["width"][0], values["height"][0])
-            if size != wanted:
-                here, there = (f"{width} x {height}" for width, height in (size, wanted))
-                return f"its semantic mask has {here} pixels, and the record says {there}"
-        return None
+        return explain_header(mask, "its semantic mask", read_image_size(values))
 
     def check_pixels(self, values: Values) -> str | None:
         """Returns the problem with the pixels of the semantic mask: they can be decoded."""

@@ -19,6 +19,8 @@ Size = tuple[int, int]  # width, height, in Pillow's order
 
 PixelValue = TypeVar("PixelValue", bound=np.generic)
 
+Coordinate = TypeVar("Coordinate", float, NDArray[np.float64])
+
 # Pillow may first shrink by whole factors as long as this multiple of the final size remains, which
 # is several times faster; from 3.0 on its documentation calls the result indistinguishable.
 _REDUCING_GAP = 3.0
@@ -250,15 +252,41 @@ def read_geometry(data: bytes, image: PreparedImage, settings: ImageSettings) ->
 def turn_box(box: Box, orientation: int) -> Box:
     """Returns a box in fractions of the image after rotation by `orientation`."""
     left, top, right, bottom = box
-    return {
-        2: (1 - right, top, 1 - left, bottom),
-        3: (1 - right, 1 - bottom, 1 - left, 1 - top),
-        4: (left, 1 - bottom, right, 1 - top),
-        5: (top, left, bottom, right),
-        6: (1 - bottom, left, 1 - top, right),
-        7: (1 - bottom, 1 - right, 1 - top, 1 - left),
-        8: (top, 1 - right, bottom, 1 - left),
-    }.get(orientation, box)
+    (x, y), (other_x, other_y) = (
+        turn_point(*corner, (1, 1), orientation) for corner in ((left, top), (right, bottom))
+    )
+    return min(x, other_x), min(y, other_y), max(x, other_x), max(y, other_y)
+
+
+def turn_point(
+    x: Coordinate, y: Coordinate, size: Size, orientation: int
+) -> tuple[Coordinate, Coordinate]:
+    """Returns where a point of an image is after rotation by `orientation`, 1 to 8.
+
+    Args:
+        x: its distance from the left side, or an array of those of several points.
+        y: its distance from the upper side.
+        size: width and height of the image in the unit of `x` and `y`: 1 for fractions.
+        orientation: the orientation.
+    """
+    width, height = size
+    match orientation:
+        case 2:
+            return width - x, y
+        case 3:
+            return width - x, height - y
+        case 4:
+            return x, height - y
+        case 5:
+            return y, x
+        case 6:
+            return height - y, x
+        case 7:
+            return height - y, width - x
+        case 8:
+            return y, width - x
+        case _:
+            return x, y
 
 
 def turn_values(values: NDArray[PixelValue], orientation: int) -> NDArray[PixelValue]:

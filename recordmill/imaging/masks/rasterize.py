@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pycocotools import mask as coco_mask
 
-from recordmill.imaging.geometry import Frame, Geometry, PixelValue, Size, turn_values
+from recordmill.imaging.geometry import Frame, Geometry, PixelValue, Size, turn_point, turn_values
 from recordmill.imaging.masks.compressed_runs import unpack_runs
 from recordmill.imaging.masks.mask_file import MaskValues, decode_mask
 from recordmill.imaging.masks.outline import (
@@ -184,7 +184,8 @@ def _fill_shown(shape: Polygons, geometry: Geometry, drawn_on: Frame) -> Mask:
     scale = np.array((shown[0] / (right - left), shown[1] / (bottom - top)))
     moved = []
     for part in shape.parts:
-        points = _turn_points(np.reshape(part[: len(part) // 2 * 2], (-1, 2)), size, orientation)
+        corners = np.array(part[: len(part) // 2 * 2], np.float64)
+        points = np.stack(turn_point(corners[0::2], corners[1::2], size, orientation), axis=1)
         moved.append(tuple(((points - (left, top)) * scale).ravel().tolist()))
     mask = _fill(replace(shape, parts=tuple(moved)), shown)
     width, height = geometry.stored_size
@@ -193,31 +194,6 @@ def _fill_shown(shape: Polygons, geometry: Geometry, drawn_on: Frame) -> Mask:
     placed = np.zeros((height, width), np.uint8)
     placed[upper:lower, first:last] = mask
     return placed
-
-
-def _turn_points(points: NDArray[np.float64], size: Size, orientation: int) -> NDArray[np.float64]:
-    """Returns points of shape (points, 2) in pixels after rotation by `orientation`."""
-    width, height = size
-    x, y = points.T
-    from_right, from_bottom = width - x, height - y
-    match orientation:
-        case 2:
-            turned = from_right, y
-        case 3:
-            turned = from_right, from_bottom
-        case 4:
-            turned = x, from_bottom
-        case 5:
-            turned = y, x
-        case 6:
-            turned = from_bottom, x
-        case 7:
-            turned = from_bottom, from_right
-        case 8:
-            turned = y, from_right
-        case _:
-            turned = x, y
-    return np.stack(turned, axis=1)
 
 
 def _unroll(runs: NDArray[np.int64], size: Size) -> Mask:

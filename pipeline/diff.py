@@ -122,9 +122,8 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
     The split is None if it is not given.
     """
     # Imports Beam, which other comparisons do not need.
-    from recordmill.transforms.list_images import (
-        list_images,
-    )
+    from recordmill.transforms.list_images import list_images
+    from recordmill.transforms.records.exclude_images import find_lines
 
     marker = dataset.require_marker()
     if "" not in marker.run.inputs:
@@ -161,7 +160,8 @@ def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | Non
         digest = hashlib.sha256(content.data).hexdigest()
         if labels.is_renamed_away(label):
             continue
-        if (ref.key, digest) in rejected or exclusions.find(ref.key, digest):
+        excluding = find_lines(ref, digest, exclusions, settings.images.max_bytes)
+        if (ref.key, digest) in rejected or excluding:
             continue
         if corrections.judge(ref.key, digest) == "corrected":
             label = corrections.by_key[ref.key].class_name

@@ -127,6 +127,11 @@ def source_digest_of(ref: ImageRef) -> int:
     return _hash(text) >> 192
 
 
+def newest_version(files: Iterable[ImageRef | SourceFile]) -> int:
+    """Returns the latest modification time of some files, in nanoseconds; 0 if none has one."""
+    return max((int(each.version) for each in files if each.version.isdigit()), default=0)
+
+
 def _is_exact(file: ImageRef | SourceFile) -> bool:
     """Whether a file has a version that changes whenever the file does."""
     if file.version.isdigit() and "://" not in file.uri:

@@ -148,7 +148,7 @@ NOT_KEPT: Mapping[str, str] = {
 
 WHILE_CONVERTED: Mapping[str, str] = {
     **NOT_KEPT,
-    "excluded": "the file in `exclude` has its key or its digest",
+    "excluded": "the file in `exclude` has its key or its digest, or those of its mask file",
     "renamed_away": "`labels.rename` drops its class",
 }
 """Every reason for which something is left out while it is converted."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import chain
 from typing import NamedTuple
 
 import apache_beam as beam
@@ -563,7 +564,8 @@ def is_outdated(marker: Marker, plan: DatasetPlan) -> bool:
 
     It should if files could not be read when it was made, or if something has changed since.
     """
-    if not TRANSIENT.isdisjoint(marker.ledger.rejected):
+    dropped = chain.from_iterable(each.dropped for each in marker.annotations.values())
+    if not TRANSIENT.isdisjoint((*marker.ledger.rejected, *dropped)):
         return True
     found = (marker.run.versions, marker.ledger.ignored, marker.about or About())
     return found != (f"{plan.summary.versions:064x}", plan.summary.ignored, plan.about)

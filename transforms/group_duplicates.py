@@ -33,6 +33,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.earlier_dataset import EarlierDatasets, ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
 from recordmill.transforms.records.earlier_datasets import find_known_digest
+from recordmill.transforms.records.exclude_images import find_lines
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks
 from recordmill.transforms.shards.resources import available_processors
 
@@ -241,12 +242,13 @@ class GroupDuplicates(beam.PTransform):
         digest = ref.sha256.lower()
         if not digest and reuse and decoding is None:
             digest = find_known_digest(ref, reuse, settings.seed)
-        if exclusions.find(ref.key, digest):
+        max_bytes = settings.images.max_bytes
+        if find_lines(ref, digest, exclusions, max_bytes):
             return None
         if digest and decoding is None:
             return f"sha256:{digest}"
         try:
-            content = settings.source.read(ref, settings.images.max_bytes)
+            content = settings.source.read(ref, max_bytes)
         except Rejected:
             return None
         if exclusions.digests and exclusions.find(

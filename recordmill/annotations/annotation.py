@@ -253,7 +253,7 @@ class AnnotationKind(Protocol):
         """Places annotations on the stored image, and gives them the ids of their classes.
 
         Raises:
-            Rejected: stage `encode`: they are bad.
+            Rejected: stage `encode`: they are bad; stage `read`: their file cannot be read now.
         """
 
     def find_versions(self) -> Mapping[str, str]:

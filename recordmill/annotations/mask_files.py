@@ -7,7 +7,7 @@ from recordmill.annotations.annotation import AnnotatedImage, ReadFile
 from recordmill.imaging.masks.mask_file import DecodedMask, MaskValues, decode_mask
 from recordmill.imaging.masks.outline import FileIds, OutlineError
 from recordmill.imaging.masks.rasterize import find_frame, place_values, select_ids
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.rejection import TRANSIENT, Rejected
 
 if TYPE_CHECKING:
     from recordmill.imaging.geometry import Frame
@@ -35,7 +35,10 @@ class MaskFiles:
                 file's own orientation and size leave both possible.
 
         Raises:
-            OutlineError: the file cannot be read or decoded, or has another size than the image.
+            OutlineError: the file is missing, cannot be decoded, or has another size than the
+                image.
+            Rejected: stage `read`: it was there when it was listed, and cannot be read now, as for
+                images.
         """
         values, frame = self.find_values(outline.file.key, frame)
         return place_values(select_ids(values, outline.ids), self._on.geometry, frame)
@@ -48,7 +51,7 @@ class MaskFiles:
             frame: as for `draw`.
 
         Raises:
-            OutlineError: as for `draw`.
+            OutlineError, Rejected: as for `draw`.
         """
         if key not in self._decoded:
             self._decoded[key] = self._read(key)
@@ -62,15 +65,21 @@ class MaskFiles:
         return decoded.values, frame
 
     def _read(self, key: str) -> DecodedMask | OutlineError:
-        """Reads a file; returns the error if that is impossible."""
+        """Reads a file; returns the error if that is its own fault.
+
+        Raises:
+            Rejected: as for `draw`.
+        """
         file, read_file = self._on.files.get(key), self._on.read_file
         if file is None or read_file is None:
             return OutlineError("no_mask_file", "the image's reference does not name the file")
         try:
             data = read_file(file)
         except Rejected as rejected:
-            if rejected.reason == "vanished":
+            if rejected.reason == "vanished" and file.size < 0:  # perhaps it was never there
                 return OutlineError("no_mask_file", rejected.detail)
+            if rejected.reason in TRANSIENT:
+                raise Rejected("read", rejected.reason, f"{key}: {rejected.detail}") from None
             return OutlineError("bad_mask", rejected.detail)
         self.read.append(ReadFile(key, len(data), hashlib.sha256(data).hexdigest()))
         most = max(self._on.geometry.source_size)

@@ -117,6 +117,9 @@ class MaskKind(AnnotationKind):
         """Draws the masks of the objects that are stored, one at a time.
 
         An object without a mask gets one of zeros. If `masks_required` is set, it is unwanted.
+
+        Raises:
+            Rejected: as for `MaskFiles.draw`.
         """
         # Imported here: only places of masks need libraries that draw.
         from recordmill.annotations.mask_files import MaskFiles

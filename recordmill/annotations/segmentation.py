@@ -125,7 +125,7 @@ class SegmentationKind(AnnotationKind):
 
         Raises:
             Rejected: stage `encode`: `no_mask_file`, `bad_mask`, `mask_size`, or
-                `unknown_mask_value`.
+                `unknown_mask_value`; or as for `MaskFiles.draw`.
         """
         if on.image is None:
             return drop_undecoded(1)

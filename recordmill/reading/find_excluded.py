@@ -140,8 +140,10 @@ def _search_json(line: bytes, exclusions: Exclusions) -> set[str]:
     while waiting:
         value: Any = waiting.pop()
         if isinstance(value, str):
-            if match := _match_text(value, exclusions):
-                found.add(match)
+            # The detail of a rejection may begin with the key of a faulty file.
+            for text in {value, value.partition(": ")[0]}:
+                if match := _match_text(text, exclusions):
+                    found.add(match)
         elif isinstance(value, dict | list):
             waiting.extend(value.values() if isinstance(value, dict) else value)
     return found

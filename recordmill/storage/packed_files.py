@@ -28,6 +28,7 @@ from recordmill.schemas.image_ref import (
     ImageRef,
     NamedMember,
     Packing,
+    SourceFile,
     ZipMember,
     parse_packing,
 )
@@ -365,6 +366,11 @@ def read_image(ref: ImageRef, max_bytes: int, max_ratio: int = MAX_RATIO) -> byt
             "read", "changed", f"{expected} bytes when it was listed, {more} when it was read"
         )
     return data
+
+
+def read_source_file(file: SourceFile, max_bytes: int) -> bytes:
+    """Reads the bytes of a file besides an image's own; arguments and errors as `read_image`."""
+    return read_image(ImageRef(file.key, file.uri, file.size, file.version), max_bytes)
 
 
 def read_start(ref: ImageRef, most: int) -> bytes:

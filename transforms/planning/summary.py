@@ -7,13 +7,19 @@ from bisect import bisect_left, bisect_right, insort
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Any, Self
 
 from recordmill.annotations.annotation import AnnotationKind, ListedAnnotations
 from recordmill.annotations.kinds import KINDS, list_stored
 from recordmill.schemas.dataset.totals import Totals
-from recordmill.schemas.digests import HASH_BITS, HASH_RANGE, KeyHashes, add_digests
+from recordmill.schemas.digests import (
+    HASH_BITS,
+    HASH_RANGE,
+    KeyHashes,
+    add_digests,
+    newest_version,
+)
 from recordmill.schemas.image_ref import ClassNames, ImageRef, Notice
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import WITHOUT_AN_IMAGE
@@ -249,9 +255,8 @@ class Summary(Totals):
         self.listed += len(counted)
         self.digest = add_digests(self.digest, *digests)
         self.versions = add_digests(self.versions, *hashes.iterate_versions())
-        self.newest = max(
-            [self.newest, *(int(ref.version) for ref in counted if ref.version.isdigit())]
-        )
+        others = chain.from_iterable(ref.files for ref in counted)
+        self.newest = max(self.newest, newest_version(counted), newest_version(others))
         self.labels.update(ref.label for ref in batch.refs)
         planned = [
             digest

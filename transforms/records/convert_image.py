@@ -19,11 +19,11 @@ from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
 from recordmill.schemas.dataset.side_files import RejectedRow, Row, SidecarRow
 from recordmill.schemas.digests import digest_parts
 from recordmill.schemas.features import STORED_IMAGE
-from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice, SourceFile
+from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
-from recordmill.schemas.rejection import Exclusions, LeftOut, Rejected
+from recordmill.schemas.rejection import LeftOut, Rejected
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
-from recordmill.storage.packed_files import read_image
+from recordmill.storage.packed_files import read_source_file
 from recordmill.transforms.records.annotations import (
     Outcomes,
     describe_details,
@@ -301,26 +301,6 @@ def reject_image(
     return ConvertedImage(None, row, annotations)
 
 
-def exclude_image(
-    ref: ImageRef, image: ConvertedImage, exclusions: Exclusions, label_map: LabelMap
-) -> ConvertedImage:
-    """Leaves an image out, written or rejected, if `exclude` names it.
-
-    Its row then has neither key nor digest.
-    """
-    lines = exclusions.find(ref.key, image.row.sha256)
-    if not lines:
-        return image
-    nameless, why = (
-        ref.replace(key="", spelling="", label="", size=UNKNOWN_SIZE, length=-1),
-        LeftOut("excluded", ""),
-    )
-    why.stage = "list" if isinstance(ref, Notice) else "encode"
-    left_out = reject_image(nameless, why, label_map)
-    left_out.excluded = lines
-    return left_out
-
-
 def load_image(
     ref: ImageRef,
     settings: DatasetSettings,
@@ -437,7 +417,7 @@ def build_record(
     on = AnnotatedImage(data, image, settings, label_map)
     if ref.files:
         on.files = {file.key: file for file in ref.files}
-        on.read_file = partial(_read_file, max_bytes=settings.images.max_bytes)
+        on.read_file = partial(read_source_file, max_bytes=settings.images.max_bytes)
     placed = resolve_annotations(ref, on)
     own.update(item for each in placed.values() for item in each.fields.items())
     outcomes = {name: each.outcome for name, each in placed.items()}
@@ -467,11 +447,6 @@ def build_record(
         row.record = hashlib.sha256(record).hexdigest()
     row.pixels, row.losses = image.pixels, image.losses or None
     return ConvertedImage(record, row, outcomes, _find_missing(layout, fields), image.has_position)
-
-
-def _read_file(file: SourceFile, max_bytes: int) -> bytes:
-    """Reads a file that annotations are read from; raises Rejected as `read_image` does."""
-    return read_image(ImageRef(file.key, file.uri, file.size, file.version), max_bytes)
 
 
 def _find_missing(layout: ExampleLayout, fields: Mapping[str, Any]) -> tuple[str, ...]:

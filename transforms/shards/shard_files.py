@@ -127,7 +127,8 @@ def find_finished(staging: str, split: str, index: int, mark: InputDigests) -> S
     there = there and all(
         storage.exists(shard_path(staging, split, index, kind)) for kind in _OTHER_KINDS
     )
-    is_transient = not TRANSIENT.isdisjoint(report.rows.rejected)
+    dropped = chain.from_iterable(each.dropped for each in report.annotations.values())
+    is_transient = not TRANSIENT.isdisjoint((*report.rows.rejected, *dropped))
     is_same = (done.get("format"), done.get("fingerprint")) == (MARKER_FORMAT, list(mark))
     if not (there and is_same) or is_transient:
         return None

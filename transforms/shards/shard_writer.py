@@ -12,8 +12,9 @@ from unicodedata import normalize
 from recordmill import storage
 from recordmill.schemas.dataset.file_names import PICTURES
 from recordmill.schemas.dataset.record_index import UNKNOWN, RowOrigin
+from recordmill.schemas.dataset.side_files import Row
 from recordmill.schemas.dataset.totals import ShardReport
-from recordmill.schemas.digests import source_digest_of
+from recordmill.schemas.digests import newest_version, source_digest_of
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ShardBatch
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
@@ -24,7 +25,6 @@ from recordmill.transforms.records.convert_image import (
     ConvertedImage,
     convert_image,
     copy_earlier,
-    exclude_image,
     note_correction,
 )
 from recordmill.transforms.records.earlier_datasets import (
@@ -33,6 +33,7 @@ from recordmill.transforms.records.earlier_datasets import (
     find_untouched,
     join_earlier,
 )
+from recordmill.transforms.records.exclude_images import exclude_image, find_lines, list_digests
 from recordmill.transforms.records.image_functions import FunctionError
 from recordmill.transforms.shards import shard_files
 from recordmill.transforms.shards.read_ahead import decoding_limit, pool_for
@@ -189,15 +190,19 @@ class ShardWriter:
         digest = partial(self._digests.digest, split=split)
         found = find_untouched(reuse[0], batch, self.settings.seed, digest)
         file, rows = found or (None, [])
-        if file is None or any(
-            self.run.exclusions.find(each.row.key, each.row.sha256) for each in rows
-        ):
+        pairs = list(zip(batch.refs, rows, strict=True)) if file else []
+        if file is None or any(self._is_excluded(ref, each.row) for ref, each in pairs):
             return False
-        pairs = zip(batch.refs, rows, strict=True)
         label_map = self.plan.dataset.label_map
         images = (copy_earlier(ref, each, label_map, each.origin.source) for ref, each in pairs)
         images = (self._note_correction(each) for each in images)
         return shard.keep(self._count(images), storage.join(previous.folder, file.name), file)
+
+    def _is_excluded(self, ref: ImageRef, row: Row) -> bool:
+        exclusions, max_bytes = self.run.exclusions, self.settings.images.max_bytes
+        return bool(
+            exclusions and find_lines(ref, row.sha256, exclusions, max_bytes, list_digests(row))
+        )
 
     def finish(self, shard: WrittenShard | ShardReport) -> ShardReport:
         """Reads a shard back and renames its files; see `WrittenShard.finish`."""
@@ -226,16 +231,17 @@ class ShardWriter:
             self.plan.dataset.label_map,
             self.run.exclusions or None,
         )
+        max_bytes = self.settings.images.max_bytes
 
         def convert(joined: JoinedReference) -> ConvertedImage:
             ref, origin, earlier, damaged = joined
             try:
                 given = (layout, label_map, decoding, split, earlier, origin)
                 image = convert_image(ref, *given, self.run.corrections)
+                if exclusions:
+                    image = exclude_image(ref, image, exclusions, label_map, max_bytes)
             except OSError as error:
                 raise InputError(f"{ref.uri} cannot be read: {error}") from error
-            if exclusions:
-                image = exclude_image(ref, image, exclusions, label_map)
             image.damaged = damaged
             return self._note_correction(image)
 
@@ -269,10 +275,12 @@ class ShardWriter:
         newest, rest = time.time_ns() - UNSURE_NANOSECONDS, iter(refs)
         while some := list(islice(rest, _DIGESTS_AT_ONCE)):
             sources = [
-                0 if ref.version.isdigit() and int(ref.version) > newest else source_digest_of(ref)
+                0 if newest_version([ref]) > newest else source_digest_of(ref) for ref in some
+            ]
+            references = [
+                0 if newest_version(ref.files) > newest else self._digests.digest(ref, split)
                 for ref in some
             ]
-            references = [self._digests.digest(ref, split) for ref in some]
             yield from zip(some, map(RowOrigin, sources, references), strict=True)
 
     def _count(self, images: Iterable[ConvertedImage]) -> Iterator[ConvertedImage]:

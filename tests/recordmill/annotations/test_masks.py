@@ -34,7 +34,9 @@ SQUARE_MASK = NO_MASK.copy()
 SQUARE_MASK[1:4, 2:6] = 1
 
 
-def place(outlines, stored=None, settings=None, unwanted=(), size=(10, 8), files=None):
+def place(
+    outlines, stored=None, settings=None, unwanted=(), size=(10, 8), files=None, file_size=-1
+):
     """The masks as arrays, the reasons of those that are dropped, and the unwanted objects."""
     file = io.BytesIO()
     Image.new("RGB", size).save(file, "PNG")
@@ -45,7 +47,7 @@ def place(outlines, stored=None, settings=None, unwanted=(), size=(10, 8), files
     on.objects = PlacedObjects(len(outlines), list(stored), ["cat"] * len(outlines), "displayed")
     on.unwanted = dict(unwanted)
     if files is not None:
-        on.files = {key: SourceFile(key, f"/{key}") for key in files}
+        on.files = {key: SourceFile(key, f"/{key}", file_size) for key in files}
         on.read_file = lambda file: read(files[file.key])
     placed = MASKS.place(Masks(outlines).pack(), on)
     return [decode(each) for each in placed.fields["masks"]], placed.outcome, placed.unwanted
@@ -120,6 +122,16 @@ def test_a_mask_file_that_cannot_be_used_is_a_fault_of_its_objects(data, reason)
     assert {each.is_faulty for each in outcome.dropped} == {True}
     _, outcome, _ = place([ids_of(1, key="other.png")], files={"m.png": data})
     assert outcome.counts.dropped == Counter(no_mask_file=1)
+
+
+@pytest.mark.parametrize(
+    ("size", "reason"), [(-1, "unreadable"), (-1, "changed"), (9, "unreadable"), (9, "vanished")]
+)
+def test_a_mask_file_that_was_listed_and_cannot_be_read_rejects_its_image(size, reason):
+    with pytest.raises(Rejected) as caught:
+        place([ids_of(1)], files={"m.png": Rejected("read", reason, "why")}, file_size=size)
+    assert (caught.value.stage, caught.value.reason) == ("read", reason)
+    assert caught.value.detail == "m.png: why"
 
 
 FAULTS = [

@@ -25,6 +25,7 @@ from recordmill.reading.compare_datasets import (
     compare_datasets,
     compare_rows,
     judge_of,
+    name_annotations,
     read_entries,
     seed_of,
     sort_entries,
@@ -47,8 +48,8 @@ examples:
   what differs between two datasets:
     %(prog)s dataset resized
 
-Rows are matched by key. Only the metadata of datasets is read; the images of a folder are not \
-decoded.
+Rows are matched by key. Only the metadata of datasets is read, and records whose annotations may \
+differ; the images of a folder are not decoded.
 
 exit codes: 0 no differences   1 differences   2 wrong usage, or something cannot be read   \
 130 interrupted
@@ -109,6 +110,7 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         "rows": found.rows,
         "unchanged": found.unchanged,
         **{kind: found.counts[kind] for kind in KINDS},
+        "annotation_kinds": dict(sorted(found.annotations.items())),
         "examples": with_earlier_keys(found.examples),
         "settings": found.settings,
         "notes": notes,
@@ -174,7 +176,10 @@ def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:
     console = make_console()
     for kind, meaning in KINDS.items():
         if count := found.counts[kind]:
-            console.print(f"{meaning}: {format_count(count, unit)}", style="bold")
+            title = f"{meaning}: {format_count(count, unit)}"
+            if kind == "annotations" and found.annotations:
+                title += f" ({_show_annotations(found)})"
+            console.print(title, style="bold")
             for example in found.examples[kind]:
                 console.print(f"  {printable(example)}")
             if count > len(found.examples[kind]):
@@ -185,6 +190,12 @@ def _report(found: Comparison, unit: str, notes: Sequence[str]) -> None:
         console.print(f"note: {note}")
     verdict = "no differences" if found.is_same else "they differ"
     console.print(f"{verdict}: {format_count(found.rows[0], unit)} before, {found.rows[1]:,} after")
+
+
+def _show_annotations(found: Comparison) -> str:
+    """Returns how many images have other annotations of each kind."""
+    counts = found.annotations
+    return ", ".join(f"{name_annotations(kind)} {count:,}" for kind, count in counts.most_common())
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Compares two datasets, or a dataset and a folder, by their markers and sidecars.
 
-Memory is bounded, and shards are not read.
+Memory is bounded. Of shards, only records whose annotations may differ are read.
 """
 
 from collections import Counter, defaultdict
@@ -14,6 +14,8 @@ from typing import Any
 import orjson
 
 from recordmill import storage
+from recordmill.annotations.kinds import KINDS as ANNOTATION_KINDS
+from recordmill.reading.compare_annotations import AnnotationJudge
 from recordmill.reading.dataset import FORGED, Dataset, StoredShard
 from recordmill.schemas.dataset.compare_plans import DERIVED, list_differences
 from recordmill.schemas.dataset.json_values import differences
@@ -21,6 +23,7 @@ from recordmill.schemas.dataset.marker import Marker
 from recordmill.schemas.digests import order_of
 from recordmill.schemas.earlier_names import with_present_keys
 from recordmill.schemas.errors import LoadError
+from recordmill.schemas.formatting import plural_of
 from recordmill.storage.temporary_files import SortedRows
 
 KINDS: Mapping[str, str] = {
@@ -40,6 +43,8 @@ MOST_EXAMPLES = 10
 """Examples kept for each kind."""
 
 RowObject = Mapping[str, Any]
+"""A row of a sidecar; `shard` is the path of its shard, unless the row is of a folder."""
+
 HashedRow = tuple[int, str, str | None, RowObject]
 """The hash of a key, the key, the split (None if it is not known), and the sidecar's row."""
 
@@ -60,17 +65,31 @@ class RowJudge:
     Attributes:
         compares_rest: whether equal sources give equal Examples unless their annotations differ.
         stores_split: whether Examples have their split.
+        annotations: compares the annotations in Examples; None if they cannot be compared.
     """
 
     compares_rest: bool
     stores_split: bool
+    annotations: AnnotationJudge | None = None
 
     def find_kinds(
-        self, one: RowObject, other: RowObject, splits: tuple[str | None, str | None], renamed: bool
+        self,
+        one: RowObject,
+        other: RowObject,
+        splits: tuple[str | None, str | None],
+        renamed: bool,
+        annotated: Sequence[str] = (),
     ) -> Iterator[str]:
         """Yields those of `KINDS` that apply to two rows.
 
         Examples of a renamed file are not compared as a whole, since they may contain its name.
+
+        Args:
+            one: a row.
+            other: the other one.
+            splits: their splits.
+            renamed: whether their keys differ.
+            annotated: the result of `find_annotations`.
         """
         same_source, same_class = one["sha256"] == other["sha256"], one["class"] == other["class"]
         moved = splits[0] != splits[1] and None not in splits
@@ -79,7 +98,9 @@ class RowJudge:
         comparable = self.compares_rest and same_source and same_class and not renamed
         comparable = comparable and not (moved and self.stores_split)
         if "label" in other and (
-            _annotations_differ(one, other) or (comparable and _differ(one, other))
+            annotated
+            or one.get("classes") != other.get("classes")
+            or (comparable and _differ(one, other))
         ):
             yield "annotations"
         if not same_class:
@@ -87,16 +108,28 @@ class RowJudge:
         if moved:
             yield "moved"
 
+    def find_annotations(self, one: RowObject, other: RowObject) -> list[str]:
+        """Returns the kinds of annotations in which two rows differ, as far as that is known.
 
-def _annotations_differ(one: RowObject, other: RowObject) -> bool:
-    """Returns whether rows differ in their classes, or in the number of annotations of a kind.
+        Examples are read if equal annotations give equal Examples. Otherwise, the numbers of
+        annotations are compared. Those of a folder are not known.
+        """
+        if "label" not in other:
+            return []
+        found = _find_other_counts(one, other)
+        if self.annotations is None or one.get("rest") == other.get("rest", ""):
+            return found
+        stored = self.annotations.find_kinds(one, other)
+        return sorted({*found, *(stored or ())})
+
+
+def _find_other_counts(one: RowObject, other: RowObject) -> list[str]:
+    """Returns the kinds of annotations whose number differs between two rows.
 
     Only kinds that both rows have are compared: those of format 2 do not have all.
     """
-    if one.get("classes") != other.get("classes"):
-        return True
-    numbers = [_count_annotations(row) for row in (one, other)]
-    return any(numbers[0][kind] != numbers[1][kind] for kind in numbers[0].keys() & numbers[1])
+    before, after = _count_annotations(one), _count_annotations(other)
+    return [kind for kind in before if kind in after and before[kind] != after[kind]]
 
 
 def _count_annotations(row: RowObject) -> dict[str, Any]:
@@ -122,6 +155,7 @@ class Comparison:
         rows: the number of rows of each.
         unchanged: rows that do not differ.
         counts: rows by kind.
+        annotations: rows whose annotations of a kind differ, by the kind of annotations.
         examples: the first keys of each kind, with the change.
         settings: differences between settings, versions and class ids, in words.
     """
@@ -129,6 +163,7 @@ class Comparison:
     rows: list[int] = field(default_factory=lambda: [0, 0])
     unchanged: int = 0
     counts: Counter[str] = field(default_factory=Counter)
+    annotations: Counter[str] = field(default_factory=Counter)
     examples: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     settings: list[str] = field(default_factory=list)
 
@@ -194,16 +229,20 @@ def _compare_pair(
 ) -> None:
     """Counts the kinds of difference between two entries of one image."""
     (_, old_key, old_split, old), (_, key, split, new) = one, other
-    kinds = list(judge.find_kinds(old, new, (old_split, split), renamed))
+    annotated = judge.find_annotations(old, new)
+    kinds = list(judge.find_kinds(old, new, (old_split, split), renamed, annotated))
     if renamed:
         found.add("renamed", f"{old_key} -> {key}")
     elif not kinds:
         found.unchanged += 1
+    found.annotations.update(annotated)
+    changes = {
+        "relabeled": f"{old['class'] or 'none'} -> {new['class'] or 'none'}",
+        "moved": f"{old_split or 'none'} -> {split or 'none'}",
+        "annotations": ", ".join(map(name_annotations, annotated)),
+    }
     for kind in kinds:
-        change = {"relabeled": (old["class"], new["class"]), "moved": (old_split, split)}.get(kind)
-        found.add(
-            kind, f"{key}: {' -> '.join(each or 'none' for each in change)}" if change else key
-        )
+        found.add(kind, ": ".join(filter(None, (key, changes.get(kind)))))
 
 
 def _compare_alone(
@@ -220,6 +259,11 @@ def _compare_alone(
         return
     for side, key, _, _ in chain(first, rows):
         found.add("added" if side else "removed", key)
+
+
+def name_annotations(kind: str) -> str:
+    """Returns what several annotations of a kind are called, such as `labels`."""
+    return plural_of(ANNOTATION_KINDS[kind].unit) if kind in ANNOTATION_KINDS else kind
 
 
 _SELECTION = frozenset(
@@ -248,7 +292,12 @@ def compare_datasets(before: Dataset, after: Dataset) -> Comparison:
     """
     old, new = before.require_marker(), after.require_marker()
     seed = seed_of(old)
-    found = compare_rows(read_entries(before, seed), read_entries(after, seed), judge_of(old, new))
+    judge = judge_of(old, new)
+    try:
+        found = compare_rows(read_entries(before, seed), read_entries(after, seed), judge)
+    finally:
+        if judge.annotations:
+            judge.annotations.close()
     found.settings = compare_settings(old, new)
     return found
 
@@ -264,7 +313,10 @@ def judge_of(old: Marker, new: Marker) -> RowJudge:
     alike = not list_differences(old.plan, new.plan, left_out)
     same_ids = all(new.labels.get(name, number) == number for name, number in old.labels.items())
     stores_split = any(entry.field == "split" for entry in new.features.values())
-    return RowJudge(alike and same_ids, stores_split)
+    annotations = None
+    if alike and same_ids:
+        annotations = AnnotationJudge(old, new)
+    return RowJudge(alike and same_ids, stores_split, annotations)
 
 
 def compare_settings(old: Marker, new: Marker) -> list[str]:
@@ -301,6 +353,7 @@ def _read_split(shards: Sequence[StoredShard], split: str, seed: int) -> Iterato
                         f"the rows of {shard.sidecar} are not in order: verify the dataset"
                     )
                 last = number
+                row["shard"] = shard.path
                 yield number, key, split, row
         except LoadError:
             raise

@@ -111,7 +111,7 @@ def enlarge_a_box(root, chance):
         root / f"labels/{number}.txt",
         f"{number % 2} 0.4 0.5 0.2 0.{chance.randrange(31, 60)}\n".encode(),
     )
-    return {"annotations": [f"images/{number}.jpg"]}
+    return {"annotations": [f"images/{number}.jpg: boxes"]}
 
 
 def comment_unseen(root, chance):

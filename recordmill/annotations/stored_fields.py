@@ -1,0 +1,47 @@
+"""Compares the annotations in serialized Examples, by kind."""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+
+from recordmill.annotations.kinds import ANNOTATION_FIELDS, KINDS
+from recordmill.schemas.features import Example
+
+FieldDigests = Mapping[str, str]
+"""The digest of the values of each field of annotations."""
+
+
+def list_annotation_keys(features: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Returns the features that hold annotations: their keys by field.
+
+    Args:
+        features: the key and the field of each feature.
+    """
+    return {field: key for key, field in sorted(features) if field in ANNOTATION_FIELDS}
+
+
+def digest_fields(record: bytes, keys: Mapping[str, str]) -> FieldDigests:
+    """Returns the digests of the annotations in an Example; equal values give equal digests.
+
+    Args:
+        record: the serialized Example.
+        keys: from `list_annotation_keys`.
+
+    Raises:
+        google.protobuf.message.DecodeError: the record is not an Example.
+    """
+    features = Example.FromString(record).features.feature
+    return {
+        field: hashlib.sha256(
+            features[key].SerializeToString(deterministic=True) if key in features else b""
+        ).hexdigest()
+        for field, key in keys.items()
+    }
+
+
+def find_differing_kinds(one: FieldDigests, other: FieldDigests) -> list[str]:
+    """Returns the kinds of annotations in which two Examples differ, in the order of `KINDS`.
+
+    Fields that only one of them has are not compared.
+    """
+    differing = {field for field in one.keys() & other.keys() if one[field] != other[field]}
+    return [name for name, kind in KINDS.items() if not differing.isdisjoint(kind.fields)]

@@ -1,0 +1,163 @@
+"""`recordmill diff` counts the images whose annotations changed, by the kind of annotations."""
+
+import json
+
+import numpy as np
+import pytest
+
+from recordmill.imaging.masks.mask_file import encode_values
+from recordmill.pipeline.diff import main
+from tests.pipeline.conftest import encode_picture
+
+pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
+
+SETTINGS = {
+    "source.kind": "coco",
+    "convention": "tf_object_detection",
+    "masks": "png",
+    "splits.from_source": {"train": "train"},
+    "report": False,
+}
+CATEGORIES = [{"id": 1, "name": "cat", "keypoints": ["ear", "tail"], "skeleton": [[1, 2]]}]
+
+
+def objects_of(number):
+    """Two objects in the image of a number."""
+    return [
+        {
+            "id": 10 * number + place,
+            "image_id": number,
+            "category_id": 1,
+            "bbox": [2, 3, 9 + place, 8],
+            "iscrowd": 0,
+            "area": 9,
+            "segmentation": [[2, 3, 11, 3, 11, 9 + place]],
+            "keypoints": [3, 4, 2, 5 + place, 6, 1],
+            "num_keypoints": 2,
+        }
+        for place in range(2)
+    ]
+
+
+@pytest.fixture
+def annotate(tmp_path):
+    """`annotate(objects)`: writes a collection of eight images with their objects."""
+
+    def write(objects):
+        root = tmp_path / "animals"
+        for number in range(8):
+            path = root / "train" / f"{number}.jpg"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(encode_picture(number, (24, 16)))
+        images = [
+            {"id": number, "file_name": f"{number}.jpg", "width": 24, "height": 16}
+            for number in range(8)
+        ]
+        content = {
+            "images": images,
+            "annotations": [each for own in objects for each in own],
+            "categories": CATEGORIES,
+        }
+        (root / "annotations").mkdir(exist_ok=True)
+        place = root / "annotations/instances_train.json"
+        place.write_text(json.dumps(content), encoding="utf-8")
+        return root
+
+    return write
+
+
+@pytest.fixture
+def diff(capsys):
+    """`diff(one, other)`: the line of JSON, and the lines for people."""
+
+    def compare(one, other):
+        capsys.readouterr()
+        main([str(one.output), str(other.output), "--json"])
+        line = json.loads(capsys.readouterr().out)
+        main([str(one.output), str(other.output), "--no_json"])
+        return line, capsys.readouterr().err.splitlines()
+
+    return compare
+
+
+def edit(objects):
+    for number in (0, 1, 2):
+        objects[number][1]["segmentation"][0][-1] = 15
+    for number in (2, 3):
+        objects[number][0]["keypoints"][0] = 9
+    objects[4][0]["bbox"][2] = 5
+    del objects[5][1]  # its box, mask and points
+
+
+@pytest.mark.parametrize("compression", ["none", "gzip"])
+def test_annotations_that_changed_are_counted_by_kind(
+    annotate, convert, diff, compression, tmp_path
+):
+    settings = SETTINGS | {"compression": compression, "shards.count": 2}
+    objects = [objects_of(number) for number in range(8)]
+    before = convert(annotate(objects), settings=settings, output=tmp_path / "before")
+    assert before.code == 0, before.stderr
+    edit(objects)
+    after = convert(annotate(objects), settings=settings, output=tmp_path / "after")
+    line, said = diff(before, after)
+    assert (line["annotations"], line["unchanged"], line["exit_code"]) == (6, 2, 1)
+    assert line["annotation_kinds"] == {"boxes": 2, "keypoints": 3, "masks": 4}
+    assert sorted(line["examples"]["annotations"]) == [
+        "train/0.jpg: masks",
+        "train/1.jpg: masks",
+        "train/2.jpg: key points, masks",
+        "train/3.jpg: key points",
+        "train/4.jpg: boxes",
+        "train/5.jpg: boxes, key points, masks",
+    ]
+    assert said[0] == ("other annotations or features: 6 images (masks 4, key points 3, boxes 2)")
+
+
+def test_annotations_of_changed_and_renamed_images_are_counted(annotate, convert, diff, tmp_path):
+    objects = [objects_of(number) for number in range(8)]
+    root = annotate(objects)
+    before = convert(root, settings=SETTINGS, output=tmp_path / "before")
+    objects[1][0]["keypoints"][0] = 9
+    annotate(objects)
+    (root / "train/1.jpg").write_bytes(encode_picture("other", (24, 16)))
+    after = convert(root, settings=SETTINGS, output=tmp_path / "after")
+    line, _ = diff(before, after)
+    assert line["annotation_kinds"] == {"keypoints": 1}
+    assert line["other_bytes"] + line["other_pixels"] == 1
+
+
+def test_other_settings_do_not_count_as_other_annotations(annotate, convert, diff, tmp_path):
+    objects = [objects_of(number) for number in range(8)]
+    before = convert(annotate(objects), settings=SETTINGS, output=tmp_path / "before")
+    settings = SETTINGS | {"images.resize.exact": [8, 8]}
+    del objects[0][0]
+    after = convert(annotate(objects), settings=settings, output=tmp_path / "after")
+    line, _ = diff(before, after)
+    assert line["annotation_kinds"] == {"boxes": 1, "keypoints": 1, "masks": 1}
+
+
+def test_other_semantic_masks_are_counted(convert, diff, tmp_path):
+    settings = {
+        "source": {"kind": "manifest", "columns": {"uri": "image", "mask": "mask"}},
+        "convention": "deeplab",
+        "splits.fractions": {"train": 1},
+        "report": False,
+    }
+    root = tmp_path / "segmented"
+    root.mkdir()
+    rows = ["image,mask", *(f"{number}.jpg,{number}.png" for number in range(4))]
+    (root / "list.csv").write_text("\n".join(rows), encoding="utf-8")
+    ids = np.zeros((16, 24), np.uint8)
+    for number in range(4):
+        (root / f"{number}.jpg").write_bytes(encode_picture(number))
+        (root / f"{number}.png").write_bytes(encode_values(ids + number))
+    before = convert(root, settings=settings, output=tmp_path / "before")
+    assert before.code == 0, before.stderr
+    (root / "2.png").write_bytes(encode_values(ids + 9))
+    after = convert(root, settings=settings, output=tmp_path / "after")
+    line, said = diff(before, after)
+    assert line["annotation_kinds"] == {"segmentation": 1}
+    assert said[:2] == [
+        "other annotations or features: 1 image (semantic masks 1)",
+        "  2.jpg: semantic masks",
+    ]

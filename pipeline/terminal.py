@@ -363,7 +363,10 @@ def _describe_duplicates(numbers: DatasetNumbers) -> str | None:
     parts = []
     if same.groups:
         count = format_count(same.groups, f"repeated {numbers.unit}")
-        parts.append(f"{count} ({_show_crossing(same)})")
+        annotated = ""
+        if same.conflicting_annotations:
+            annotated = f", {same.conflicting_annotations:,} with other annotations"
+        parts.append(f"{count} ({_show_crossing(same)}{annotated})")
     if alike and alike.pairs:
         least = "" if alike.complete else "at least "
         count = format_count(alike.pairs, "look-alike pair")

@@ -24,8 +24,9 @@ from apache_beam import coders
 from apache_beam.pvalue import AsIter, AsSingleton
 from apache_beam.transforms.combiners import ToList
 
+from recordmill.annotations.kinds import KINDS
 from recordmill.imaging import prepare_image
-from recordmill.schemas.formatting import show_names
+from recordmill.schemas.formatting import plural_of, show_names
 from recordmill.schemas.image_ref import ImageRef
 from recordmill.schemas.reference_batch import ReferenceBatch
 from recordmill.schemas.rejection import Exclusions, Rejected
@@ -33,7 +34,7 @@ from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.transforms.planning.earlier_dataset import EarlierDatasets, ReusableDataset
 from recordmill.transforms.publishing.duplicates import are_distinctive, find_near_pairs
 from recordmill.transforms.records.earlier_datasets import find_known_digest
-from recordmill.transforms.records.exclude_images import find_lines
+from recordmill.transforms.records.exclude_images import digest_file, find_lines
 from recordmill.transforms.records.image_functions import FunctionError, make_hooks
 from recordmill.transforms.shards.resources import available_processors
 
@@ -188,7 +189,8 @@ class GroupDuplicates(beam.PTransform):
             digested = batches | "DigestImages" >> beam.ParDo(
                 _NameContents(self.name_content), self.earlier
             )
-            keep_one = beam.FlatMapTuple(_keep_one).with_output_types(ReferenceBatch)
+            keep = partial(_keep_one, max_bytes=self.settings.images.max_bytes)
+            keep_one = beam.FlatMapTuple(keep).with_output_types(ReferenceBatch)
             batches = digested | "GroupByDigest" >> beam.GroupByKey() | "KeepOne" >> keep_one
         if not together:
             return batches
@@ -281,10 +283,17 @@ def _refs_of(batches: Iterable[ReferenceBatch]) -> Iterator[ImageRef]:
     return itertools.chain.from_iterable(batch.refs for batch in batches)
 
 
-def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[ReferenceBatch]:
+def _keep_one(
+    digest: str, batches: Iterable[ReferenceBatch], max_bytes: int
+) -> Iterator[ReferenceBatch]:
     """Keeps the first reference by key, and leaves out the others.
 
-    Yields a warning if one of them is of another class.
+    Yields a warning if one of them is of another class, or has other annotations.
+
+    Args:
+        digest: the digest of all of them; empty if they are not copies.
+        batches: the references.
+        max_bytes: the most that is read of a file of annotations.
     """
     if not digest:
         yield from batches
@@ -298,7 +307,41 @@ def _keep_one(digest: str, batches: Iterable[ReferenceBatch]) -> Iterator[Refere
             f"it is {own}, and its copy {other.key}, which was dropped, of class {other.label!r}"
         )
         notices.append(first.notice("warning", "conflicting_labels", detail))
+    if conflict := _find_annotated_otherwise(first, others, max_bytes):
+        notices.append(first.notice("warning", "conflicting_annotations", conflict))
     yield ReferenceBatch([first], notices)
+
+
+def _find_annotated_otherwise(
+    first: ImageRef, others: Iterable[ImageRef], max_bytes: int
+) -> str | None:
+    """Returns which copy of an image has other annotations, in a sentence; None if none has."""
+    own: Mapping[str, bytes] | None = None
+    for ref in others:
+        own = own or _describe_annotations(first, max_bytes)
+        copied = _describe_annotations(ref, max_bytes)
+        kinds = [
+            plural_of(kind.unit)
+            for name, kind in KINDS.items()
+            if own.get(name, b"") != copied.get(name, b"")
+        ]
+        if kinds:
+            return f"its copy {ref.key}, which was dropped, has other {' and '.join(kinds)}"
+    return None
+
+
+def _describe_annotations(ref: ImageRef, max_bytes: int) -> Mapping[str, bytes]:
+    """Returns an image's annotations by kind: equal ones are equal wherever they are read from.
+
+    Args:
+        ref: the image.
+        max_bytes: the most that is read of a file of annotations.
+
+    Raises:
+        OSError: the store of a file of annotations failed.
+    """
+    names = {file.key: digest_file(file, max_bytes) or file.key for file in ref.files}
+    return {name: KINDS[name].rename_files(packed, names) for name, packed in ref.annotations}
 
 
 def _join(

@@ -643,7 +643,9 @@ class PublishDataset(beam.PTransform):
 
     def expand(self, reports: beam.PCollection[Any]) -> beam.PCollection[Outcome]:
         """Turns ShardReports or FinishedShards into exactly one Outcome, in any case."""
-        copies = () if self.run.writer == "beam" else AsIter(reports | FindCopies(self.plan))
+        copies: Any = ()
+        if self.run.writer != "beam":
+            copies = AsIter(reports | FindCopies(self.plan, self.settings))
         gathered = reports | "GatherReports" >> beam.CombineGlobally(gather_reports)
         return gathered | "Publish" >> beam.Map(
             publish,

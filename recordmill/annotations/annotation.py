@@ -249,6 +249,15 @@ class AnnotationKind(Protocol):
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns the classes of an image's annotations."""
 
+    def rename_files(self, packed: bytes, names: Mapping[str, str]) -> bytes:
+        """Returns an image's annotations as if the files that they are read from had other names.
+
+        Args:
+            packed: the annotations.
+            names: the other names by the files' keys.
+        """
+        return packed
+
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
         """Places annotations on the stored image, and gives them the ids of their classes.
 

@@ -2,7 +2,7 @@
 
 import struct
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
@@ -112,6 +112,16 @@ class MaskKind(AnnotationKind):
     def find_versions(self) -> Mapping[str, str]:
         """Returns the version of the library that decides which pixels are inside an outline."""
         return {"pycocotools": metadata.version("pycocotools")}
+
+    def rename_files(self, packed: bytes, names: Mapping[str, str]) -> bytes:
+        """Returns the outlines as if their files had other names."""
+        from recordmill.imaging.masks.outline import FileIds, MaskFile
+
+        outlines = list(Masks.unpack(packed).outlines)
+        for at, outline in enumerate(outlines):
+            if isinstance(outline, FileIds) and outline.file.key in names:
+                outlines[at] = replace(outline, file=MaskFile(names[outline.file.key], ""))
+        return Masks(outlines).pack()
 
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
         """Draws the masks of the objects that are stored, one at a time.

@@ -1,7 +1,7 @@
 """Semantic masks: one map of class ids for each image, from a file of its own."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import orjson
@@ -119,6 +119,11 @@ class SegmentationKind(AnnotationKind):
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns that there is one mask; its file says which classes it has."""
         return ListedLabels((), 1)
+
+    def rename_files(self, packed: bytes, names: Mapping[str, str]) -> bytes:
+        """Returns the mask as if its file had another name."""
+        given = Segmentation.unpack(packed)
+        return replace(given, file=names.get(given.file, given.file)).pack()
 
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
         """Moves the ids to the stored image; padding gets the id 255.

@@ -38,6 +38,16 @@ def digest_fields(record: bytes, keys: Mapping[str, str]) -> FieldDigests:
     }
 
 
+def digest_kinds(record: bytes, keys: Mapping[str, str]) -> dict[str, str]:
+    """Returns the digests of the annotations in an Example by kind; as `digest_fields`."""
+    digests = digest_fields(record, keys)
+    found = {}
+    for name, kind in KINDS.items():
+        if own := [digests[field] for field in kind.fields if field in digests]:
+            found[name] = hashlib.sha256("".join(own).encode()).hexdigest()[:16]
+    return found
+
+
 def find_differing_kinds(one: FieldDigests, other: FieldDigests) -> list[str]:
     """Returns the kinds of annotations in which two Examples differ, in the order of `KINDS`.
 

@@ -5,18 +5,14 @@ from typing import Any
 
 from google.protobuf.message import DecodeError
 
-from recordmill import storage
 from recordmill.annotations.stored_fields import (
+    FieldDigests,
     digest_fields,
     find_differing_kinds,
     list_annotation_keys,
 )
 from recordmill.schemas.dataset.marker import Marker
-from recordmill.storage.tfrecord_file import frame_bytes, unframe
-from recordmill.storage.unpacked_bytes import UnpackedBytes
-
-_OPEN_FILES = 8
-"""Packed shards that are open at once: rows of several splits come in turn."""
+from recordmill.storage.stored_frames import DamagedFrameError, StoredFrames
 
 
 class AnnotationJudge:
@@ -40,13 +36,13 @@ class AnnotationJudge:
             return []
         try:
             return find_differing_kinds(before.digest(one), after.digest(other))
-        except (OSError, DecodeError, LookupError):
+        except (OSError, DecodeError, DamagedFrameError):
             return None
 
     def close(self) -> None:
         """Closes the files that were opened."""
         for reader in self._readers:
-            reader.close()
+            reader.frames.close()
 
 
 class _RecordFields:
@@ -55,35 +51,9 @@ class _RecordFields:
     def __init__(self, marker: Marker) -> None:
         features = marker.features.items()
         self.keys = list_annotation_keys((key, entry.field) for key, entry in features)
-        self._is_packed = marker.plan.for_readers.compression != "none"
-        self._opened: dict[str, UnpackedBytes] = {}
+        self.frames = StoredFrames(marker.plan.for_readers.compression != "none")
 
-    def digest(self, row: Mapping[str, Any]) -> Mapping[str, str]:
-        """Returns the digests of a record's annotations, by field.
-
-        Raises:
-            OSError: it cannot be read.
-            LookupError: it is damaged.
-            google.protobuf.message.DecodeError: it is not an Example.
-        """
-        path, offset, length = row["shard"], row["offset"], row["length"]
-        if self._is_packed:
-            frame = self._open(path).read(offset, frame_bytes(length))
-        else:
-            frame = storage.read_range(path, offset, frame_bytes(length))
-        record = unframe(frame, length)
-        if record is None:
-            raise LookupError(path)
+    def digest(self, row: Mapping[str, Any]) -> FieldDigests:
+        """Returns the digests of a record's annotations, by field."""
+        record = self.frames.read(row["shard"], row["offset"], row["length"])
         return digest_fields(record, self.keys)
-
-    def _open(self, path: str) -> UnpackedBytes:
-        if path not in self._opened:
-            if len(self._opened) == _OPEN_FILES:
-                self._opened.pop(next(iter(self._opened))).close()
-            self._opened[path] = UnpackedBytes(path)
-        return self._opened[path]
-
-    def close(self) -> None:
-        """Closes the packed shards."""
-        for opened in self._opened.values():
-            opened.close()

@@ -276,7 +276,8 @@ def _count_duplicates(dataset: Dataset, marker: Marker) -> DuplicateCounts | Non
     try:
         for line in dataset.lines(DUPLICATES):
             classes = [each or unlabeled for each in line["classes"]]
-            totals[line["kind"]].add(line.get("count", 2), line["splits"], classes)
+            annotations = line.get("conflicting_annotations")
+            totals[line["kind"]].add(line.get("count", 2), line["splits"], classes, annotations)
     except (OSError, *FORGED):
         return None
     if not marker.plan.for_readers.images.near_duplicates:

@@ -321,18 +321,30 @@ class SameBytes:
         images: the images of all groups, except one of each.
         across_splits: groups in several splits.
         conflicting: groups in several classes.
+        conflicting_annotations: groups whose images have other annotations than each other; absent
+            if there are none.
     """
 
     groups: int = 0
     images: int = 0
     across_splits: int = 0
     conflicting: int = 0
+    conflicting_annotations: int | None = None
 
-    def add(self, count: int, splits: Sequence[str], classes: Sequence[str]) -> None:
+    def add(
+        self,
+        count: int,
+        splits: Sequence[str],
+        classes: Sequence[str],
+        annotations: Sequence[str] | None = None,
+    ) -> None:
         """Adds a group of `count` images, with their splits and classes.
 
-        Images without a class, which is the empty name, contradict nothing.
+        Images without a class, which is the empty name, contradict nothing. `annotations` are the
+        kinds of annotations in which the images differ.
         """
+        if annotations:
+            self.conflicting_annotations = (self.conflicting_annotations or 0) + 1
         self.groups += 1
         self.images += count - 1
         self.across_splits += len(splits) > 1

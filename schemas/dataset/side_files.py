@@ -209,6 +209,8 @@ class DuplicateGroup:
         splits: their splits, sorted.
         classes: their classes, sorted; the empty name for images without one.
         images: the images; only the first ones of a large group.
+        conflicting_annotations: the kinds of annotations in which images of the same bytes differ;
+            absent if there are none.
     """
 
     kind: DuplicateKind
@@ -218,6 +220,7 @@ class DuplicateGroup:
     splits: tuple[str, ...]
     classes: tuple[str, ...]
     images: tuple[Duplicate, ...]
+    conflicting_annotations: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

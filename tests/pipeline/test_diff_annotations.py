@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from animal_objects import objects_of, write_animals
 
 from recordmill.imaging.masks.mask_file import encode_values
 from recordmill.pipeline.diff import main
@@ -18,52 +19,12 @@ SETTINGS = {
     "splits.from_source": {"train": "train"},
     "report": False,
 }
-CATEGORIES = [{"id": 1, "name": "cat", "keypoints": ["ear", "tail"], "skeleton": [[1, 2]]}]
-
-
-def objects_of(number):
-    """Two objects in the image of a number."""
-    return [
-        {
-            "id": 10 * number + place,
-            "image_id": number,
-            "category_id": 1,
-            "bbox": [2, 3, 9 + place, 8],
-            "iscrowd": 0,
-            "area": 9,
-            "segmentation": [[2, 3, 11, 3, 11, 9 + place]],
-            "keypoints": [3, 4, 2, 5 + place, 6, 1],
-            "num_keypoints": 2,
-        }
-        for place in range(2)
-    ]
 
 
 @pytest.fixture
 def annotate(tmp_path):
     """`annotate(objects)`: writes a collection of eight images with their objects."""
-
-    def write(objects):
-        root = tmp_path / "animals"
-        for number in range(8):
-            path = root / "train" / f"{number}.jpg"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encode_picture(number, (24, 16)))
-        images = [
-            {"id": number, "file_name": f"{number}.jpg", "width": 24, "height": 16}
-            for number in range(8)
-        ]
-        content = {
-            "images": images,
-            "annotations": [each for own in objects for each in own],
-            "categories": CATEGORIES,
-        }
-        (root / "annotations").mkdir(exist_ok=True)
-        place = root / "annotations/instances_train.json"
-        place.write_text(json.dumps(content), encoding="utf-8")
-        return root
-
-    return write
+    return lambda objects: write_animals(tmp_path / "animals", objects)
 
 
 @pytest.fixture

@@ -262,6 +262,30 @@ def test_copies_of_an_image_whose_mask_is_excluded_change_nothing(
     assert {key.rpartition("/")[2] for key in written} == {f"{n}.jpg" for n in (0, 1, 3, 4, 5)}
 
 
+@pytest.mark.parametrize("policy", ["keep", "drop"])
+@pytest.mark.parametrize("number", [2, 3], ids=["the same mask", "another mask"])
+def test_copies_of_an_image_conflict_if_their_mask_files_differ(
+    collection, policy, number, convert, tmp_path
+):
+    settings, root, folder = collection
+    image = next(root.rglob("2.jpg"))
+    write(image.with_name("3.jpg"), image.read_bytes())
+    write(folder / "3.png", draw(number))
+    if policy == "drop":
+        settings = settings | {"duplicates": policy}
+    done = convert(root, settings=settings, output=tmp_path / "dataset")
+    assert done.code == 0, done.stderr
+    kinds = "semantic masks" if "source" in settings else "masks"
+    same = done.marker["duplicates"]["same_bytes"]
+    said = [note for note in done.line["notes"] if "its copy" in note]
+    copy = str(image.with_name("3.jpg").relative_to(root))
+    first = str(image.relative_to(root))
+    what = f"{first}: its copy {copy}, which was dropped, has other {kinds}"
+    differs = number == 3
+    assert said == ([what] if differs and policy == "drop" else [])
+    assert same.get("conflicting_annotations") == (1 if differs and policy == "keep" else None)
+
+
 FAILURES = {
     "unreadable": (PermissionError(errno.EACCES, "no"), "unreadable"),
     "vanished": (FileNotFoundError(errno.ENOENT, "gone"), "vanished"),

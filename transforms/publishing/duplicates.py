@@ -26,7 +26,8 @@ import orjson
 from numpy.typing import NDArray
 
 from recordmill import storage
-from recordmill.schemas.dataset.file_names import DUPLICATES
+from recordmill.annotations.stored_fields import digest_kinds, list_annotation_keys
+from recordmill.schemas.dataset.file_names import DUPLICATES, SHARD
 from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, LookAlikes, Marker, SameBytes
 from recordmill.schemas.dataset.side_files import (
@@ -37,7 +38,9 @@ from recordmill.schemas.dataset.side_files import (
 )
 from recordmill.schemas.dataset.totals import ShardReport
 from recordmill.schemas.formatting import say_count
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
 from recordmill.storage.dataset_files import read_rows, shard_path
+from recordmill.storage.stored_frames import StoredFrames
 from recordmill.storage.temporary_files import SortedRows
 from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.shards.shard_files import (
@@ -175,9 +178,9 @@ ShardPlace = tuple[str, int]
 
 
 Copies = tuple[ShardPlace, list[tuple[str, bytes]] | None]
-"""A shard's images whose digests occur several times: the SHA-256 of each, and its key, split and
-class as JSON; in the order of the records. None if the shard is no longer in staging, because
-another run has published it."""
+"""A shard's images whose digests occur several times: the SHA-256 of each, and as JSON its key,
+split, class, and the digests of its annotations by kind; in the order of the records. None if the
+shard is no longer in staging, because another run has published it."""
 
 
 @dataclass
@@ -186,9 +189,11 @@ class FindCopies(beam.PTransform):
 
     Attributes:
         plan: the `RunPlan`, as a side input.
+        settings: what the dataset is.
     """
 
     plan: Any
+    settings: DatasetSettings
 
     def expand(self, reports: beam.PCollection[ShardReport]) -> beam.PCollection[Copies]:
         """PCollection[ShardReport] -> PCollection[Copies], at most one per shard."""
@@ -199,21 +204,37 @@ class FindCopies(beam.PTransform):
             | "FindRepeated" >> beam.FlatMapTuple(lambda _, parts: find_repeated(parts))
             | "GroupCopies" >> beam.GroupByKey()
             | "FetchCopies"
-            >> beam.Map(_fetch_copies, self.plan).with_output_types(tuple[ShardPlace, Any])
+            >> beam.Map(_fetch_copies, self.plan, self.settings).with_output_types(
+                tuple[ShardPlace, Any]
+            )
         )
 
 
-def _fetch_copies(repeated: tuple[ShardPlace, Iterable[bytes]], plan: RunPlan) -> Copies:
+def _fetch_copies(
+    repeated: tuple[ShardPlace, Iterable[bytes]], plan: RunPlan, settings: DatasetSettings
+) -> Copies:
     """Reads the rows of a shard whose digests occur several times."""
     place, digests = repeated
     wanted = np.sort(np.concatenate([as_numbers(each) for each in digests]))
-    rows = _get_rows(shard_path(plan.decision.staging, *place, "jsonl"), wanted)
+    staging = plan.decision.staging
+    rows = _get_rows(shard_path(staging, *place, "jsonl"), wanted)
+    features = ExampleLayout(settings).features
+    keys = list_annotation_keys((each.key, each.field) for each in features)
+    path = shard_path(staging, *place, SHARD)
+    frames = StoredFrames(settings.compression != "none")
+
+    def describe(row: SidecarRow) -> bytes:
+        annotations = {}
+        if keys:
+            annotations = digest_kinds(frames.read(path, row.offset, row.length), keys)
+        return orjson.dumps((row.key, place[0], row.class_name, annotations))
+
     try:
-        return place, [
-            (row.sha256, orjson.dumps((row.key, place[0], row.class_name))) for _, row in rows
-        ]
+        return place, [(row.sha256, describe(row)) for _, row in rows]
     except FileNotFoundError:
         return place, None
+    finally:
+        frames.close()
 
 
 def distribute_digests(
@@ -266,7 +287,12 @@ def list_duplicates(
 
     def lines() -> Iterator[bytes]:
         for group in groups:
-            numbers[group.kind].add(group.count or len(group.images), group.splits, group.classes)
+            numbers[group.kind].add(
+                group.count or len(group.images),
+                group.splits,
+                group.classes,
+                group.conflicting_annotations,
+            )
             yield orjson.dumps(to_json(group), option=orjson.OPT_APPEND_NEWLINE)
 
     storage.write_file(storage.join(staging, DUPLICATES), lines())
@@ -289,15 +315,21 @@ def find_same_bytes(staging: str, copies: Iterable[Copies]) -> Iterator[Duplicat
     for sha256, same in groupby(rows, key=lambda row: row[0][:64]):
         images: list[Duplicate] = []
         splits, classes, count = set(), set(), 0
+        annotations: defaultdict[str, set[str]] = defaultdict(set)
         for _, value in same:
             count += 1
-            image = Duplicate(*orjson.loads(value))
+            *named, digests = orjson.loads(value)
+            image = Duplicate(*named)
+            for kind, digest in digests.items():
+                annotations[kind].add(digest)
             splits.add(image.split)
             classes.add(image.class_name or "")
             if len(images) < MOST_LISTED:
                 images.append(image)
         if count > 1:  # the first 64 bits of two digests may be equal by chance
-            yield _group("same_bytes", images, splits, classes, sha256=sha256, count=count)
+            differing = tuple(kind for kind, each in sorted(annotations.items()) if len(each) > 1)
+            more = {"conflicting_annotations": differing or None}
+            yield _group("same_bytes", images, splits, classes, sha256=sha256, count=count, **more)
 
 
 def _group(

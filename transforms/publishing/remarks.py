@@ -103,6 +103,10 @@ def _find_duplicates(marker: Marker) -> Iterator[Remark]:
                     f"{count:,} {one if count == 1 else many} in more than one {place}.",
                     "duplicates",
                 )
+    if differing := same.conflicting_annotations:
+        yield Remark(
+            f"{say_count(differing, unit, 'has')} copies with other annotations.", "duplicates"
+        )
 
 
 def _find_classes(marker: Marker) -> Iterator[Remark]:

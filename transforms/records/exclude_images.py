@@ -64,7 +64,7 @@ def find_lines(
     for file in ref.files:
         digest = (digests or {}).get(file.key)
         if exclusions.digests and digest is None:
-            digest = _digest_file(file, max_bytes)
+            digest = digest_file(file, max_bytes)
         lines += exclusions.find(file.key, digest)
     return tuple(dict.fromkeys(lines))
 
@@ -75,7 +75,7 @@ def list_digests(row: Row) -> dict[str, str]:
     return {file["key"]: file["sha256"] for kind in kinds for file in kind.get("files", ())}
 
 
-def _digest_file(file: SourceFile, max_bytes: int) -> str | None:
+def digest_file(file: SourceFile, max_bytes: int) -> str | None:
     """Returns the SHA-256 of a file; None if it cannot be read."""
     try:
         return hashlib.sha256(read_source_file(file, max_bytes)).hexdigest()

@@ -11,8 +11,10 @@ from apache_beam.pvalue import AsSingleton
 from eager_beam import assert_that, new_pipeline
 from hypothesis import given
 from hypothesis import strategies as st
+from make_settings import make_settings
 from write_shard import columns_of
 
+from recordmill.schemas.dataset.json_values import to_json
 from recordmill.schemas.dataset.marker import DuplicateCounts, SameBytes
 from recordmill.schemas.dataset.side_files import row_from_json
 from recordmill.schemas.dataset.totals import RowTotals, ShardReport
@@ -82,7 +84,7 @@ def find_copies(output, reports):
         plan = RunPlan(DatasetPlan(summary=summary), decision)
         plan = AsSingleton(root | "Plan" >> beam.Create([plan]))
         assert_that(
-            root | beam.Create(reports[::-1]) | FindCopies(plan),
+            root | beam.Create(reports[::-1]) | FindCopies(plan, make_settings()),
             found.extend,
         )
     return found
@@ -133,7 +135,7 @@ def test_same_bytes_across_splits_and_of_several_classes(listed):
         ),
         ("train", [image("g", "three"), REJECTED]),
     )
-    assert asdict(found.same_bytes) == {
+    assert to_json(found.same_bytes) == {
         "groups": 3,
         "images": 4,
         "across_splits": 2,
@@ -187,7 +189,7 @@ def test_a_large_group_is_listed_in_part_and_counted_in_full(listed, monkeypatch
         ("train", [image(f"{number}", "same", f"{number % 2}") for number in range(10)])
     )
     assert (line["count"], [each["key"] for each in line["images"]]) == (10, ["0", "1", "2"])
-    assert asdict(found.same_bytes) == {
+    assert to_json(found.same_bytes) == {
         "groups": 1,
         "images": 9,
         "across_splits": 0,

@@ -592,6 +592,12 @@ class Marker:
         ]
 
     @property
+    def renamed_classes(self) -> Mapping[str, str | None]:
+        """The new names that `labels.rename` gave, by those in the source; None: dropped."""
+        labels = self.plan.recipe.get("labels") or {}
+        return labels.get("rename") or {}
+
+    @property
     def example_features(self) -> tuple[Feature, ...]:
         """Returns the features that Examples have, sorted by key.
 

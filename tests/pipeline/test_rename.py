@@ -1,6 +1,7 @@
 """`labels.rename`: classes get new names before they get ids, or are dropped."""
 
 import json
+import re
 
 import pytest
 
@@ -63,6 +64,32 @@ def test_images_get_the_new_names_of_their_classes_and_ids_of_these(convert, pet
         *((f"tabby/tabby{number}.jpg", "cat", None) for number in range(3)),
     ]
     assert verify_dataset(done.output).findings == ()
+
+
+def test_report_and_card_have_the_table_of_names(convert, pets):
+    settings = {"splits.fractions": {"all": 1.0}, "labels.rename": {**RENAME, "rex": "d|<o>g"}}
+    done = convert(pets, settings=settings)
+    assert done.code == 0, done.stderr
+    card = (done.output / "README.md").read_text(encoding="utf-8")
+    assert (
+        "`labels.rename` gave these names:\n\n| in the source | here |\n| --- | --- |\n"
+        "| blank | *dropped* |\n| rex | d\\|&lt;o&gt;g |\n| tabby | cat |\n\n"
+    ) in card
+    report = (done.output / "report.html").read_text(encoding="utf-8")
+    table = report.partition("renamed by <code>labels.rename</code>")[2].partition("</table>")[0]
+    cells = re.findall("<td>(.*?)</td>", table)
+    assert cells == [
+        *("<bdi>blank</bdi>", "dropped"),
+        *("<bdi>rex</bdi>", "<bdi>d|&lt;o&gt;g</bdi>"),
+        *("<bdi>tabby</bdi>", "<bdi>cat</bdi>"),
+    ]
+    assert verify_dataset(done.output, level="pixels").findings == ()
+
+
+def test_a_dataset_without_new_names_has_no_table(convert, pets):
+    done = convert(pets, settings={"splits.fractions": {"all": 1.0}})
+    for name in ("README.md", "report.html"):
+        assert "labels.rename" not in (done.output / name).read_text(encoding="utf-8")
 
 
 def test_limits_and_strata_count_the_new_classes(convert, pets):

@@ -17,7 +17,12 @@ from recordmill.annotations.annotation import (
 )
 from recordmill.annotations.count_details import drop_undecoded, lose_details
 from recordmill.annotations.explain_losses import explain_excess
-from recordmill.annotations.mask_header import explain_header, read_image_size, read_mask_size
+from recordmill.annotations.mask_header import (
+    MOST_BITS,
+    explain_header,
+    read_image_size,
+    read_mask_header,
+)
 from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.features import RecordField
@@ -35,12 +40,16 @@ if TYPE_CHECKING:
 IGNORED_ID = 255
 """The id of pixels that belong to no class, and of those where an image is padded."""
 
+IGNORED_ID_16 = 65_535
+"""The same where masks have 16 bits, in which 255 may be a class."""
+
 _BACKGROUND_ID = 0
 
 _FIELDS = {
     "segmentation": RecordField(
         "bytes",
-        "the semantic mask: a PNG of the image's size in 8 bits of gray, whose values are ids",
+        "the semantic mask: a PNG of the image's size in 8 bits of gray, or in 16 with `masks: "
+        "png16`, whose values are ids",
     ),
     "segmentation_format": RecordField("bytes", "the format of the semantic mask: `png`"),
 }
@@ -76,11 +85,15 @@ class Segmentation:
         file, threshold, colors = orjson.loads(packed)
         return cls(file, threshold, tuple(colors))
 
-    def find_ids(self, values: "MaskValues") -> "Ids":
+    def find_ids(self, values: "MaskValues", most: int = IGNORED_ID) -> "Ids":
         """Returns the id of each pixel of the mask.
 
+        Args:
+            values: the pixels of the file.
+            most: the largest id.
+
         Raises:
-            OutlineError: `unknown_mask_value`: a value is not in the table, or an id is over 255.
+            OutlineError: `unknown_mask_value`: a value is not in the table, or over `most`.
         """
         from recordmill.imaging.masks.mask_values import (
             apply_table,
@@ -94,7 +107,7 @@ class Segmentation:
         gray = read_gray(values)
         if self.threshold is not None:
             return split_levels(gray, self.threshold)
-        return check_ids(gray, IGNORED_ID)
+        return check_ids(gray, most)
 
 
 class SegmentationKind(AnnotationKind):
@@ -126,7 +139,7 @@ class SegmentationKind(AnnotationKind):
         return replace(given, file=names.get(given.file, given.file)).pack()
 
     def place(self, packed: bytes, on: AnnotatedImage) -> PlacedAnnotations:
-        """Moves the ids to the stored image; padding gets the id 255.
+        """Moves the ids to the stored image; padding gets the id 255, or 65,535 in 16 bits.
 
         Raises:
             Rejected: stage `encode`: `no_mask_file`, `bad_mask`, `mask_size`, or
@@ -190,7 +203,8 @@ class SegmentationKind(AnnotationKind):
         Only its header is read.
         """
         (mask,) = values.get("segmentation") or (b"",)
-        return explain_header(mask, "its semantic mask", read_image_size(values))
+        size = read_image_size(values)
+        return explain_header(mask, "its semantic mask", size, most_bits=MOST_BITS)
 
     def check_pixels(self, values: Values) -> str | None:
         """Returns the problem with the pixels of the semantic mask: they can be decoded."""
@@ -205,8 +219,8 @@ class SegmentationKind(AnnotationKind):
     def trace(self, values: Values, names: Mapping[int, str]) -> list[Shape]:
         """Returns one shape for each id in the semantic mask.
 
-        Ids 0, which is the background in most collections, and 255 have none. The label map is that
-        of images or boxes, so that shapes have no names.
+        Ids 0, which is the background in most collections, and 255, or 65,535 in 16 bits, have
+        none. The label map is that of images or boxes, so that shapes have no names.
         """
         import numpy as np
 
@@ -215,7 +229,9 @@ class SegmentationKind(AnnotationKind):
         if not values.get("segmentation"):
             return []
         ids = _decode(values)
-        found = {*np.unique(ids).tolist()} - {_BACKGROUND_ID, IGNORED_ID}
+        header = read_mask_header(values["segmentation"][0])
+        ignored = _ignored_id(header is not None and header.bits > 8)
+        found = {*np.unique(ids).tolist()} - {_BACKGROUND_ID, ignored}
         regions = ((each, (ids == each).astype(np.uint8)) for each in sorted(found))
         return [Shape(each, region=encode_values(region)) for each, region in regions]
 
@@ -238,8 +254,17 @@ def _encode_ids(given: Segmentation, files: "MaskFiles", on: AnnotatedImage) -> 
     if on.objects is not None:
         drawn_on = on.objects.drawn_on
     values, frame = files.find_values(given.file, drawn_on)
-    ids = given.find_ids(values).astype(np.uint8)
-    return encode_values(place_values(ids, on.geometry, frame, padding=IGNORED_ID))
+    ignored = _ignored_id(is_wide=on.settings.masks == "png16")
+    ids = given.find_ids(values, ignored)
+    placed = place_values(ids, on.geometry, frame, padding=ignored)
+    if ignored == IGNORED_ID:
+        return encode_values(placed.astype(np.uint8))
+    return encode_values(placed.astype(np.uint16))
+
+
+def _ignored_id(is_wide: bool) -> int:
+    """Returns the id that readers ignore, in masks of 16 bits if `is_wide`."""
+    return IGNORED_ID_16 if is_wide else IGNORED_ID
 
 
 def _decode(values: Values) -> "MaskValues":
@@ -251,4 +276,5 @@ def _decode(values: Values) -> "MaskValues":
     from recordmill.imaging.masks.mask_file import decode_mask
 
     (mask,) = values["segmentation"]
-    return decode_mask(mask, read_mask_size(mask) or (0, 0)).values
+    header = read_mask_header(mask)
+    return decode_mask(mask, header.size if header else (0, 0)).values

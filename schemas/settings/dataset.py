@@ -359,6 +359,12 @@ class RejectionLimits(LossLimits):
     containers: Count = 0
 
 
+def _without_masks_to_store(settings: "DatasetSettings", now: Situation) -> str | None:
+    if settings.masks == "png16" and "segmentation" in now.annotations:
+        return None
+    return without_annotations("masks")(settings, now)
+
+
 def _without_masks(settings: "DatasetSettings", _: Situation) -> str | None:
     return "masks is none" if settings.masks == "none" else None
 
@@ -410,7 +416,8 @@ class DatasetSettings:
         images: how images are checked, decoded and re-encoded.
         boxes: how boxes are read, from sources that have them.
         masks: whether the masks of objects are stored: `none`, or `png`, an image of 0 and 1 in 8
-            bits of gray for each object, of the size of the stored image.
+            bits of gray for each object, of the size of the stored image. `png16` also stores
+            semantic masks in 16 bits, for ids over 255.
         masks_required: drops each object whose mask is empty or missing, with its box. Otherwise,
             it keeps its box, and its mask is all 0.
         labels: how classes get their ids.
@@ -453,7 +460,7 @@ class DatasetSettings:
     decode: Literal["images", "none"] = "images"
     images: ImageSettings = field(default_factory=ImageSettings)
     boxes: BoxSettings = field(default_factory=BoxSettings)
-    masks: Annotated[Literal["none", "png"], IdleIf(without_annotations("masks"))] = "none"
+    masks: Annotated[Literal["none", "png", "png16"], IdleIf(_without_masks_to_store)] = "none"
     masks_required: Annotated[bool, IdleIf(_without_masks)] = False
     labels: LabelSettings = field(default_factory=LabelSettings)
     duplicates: Annotated[
@@ -523,13 +530,8 @@ class DatasetSettings:
         """
         if self.analyze:
             self._check_analysis()
-        convention = ExampleLayout(self).convention
-        if self.masks != "none" and MASK_FIELDS.isdisjoint(convention.fields):
-            raise SettingError(
-                "masks",
-                f"is {self.masks}, and the convention ({convention.title}) stores no masks: remove "
-                "it, or set convention=tf_object_detection",
-            )
+        if self.masks != "none":
+            self._check_masks()
         if self.splits.given and self.kept_together:
             raise SettingError(
                 self.kept_together[0], ": together contradicts splits that are given: remove it"
@@ -558,6 +560,22 @@ class DatasetSettings:
                     f"expect.images.{key}",
                     f"names the split {split}, which does not exist: correct it",
                 )
+
+    def _check_masks(self) -> None:
+        convention = ExampleLayout(self).convention
+        if self.masks == "png16":
+            if "segmentation" not in self.source.annotations():
+                raise SettingError(
+                    "masks",
+                    "is png16, which is for ids over 255 in semantic masks, and the source gives "
+                    "none; those of objects are 0 and 1: set masks=png",
+                )
+        elif MASK_FIELDS.isdisjoint(convention.fields):
+            raise SettingError(
+                "masks",
+                f"is {self.masks}, and the convention ({convention.title}) stores no masks: remove "
+                "it, or set convention=tf_object_detection",
+            )
 
     @property
     def _gives_several_classes(self) -> bool:

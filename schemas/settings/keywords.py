@@ -149,7 +149,7 @@ class DatasetKeywords(TypedDict, total=False):
     decode: Literal["images", "none"]
     images: ImageKeywords
     boxes: BoxKeywords
-    masks: Literal["none", "png"]
+    masks: Literal["none", "png", "png16"]
     masks_required: bool
     labels: LabelKeywords
     duplicates: Literal["report", "together", "drop"]

@@ -100,6 +100,28 @@ def test_colors_become_ids_by_a_table(convert, segmented):
     assert all(np.array_equal(found[f"{name}.jpg"], ids % 3) for name, ids in IDS.items())
 
 
+def test_png_names_the_setting_that_stores_ids_over_255_and_it_does(convert, segmented):
+    wide = {name: ids.astype(np.uint16) * 300 for name, ids in IDS.items()}
+    for name, ids in wide.items():
+        (segmented / "masks" / f"{name}.png").write_bytes(encode_values(ids))
+    refused = convert(segmented, settings=SETTINGS | {"max_rejected.segmentation.count": 0})
+    assert refused.code != 0
+    assert "--set masks=png16 stores ids up to 65,535" in refused.stderr
+    done = convert(segmented, settings=SETTINGS | {"masks": "png16"})
+    assert done.code == 0, done.stderr
+    found = stored(done)
+    assert all(np.array_equal(found[f"{name}.jpg"], ids) for name, ids in wide.items())
+    assert verify_dataset(str(done.output), level="pixels").findings == ()
+
+
+def test_png16_without_semantic_masks_is_refused(convert, segmented):
+    source = {"kind": "manifest", "columns": {"uri": "image"}}
+    done = convert(segmented, settings={"source": source, "masks": "png16"})
+    assert done.code == 2
+    assert "masks is png16, which is for ids over 255 in semantic masks" in done.stderr
+    assert "set masks=png" in done.stderr
+
+
 def test_limits_hold_for_faulty_masks(convert, segmented):
     (segmented / "masks" / "a.png").unlink()
     limits = {"max_rejected.segmentation.count": 0}

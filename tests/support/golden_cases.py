@@ -614,6 +614,15 @@ def _sources() -> list[Case]:
             "images.resize={exact: [24, 24], fit: pad}",
         ),
         case(
+            "manifest_masks_16",
+            of.manifest_of_wide_masks,
+            "source={kind: manifest, columns: {uri: image, mask: mask}}",
+            "convention=deeplab",
+            "masks=png16",
+            "images.resize={exact: [24, 24], fit: pad}",
+            HALVES,
+        ),
+        case(
             "manifest_mask_threshold",
             of.manifest_of_masks,
             "source={kind: manifest, columns: {uri: image, mask: mask}, mask_threshold: 128}",

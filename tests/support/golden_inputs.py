@@ -317,6 +317,21 @@ def manifest_of_masks() -> Files:
     return files | {"rows.csv": as_csv(rows, ("image", "mask", "split"))}
 
 
+def manifest_of_wide_masks() -> Files:
+    """Semantic masks of ids over 255, in 16 bits and in colors, one of them over 65,535."""
+    pixels = np.arange(30 * 20, dtype=np.uint16).reshape(20, 30) * 109
+    files, rows = {}, []
+    for n in range(6):
+        files[f"images/{n}.jpg"] = draw_jpeg(f"wide masks {n}", (30, 20), orientation=1 + n)
+        mask = pixels + n
+        files[f"masks/{n}.png"] = encode(Image.fromarray(mask), "PNG")
+        rows.append((f"images/{n}.jpg", f"masks/{n}.png"))
+    colors = np.stack([pixels & 255, pixels >> 8, pixels * 0], axis=-1).astype(np.uint8)
+    files["masks/1.png"] = encode(Image.fromarray(colors), "PNG")
+    files["masks/2.png"] = encode(Image.fromarray(colors + 1), "PNG")
+    return files | {"rows.csv": as_csv(rows, ("image", "mask"))}
+
+
 def manifest_of_points() -> Files:
     """Two tables, each with a folder; the column of paths has no name, and numbers are missing."""
     images = {f"{at}/{n}.jpg": draw_jpeg(f"points {at} {n}") for at in "pq" for n in range(5)}

@@ -12,6 +12,7 @@ from recordmill.imaging.masks.outline import OutlineError
 Ids = NDArray[np.int32]
 
 _VOC_COLORS = 256
+_LARGEST_GRAY = 65_535
 _MOST_SHOWN = 3
 _FEW_LEVELS = 2
 
@@ -72,12 +73,16 @@ def check_ids(values: MaskValues, most: int) -> Ids:
     """Returns values that are ids.
 
     Raises:
-        OutlineError: `unknown_mask_value`: one is larger than `most`.
+        OutlineError: `unknown_mask_value`: one is larger than `most`, or negative.
     """
-    unknown = np.unique(values[values > most]).tolist()
+    unknown = np.unique(values[(values > most) | (values < 0)]).tolist()
     if unknown:
         shown = ", ".join(map(_show_value, unknown[:_MOST_SHOWN]))
         detail = f"the mask has values over {most}, such as {shown}"
+        if unknown[0] < 0:
+            detail = f"the mask has values under 0, such as {shown}"
+        elif most < unknown[-1] <= _LARGEST_GRAY:
+            detail += "; --set masks=png16 stores ids up to 65,535"
         raise OutlineError("unknown_mask_value", detail)
     return values
 

@@ -39,13 +39,16 @@ def encode(image, **options):
     return file.getvalue()
 
 
-def make_image(size=(10, 8), orientation=1, images=None):
+def make_image(size=(10, 8), orientation=1, images=None, masks="none"):
     """An image in PNG and what is stored of it, for annotations to be placed on."""
     exif = Image.Exif()
     exif[0x0112] = orientation
     data = encode(Image.new("RGB", size), exif=exif)
     settings = make_settings(
-        source=SOURCE, convention="deeplab", **({"images": images} if images else {})
+        source=SOURCE,
+        convention="deeplab",
+        masks=masks,
+        **({"images": images} if images else {}),
     )
     return AnnotatedImage(data, prepare_image(data, settings.images), settings, NO_LABELS)
 
@@ -65,9 +68,9 @@ def place(mask, on=None, **given):
     return SEGMENTATION.place(Segmentation("m.png", **given).pack(), on)
 
 
-def decode(placed):
+def decode(placed, mode="L"):
     image = Image.open(io.BytesIO(placed.fields["segmentation"]))
-    assert image.mode == "L"
+    assert image.mode == mode
     return np.asarray(image)
 
 
@@ -127,6 +130,25 @@ def test_padding_is_ignored():
     assert np.array_equal(decode(place(encode(Image.fromarray(IDS)), on)), expected)
 
 
+def test_png16_stores_ids_over_255_and_ignores_the_largest():
+    ids = IDS.astype(np.uint16) * 700
+    images = ImageSettings(resize=Resize(exact=(10, 10), fit="pad"))
+    expected = np.full((10, 10), 65_535, np.uint16)
+    expected[1:9] = ids
+    placed = place(encode_values(ids), make_image(images=images, masks="png16"))
+    assert np.array_equal(decode(placed, "I;16"), expected)
+    assert SEGMENTATION.check_pixels({"segmentation": [placed.fields["segmentation"]]}) is None
+
+
+def test_png16_rejects_ids_over_16_bits():
+    colors = np.zeros((8, 10, 3), np.uint8)
+    colors[0, 0] = (1, 2, 3)
+    with pytest.raises(Rejected) as raised:
+        place(encode(Image.fromarray(colors)), make_image(masks="png16"))
+    assert raised.value.reason == "unknown_mask_value"
+    assert "values over 65535, such as (1, 2, 3)" in raised.value.detail
+
+
 def test_a_resized_mask_has_the_ids_of_the_nearest_pixels():
     on = make_image(images=ImageSettings(resize=Resize(exact=(4, 5))))
     assert np.array_equal(decode(place(encode(Image.fromarray(IDS)), on)), IDS[1::2, 1::2])
@@ -147,7 +169,8 @@ def test_a_resized_mask_has_the_ids_of_the_nearest_pixels():
             encode_values(IDS.astype(np.uint16) + 255),
             {},
             "unknown_mask_value",
-            "m.png: the mask has values over 255, such as 256, 257, 258",
+            "m.png: the mask has values over 255, such as 256, 257, 258; --set masks=png16 stores "
+            "ids up to 65,535",
         ),
         (
             encode_values(IDS % 2),
@@ -212,6 +235,7 @@ def test_too_many_faulty_masks_exceed_the_limits():
 
 
 MASK = encode_values(IDS)
+WIDE_MASK = encode_values(IDS.astype(np.uint16) * 700)
 
 
 @pytest.mark.parametrize(
@@ -219,15 +243,16 @@ MASK = encode_values(IDS)
     [
         ({"segmentation": [MASK], "height": [8], "width": [10]}, None),
         ({"segmentation": [MASK]}, None),
+        ({"segmentation": [WIDE_MASK], "height": [8], "width": [10]}, None),
         (
             {"segmentation": [MASK], "height": [10], "width": [8]},
             "its semantic mask has 10 x 8 pixels, and the record says 8 x 10",
         ),
-        ({"segmentation": [b"x"]}, "its semantic mask is not a PNG in 8 bits of gray"),
-        ({}, "its semantic mask is not a PNG in 8 bits of gray"),
+        ({"segmentation": [b"x"]}, "its semantic mask is not a PNG in 8 or 16 bits of gray"),
+        ({}, "its semantic mask is not a PNG in 8 or 16 bits of gray"),
         (
-            {"segmentation": [encode_values(IDS.astype(np.uint16))]},
-            "its semantic mask is not a PNG in 8 bits of gray",
+            {"segmentation": [encode(Image.fromarray(IDS).convert("RGB"))]},
+            "its semantic mask is not a PNG in 8 or 16 bits of gray",
         ),
     ],
 )
@@ -250,3 +275,9 @@ def test_each_id_is_drawn_but_the_background_and_what_is_ignored():
         (7, None, encode_values(np.array([[0, 0], [0, 1]], np.uint8))),
     ]
     assert SEGMENTATION.trace({}, {}) == []
+
+
+def test_in_16_bits_255_is_a_class_and_65535_is_ignored():
+    ids = np.array([[0, 255], [65_535, 300]], np.uint16)
+    shapes = SEGMENTATION.trace({"segmentation": [encode_values(ids)]}, {})
+    assert [each.class_id for each in shapes] == [255, 300]

@@ -29,7 +29,7 @@ REASONS: dict[Stage, dict[str, str]] = {
         "not in `splits.from_source`",
         "no_class": "it is not in a class folder",
         "no_image": "it describes boxes, and there is no image of its name",
-        "name_mismatch": "its name does not match `source.pattern`",
+        "name_mismatch": "its name does not match `source.pattern`, or `source.pairs_of`",
         "bad_annotations": "the file with its annotations cannot be read, is malformed, or is "
         "missing",
         "refused_shape": "one of its annotations is not a rectangle, and `source.other_shapes` is "
@@ -98,6 +98,9 @@ REASONS: dict[Stage, dict[str, str]] = {
         "bad_mask": "the file of its semantic mask cannot be read or decoded",
         "mask_size": "its semantic mask has another size",
         "no_mask_file": "the file of its semantic mask does not exist",
+        "bad_second_image": "the file of its second image in `source.pairs` cannot be read or "
+        "decoded",
+        "no_second_image": "the file of its second image in `source.pairs` does not exist",
         "unknown_mask_value": "its semantic mask has a value that is not the id of a class",
     },
 }
@@ -133,6 +136,7 @@ IGNORED: Mapping[str, str] = {
     "read_only_with_images": "it is not an image, and no image was read with it",
     "system_file": "it was created by an operating system, a file server or a tool for developers",
     "taken_only_by_name": "it is not an image, and no manifest or annotation names it",
+    "second_image": "it matches a pattern of `source.pairs`, and no image goes with it",
     "without_annotation": "it is an image that no manifest and no annotation in use names",
 }
 """Every reason for which a file is ignored."""
@@ -180,7 +184,7 @@ Such a file never counts as one image: `max_rejected.containers` limits them.
 OF_WHOLE_FILES = frozenset({*OF_CONTAINERS, "no_rows"} - {"bad_packing"})
 """The reasons for which a file of many images is rejected, whether it is listed or read."""
 
-TRANSIENT = frozenset({"changed", "no_mask_file", "unreadable", "vanished"})
+TRANSIENT = frozenset({"changed", "no_mask_file", "no_second_image", "unreadable", "vanished"})
 """Reasons that may be gone in the next run, though a file's size and time have not changed: its
 shard is made again."""
 

@@ -348,7 +348,7 @@ def _decide(plan: DatasetPlan, exit_code: int) -> OutputDecision:
 
 def _refuse_corrections(plan: DatasetPlan, run: RunSettings) -> str | None:
     """Returns why `corrections` cannot be used for what was listed; None if it can."""
-    if run.corrections and any(each.total for each in plan.summary.annotations.values()):
+    if run.corrections and any(listed.total for _, listed in plan.summary.list_classified()):
         return (
             "corrections needs one class for each image, and these have annotations: remove it, "
             "and correct the annotations"

@@ -71,6 +71,27 @@ def check_fields(layout: ExampleLayout) -> None:
             "column of one, or store the field labels (docs/conventions.md)",
         )
     _check_semantic_masks(layout)
+    _check_second_images(layout.settings)
+
+
+def _check_second_images(settings: DatasetSettings) -> None:
+    """Checks that second images can be stored.
+
+    Raises:
+        SettingError: they cannot.
+    """
+    if "pairs" not in settings.source.annotations():
+        return
+    if not settings.holds_images:
+        raise SettingError(
+            "source.pairs", "needs images that are decoded: remove it, or decode: none"
+        )
+    if settings.images.store == "raw":
+        raise SettingError(
+            "source.pairs",
+            "needs encoded images, since raw pixels do not say their size: set images.store to "
+            "png, with a convention of encoded images",
+        )
 
 
 def _check_semantic_masks(layout: ExampleLayout) -> None:
@@ -81,6 +102,12 @@ def _check_semantic_masks(layout: ExampleLayout) -> None:
     """
     given, convention = layout.settings.source.annotations(), layout.convention
     stores = SEGMENTATION in list_stored(convention.fields)
+    if layout.settings.masks == "png16" and "segmentation" not in given:
+        raise SettingError(
+            "masks",
+            "is png16, which is for ids over 255 in semantic masks, and the source gives none; "
+            "those of objects are 0 and 1: set masks=png",
+        )
     if "segmentation" in given and not stores:
         raise SettingError(
             given["segmentation"] or "source.kind",

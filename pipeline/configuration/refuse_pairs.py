@@ -20,6 +20,7 @@ from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
 from recordmill.transforms.inputs.sources.class_folders import find_telling_folders
 from recordmill.transforms.inputs.sources.source import load_source
+from recordmill.transforms.inputs.suggest_pairs import suggest_pairs
 from recordmill.transforms.inputs.unclaimed_files import role_of
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, explain_unlikely
 from recordmill.transforms.inputs.views import find_views
@@ -65,6 +66,9 @@ def refuse_pairs(
     escaped = [f"/{escape_glob(path)}" for path in lists]
     splits = _find_splits(sketch)
     advice = _advise(sketch, pairs, place, [*listing.ignore, *escaped], splits)
+    if both := suggest_pairs(pairs, images, sketch.split_folders):
+        said = "second images are not classes"
+        advice = f"{advice}; to store both in one record, add {flags_of(both)}"
     names = {posixpath.basename(path) for path in (*pairs.kept, *pairs.left_out)}
     if pairs.may_be_classes and explain_unlikely(names) is None:
         classes = {"source": {"kind": "class_folders"}}

@@ -157,6 +157,8 @@ class AnnotatedImage:
         label_map: class ids.
         files: the files that annotations are read from, by their keys.
         read_file: reads one of them, and raises Rejected if that is impossible.
+        prepare_file: makes what is stored of another image file, by the same settings; raises
+            Rejected.
         objects: which objects are stored; None until that is decided.
         unwanted: objects that are dropped because of another kind, see `PlacedAnnotations`.
     """
@@ -167,6 +169,7 @@ class AnnotatedImage:
     label_map: LabelMap
     files: Mapping[str, SourceFile] = field(default_factory=dict)
     read_file: Callable[[SourceFile], bytes] | None = None
+    prepare_file: Callable[[bytes], "PreparedImage"] | None = None
     objects: PlacedObjects | None = None
     unwanted: Mapping[int, str] = field(default_factory=dict)
 
@@ -233,6 +236,7 @@ class AnnotationKind(Protocol):
         is_always_loaded: whether it is made without being asked for.
         follows_pixels: whether annotations move with the pixels, and so need the geometry of the
             source.
+        has_classes: whether they have classes, or stand for an image's one class.
     """
 
     name: ClassVar[str]
@@ -245,6 +249,7 @@ class AnnotationKind(Protocol):
     loaded_type: ClassVar[str] = ""
     is_always_loaded: ClassVar[bool] = False
     follows_pixels: ClassVar[bool] = False
+    has_classes: ClassVar[bool] = True
 
     def list_labels(self, packed: bytes) -> ListedLabels:
         """Returns the classes of an image's annotations."""

@@ -8,6 +8,7 @@ from recordmill.annotations.boxes import BOXES
 from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.labels import LABELS
 from recordmill.annotations.masks import MASKS
+from recordmill.annotations.pairs import PAIRS
 from recordmill.annotations.segmentation import SEGMENTATION
 from recordmill.schemas.features import OWN_FIELDS, RecordField
 
@@ -19,6 +20,7 @@ KINDS: Mapping[str, AnnotationKind] = {
         KEY_POINTS,
         SEGMENTATION,
         LABELS,
+        PAIRS,
     )
 }
 """All kinds by their names. If records have several, the classes of the first are counted."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from recordmill.annotations.annotation import Values
 from recordmill.annotations.kinds import ID_FIELDS, KINDS, NAMED_FIELDS, list_stored
+from recordmill.annotations.pairs import is_second_image
 from recordmill.reading.dataset import Dataset, StoredShard, open_dataset
 from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.dataset.side_files import SidecarRow
@@ -116,6 +117,7 @@ class Expectations:
         images_are_declared: whether the convention declares the image feature; otherwise, its name
             is the usual one.
         max_pixels: images of Recordmill's have no more.
+        second_image_keys: the features with encoded second images of pairs.
     """
 
     features: Mapping[str, Feature]
@@ -128,6 +130,7 @@ class Expectations:
     image_keys: tuple[str, ...]
     images_are_declared: bool
     max_pixels: int
+    second_image_keys: tuple[str, ...] = ()
 
     def judge(self, profile: Profile) -> str | None:
         """Returns the problem with records of this profile, if there is one."""
@@ -276,6 +279,9 @@ def expect(dataset: Dataset) -> Expectations:
         annotation_keys=annotation_keys_of(dataset.features) if dataset.marker_or_none else {},
         image_keys=() if settings.store == "raw" else tuple(images) or _IMAGES,
         images_are_declared=bool(images),
+        second_image_keys=tuple(
+            key for key, feature in features.items() if is_second_image(feature)
+        ),
         max_pixels=max(ImageSettings().max_pixels, settings.max_pixels),
     )
 

@@ -33,7 +33,7 @@ def _decoding(max_pixels: int) -> ImageSettings:
 def check_pixels(
     example: ParsedExample, expected: Expectations, row: SidecarRow | None = None
 ) -> Problem | None:
-    """Returns the first problem with a record's image: its digest, content, size or row.
+    """Returns the first problem with a record's images: digest, content, size or row.
 
     Args:
         example: the record.
@@ -66,6 +66,17 @@ def check_pixels(
             )
     if row is not None and (problem := _compare_with_row(image, prepared, row)):
         return "sidecar", problem
+    return _check_second_images(example, expected)
+
+
+def _check_second_images(example: ParsedExample, expected: Expectations) -> Problem | None:
+    """Returns the first problem with the second images of pairs."""
+    for key in expected.second_image_keys:
+        for data in example.values(key) or ():
+            try:
+                prepare_image(data, _decoding(expected.max_pixels))
+            except Rejected as bad:
+                return "pixels", f"the second image in {key} cannot be decoded: {bad}"[:1000]
     return None
 
 

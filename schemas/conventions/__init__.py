@@ -117,6 +117,10 @@ class Convention:
         """The features by the fields of a record that they are filled from."""
         return {feature.field: feature for feature in self.example_features}
 
+    def name_format(self, image_format: str) -> str:
+        """Returns the text of the field `format` for an image format, such as `JPEG`."""
+        return self.format_names.get(image_format, image_format.lower())
+
 
 @cache
 def convention_names() -> tuple[str, ...]:

@@ -530,8 +530,13 @@ class DatasetSettings:
         """
         if self.analyze:
             self._check_analysis()
-        if self.masks != "none":
-            self._check_masks()
+        convention = ExampleLayout(self).convention
+        if self.masks == "png" and MASK_FIELDS.isdisjoint(convention.fields):
+            raise SettingError(
+                "masks",
+                f"is {self.masks}, and the convention ({convention.title}) stores no masks: remove "
+                "it, or set convention=tf_object_detection",
+            )
         if self.splits.given and self.kept_together:
             raise SettingError(
                 self.kept_together[0], ": together contradicts splits that are given: remove it"
@@ -561,22 +566,6 @@ class DatasetSettings:
                     f"names the split {split}, which does not exist: correct it",
                 )
 
-    def _check_masks(self) -> None:
-        convention = ExampleLayout(self).convention
-        if self.masks == "png16":
-            if "segmentation" not in self.source.annotations():
-                raise SettingError(
-                    "masks",
-                    "is png16, which is for ids over 255 in semantic masks, and the source gives "
-                    "none; those of objects are 0 and 1: set masks=png",
-                )
-        elif MASK_FIELDS.isdisjoint(convention.fields):
-            raise SettingError(
-                "masks",
-                f"is {self.masks}, and the convention ({convention.title}) stores no masks: remove "
-                "it, or set convention=tf_object_detection",
-            )
-
     @property
     def _gives_several_classes(self) -> bool:
         """Whether images may have several classes.
@@ -586,6 +575,7 @@ class DatasetSettings:
         return any(
             key or self.source.is_about_boxes or kind == "labels"
             for kind, key in self.source.annotations().items()
+            if kind != "pairs"
         )
 
     def _check_class_limit(self) -> None:

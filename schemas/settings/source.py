@@ -203,8 +203,9 @@ class SourceSettings(Protocol):
         """Returns what images may have besides one class, by kind of annotation.
 
         These are `boxes`, `labels` (several classes), `masks` and `keypoints` of the objects in the
-        boxes, and `segmentation` (a semantic mask). By default, they have nothing else. Each entry
-        has the YAML key that asks for it, or the empty string if the files decide.
+        boxes, `segmentation` (a semantic mask), and `pairs` (second images). By default, they have
+        nothing else. Each entry has the YAML key that asks for it, or the empty string if the files
+        decide.
         """
         if self.is_about_boxes:
             return {"boxes": ""}

@@ -596,6 +596,14 @@ def _sources() -> list[Case]:
         case("yolo_masks", of.yolo, "masks=png", config="yolo"),
         case("yolo_poses", of.yolo_poses, config="yolo"),
         case(
+            "class_folders_pairs",
+            of.pairs_of_images,
+            "source={kind: class_folders, class_from: none, pairs_of: 'A/{name}.jpg',"
+            " pairs: {target: 'B/{name}.png', low: 'A/{name}x2.jpg'}}",
+            "images.resize={exact: [16, 16]}",
+            HALVES,
+        ),
+        case(
             "manifest_everything",
             of.manifest_of_everything,
             "source={kind: manifest, columns: {uri: '{folder}/{id}.jpg', label: class, key: key, "

@@ -317,6 +317,22 @@ def manifest_of_masks() -> Files:
     return files | {"rows.csv": as_csv(rows, ("image", "mask", "split"))}
 
 
+def pairs_of_images() -> Files:
+    """Second images in another folder, turned and not, and next to the first ones.
+
+    One is damaged, one is missing, and one has no first image.
+    """
+    files = {}
+    for n in range(6):
+        files[f"A/{n}.jpg"] = draw_jpeg(f"first {n}", (30, 20), orientation=1 + n)
+        files[f"A/{n}x2.jpg"] = draw_jpeg(f"low {n}", (15, 10), orientation=1 + n)
+        picture = Image.open(io.BytesIO(draw_jpeg(f"second {n}", (30, 20))))
+        files[f"B/{n}.png"] = encode(picture, "PNG")
+    files["B/1.png"] = files["B/1.png"][:300]
+    del files["A/2x2.jpg"], files["A/3.jpg"]
+    return files
+
+
 def manifest_of_wide_masks() -> Files:
     """Semantic masks of ids over 255, in 16 bits and in colors, one of them over 65,535."""
     pixels = np.arange(30 * 20, dtype=np.uint16).reshape(20, 30) * 109

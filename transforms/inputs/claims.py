@@ -50,6 +50,7 @@ class Claims:
     images: ListedImages = field(default_factory=ListedImages)
     _siblings: Mapping[str, str] = field(init=False)
     _takes_members: bool = field(init=False)
+    _may_be_pairs: bool = field(init=False)
 
     def __post_init__(self) -> None:
         """Asks the source once."""
@@ -58,6 +59,9 @@ class Claims:
             # The first pattern that fits counts.
             read = dict.fromkeys(self.source.mask_files, "")
             self._siblings = {**read, **self.source.siblings}
+        # Otherwise, the settings say which images are pairs.
+        are_unknown = "pairs" not in self.source.annotations()
+        self._may_be_pairs = self.source.takes_all_images and are_unknown
         self._takes_members = self.source.takes_all_images and self.source.reads_sets
 
     def ignore(self, path: str, file: ImageRef) -> Notice | None:
@@ -121,7 +125,7 @@ class Claims:
         """
         if is_image_name(path):
             self._take_image(path)
-            if self.source.takes_all_images:
+            if self._may_be_pairs:
                 self.images.add(path)
         elif ref is not None and ref.uri == file.uri and ref.key == file.key:
             self.unclaimed.files.add(path, file)

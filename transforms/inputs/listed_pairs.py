@@ -27,6 +27,7 @@ from recordmill.transforms.inputs.pair_names import (
 )
 from recordmill.transforms.inputs.pairs import find_pairs, patterns_of
 from recordmill.transforms.inputs.patterns import escape_glob
+from recordmill.transforms.inputs.suggest_pairs import suggest_pairs
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS
 from recordmill.transforms.inputs.views import find_views
 
@@ -171,11 +172,13 @@ class ListedImages:
                 chosen = replace(pairs, patterns=patterns)
                 if way := _leave_out(chosen, (), (), self.archives):
                     ways.append((kept, way[1]))
+            both = None if self.archives else suggest_pairs(pairs, folders)
             found = SecondImages(
                 pairs.why,
                 pairs.count,
                 tuple(filter(None, ways)),
                 may_be_single=pairs.may_be_single,
+                both=orjson.dumps(both).decode() if both else None,
             )
             yield found.as_notice(whole)
 
@@ -208,6 +211,7 @@ class SecondImages:
         ways: the ways to leave one side out: which folders are kept, and settings as JSON.
         place: the input.
         may_be_single: whether all images may be of things of their own.
+        both: the settings that store second images with their images, as JSON; None: none would.
     """
 
     why: str
@@ -215,10 +219,11 @@ class SecondImages:
     ways: tuple[tuple[str, str], ...]
     place: str = ""
     may_be_single: bool = False
+    both: str | None = None
 
     def as_notice(self, whole: ImageRef) -> Notice:
         """Returns a notice that carries it through Beam."""
-        features = orjson.dumps([self.ways, self.may_be_single]).decode()
+        features = orjson.dumps([self.ways, self.may_be_single, self.both]).decode()
         return whole.replace(features=features).notice(
             "second_images", "second_images", self.why, self.count
         )
@@ -226,9 +231,9 @@ class SecondImages:
     @classmethod
     def of_notice(cls, notice: Notice) -> Self:
         """Returns what a notice carries."""
-        listed, may_be_single = orjson.loads(notice.features)
+        listed, may_be_single, both = orjson.loads(notice.features)
         ways = tuple((kept, settings) for kept, settings in listed)
-        return cls(notice.detail, notice.count, ways, notice.uri, may_be_single)
+        return cls(notice.detail, notice.count, ways, notice.uri, may_be_single, both)
 
 
 def _leave_out(

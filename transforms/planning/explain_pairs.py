@@ -31,6 +31,8 @@ def explain_pairs(
         return None
     first = found[0]
     said = "masks and other second images are not stored, and are not classes"
+    if first.both is not None:
+        said = "second images are not classes"
     if first.may_be_single:
         said = "one image is stored of each thing"
     return f"{first.place}: {first.why}: {said}; {_advise(first, settings, command)}"
@@ -46,6 +48,11 @@ def _advise(found: SecondImages, settings: DatasetSettings, command: Sequence[st
             flags += ["--set", f"{key}={text}"]
         what = f"{kept} alone" if len(found.ways) > 1 else "the other images alone"
         ways.append(f"to convert {what}: {as_command(flags, command)}")
+    if found.both is not None:
+        flags = list(command)
+        for key, value in _list_settings(orjson.loads(found.both), settings):
+            flags += ["--set", f"{key}={write_yaml_line(value)}"]
+        ways.append(f"to store both in one record: {as_command(flags, command)}")
     if found.may_be_single:
         flags = _take_as_images(settings, command)
         ways.append(f"if they are images of their own: {as_command(flags, command)}")

@@ -377,7 +377,7 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str | None:
         more = f" (and {summary.problems_found - 1} more)" if summary.problems_found > 1 else ""
         return f"{summary.problems[0]}{more}"
     if settings.limit_per_class is not None:
-        for name, listed in summary.annotations.items():
+        for name, listed in summary.list_classified():
             if listed.total:
                 what = f"needs images with one label each, and there are {listed.total:,} {name}"
                 return f"limit_per_class {what}: remove it"

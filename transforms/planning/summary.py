@@ -241,6 +241,12 @@ class Summary(Totals):
         """Images to convert."""
         return sum(split.references for split in self.splits.values())
 
+    def list_classified(self) -> Iterator[tuple[str, ListedAnnotations]]:
+        """Yields the kinds of annotations that have classes in place of their images', by name."""
+        for name, listed in self.annotations.items():
+            if KINDS[name].has_classes:
+                yield name, listed
+
     def list_unstored(self, layout: ExampleLayout) -> Iterator[tuple[AnnotationKind, int]]:
         """Yields the kinds of annotations that Examples have no place for, and their numbers."""
         stored = list_stored(layout.fields)

@@ -189,7 +189,7 @@ def lost_labels(finished: FinishedShards, summary: Summary, stored: Collection[s
         summary: what was listed; other annotations are noted when planning, not here.
         stored: the fields that Examples are filled from.
     """
-    others = (listed.total for name, listed in summary.annotations.items() if name != LABELS.name)
+    others = (listed.total for name, listed in summary.list_classified() if name != LABELS.name)
     if any(others) or list_stored(stored):
         return 0
     rows = finished.rows

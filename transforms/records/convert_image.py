@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from recordmill.annotations.annotation import AnnotatedImage
+from recordmill.annotations.kinds import KINDS
 from recordmill.imaging import PreparedImage, prepare_image
 from recordmill.schemas.conventions import Convention
 from recordmill.schemas.corrections import WITHOUT_CORRECTIONS, CorrectionFate, Corrections
@@ -22,7 +23,7 @@ from recordmill.schemas.features import STORED_IMAGE
 from recordmill.schemas.image_ref import UNKNOWN_SIZE, Content, ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.rejection import LeftOut, Rejected
-from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
+from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, KeepSettings
 from recordmill.storage.packed_files import read_source_file
 from recordmill.transforms.records.annotations import (
     Outcomes,
@@ -48,7 +49,7 @@ def image_record(image: PreparedImage, convention: Convention, sha256: str) -> d
     """
     fields = {
         "encoded": image.encoded,
-        "format": convention.format_names.get(image.format, image.format.lower()).encode(),
+        "format": convention.name_format(image.format).encode(),
         "height": image.height,
         "width": image.width,
         "channels": image.channels,
@@ -96,6 +97,9 @@ def as_bytes(value: Any) -> Any:
         return [as_bytes(each) for each in value]
     return value
 
+
+WITHOUT_FILTERS = KeepSettings()
+"""Second images are kept whenever their images are."""
 
 WITHOUT_A_FILE = frozenset({"not_a_file", "outside_root", "vanished"})
 """Rejection reasons for images without a file. Their size is that of the file that lists them."""
@@ -418,11 +422,14 @@ def build_record(
     if ref.files:
         on.files = {file.key: file for file in ref.files}
         on.read_file = partial(read_source_file, max_bytes=settings.images.max_bytes)
+        hooks = make_hooks(ref, settings.images, WITHOUT_FILTERS)
+        on.prepare_file = partial(prepare_image, settings=settings.images, hooks=hooks)
     placed = resolve_annotations(ref, on)
     own.update(item for each in placed.values() for item in each.fields.items())
     outcomes = {name: each.outcome for name, each in placed.items()}
     row.annotations = describe_outcomes(outcomes)
-    row.classes = next((each.classes for each in placed.values()), None)
+    counted = (each.classes for name, each in placed.items() if KINDS[name].has_classes)
+    row.classes = next(counted, None)
     if image is None:
         digests = {"sha256": digest.encode(), "file_sha256": digest.encode()}
         fields = {**own, **digests, **content.fields, **computed}

@@ -89,6 +89,8 @@ def test_settings_as_yaml_name_their_source_and_leave_out_what_has_no_say():
         "kind": "class_folders",
         "class_from": "first_folder",
         "split": "",
+        "pairs_of": "",
+        "pairs": {},
     }
     assert "fractions" not in list_settings(given)["splits"]
     assert list_settings(DatasetSettings(source=ClassFolders()))["splits"]["fractions"] == {

@@ -89,6 +89,8 @@ def test_all_settings_in_use_are_listed_without_those_that_cannot_act():
         "kind": "class_folders",
         "class_from": "first_folder",
         "split": "",
+        "pairs_of": "",
+        "pairs": {},
     }
 
 

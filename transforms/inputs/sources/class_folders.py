@@ -3,14 +3,16 @@
 import posixpath
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, Literal
 
 import orjson
 
-from recordmill.schemas.image_ref import ImageRef, Listed
+from recordmill.annotations.pairs import features_of_pairs
+from recordmill.schemas.features import Feature
+from recordmill.schemas.image_ref import ImageRef, Listed, Notice
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.folder_sketch import (
     FolderSketch,
@@ -20,6 +22,7 @@ from recordmill.transforms.inputs.folder_sketch import (
     likely_splits,
 )
 from recordmill.transforms.inputs.pair_names import is_telling, split_word_of
+from recordmill.transforms.inputs.paired_images import PairPatterns, check_pairs
 from recordmill.transforms.inputs.patterns import compile_pattern, find_split_word
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.unlikely_classes import NO_CLASS, says_nothing
@@ -38,10 +41,16 @@ class ClassFolders(Source):
         split: a regular expression (RE2) searched for in `/path/of/image.jpg`; its group `split` is
             the word for `splits.from_source`. A folder of that name does not count for
             `class_from`.
+        pairs_of: for pairs of images, the path of the first one, with names in braces for what
+            differs: `A/{name}.jpg`.
+        pairs: for each image of `pairs_of`, the paths of further images, by name: `{target:
+            "B/{name}.png"}` stores `image/target/encoded` and `image/target/format`.
     """
 
     class_from: Literal["first_folder", "last_folder", "path", "none"] = "first_folder"
     split: str = ""
+    pairs_of: str = ""
+    pairs: Mapping[str, str] = field(default_factory=dict)
 
     labels_from_folders: ClassVar[bool] = True
     takes_all_images: ClassVar[bool] = True
@@ -51,6 +60,24 @@ class ClassFolders(Source):
         """Raises ValueError if the pattern is invalid."""
         if self.split:
             compile_pattern(self.split, "source.split", "split")
+        check_pairs(self.pairs_of, self.pairs)
+
+    def annotations(self) -> Mapping[str, str]:
+        """Returns that images have second ones, if the settings say so."""
+        return {"pairs": "source.pairs"} if self.pairs else {}
+
+    def features(self) -> tuple[Feature, ...]:
+        """Returns the features of second images."""
+        return features_of_pairs(self.pairs)
+
+    @property
+    def other_files(self) -> str:  # type: ignore[override]
+        """The reason for ignored files: images may name second ones."""
+        return "read_only_with_images" if self.pairs else "not_included"
+
+    def idle_settings(self) -> Mapping[str, str]:
+        """Returns `pairs_of` if there are no pairs."""
+        return {} if self.pairs else {"pairs_of": "source.pairs is not set"}
 
     @classmethod
     def recognize(cls, sketch: FolderSketch) -> Iterator[Recognized]:
@@ -115,7 +142,12 @@ class ClassFolders(Source):
         return {"*submission*.csv": "sample submissions"}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
-        """Yields one image per file."""
+        """Yields one image per file that is not the second one of a pair."""
+        if self.pairs:
+            file = PairPatterns.of(self.pairs_of, self.pairs).add_pairs(path, file)
+            if isinstance(file, Notice):
+                yield file
+                return
         if self.split:
             file = file.replace(split=find_split_word(self.split, f"/{path}") or "")
             path = _without_folder(path, file.split)

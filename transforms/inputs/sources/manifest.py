@@ -12,8 +12,10 @@ from recordmill import storage
 from recordmill.annotations.annotation import Packable, pack_annotations
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.labels import Labels
+from recordmill.annotations.pairs import PairedImages, features_of_pairs
 from recordmill.annotations.segmentation import IGNORED_ID, Segmentation
 from recordmill.schemas.errors import SettingError
+from recordmill.schemas.features import Feature
 from recordmill.schemas.formatting import show_first
 from recordmill.schemas.image_ref import (
     PARQUET_CELL,
@@ -36,6 +38,7 @@ from recordmill.transforms.inputs.named_files import (
     read_sibling,
     resolve_inside,
 )
+from recordmill.transforms.inputs.paired_images import check_pair_names
 from recordmill.transforms.inputs.patterns import compile_pattern
 from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError, bad_row
@@ -48,6 +51,7 @@ from recordmill.transforms.inputs.tables.manifest_columns import (
     FeatureColumn,
     ManifestEntry,
     Unlabeled,
+    template_parts,
 )
 from recordmill.transforms.inputs.tables.names_of_ids import NamesOfIds, read_names_of_ids
 from recordmill.transforms.inputs.tables.parquet import (
@@ -175,11 +179,19 @@ class RowReader:
                 entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions
             )
             given.append(boxes)
-        files = tuple[SourceFile, ...]()
+        files = set[SourceFile]()
         if entry.mask:
-            files = (self._find_mask(entry.mask),)
+            mask = self._find_other(entry.mask, self.settings.columns.mask)
+            files.add(mask)
             threshold = self.settings.mask_threshold
-            given.append(Segmentation(files[0].key, threshold, self.mask_colors))
+            given.append(Segmentation(mask.key, threshold, self.mask_colors))
+        if entry.pairs:
+            pairs = {
+                name: self._find_other(path, self.settings.pairs[name])
+                for name, path in entry.pairs.items()
+            }
+            files.update(pairs.values())
+            given.append(PairedImages({name: each.key for name, each in pairs.items()}))
         named = {*(entry.labels or ()), *entry.box_labels} - self._announced
         if named:
             self._announced |= named
@@ -191,7 +203,7 @@ class RowReader:
             sha256=entry.sha256.lower(),
             features=pack_fields(entry.features),
             annotations=pack_annotations(given),
-            files=files,
+            files=tuple(sorted(files)),
         )
 
     def _place(self, row: TableRow, entry: ManifestEntry) -> ImageRef:
@@ -217,13 +229,16 @@ class RowReader:
             raise Rejected("list", rejected.reason, f"{where}{entry.uri!r:.200}{why}") from None
         return ImageRef(key or self._key_below(uri), uri, size, version)
 
-    def _find_mask(self, path: str) -> SourceFile:
-        """Returns the semantic mask that a row names; it may be missing.
+    def _find_other(self, path: str, column: str) -> SourceFile:
+        """Returns a semantic mask or a second image that a row names; it may be missing.
+
+        Args:
+            path: as the row has it.
+            column: the column that names it, for messages.
 
         Raises:
             Rejected: `outside_root`.
         """
-        column = self.settings.columns.mask
         try:
             uri, size, version = self._locate(path)
         except Rejected as rejected:
@@ -264,6 +279,8 @@ def _list_lost(entry: ManifestEntry) -> Iterator[Packable]:
         yield boxes_of(entry.boxes, entry.box_labels)
     if entry.mask:
         yield Segmentation(entry.mask)
+    if entry.pairs:
+        yield PairedImages(entry.pairs)
 
 
 def _folder_in_keys(own: str, root: str) -> str:
@@ -310,6 +327,8 @@ class Manifest(TableFormat, Source):
         mask_colors: for semantic masks of colors: a table with a line `R G B name` per class, or a
             JSON object of a color per name, relative to the manifest's folder. The first class has
             the id 0.
+        pairs: second images by name, each with the column of its path, or columns in braces:
+            `{target: "B/{id}.png"}` stores `image/target/encoded` and `image/target/format`.
         mask_threshold: for semantic masks of two levels, such as 0 and 255: the smallest value of
             the class 1; others are 0. By default, values are ids.
         unlabeled: rows without a class: `reject`, or `keep` without a label. `auto` rejects empty
@@ -328,6 +347,7 @@ class Manifest(TableFormat, Source):
     class_names: tuple[str, ...] = ()
     class_names_file: str = ""
     mask_colors: str = ""
+    pairs: Mapping[str, str] = field(default_factory=dict)
     mask_threshold: AtLeastOne | None = None
     unlabeled: Unlabeled = "auto"
     split: str = ""
@@ -345,13 +365,17 @@ class Manifest(TableFormat, Source):
                 or self.features_from
                 or self.names
                 or self.class_names
+                or self.pairs
             ):
-                own = "columns, features_from, names and class_names"
+                own = "columns, features_from, names, class_names and pairs"
                 raise SettingError(
                     "source.preset", f"{self.preset} knows its columns: remove {own}"
                 )
         else:
             self.columns.check()
+        check_pair_names(self.pairs)
+        for name, path in self.pairs.items():
+            template_parts(path, f"source.pairs.{name}")
         for key, feature in self.features_from.items():
             feature.check(key)
         self.check_format()
@@ -397,11 +421,16 @@ class Manifest(TableFormat, Source):
             return {"boxes": "", "labels": ""}
         boxes = next((name for name in ("boxes", "xmin") if getattr(self.columns, name)), "objects")
         keys = {"boxes": boxes, "labels": "labels", "segmentation": "mask"}
-        return {
+        found = {
             what: f"source.columns.{key}"
             for what, key in keys.items()
             if getattr(self.columns, key)
         }
+        return found | ({"pairs": "source.pairs"} if self.pairs else {})
+
+    def features(self) -> tuple[Feature, ...]:
+        """Returns additional features, and those of second images."""
+        return (*Source.features(self), *features_of_pairs(self.pairs))
 
     @property
     def gives_labels(self) -> bool:
@@ -432,12 +461,17 @@ class Manifest(TableFormat, Source):
                 "no column of classes is named",
             ),
             ("class_names_file", self.columns.of_classes, "no column of classes is named"),
-            ("root", self.columns.uri or self.columns.mask, "no column names images"),
+            ("root", self._names_images, "no column names images"),
             ("separator", any(lists), "no column has several values"),
             ("mask_colors", self.columns.mask, "no column of masks is named"),
             ("mask_threshold", self.columns.mask, "no column of masks is named"),
         )
         return idle | {key: reason for key, can_act, reason in reasons if not can_act}
+
+    @property
+    def _names_images(self) -> bool:
+        """Whether a column names images, masks or second images."""
+        return bool(self.columns.uri or self.columns.mask or self.pairs)
 
     @property
     def siblings(self) -> Mapping[str, str]:
@@ -513,6 +547,10 @@ class Manifest(TableFormat, Source):
         for key, feature in self.features_from.items():
             for column in feature.names:
                 wanted.setdefault(column, f"source.features_from.{key}.{feature.key_of_names}")
+        for name, path in self.pairs.items():
+            for _, column in template_parts(path):
+                wanted.setdefault(column, f"source.pairs.{name}")
+        wanted.pop("", None)
         return wanted
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
@@ -547,7 +585,12 @@ class Manifest(TableFormat, Source):
         if self.preset:
             return PRESETS[self.preset][1]
         return CellReader(
-            self.columns, self.features_from, self.separator, class_names, self.unlabeled
+            self.columns,
+            self.features_from,
+            self.separator,
+            class_names,
+            self.unlabeled,
+            self.pairs,
         ).read
 
     def _names_of_ids(self, path: str, file: ImageRef) -> NamesOfIds | None:

@@ -249,6 +249,7 @@ class ManifestEntry:
         box_labels: the class of each box.
         size: width and height of the image when annotated, if known.
         mask: where its semantic mask is.
+        pairs: where its second images are, by name.
         features: the values of additional features, by key.
         fault: what is wrong with a row that names its image: other rows of the image may be valid.
     """
@@ -264,6 +265,7 @@ class ManifestEntry:
     box_labels: list[str] = field(default_factory=list)
     size: tuple[int, int] | None = None
     mask: str = ""
+    pairs: dict[str, str] = field(default_factory=dict)
     features: dict[str, Any] = field(default_factory=dict)
     fault: str = ""
 
@@ -546,6 +548,7 @@ class CellReader:
         separator: separates several labels in one text.
         class_names: by column, the names of its numbered classes, from 0.
         unlabeled: which images without a class are kept, instead of being refused.
+        pairs: where second images are, by name: columns, or names of columns in braces.
     """
 
     columns: Columns
@@ -553,6 +556,7 @@ class CellReader:
     separator: str
     class_names: Mapping[str, Sequence[str]]
     unlabeled: Unlabeled = "auto"
+    pairs: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, cells: Mapping[str, Any]) -> ManifestEntry:
         """Makes the entry of one row.
@@ -561,14 +565,18 @@ class CellReader:
             Rejected: a value is missing or does not fit its column. If rows of one image are
                 joined, a row that names its image becomes an entry with a fault instead.
         """
-        parts = template_parts(self.columns.uri)
-        uri = "".join(self._fill_part(text, column, cells) for text, column in parts)
+        uri = self._fill(self.columns.uri, cells)
         try:
             return self._read(uri, cells)
         except Rejected as error:
             if not self.columns.row_boxes:
                 raise
             return ManifestEntry(uri=uri, boxes=[], fault=error.detail)
+
+    def _fill(self, template: str, cells: Mapping[str, Any]) -> str:
+        """Returns a path from a column, or from columns in braces."""
+        parts = template_parts(template)
+        return "".join(self._fill_part(text, column, cells) for text, column in parts)
 
     def _read(self, uri: str, cells: Mapping[str, Any]) -> ManifestEntry:
         entry = ManifestEntry(uri=uri)
@@ -580,6 +588,7 @@ class CellReader:
                     setattr(entry, name, self._name(cells, column) or "")
         if self.columns.mask:
             entry.mask = self._require_name(cells, self.columns.mask)
+        entry.pairs = {name: self._fill(each, cells) for name, each in self.pairs.items()}
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)
@@ -644,8 +653,12 @@ class CellReader:
 
 
 @cache
-def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
-    """Splits `source.columns.uri` into strings, each with the column that follows it.
+def template_parts(uri: str, key: str = "source.columns.uri") -> tuple[tuple[str, str], ...]:
+    """Splits a path's template into strings, each with the column that follows it.
+
+    Args:
+        uri: the template, or the name of one column.
+        key: the YAML key that it was written under, for the message.
 
     Raises:
         SettingError: braces do not match, or contain anything but a column's name.
@@ -656,5 +669,5 @@ def template_parts(uri: str) -> tuple[tuple[str, str], ...]:
     texts, columns = pieces[0::2], pieces[1::2]
     if not columns or any("{" in text or "}" in text for text in texts) or uri.endswith(".*"):
         advice = "write columns in braces and an extension, such as images/{id}.jpg"
-        raise SettingError("source.columns.uri", f"is {uri!r}: {advice}")
+        raise SettingError(key, f"is {uri!r}: {advice}")
     return tuple(zip(texts, [*columns, ""], strict=True))

@@ -64,16 +64,23 @@ def resize_image(
     background is colored.
     """
     if resize.exact is None:
-        return _resample(image, target)
+        return resample(image, target)
     if resize.fit == "crop":
-        return _resample(image, target, centered_box(image.size, target))
+        return resample(image, target, centered_box(image.size, target))
     left, top, right, bottom = padded_box(image.size, target)
-    return lay_on(background, target, _resample(image, (right - left, bottom - top)), (left, top))
+    return lay_on(background, target, resample(image, (right - left, bottom - top)), (left, top))
 
 
-def _resample(
+def resample(
     image: Image.Image, target: Size, box: tuple[float, float, float, float] | None = None
 ) -> Image.Image:
+    """Returns a part of an image, given as left, top, right and bottom in pixels, of another size.
+
+    Args:
+        image: of mode L, RGB or F.
+        target: width and height.
+        box: the part; None for all of it.
+    """
     return image.resize(target, Image.Resampling.LANCZOS, box, _REDUCING_GAP)
 
 

@@ -30,6 +30,9 @@ Raster: TypeAlias = NDArray[np.uint8]
 
 Moments: TypeAlias = tuple[tuple[int, int], ...]
 
+USUAL_DEPTH = 8
+"""The bits of a value in a `Raster`."""
+
 _DIGESTED = 64 * 2**10
 
 

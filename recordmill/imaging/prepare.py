@@ -10,6 +10,15 @@ from PIL import Image, ImageFile
 from recordmill.imaging import pillow_decode, pixels
 from recordmill.imaging.acceptance import accepted_format, check_size, is_sound_png, sniff
 from recordmill.imaging.color import apply_profile, judge_profile, to_gray_or_srgb
+from recordmill.imaging.deep_gray import (
+    DeepGray,
+    encode_deep_gray,
+    ignores_profile,
+    place_deep_gray,
+    read_deep_gray,
+    take_high_bytes,
+)
+from recordmill.imaging.depth import Losses
 from recordmill.imaging.exif import has_position, is_turned_sideways, turn
 from recordmill.imaging.geometry import (
     Size,
@@ -248,6 +257,10 @@ class _Preparation:
         channels = pillow_decode.count_encoded_channels(opened)
         loaded = pillow_decode.decode_first_frame(opened, file_format, settings.bits)
         source, digest = loaded.source, pixels.digest_pixels(loaded.image, loaded.orientation)
+        if settings.depth > pixels.USUAL_DEPTH:
+            values = read_deep_gray(loaded.image)
+            if values is not None:
+                return self._convert_deep(data, file_format, opened, loaded, values)
         reduced, losses = pillow_decode.reduce_loaded(loaded, settings.bits)
         image, changes = to_gray_or_srgb(reduced, loaded.icc_profile, settings.background)
         if is_turned_sideways(loaded.orientation):
@@ -285,6 +298,47 @@ class _Preparation:
         else:
             prepared = self._encode(raster, changes, header, digest)
         prepared.source, prepared.losses = source, losses
+        return prepared
+
+    def _convert_deep(
+        self,
+        data: bytes,
+        file_format: str,
+        opened: ImageFile.ImageFile,
+        loaded: pillow_decode.Loaded,
+        values: DeepGray,
+    ) -> PreparedImage:
+        """Returns the stored form of a gray image of 16 bits, which keeps them."""
+        settings = self.settings
+        digest = pixels.digest_pixels(loaded.image, loaded.orientation)
+        width, height = loaded.image.size
+        if is_turned_sideways(loaded.orientation):
+            width, height = height, width
+        target = target_size((width, height), settings.resize)
+        changes = set(loaded.changes - {"depth_reduced"})
+        changes |= {"rotated"} if loaded.orientation != 1 else set()
+        changes |= {"resized"} if target != (width, height) else set()
+        changes |= {"icc_ignored"} if ignores_profile(loaded.icc_profile) else set()
+        losses: Losses = {}
+        further = count_whole_pages(data) - 1 if file_format == "TIFF" else 0
+        if further or (file_format != "TIFF" and pillow_decode.has_more_frames(opened)):
+            changes.add("first_frame")
+            losses = {"pages": further} if further else {}
+        placed = place_deep_gray(
+            values, loaded.orientation, target, settings.resize, settings.background
+        )
+        shown, copied = take_high_bytes(placed), None
+        height, width = placed.shape
+        is_wanted = settings.reencoding == "when_needed" and file_format == "PNG" and not changes
+        if is_wanted and is_sound_png(data):
+            located = _has_position(data, file_format, opened)
+            copied = self._copy(data, file_format, (height, width, 1), 1, located)
+        if copied is None:
+            encoded = encode_deep_gray(placed) if self.encode else b""
+            names = tuple(sorted(changes | {"reencoded"}))
+            copied = PreparedImage(encoded, "PNG", height, width, 1, None, names)
+        prepared = self._measure(copied, shown, shown, digest)
+        prepared.source, prepared.losses = loaded.source, losses
         return prepared
 
     def _copy_with_pillow(

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from recordmill import storage
 from recordmill.annotations.kinds import KINDS
 from recordmill.imaging.acceptance import sniff
+from recordmill.imaging.depth import is_deep, reduce_depth
 from recordmill.imaging.pillow_decode import decode_first_frame, open_image
 from recordmill.reading.dataset import (
     Dataset,
@@ -164,7 +165,7 @@ def choose_form(
 def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.uint8]:
     """Decodes an image to three channels like `tf.io.decode_image`.
 
-    Rotation, color profile and transparency are not applied.
+    Rotation, color profile and transparency are not applied. Of 16 bits, the high byte is taken.
 
     Args:
         data: the file.
@@ -185,7 +186,10 @@ def decode(data: bytes, buffer: NDArray[np.uint8] | None = None) -> NDArray[np.u
         except ValueError:  # Pillow reads more JPEGs, and its errors name the fault
             pass
     kind = sniff(data) or "JPEG"
-    return np.array(decode_first_frame(open_image(data, kind), kind).image.convert("RGB"))
+    image = decode_first_frame(open_image(data, kind), kind).image
+    if is_deep(image.mode):  # Pillow would clip the values
+        image = reduce_depth(image)
+    return np.array(image.convert("RGB"))
 
 
 def _as_scalars(feature: Feature, value: Any) -> Any:

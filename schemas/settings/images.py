@@ -34,6 +34,8 @@ MAX_JPEG_SIDE = 65_500  # libjpeg's JPEG_MAX_DIMENSION; the marker itself would 
 DEFAULT_MAX_PIXELS = 89_478_485
 """The most pixels that are decoded by default, or that images are enlarged to: seconds of work."""
 
+_USUAL_DEPTH = 8
+
 LARGEST_LIMIT = 2**62
 """The largest limit on bytes and pixels: one more still fits in 64 bits."""
 
@@ -187,6 +189,9 @@ class ImageSettings:
         bits: how many bits 16-bit images use, 9 to 16; the highest 8 are stored, and larger values
             are rejected. Absent: the high byte is stored. Files that declare fewer bits, and
             floats, are not affected.
+        depth: `16` stores gray images of 16 bits as PNG of 16 bits, with their values, in place of
+            `bits`. It needs `store: png`. Other images have 8 bits. Functions and readers of 8 bits
+            see the high byte.
         grayscale: `keep` stores grayscale images with one channel; `expand` repeats it three times.
         background: red, green, blue (0 to 255) in place of transparency, and around padded images.
         resize: absent: images keep their size.
@@ -230,6 +235,7 @@ class ImageSettings:
         _OF_DECODED,
         note_unless_changed("depth_reduced"),
     ] = None
+    depth: Annotated[Literal[8, 16], _OF_DECODED, IdleIf(_given_as_pixels)] = 8
     grayscale: Annotated[
         Literal["keep", "expand"], _OF_DECODED, note_unless_changed("grayscale_expanded")
     ] = "keep"
@@ -261,12 +267,29 @@ class ImageSettings:
             raise SettingError(
                 "near_duplicates", "needs the pixels of all images: set images.check to decode"
             )
+        if self.depth != _USUAL_DEPTH:
+            self._check_depth()
         if self.reencode == "never":
             self._check_copies()
         elif self.max_side > MAX_JPEG_SIDE:
             raise SettingError(
                 "max_side",
                 f": JPEG allows {MAX_JPEG_SIDE:,}: give no more, or set images.reencode to never",
+            )
+
+    def _check_depth(self) -> None:
+        """Raises SettingError if a setting contradicts values of 16 bits."""
+        others = {
+            "bits": ("chooses 8 of 16 bits", self.bits),
+            "grayscale": ("expand makes three channels of 8 bits", self.grayscale == "expand"),
+            "function": ("changes pixels of 8 bits", self.function),
+        }
+        for key, (does, is_set) in others.items():
+            if is_set:
+                raise SettingError(key, f"{does}, and images.depth is 16: remove one of them")
+        if self.store not in ("auto", "png"):
+            raise SettingError(
+                "depth", f"is 16, and images are stored as {self.store}: set images.store to png"
             )
 
     def _check_copies(self) -> None:
@@ -276,6 +299,7 @@ class ImageSettings:
             "resize": self.resize,
             "grayscale": self.grayscale == "expand",
             "bits": self.bits,
+            "depth": self.depth != _USUAL_DEPTH,
         }
         for key, is_set in (changes | {"function": self.function}).items():
             if is_set:
@@ -333,6 +357,12 @@ class ImageSettings:
                 "images.reencode",
                 "is when_needed, and images.function changes every image: remove one of them",
             )
+        if self.depth != _USUAL_DEPTH and self.store != "png":
+            raise SettingError(
+                "images.depth",
+                "is 16, and images would be stored as JPEG or raw pixels, which have 8 bits: set "
+                "images.store to png",
+            )
         store = form if form != "jpeg" and self.store == "auto" else self.store
         if store != "raw" and "pixels_base64" in convention.fields:
             raise SettingError(
@@ -363,6 +393,7 @@ class ImageKeywords(TypedDict, total=False):
     quality: int
     subsampling: Literal["auto", "4:4:4", "4:2:2", "4:2:0"]
     bits: int | None
+    depth: Literal[8, 16]
     grayscale: Literal["keep", "expand"]
     background: Sequence[int]
     resize: ResizeKeywords | None

@@ -189,6 +189,11 @@ def _images() -> list[Case]:
             of.rare_formats,
             "images={resize: {longest: 40}, near_duplicates: true}",
         ),
+        case(
+            "images_depth",
+            of.rare_formats,
+            "images={depth: 16, store: png, resize: {exact: [40, 40], fit: pad}}",
+        ),
         case("images_rare_exact", of.rare_formats, "images.resize={exact: [31, 17]}"),
         case(
             "images_function",

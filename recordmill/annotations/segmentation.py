@@ -10,6 +10,7 @@ from recordmill.annotations.annotation import (
     AnnotatedImage,
     AnnotationKind,
     AnnotationOutcome,
+    Label,
     ListedLabels,
     LostAnnotations,
     PlacedAnnotations,
@@ -27,14 +28,15 @@ from recordmill.annotations.shapes import Shape
 from recordmill.schemas.dataset.totals import AnnotationCounts
 from recordmill.schemas.features import RecordField
 from recordmill.schemas.formatting import say_count
-from recordmill.schemas.label_map import LabelMap
-from recordmill.schemas.rejection import Rejected
+from recordmill.schemas.label_map import LabelMap, find_class
+from recordmill.schemas.rejection import LeftOut, Rejected
 
 if TYPE_CHECKING:
     from recordmill.annotations.mask_files import MaskFiles
     from recordmill.imaging.geometry import Frame
     from recordmill.imaging.masks.mask_file import MaskValues
     from recordmill.imaging.masks.mask_values import Ids
+    from recordmill.imaging.masks.outline import OutlineError
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 IGNORED_ID = 255
@@ -67,6 +69,8 @@ class Segmentation:
         threshold: the smallest value that becomes 1 if the mask has two levels, and others 0; None
             if values are ids.
         colors: the colors of the ids from 0, as `decode_mask` gives them; empty if values are ids.
+        classes: the class of each value, whose id is that of the label map; other values than 0,
+            which is ignored, are unknown. Empty if the file has ids or colors.
     """
 
     kind: ClassVar[str] = "segmentation"
@@ -74,16 +78,47 @@ class Segmentation:
     file: str
     threshold: int | None = None
     colors: tuple[int, ...] = ()
+    classes: tuple[tuple[int, Label], ...] = ()
 
     def pack(self) -> bytes:
         """Returns the bytes that a reference carries."""
-        return orjson.dumps([self.file, self.threshold, list(self.colors)])
+        packed = [self.file, self.threshold, list(self.colors)]
+        return orjson.dumps([*packed, *([self.classes] if self.classes else [])])
 
     @classmethod
     def unpack(cls, packed: bytes) -> Self:
         """Returns the semantic mask that a reference carries."""
-        file, threshold, colors = orjson.loads(packed)
-        return cls(file, threshold, tuple(colors))
+        file, threshold, colors, *classes = orjson.loads(packed)
+        pairs = ((value, label) for each in classes for value, label in each)
+        return cls(file, threshold, tuple(colors), tuple(pairs))
+
+    def find_class_ids(self, values: "MaskValues", label_map: LabelMap, ignored: int) -> "Ids":
+        """Returns the id of the class of each pixel.
+
+        Args:
+            values: the pixels of the file.
+            label_map: class ids.
+            ignored: the id of pixels of no class, or of one that `labels.rename` drops.
+
+        Raises:
+            OutlineError: `unknown_mask_value`: a value has no class, or a class no id that fits.
+        """
+        from recordmill.imaging.masks.mask_values import apply_table
+
+        table = {0: ignored}
+        for value, label in self.classes:
+            try:
+                _, number = find_class(label, label_map)
+            except LeftOut:
+                continue
+            except Rejected as rejected:
+                raise _bad_segment(value, rejected.detail) from None
+            if number is None or number >= ignored:
+                more = "; --set masks=png16 stores larger ones" if ignored == IGNORED_ID else ""
+                raise _bad_segment(value, f"the id of its class is {number}{more}")
+            table[value] = number
+        table.update({value: ignored for value, _ in self.classes if value not in table})
+        return apply_table(values, table)
 
     def find_ids(self, values: "MaskValues", most: int = IGNORED_ID) -> "Ids":
         """Returns the id of each pixel of the mask.
@@ -255,11 +290,20 @@ def _encode_ids(given: Segmentation, files: "MaskFiles", on: AnnotatedImage) -> 
         drawn_on = on.objects.drawn_on
     values, frame = files.find_values(given.file, drawn_on)
     ignored = _ignored_id(is_wide=on.settings.masks == "png16")
-    ids = given.find_ids(values, ignored)
+    if given.classes:
+        ids = given.find_class_ids(values, on.label_map, ignored)
+    else:
+        ids = given.find_ids(values, ignored)
     placed = place_values(ids, on.geometry, frame, padding=ignored)
     if ignored == IGNORED_ID:
         return encode_values(placed.astype(np.uint8))
     return encode_values(placed.astype(np.uint16))
+
+
+def _bad_segment(value: int, detail: str) -> "OutlineError":
+    from recordmill.imaging.masks.outline import OutlineError
+
+    return OutlineError("unknown_mask_value", f"segment {value}: {detail}")
 
 
 def _ignored_id(is_wide: bool) -> int:

@@ -31,6 +31,14 @@ def encode_picture(seed):
     return stream.getvalue()
 
 
+def encode_segments():
+    """A PNG of 24 x 16 pixels, all of them of the segment 1."""
+    stream = io.BytesIO()
+    Image.new("RGB", (24, 16), (1, 0, 0)).save(stream, "PNG")
+    return stream.getvalue()
+
+
+SEGMENTS = encode_segments()
 PAGE = (Path(__file__).parents[2] / "docs/layouts.md").read_text(encoding="utf-8")
 ROWS = dict(re.findall(r"^\| ([^|`]+) \| [^|]+ \| `(--[^|]+)` \|$", PAGE, re.MULTILINE))
 BOX = "0 0.5 0.5 0.5 0.5\n"
@@ -59,6 +67,18 @@ def coco(*names):
     ]
     return json.dumps(
         {"images": images, "annotations": annotations, "categories": [{"id": 1, "name": "cat"}]}
+    )
+
+
+def panoptic(stem):
+    segment = {"id": 1, "category_id": 7, "bbox": [6, 4, 12, 8], "area": 96, "iscrowd": 0}
+    annotation = {"image_id": 1, "file_name": f"{stem}.png", "segments_info": [segment]}
+    return json.dumps(
+        {
+            "images": [{"id": 1, "file_name": f"{stem}.jpg", "width": 24, "height": 16}],
+            "annotations": [annotation],
+            "categories": [{"id": 7, "name": "cat", "isthing": 1}],
+        }
     )
 
 
@@ -350,6 +370,17 @@ MADE = {
         },
         {"train": 1, "validation": 1},
         {"cat": 1},
+    ),
+    "COCO: panoptic": (
+        {
+            **images("train2017/1.jpg", "val2017/2.jpg"),
+            "annotations/panoptic_train2017.json": panoptic("1"),
+            "annotations/panoptic_train2017/1.png": SEGMENTS,
+            "annotations/panoptic_val2017.json": panoptic("2"),
+            "annotations/panoptic_val2017/2.png": SEGMENTS,
+        },
+        {"train": 1, "validation": 1},
+        {"cat": 0},
     ),
     "Pascal VOC": (
         {

@@ -254,7 +254,10 @@ def read_coco(uri: str, model: type[CocoFile]) -> CocoFile:
     except Rejected:
         if b'"segments_info"' not in read_sibling(uri, MAX_JSON_BYTES):
             raise
-        why = "panoptic masks are not read: use the file instances_*.json of the same images"
+        why = (
+            "it has panoptic masks: set source.kind to coco_panoptic, or use the file "
+            "instances_*.json of the same images"
+        )
         raise bad_annotations(why) from None
 
 

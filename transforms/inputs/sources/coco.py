@@ -84,8 +84,8 @@ class Coco(AnnotationSource):
             is_clear = len(files) == 1 and all(sketch.at(folder).images for folder in found)
             sources = [source]
         else:
-            pattern, words = _pattern_of(files, cls().split)
-            places = _images_of(sketch, first, words)
+            pattern, words = pattern_of(files, cls().split)
+            places = images_of(sketch, first, words)
             splits = given_splits("from_source", words)
             is_clear = len(found) == 1 and pattern != "" and bool(places)
             is_clear = is_clear and (
@@ -240,7 +240,9 @@ def _annotation_files(sketch: FolderSketch, folder: str) -> tuple[str, ...]:
         return instances
     # Label Studio's notes.json is next to text files for YOLO: it has COCO's categories and no
     # images.
-    files = tuple(name for name in files if name != "notes.json")
+    # Panoptic files are for a source of their own.
+    others = ("notes.json", *(name for name in files if name.startswith("panoptic_")))
+    files = tuple(name for name in files if name not in others)
     heads = {name: sketch.heads.get(f"{folder}/{name}".lstrip("/"), b"") for name in files}
     if not any(map(_looks_like_coco, heads.values())):
         return ()
@@ -288,7 +290,7 @@ def _has_keys_of_coco(head: bytes) -> bool:
     return len(keys & {b"images", b"annotations", b"categories"}) > 1 or has_classes
 
 
-def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
+def pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
     """Returns the `source.split` that matches the files, and the files' words.
 
     The words are empty if the names do not contain any.
@@ -301,7 +303,7 @@ def _pattern_of(files: tuple[str, ...], usual: str) -> tuple[str, list[str]]:
     return split_pattern(files)
 
 
-def _images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]:
+def images_of(sketch: FolderSketch, folder: str, words: list[str]) -> list[str]:
     """Returns the values for `source.images` that may be meant.
 
     These are all places that hold the first image; or else the first of the usual folders that

@@ -678,5 +678,6 @@ def test_panoptic_masks_are_named(collection):
     (notice,) = refer(collection, {**ANNOTATIONS, "annotations": [panoptic]})
     assert (notice.status, notice.detail) == (
         "rejected",
-        "panoptic masks are not read: use the file instances_*.json of the same images",
+        "it has panoptic masks: set source.kind to coco_panoptic, or use the file "
+        "instances_*.json of the same images",
     )

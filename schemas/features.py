@@ -407,10 +407,11 @@ def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:
 
 def describe_features(features: Iterable[Feature]) -> str:
     """Returns the features as a Markdown table for people."""
-    rows = (
-        f"| `{each.key}` | {each.kind}{'[]' if each.many else ''} | {each.meaning} |"
-        for each in features
-    )
+    rows = []
+    for each in features:
+        kind = f"{each.kind}[]" if each.many else each.kind
+        key, meaning = (text.replace("|", "\\|") for text in (each.key, each.meaning))
+        rows.append(f"| `{key}` | {kind} | {meaning} |")
     return "\n".join(["| key | type | meaning |", "|---|---|---|", *rows])
 
 
@@ -421,6 +422,18 @@ class RecordField:
     kind: FeatureKind
     meaning: str
     many: bool = False
+
+
+ATTRIBUTE = "attribute:"
+"""What the field of an attribute of objects begins with; its name follows."""
+
+EACH_ATTRIBUTE = f"{ATTRIBUTE}*"
+"""The field of every attribute that no other feature stores."""
+
+
+def family_of(field: str) -> str:
+    """Returns the field that stands for a field: all attributes have the same."""
+    return EACH_ATTRIBUTE if field.startswith(ATTRIBUTE) else field
 
 
 _REFERENCE = {

@@ -98,6 +98,8 @@ class LabelMap:
         is_chosen: whether the user has listed the classes, so that other labels are left out on
             purpose.
         renamed: new names by the source's names; None for a class that is dropped.
+        attributes: the ids of the words of each attribute of objects that is stored, by its name;
+            empty if its values are truth values and whole numbers.
     """
 
     ids: dict[str, int]
@@ -105,6 +107,7 @@ class LabelMap:
     numbers: Mapping[str, int] = field(default_factory=dict)
     is_chosen: bool = False
     renamed: Mapping[str, str | None] = field(default_factory=dict)
+    attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @cached_property
     def _names(self) -> dict[int, str]:

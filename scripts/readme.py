@@ -132,7 +132,7 @@ def _first_line(source: type[Any]) -> str:
 def _features(convention: Convention) -> Iterator[str]:
     """The rows of a convention: where each feature comes from."""
     yield from ("| feature | type | field |", "|---|---|---|")
-    for each in convention.example_features:
+    for each in (*convention.example_features, *convention.attribute_features):
         origin = f"`{each.field}`" if each.field else each.meaning
         yield f"| `{each.key}` | {each.kind}{'[]' * each.many} | {origin} |"
 

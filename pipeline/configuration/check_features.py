@@ -6,7 +6,7 @@ from recordmill.annotations.labels import LABELS
 from recordmill.annotations.segmentation import SEGMENTATION
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import IMAGE_FIELDS, PIXEL_FIELDS
+from recordmill.schemas.features import EACH_ATTRIBUTE, IMAGE_FIELDS, PIXEL_FIELDS, family_of
 from recordmill.schemas.settings.dataset import MASK_FIELDS, DatasetSettings, ExampleLayout
 from recordmill.transforms.records.image_functions import find_function
 
@@ -58,6 +58,7 @@ def check_fields(layout: ExampleLayout) -> None:
         for key, feature in custom.features.items():
             if feature.field and feature.field not in added:
                 _check_field(f"convention.features.{key}", feature, known)
+                _check_star(f"convention.features.{key}", key, feature)
             if feature.field in MASK_FIELDS and layout.settings.masks == "none":
                 raise SettingError(
                     f"convention.features.{key}",
@@ -158,15 +159,29 @@ def check_what_is_stored(
 
 
 def _check_field(where: str, feature: ConventionFeature, known: set[str]) -> None:
-    field = feature.field
+    field = family_of(feature.field)
     if field not in known:
         raise SettingError(
-            f"{where}.field", f": the source gives no {field!r}, only {', '.join(sorted(known))}"
+            f"{where}.field",
+            f": the source gives no {feature.field!r}, only {', '.join(sorted(known))}",
         )
     wanted = RECORD_FIELDS[field]
     if (feature.type, bool(feature.shape)) != (wanted.kind, wanted.many):
-        right = f"{{field: {field}, type: {wanted.kind}{', shape: [null]' if wanted.many else ''}}}"
-        raise SettingError(where, f"does not have the type of the field {field!r}: write {right}")
+        shape = ", shape: [null]" if wanted.many else ""
+        right = f"{{field: {feature.field}, type: {wanted.kind}{shape}}}"
+        raise SettingError(
+            where, f"does not have the type of the field {feature.field!r}: write {right}"
+        )
+
+
+def _check_star(where: str, key: str, feature: ConventionFeature) -> None:
+    """Checks that the name of a feature of every attribute says where that of each stands."""
+    if feature.field == EACH_ATTRIBUTE and key.count("*") != 1:
+        raise SettingError(
+            where,
+            f"stores every attribute, each under a key of its own: put one * into {key!r}, such as "
+            f"{key}/*",
+        )
 
 
 def _check_functions(layout: ExampleLayout) -> None:

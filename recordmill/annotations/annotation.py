@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
 
 from recordmill.annotations.shapes import Shape
+from recordmill.schemas.attribute_words import AttributeText
 from recordmill.schemas.dataset.marker import AnnotationEntry
 from recordmill.schemas.dataset.totals import AnnotationCounts, AnnotationTotals, Totals
 from recordmill.schemas.errors import SettingError
@@ -272,6 +273,14 @@ class AnnotationKind(Protocol):
 
     def find_versions(self) -> Mapping[str, str]:
         """Returns the versions of the libraries that decide its values in Examples."""
+        return {}
+
+    def list_attributes(self, packed: bytes) -> Iterable[AttributeText]:
+        """Returns the values of an image's objects that get their numbers from a listing."""
+        return ()
+
+    def fill(self, on: AnnotatedImage) -> Values:
+        """Returns the fields of an image whose objects have no such annotations."""
         return {}
 
     def lose(

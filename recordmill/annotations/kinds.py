@@ -4,13 +4,14 @@ from collections.abc import Collection, Mapping
 from typing import Any
 
 from recordmill.annotations.annotation import AnnotationKind
+from recordmill.annotations.attributes import ATTRIBUTES
 from recordmill.annotations.boxes import BOXES
 from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.labels import LABELS
 from recordmill.annotations.masks import MASKS
 from recordmill.annotations.pairs import PAIRS
 from recordmill.annotations.segmentation import SEGMENTATION
-from recordmill.schemas.features import OWN_FIELDS, RecordField
+from recordmill.schemas.features import OWN_FIELDS, RecordField, family_of
 
 KINDS: Mapping[str, AnnotationKind] = {
     each.name: each
@@ -18,6 +19,7 @@ KINDS: Mapping[str, AnnotationKind] = {
         BOXES,
         MASKS,
         KEY_POINTS,
+        ATTRIBUTES,
         SEGMENTATION,
         LABELS,
         PAIRS,
@@ -37,7 +39,8 @@ ANNOTATION_FIELDS = RECORD_FIELDS.keys() - OWN_FIELDS.keys()
 
 def list_stored(fields: Collection[str]) -> list[AnnotationKind]:
     """Returns the kinds that fill any of these fields, in the order of `KINDS`."""
-    return [kind for kind in KINDS.values() if not kind.fields.keys().isdisjoint(fields)]
+    given = {*map(family_of, fields)}
+    return [kind for kind in KINDS.values() if not kind.fields.keys().isdisjoint(given)]
 
 
 NAMED_FIELDS: Mapping[str, str] = {

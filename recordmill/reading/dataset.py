@@ -582,6 +582,8 @@ class SplitInfo:
         compression: `gzip` or `none`.
         raw: whether images are stored as uint8 pixels, height by width by channels, instead of
             encoded.
+        attributes: the ids of the words of each attribute of objects, by its name; empty for truth
+            values and whole numbers.
     """
 
     folder: str
@@ -592,6 +594,7 @@ class SplitInfo:
     shards: tuple[StoredShard, ...]
     compression: str
     raw: bool
+    attributes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @property
     def num_examples(self) -> int:
@@ -702,4 +705,5 @@ def describe_open_split(dataset: Dataset, split: str | Sequence[str]) -> SplitIn
         shards=dataset.shards_of(names),
         compression=recipe.compression,
         raw=recipe.is_raw,
+        attributes=marker.attributes or {},
     )

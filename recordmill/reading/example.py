@@ -16,7 +16,13 @@ from recordmill.reading.dataset import Dataset, StoredShard, open_dataset
 from recordmill.schemas.dataset.marker import ImageRecipe
 from recordmill.schemas.dataset.side_files import SidecarRow
 from recordmill.schemas.errors import LoadError
-from recordmill.schemas.features import Example, Feature, FeatureKind, list_feature_lists
+from recordmill.schemas.features import (
+    Example,
+    Feature,
+    FeatureKind,
+    family_of,
+    list_feature_lists,
+)
 from recordmill.schemas.settings.images import ImageSettings
 from recordmill.schemas.str_path import StrPath
 from recordmill.storage.tfrecord_file import Damage
@@ -248,7 +254,7 @@ def annotation_keys_of(features: Iterable[Feature]) -> dict[str, dict[str, str]]
     found = {}
     for kind in list_stored(keys):
         needed = kind.fields.keys() | kind.compared
-        found[kind.name] = {field: key for field, key in keys.items() if field in needed}
+        found[kind.name] = {field: key for field, key in keys.items() if family_of(field) in needed}
     return found
 
 

@@ -123,6 +123,7 @@ def _contradictions(marker: Marker) -> Iterator[str]:
         ("plan.id", marker.plan.id, plan_id_of(recipe)),
         ("features", stored["features"], recipe.get("feature_schema")),
         ("labels", hash_json(marker.labels), recipe.get("label_ids")),
+        ("attributes", hash_json(marker.attributes or {}), recipe.get("attribute_ids")),
         ("name", marker.name, in_use.get("name")),
         ("convention", marker.convention, "own" if isinstance(convention, dict) else convention),
     ):

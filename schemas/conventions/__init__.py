@@ -13,7 +13,13 @@ from typing import ClassVar, Literal
 
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import Feature, FeatureKind, FeatureValueError, coerce_setting
+from recordmill.schemas.features import (
+    ATTRIBUTE,
+    Feature,
+    FeatureKind,
+    FeatureValueError,
+    coerce_setting,
+)
 from recordmill.schemas.setting_fields import ClassId, FeatureShape
 
 
@@ -109,8 +115,21 @@ class Convention:
 
     @cached_property
     def example_features(self) -> tuple[Feature, ...]:
-        """The features of an Example."""
-        return tuple(each.as_feature(key) for key, each in self.features.items())
+        """The features of an Example, without those of attributes of objects."""
+        return tuple(
+            each.as_feature(key)
+            for key, each in self.features.items()
+            if not each.field.startswith(ATTRIBUTE)
+        )
+
+    @cached_property
+    def attribute_features(self) -> tuple[Feature, ...]:
+        """The features of attributes of objects; `*` stands for the name of each."""
+        return tuple(
+            each.as_feature(key)
+            for key, each in self.features.items()
+            if each.field.startswith(ATTRIBUTE)
+        )
 
     @cached_property
     def fields(self) -> Mapping[str, Feature]:

@@ -15,6 +15,7 @@ from recordmill.schemas.earlier_names import (
 
 DERIVED = frozenset(
     (
+        "attribute_ids",
         "cuts",
         "feature_schema",
         "file_names",

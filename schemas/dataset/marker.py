@@ -504,6 +504,8 @@ class Marker:
         unit: what a record is: `image`, `row` or `file`.
         features: the features of records, by their keys in the Example.
         labels: class ids by class name.
+        attributes: the ids of the words of each attribute of objects, by its name; empty for truth
+            values and whole numbers. Absent if no attribute is stored.
         splits: by name, in the order of the settings.
         fingerprint: identifies the records.
         ledger: what happened to everything that was listed.
@@ -533,6 +535,7 @@ class Marker:
     unit: Literal["image", "row", "file"]
     features: Mapping[str, FeatureEntry]
     labels: Mapping[str, int]
+    attributes: Mapping[str, Mapping[str, int]] | None = None
     splits: Mapping[str, SplitEntry]
     fingerprint: Fingerprint
     ledger: Ledger

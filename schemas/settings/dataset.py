@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -12,11 +12,12 @@ from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 
+from recordmill.schemas.attribute_words import WordIds, describe_numbers
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import ExampleEncoder, Feature
+from recordmill.schemas.features import ATTRIBUTE, EACH_ATTRIBUTE, ExampleEncoder, Feature
 from recordmill.schemas.idle_settings import (
     Effects,
     IdleIf,
@@ -80,6 +81,7 @@ class Contract:
         lost_labels: largest share of labels that may be in no record, if images may have several.
         lost_masks: largest share of the masks of objects that may be in no record.
         lost_keypoints: largest share of the key points of objects that may be in no record.
+        lost_attributes: largest share of the attributes of objects that may be in no record.
         lost_segmentation: largest share of semantic masks that may be in no record.
         duplicates_across_splits: how many groups of identical images may be in several splits.
         class_drift: largest share of images that may belong to other classes than in the previous
@@ -93,6 +95,7 @@ class Contract:
     lost_labels: Share | None = None
     lost_masks: Share | None = None
     lost_keypoints: Share | None = None
+    lost_attributes: Share | None = None
     lost_segmentation: Share | None = None
     duplicates_across_splits: Count | None = None
     class_drift: Share | None = None
@@ -711,9 +714,12 @@ class ExampleLayout:
 
     Attributes:
         settings: what the dataset is.
+        attributes: the ids of the words of each attribute of objects that is stored, by its name.
+            None are known before the input is listed.
     """
 
     settings: DatasetSettings
+    attributes: Mapping[str, WordIds] = field(default_factory=dict)
 
     @cached_property
     def convention(self) -> Convention:
@@ -735,9 +741,9 @@ class ExampleLayout:
     def features(self) -> tuple[Feature, ...]:
         """Returns the features of an Example.
 
-        The convention's come first, then the source's own, then those that functions compute. Those
-        for masks are left out unless `masks` is set, and those for key points unless the source
-        gives them.
+        The convention's come first, then the source's own, then those that functions compute, then
+        those of attributes of objects. Those for masks are left out unless `masks` is set, and
+        those for key points unless the source gives them.
         """
         filled, unfilled = self.convention.fields, set[str]()
         if self.settings.masks == "none":
@@ -750,10 +756,29 @@ class ExampleLayout:
             for name, each in self.settings.features.items()
             if name not in filled
         )
-        added = (
+        added = [
             feature for feature in self.settings.source.features() if feature.field not in filled
-        )
-        return (*own, *added, *computed)
+        ]
+        return (*own, *added, *computed, *self._list_attributes({each.key for each in added}))
+
+    def _list_attributes(self, taken: Collection[str]) -> Iterator[Feature]:
+        """Yields the features of attributes of objects; the source's own have the keys `taken`."""
+        places = [each for each in self.convention.attribute_features if each.key not in taken]
+        named = {each.field for each in places} - {EACH_ATTRIBUTE}
+        for name, words in self.attributes.items():
+            field_name = f"{ATTRIBUTE}{name}"
+            wanted = field_name if field_name in named else EACH_ATTRIBUTE
+            for each in places:
+                if each.field == wanted:
+                    key, meaning = each.key.replace("*", name), each.meaning.replace("*", name)
+                    meaning = describe_numbers(meaning, words)
+                    yield replace(each, key=key, field=field_name, meaning=meaning)
+
+    def has_place(self, attribute: str) -> bool:
+        """Returns whether Examples have a place for an attribute of objects."""
+        own = {feature.key for feature in self.settings.source.features()}
+        fields = {each.field for each in self.convention.attribute_features if each.key not in own}
+        return not fields.isdisjoint((f"{ATTRIBUTE}{attribute}", EACH_ATTRIBUTE))
 
     @cached_property
     def fields(self) -> frozenset[str]:

@@ -132,6 +132,7 @@ class ContractKeywords(TypedDict, total=False):
     lost_labels: float | None
     lost_masks: float | None
     lost_keypoints: float | None
+    lost_attributes: float | None
     lost_segmentation: float | None
     duplicates_across_splits: int | None
     class_drift: float | None

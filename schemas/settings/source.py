@@ -202,10 +202,10 @@ class SourceSettings(Protocol):
     def annotations(self) -> Mapping[str, str]:
         """Returns what images may have besides one class, by kind of annotation.
 
-        These are `boxes`, `labels` (several classes), `masks` and `keypoints` of the objects in the
-        boxes, `segmentation` (a semantic mask), and `pairs` (second images). By default, they have
-        nothing else. Each entry has the YAML key that asks for it, or the empty string if the files
-        decide.
+        These are `boxes`, `labels` (several classes), `masks`, `keypoints` and `attributes` of the
+        objects in the boxes, `segmentation` (a semantic mask), and `pairs` (second images). By
+        default, they have nothing else. Each entry has the YAML key that asks for it, or the empty
+        string if the files decide.
         """
         if self.is_about_boxes:
             return {"boxes": ""}

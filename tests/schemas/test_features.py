@@ -257,6 +257,8 @@ def test_the_description_is_a_markdown_table_in_the_features_order():
         "| `label` | int64 | class id |",
         "| `boxes` | float[] | edges |",
     ]
+    odd = Feature("a|b", "int64", "a", "0 for x|y")
+    assert describe_features([odd]).endswith(r"| `a\|b` | int64 | 0 for x\|y |")
 
 
 FLOAT32_MAX = float(np.finfo(np.float32).max)

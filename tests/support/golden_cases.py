@@ -533,6 +533,17 @@ def _sources() -> list[Case]:
             "max_rejected.keypoints.share=1",
             config="coco",
         ),
+        case("attributes", of.coco_attributes, "boxes.invalid=drop", config="coco"),
+        case(
+            "attributes_mapped",
+            of.coco_attributes,
+            "source={kind: coco}",
+            "splits.from_source={train: train, val: validation}",
+            "convention={features: {image/encoded: {field: encoded, type: bytes}, "
+            "image/object/bbox/xmin: {field: xmin, type: float, shape: [null]}, "
+            'hue: {field: "attribute:color", type: int64, shape: [null]}, '
+            'other/*: {field: "attribute:*", type: int64, shape: [null]}}}',
+        ),
         case(
             "masks_tfds",
             of.coco_outlines,

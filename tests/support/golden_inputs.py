@@ -558,6 +558,20 @@ def coco_key_points() -> Files:
     return files
 
 
+def coco_attributes() -> Files:
+    """The same with attributes: truth values, numbers, words, several values, and none."""
+    files = coco()
+    for path in [each for each in files if each.endswith(".json")]:
+        content = json.loads(files[path])
+        for number, each in enumerate(content["annotations"]):
+            own: dict[str, object] = {"occluded": number % 2 == 0, "age": number, "rotation": 0.0}
+            own["color"] = ["red", "dark blue", True][number % 3]
+            each["attributes"] = own | {"tags": ["a", "b"]} if number % 4 else {}
+            each["truncated"] = number % 3 // 2
+        files[path] = json.dumps(content).encode()
+    return files
+
+
 def _outline(number: int, box: list[float], size: tuple[int, int]) -> object:
     x, y, width, height = box
     diamond = [x + width / 2, y, x + width, y + height / 2, x + width / 2, y + height]

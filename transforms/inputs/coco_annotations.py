@@ -3,8 +3,8 @@
 import math
 import posixpath
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from typing import Annotated, Any
 
@@ -13,6 +13,7 @@ from annotated_types import Interval
 from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, ValidationInfo
 
 from recordmill.annotations.annotation import Packable
+from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
@@ -104,27 +105,41 @@ def _keep_needed(outline: Any, info: ValidationInfo) -> Box | bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Attributes:
+class ObjectAttributes:
     """What CVAT writes into an annotation's `attributes`.
 
     Attributes:
         rotation: the angle of the box in degrees.
-        has_others: whether any other attribute is set.
+        values: other attributes by name.
+        unusable: how many are not one value, such as lists.
     """
 
     rotation: float = 0.0
-    has_others: bool = False
+    values: Mapping[str, str] = field(default_factory=dict)
+    unusable: int = 0
 
 
-_NO_ATTRIBUTES = Attributes()
+_NO_ATTRIBUTES = ObjectAttributes()
 
 
-def _read_attributes(attributes: Any) -> Attributes:
-    """Reads the rotation that CVAT writes among an annotation's attributes."""
+def _read_attributes(attributes: Any) -> ObjectAttributes:
+    """Reads attributes, and the rotation that CVAT writes among them."""
     if not isinstance(attributes, dict):
-        return Attributes(has_others=bool(attributes))
-    others = (value for key, value in attributes.items() if key != "rotation")
-    return Attributes(angle_of(attributes.get("rotation")), any(others))
+        return ObjectAttributes(unusable=int(bool(attributes)))
+    values, unusable = dict[str, str](), 0
+    for name, value in attributes.items():
+        text = read_attribute(value)
+        if text is None:
+            unusable += bool(value)
+        elif name != "rotation":
+            values[name] = text
+    return ObjectAttributes(angle_of(attributes.get("rotation")), values, unusable)
+
+
+_FLAGS = ("difficult", "truncated", "occluded")
+"""Keys of annotations that tools write next to `bbox` instead of into `attributes`."""
+
+Flag = Annotated[str | None, BeforeValidator(read_attribute)]
 
 
 class Annotation(BaseModel, extra="allow"):
@@ -146,13 +161,20 @@ class Annotation(BaseModel, extra="allow"):
     keypoints: Any = None
     num_keypoints: Presence = False
     attributes: Annotated[Any, BeforeValidator(_read_attributes)] = _NO_ATTRIBUTES
+    difficult: Flag = None
+    truncated: Flag = None
+    occluded: Flag = None
+
+    def list_attributes(self) -> Mapping[str, str]:
+        """Returns the attributes of the object by name."""
+        flags = {name: value for name in _FLAGS if (value := getattr(self, name)) is not None}
+        return flags | dict(self.attributes.values)
 
     def find_unstored(self) -> Iterator[str]:
         """Yields what it has that has no place in a record, in the plural or as a key."""
         if self.segmentation:
             yield "masks"
-        if self.attributes.has_others:
-            yield "attributes"
+        yield from ["attributes with several values"] * self.attributes.unusable
         for key, has_value in self.__pydantic_extra__.items():
             if has_value:
                 yield key[:_LONGEST_WORD]
@@ -413,12 +435,15 @@ class CocoAnnotations:
         return self._plain_names[_plain_base(image)] == 1
 
     def objects(self, image: Image) -> list[Packable]:
-        """Returns what annotates an image's objects: boxes, masks if these are read, key points."""
+        """Returns what annotates an image's objects: boxes, masks if these are read, and so on."""
         given: list[Packable] = [self.boxes(image)]
         if self._has_outlines:
             given.append(self.masks(image))
         if self.point_names:
             given.append(self.key_points(image))
+        values = [each.list_attributes() for each in self._objects[image.id]]
+        if any(values):
+            given.append(Attributes(values))
         return given
 
     def key_points(self, image: Image) -> KeyPoints:

@@ -5,12 +5,13 @@ outside.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, product
 from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from recordmill.annotations.attributes import read_attribute
 from recordmill.imaging.geometry import Size
 from recordmill.imaging.masks.find_runs import find_runs
 from recordmill.imaging.masks.outline import FaultyOutline, Outline
@@ -58,6 +59,25 @@ def read_shape_of_cvat(shape: Element, size: Size) -> DescribedShape:
     outline = polygons_of([corners]) if shape.tag in ("polygon", "ellipse") else None
     points = tuple(read_key_points_of_cvat(shape))
     return DescribedShape(enclose_corners(corners), True, outline, points)
+
+
+def read_attributes_of_cvat(shape: Element) -> dict[str, str]:
+    """Returns the attributes of a shape by name; those without a value are left out."""
+    texts = {each.get("name", "").strip(): each.text for each in shape.iterfind("attribute")}
+    return _read_all(texts)
+
+
+def read_defaults_of_cvat(label: Element) -> dict[str, str]:
+    """Returns the defaults of the attributes of a label by name, from the head of the file."""
+    found = label.iterfind("attributes/attribute")
+    texts = {each.findtext("name", "").strip(): each.findtext("default_value") for each in found}
+    return _read_all(texts)
+
+
+def _read_all(texts: Mapping[str, str | None]) -> dict[str, str]:
+    """Returns the values of attributes without those that are empty, or have no name."""
+    read = {name: read_attribute(text) for name, text in texts.items()}
+    return {name: text for name, text in read.items() if name and text is not None}
 
 
 def read_key_points_of_cvat(shape: Element) -> Iterator[NamedPoint]:

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import Any, Literal
 
 from recordmill.annotations.annotation import Packable
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
@@ -26,6 +27,7 @@ class DescribedObjects:
         shapes: those that are kept.
         labels: the class of each.
         values: further values of each, by field.
+        attributes: the attributes of each, by name.
         dropped: how many shapes were dropped.
     """
 
@@ -33,16 +35,26 @@ class DescribedObjects:
     shapes: list[DescribedShape] = field(default_factory=list)
     labels: list[str] = field(default_factory=list)
     values: dict[str, list[Any]] = field(default_factory=dict)
+    attributes: list[Mapping[str, str]] = field(default_factory=list)
     dropped: int = 0
 
-    def add(self, shape: DescribedShape, label: str, values: Mapping[str, Any], title: str) -> None:
+    def add(
+        self,
+        shape: DescribedShape,
+        label: str,
+        title: str,
+        *,
+        values: Mapping[str, Any] | None = None,
+        attributes: Mapping[str, str],
+    ) -> None:
         """Adds an object; its shape decides whether it is kept.
 
         Args:
             shape: its shape.
             label: its class.
-            values: further values, by field; the same fields for all objects of an image.
             title: what the shape is called, for the message.
+            values: further values, by field; the same fields for all objects of an image.
+            attributes: its attributes, by name.
 
         Raises:
             Rejected: `refused_shape`: it is not an upright rectangle, and such shapes reject the
@@ -56,7 +68,8 @@ class DescribedObjects:
             return
         self.shapes.append(shape)
         self.labels.append(label)
-        for name, value in values.items():
+        self.attributes.append(attributes)
+        for name, value in (values or {}).items():
             self.values.setdefault(name, []).append(value)
 
     @property
@@ -67,7 +80,7 @@ class DescribedObjects:
     def annotate(
         self, size: Size, with_outlines: bool, point_names: Sequence[str] = ()
     ) -> Sequence[Packable]:
-        """Returns what annotates the image: boxes, outlines if they are wanted, and key points.
+        """Returns what annotates the image: boxes, outlines if they are wanted, and so on.
 
         Args:
             size: width and height of the image as its annotators saw it.
@@ -92,6 +105,8 @@ class DescribedObjects:
         if point_names:
             points = [_order_points(shape.points, point_names) for shape in self.shapes]
             given.append(KeyPoints(point_names, points))
+        if any(self.attributes):
+            given.append(Attributes(self.attributes))
         return given
 
 

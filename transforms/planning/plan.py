@@ -15,9 +15,16 @@ import orjson
 
 from recordmill.annotations.kinds import list_stored
 from recordmill.imaging import imaging_versions
+from recordmill.schemas.attribute_words import (
+    LONGEST_WORD,
+    MOST_ATTRIBUTES,
+    MOST_WORDS,
+    WordIds,
+)
+from recordmill.schemas.conventions import Convention
 from recordmill.schemas.dataset.json_values import hash_json, to_json
 from recordmill.schemas.dataset.marker import PLAN_VERSION, About, PlanEntry, plan_id_of
-from recordmill.schemas.features import feature_schema
+from recordmill.schemas.features import ATTRIBUTE, EACH_ATTRIBUTE, feature_schema
 from recordmill.schemas.formatting import agree, format_count, say_count, show_names
 from recordmill.schemas.label_map import LabelMap, build_label_map, is_integer_label
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout
@@ -196,9 +203,13 @@ def make_plan(
     """
     numbers = class_numbers(summary, settings)
     used = {*summary.classes}.union(*(each.labels for each in summary.annotations.values()))
-    label_map = build_label_map(
-        summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used
+    label_map = replace(
+        build_label_map(
+            summary.labels, settings.labels, ExampleLayout(settings).label_offset, numbers, used
+        ),
+        attributes=number_attributes(summary, settings),
     )
+    layout = ExampleLayout(settings, label_map.attributes)
     estimated = {name: round(split.bytes * growth) for name, split in summary.splits.items()}
     filled, cuts = _Filling(problem=_find_problem(summary, settings)), _Cuts({})
     if filled.problem is None:
@@ -208,10 +219,8 @@ def make_plan(
     notes = [*summary.warnings, *note_classes(summary, settings, label_map), *filled.notes]
     if settings.splits.stratify and filled.problem is None:
         notes += _note_deviations(summary, settings)
-    notes += [*_note_losses(summary, settings), *cuts.notes]
-    described = describe_settings(
-        settings, recipe, hash_json(label_map.ids), hash_json(cuts.starts)
-    )
+    notes += [*_note_losses(summary, layout), *cuts.notes]
+    described = describe_settings(layout, recipe, hash_json(label_map.ids), hash_json(cuts.starts))
     references = summary.references + summary.rejected.total() + summary.left_out.total()
     described["listing"] = {"references": references, "digest": f"{summary.digest:064x}"}
     return DatasetPlan(
@@ -291,17 +300,27 @@ def class_numbers(summary: Summary, settings: DatasetSettings) -> dict[str, int]
     return {**settings.source.classes(), **summary.numbers}
 
 
+def number_attributes(summary: Summary, settings: DatasetSettings) -> dict[str, WordIds]:
+    """Returns the ids of the words of each attribute of objects that is stored, by its name."""
+    layout, stored = ExampleLayout(settings), dict[str, WordIds]()
+    for name, tally in sorted(summary.attributes.items())[:MOST_ATTRIBUTES]:
+        if not tally.is_free and layout.has_place(name):
+            stored[name] = tally.number_words()
+    return stored
+
+
 def describe_settings(
-    settings: DatasetSettings, recipe: Recipe, label_ids: str = "", cuts: str = ""
+    layout: ExampleLayout, recipe: Recipe, label_ids: str = "", cuts: str = ""
 ) -> dict[str, Any]:
     """Returns everything that decides the dataset's bytes, except for the listing.
 
     Args:
-        settings: what the dataset is.
+        layout: what the dataset and its Examples are.
         recipe: the settings that differ from their defaults.
         label_ids: the digest of the class ids, once they are known.
         cuts: the digest of the first hashes of all shards, once they are known.
     """
+    settings = layout.settings
     kept = {key: value for key, value in recipe.values.items() if key not in OUTSIDE_PLAN_ID}
     # Lists instead of tuples, as in a marker, to compare with one.
     plain: dict[str, Any] = orjson.loads(orjson.dumps(kept))
@@ -310,9 +329,11 @@ def describe_settings(
     versions = imaging_versions(settings.images.formats)
     if settings.compression == "gzip":
         versions["zlib"] = zlib.ZLIB_RUNTIME_VERSION
-    layout = ExampleLayout(settings)
     for kind in list_stored(layout.fields):
         versions.update(kind.find_versions())
+    attribute_ids = {}
+    if layout.attributes:
+        attribute_ids["attribute_ids"] = hash_json(layout.attributes)
     return {
         **plain,
         "split_order": list(settings.splits.names),  # the order decides the ranges of hashes
@@ -324,23 +345,25 @@ def describe_settings(
         "cuts": cuts,
         "plan_version": PLAN_VERSION,
         "versions": versions,
+        **attribute_ids,
     }
 
 
 def describe_before_listing(settings: DatasetSettings, recipe: Recipe) -> PlanEntry:
     """Describes a plan as far as it is known before anything is listed; it has no id yet."""
-    return PlanEntry("", describe_settings(settings, recipe), recipe.settings)
+    return PlanEntry("", describe_settings(ExampleLayout(settings), recipe), recipe.settings)
 
 
-def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
+def _note_losses(summary: Summary, layout: ExampleLayout) -> Iterator[str]:
     """Notes annotations and images that will be in no Example.
 
     They have no feature, no annotation or no split.
     """
-    layout = ExampleLayout(settings)
+    settings = layout.settings
     for kind, listed in summary.list_unstored(layout):
         if note := kind.note_unstored(listed, layout.convention.title):
             yield note
+    yield from _note_attributes(summary, layout)
     if kinds := [f"{kind} ({count:,})" for kind, count in sorted(summary.not_stored.items())]:
         remedy = settings.remedy_for(summary.not_stored)
         yield "; ".join(filter(None, [f"not stored: {show_names(kinds, 10)}", remedy]))
@@ -370,6 +393,42 @@ def _note_losses(summary: Summary, settings: DatasetSettings) -> Iterator[str]:
         )
 
 
+def _note_attributes(summary: Summary, layout: ExampleLayout) -> Iterator[str]:
+    """Notes attributes of objects that are not stored, if others may be."""
+    if not layout.convention.attribute_features:
+        return
+    tallies = sorted(summary.attributes.items())
+    lost = {name: tally for name, tally in tallies if name not in layout.attributes}
+    free = [f"{name} ({tally.count:,})" for name, tally in lost.items() if tally.is_free]
+    if free:
+        why = f"a text has more than {LONGEST_WORD} characters, or more than {MOST_WORDS:,} differ"
+        yield f"not stored: attributes of free text, {show_names(free, 10)}: {why}"
+    no_place = [
+        f"{name} ({tally.count:,})" for name, tally in lost.items() if not layout.has_place(name)
+    ]
+    if no_place:
+        where = f"the convention ({layout.convention.title}) has no place for them"
+        yield f"not stored: attributes {show_names(no_place, 10)}: {where}"
+    if len(tallies) > MOST_ATTRIBUTES:
+        yield f"not stored: attributes after the first {MOST_ATTRIBUTES} by name"
+
+
+def _find_lacking_attribute(summary: Summary, settings: DatasetSettings) -> str | None:
+    """Says which attribute of objects a user's convention stores and no object has, if there is."""
+    convention = settings.convention
+    if not isinstance(convention, Convention):
+        return None
+    known = show_names(sorted(summary.attributes), 10) or "none"
+    for each in convention.attribute_features:
+        name = each.field.removeprefix(ATTRIBUTE)
+        if each.field != EACH_ATTRIBUTE and name not in summary.attributes:
+            return (
+                f"convention.features.{each.key} stores the attribute {name!r:.100} of objects, "
+                f"and no object has it, only {known}: correct its field"
+            )
+    return None
+
+
 def _find_problem(summary: Summary, settings: DatasetSettings) -> str | None:
     """Says why no dataset can be made from the listing; None if one can."""
     unit, source = settings.unit, settings.source
@@ -382,7 +441,7 @@ def _find_problem(summary: Summary, settings: DatasetSettings) -> str | None:
                 what = f"needs images with one label each, and there are {listed.total:,} {name}"
                 return f"limit_per_class {what}: remove it"
     if summary.references or summary.rejected:
-        return None
+        return _find_lacking_attribute(summary, settings)
     if summary.left_out:
         return (
             f"all {summary.left_out.total():,} {unit}s are left out: raise limit or the fractions"

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from recordmill.annotations.annotation import AnnotationKind, ListedAnnotations
 from recordmill.annotations.kinds import KINDS, list_stored
+from recordmill.schemas.attribute_words import AttributeTallies
 from recordmill.schemas.dataset.totals import Totals
 from recordmill.schemas.digests import (
     HASH_BITS,
@@ -167,6 +168,7 @@ class Summary(Totals):
         numbers: the numbers that sources announced for classes, by class.
         annotations: annotations of the images to convert, and of those that were rejected when
             listed, by kind.
+        attributes: the values of attributes of objects, even of images that are left out.
         naming_files: files that name images, such as annotations and manifests.
         not_stored: values that have no place in a record, by kind.
         respelled: images that annotations name otherwise.
@@ -201,6 +203,7 @@ class Summary(Totals):
     annotations: dict[str, ListedAnnotations] = field(
         default_factory=lambda: defaultdict(ListedAnnotations)
     )
+    attributes: AttributeTallies = field(default_factory=AttributeTallies)
     naming_files: int = 0
     not_stored: Counter[str] = field(default_factory=Counter)
     respelled: int = 0
@@ -264,6 +267,9 @@ class Summary(Totals):
         others = chain.from_iterable(ref.files for ref in counted)
         self.newest = max(self.newest, newest_version(counted), newest_version(others))
         self.labels.update(ref.label for ref in batch.refs)
+        for ref in batch.refs:
+            for name, packed in ref.annotations:
+                self.attributes.add(KINDS[name].list_attributes(packed))
         planned = [
             digest
             for ref, keys, digest in zip(counted, hashes.iterate_keys(), digests, strict=True)
@@ -414,6 +420,7 @@ class Summary(Totals):
             setattr(self, name, _keep_first(getattr(self, name), getattr(other, name)))
         for kind, listed in other.annotations.items():
             self.annotations[kind].merge(listed)
+        self.attributes.merge(other.attributes)
         for split_name, split in other.splits.items():
             self.splits[split_name].merge(split)
         for split_name, near in other.nearest.items():

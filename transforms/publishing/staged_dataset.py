@@ -133,7 +133,8 @@ def build_marker(
 
     It is the same for the same dataset, wherever and however that was made.
     """
-    rows, layout = finished.rows, ExampleLayout(settings)
+    rows = finished.rows
+    layout = ExampleLayout(settings, plan.label_map.attributes)
     splits = {}
     for name in plan.starts:
         own = tuple(shard.entry for shard in shards if shard.report.split == name)
@@ -151,6 +152,7 @@ def build_marker(
         unit=settings.unit,
         features=feature_schema(layout.features),
         labels=plan.label_map.ids,
+        attributes=plan.label_map.attributes or None,
         splits=splits,
         fingerprint=Fingerprint.of(
             {name: finished.splits.get(name, RowTotals()) for name in splits}
@@ -233,7 +235,7 @@ class StagedDataset:
     @property
     def layout(self) -> ExampleLayout:
         """The layout of its Examples and files."""
-        return ExampleLayout(self.settings)
+        return ExampleLayout(self.settings, self.marker.attributes or {})
 
     @property
     def sure_features(self) -> tuple[Feature, ...]:

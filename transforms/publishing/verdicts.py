@@ -332,7 +332,7 @@ def _sort(by_reason: Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int
 def predict_losses(summary: Summary, settings: DatasetSettings, label_map: LabelMap) -> list[str]:
     """Returns why a run will lose too many annotations, one sentence per kind, if it is known."""
     found = []
-    for kind in list_stored(ExampleLayout(settings).fields):
+    for kind in list_stored(ExampleLayout(settings, label_map.attributes).fields):
         if kind.name in summary.annotations:
             lost = kind.predict(summary.annotations[kind.name], settings, label_map)
             if lost and (problem := kind.check_limits(lost, settings)):

@@ -74,6 +74,12 @@ def _place_all(carried: Mapping[str, bytes], on: AnnotatedImage) -> dict[str, Pl
     return placed
 
 
+def fill_fields(placed: Mapping[str, PlacedAnnotations], on: AnnotatedImage) -> dict[str, Any]:
+    """Returns the fields of kinds that an image's objects have none of, as other images' do."""
+    others = (kind.fill(on) for name, kind in KINDS.items() if name not in placed)
+    return dict(item for fields in others for item in fields.items())
+
+
 def lose_annotations(ref: ImageRef, rejected: Rejected, label_map: LabelMap) -> Outcomes:
     """Counts the annotations of an image that is not written.
 

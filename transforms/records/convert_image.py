@@ -29,6 +29,7 @@ from recordmill.transforms.records.annotations import (
     Outcomes,
     describe_details,
     describe_outcomes,
+    fill_fields,
     lose_annotations,
     read_outcomes,
     resolve_annotations,
@@ -426,6 +427,7 @@ def build_record(
         on.prepare_file = partial(prepare_image, settings=settings.images, hooks=hooks)
     placed = resolve_annotations(ref, on)
     own.update(item for each in placed.values() for item in each.fields.items())
+    own.update(fill_fields(placed, on))
     outcomes = {name: each.outcome for name, each in placed.items()}
     row.annotations = describe_outcomes(outcomes)
     counted = (each.classes for name, each in placed.items() if KINDS[name].has_classes)

@@ -43,6 +43,7 @@ from recordmill.schemas.digests import (
     take_image,
 )
 from recordmill.schemas.errors import LoadError
+from recordmill.schemas.features import ATTRIBUTE
 from recordmill.schemas.image_ref import ImageRef, Notice
 from recordmill.schemas.label_map import LabelMap, find_class
 from recordmill.schemas.reference_batch import ShardBatch
@@ -54,6 +55,7 @@ from recordmill.transforms.planning.earlier_dataset import EarlierDataset, Reusa
 
 _PLACING = frozenset(
     (
+        "attribute_ids",
         "compression",
         "corrections",
         "cuts",
@@ -121,6 +123,8 @@ class ReferenceDigests:
         classes: list[Any] = [label_map.ids, label_map.catch_all, label_map.numbers]
         if label_map.renamed:
             classes.append(label_map.renamed)
+        if label_map.attributes:
+            classes.append(label_map.attributes)
         self._classes = hash_json(classes)
         self._stores_split = not layout.fields.isdisjoint({"split", "split_upper"})
 
@@ -238,7 +242,7 @@ def find_reusable(
     new, usable, notes = to_json(find_decisive(plan.recipe)), [], []
     for dataset in datasets:
         folder, marker = dataset.folder, dataset.marker
-        old = find_decisive(marker.plan.recipe)
+        old = _without_attributes(find_decisive(marker.plan.recipe))
         obstacle = _find_obstacle(marker, plan)
         if obstacle and old != new:
             notes.append(f"no image of {folder} could be reused: {obstacle}")
@@ -250,6 +254,17 @@ def find_reusable(
             same_source = old.get("source") == new["source"]
             usable.append(ReusableDataset(dataset, same_source, not obstacle, same_files))
     return tuple(usable), tuple(notes)
+
+
+def _without_attributes(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns a recipe without the features that only the listing shows."""
+    schema: Mapping[str, Mapping[str, Any]] = recipe.get("feature_schema", {})
+    known = {
+        key: entry
+        for key, entry in schema.items()
+        if not str(entry.get("field", "")).startswith(ATTRIBUTE)
+    }
+    return {**recipe, "feature_schema": known}
 
 
 def _find_obstacle(marker: Marker, plan: PlanEntry) -> str | None:

@@ -114,7 +114,7 @@ class ShardWriter:
 
     @cached_property
     def _layout(self) -> ExampleLayout:
-        return ExampleLayout(self.settings)
+        return ExampleLayout(self.settings, self.plan.dataset.label_map.attributes)
 
     @cached_property
     def _digests(self) -> ReferenceDigests:

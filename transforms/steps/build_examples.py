@@ -1,6 +1,7 @@
 """BuildExamples: images and their labels become serialized Examples of a convention."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -86,6 +87,7 @@ class _BuildExample(ImageWork):
     def process(self, image: EncodedImage, labels: Iterable[str] | LabelMap) -> Iterator[Any]:
         if labels is not self._seen:  # a side input is the same for a whole window
             self._seen, self._map = labels, self._map_of(labels)
+            self._layout = replace(self._layout, attributes=self._map.attributes)
         work: Callable[[], BuiltExample] = partial(self._build, image, self._map)
         yield from self.attempt(image.key, work, image.reference, image.split)
 

@@ -6,6 +6,7 @@ from carried_annotations import carry
 from make_settings import make_settings
 
 from recordmill.annotations.annotation import AnnotatedImage
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
@@ -22,7 +23,7 @@ from recordmill.pipeline.configuration.check_features import (
 )
 from recordmill.schemas.conventions import Convention, ConventionFeature, load_convention
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import encode_example, parse_example
+from recordmill.schemas.features import EACH_ATTRIBUTE, encode_example, family_of, parse_example
 from recordmill.schemas.image_ref import ImageRef, SourceFile
 from recordmill.schemas.label_map import LabelMap
 from recordmill.schemas.settings.dataset import DatasetSettings, ExampleLayout, ShardSettings
@@ -127,7 +128,9 @@ def right(name):
     return ConventionFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
 
 
-OF_COCO = KINDS["masks"].fields.keys() | KINDS["keypoints"].fields.keys()
+OF_COCO = frozenset(
+    field for name in ("masks", "keypoints", "attributes") for field in KINDS[name].fields
+)
 """The fields that COCO gives, and `EVERYTHING` does not."""
 
 OF_SEGMENTED = KINDS["segmentation"].fields.keys()
@@ -156,10 +159,8 @@ def test_no_field_may_be_stored_as_what_it_is_not(name):
                 "x": ConventionFeature(field=name, type=kind, shape=shape),
                 "y": right("labels"),
             }
-            with pytest.raises(
-                ValueError,
-                match=rf"^convention\.features\.x does not have the type of the field '{name}'",
-            ):
+            message = f"convention.features.x does not have the type of the field '{name}'"
+            with pytest.raises(ValueError, match=f"^{re.escape(message)}"):
                 check(own(**wrong), source)
 
 
@@ -242,7 +243,8 @@ def test_semantic_masks_need_a_place_and_a_convention_with_one_needs_them():
 
 
 def test_the_kinds_are_those_of_what_is_made(picture):
-    data, settings, labels = picture("x", (8, 6)), ImageSettings(store="raw"), LabelMap({"cat": 0})
+    data, settings = picture("x", (8, 6)), ImageSettings(store="raw")
+    labels = LabelMap({"cat": 0}, attributes={"color": {"red": 0}})
     image = prepare_image(data, settings)
     fields = image_record(image, load_convention("tfrecorder"), "0" * 64)
     fields |= reference_record(ImageRef("a/b.jpg", "x"), "cat", 0, "train")
@@ -250,15 +252,19 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     mask = encode_values(np.zeros((6, 8), np.uint8))
     boxes = boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
     details = (Masks([Polygons(((0, 0, 4, 0, 4, 3),))]), KeyPoints(["nose"], [[1, 1, 2]]))
+    details += (Attributes([{"color": "red"}]),)
     on = AnnotatedImage(data, image, make_settings(images=settings), labels)
     on.files, on.read_file = {"m": SourceFile("m", "/m")}, lambda _: mask
     for placed in resolve_annotations(
         carry(ImageRef("a", "x"), boxes, *details, Segmentation("m"), Labels(["cat"])), on
     ).values():
         fields |= placed.fields
-    assert fields.keys() == RECORD_FIELDS.keys()
-    features = own(**{name: right(name) for name in RECORD_FIELDS}).example_features
-    assert parse_example(features, encode_example(features, fields)).keys() == RECORD_FIELDS.keys()
+    assert {*map(family_of, fields)} == RECORD_FIELDS.keys()
+    convention = own(**{name: right(name) for name in RECORD_FIELDS})
+    features = convention.example_features
+    assert [each.field for each in convention.attribute_features] == [EACH_ATTRIBUTE]
+    parsed = parse_example(features, encode_example(features, fields)).keys()
+    assert parsed == RECORD_FIELDS.keys() - {EACH_ATTRIBUTE}
 
 
 @pytest.mark.parametrize(

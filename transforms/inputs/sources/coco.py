@@ -133,8 +133,8 @@ class Coco(AnnotationSource):
         }
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns that images may have boxes, and their objects masks and key points."""
-        return {"boxes": "", "masks": "", "keypoints": ""}
+        """Returns that images may have boxes, masks, key points and attributes of objects."""
+        return {"boxes": "", "masks": "", "keypoints": "", "attributes": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields each of the file's `images`, with its boxes."""

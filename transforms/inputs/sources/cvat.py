@@ -24,6 +24,8 @@ from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.cvat_shapes import (
     SHAPES,
+    read_attributes_of_cvat,
+    read_defaults_of_cvat,
     read_key_points_of_cvat,
     read_shape_of_cvat,
 )
@@ -74,7 +76,7 @@ class Cvat(ObjectSource):
         "folder": "the XML file's folder",
     }
     choices: ClassVar[LabelChoices] = LabelChoices("shapes", "tag", "tags")
-    not_stored: ClassVar[tuple[str, ...]] = ("attributes", "masks")
+    not_stored: ClassVar[tuple[str, ...]] = ("masks",)
 
     def features(self) -> tuple[Feature, ...]:
         """Returns whether an object is occluded."""
@@ -155,8 +157,9 @@ class Cvat(ObjectSource):
                 raise bad_annotations(f"shape {number}, a {element.tag}, has no label")
             shape = read_shape_of_cvat(element, image.size)
             values = {"occluded": int(element.get("occluded") == "1")}
-            objects.add(shape, label, values, f"shape {number} is a {element.tag}")
-            counts["attributes"] += len(element.findall("attribute"))
+            title = f"shape {number} is a {element.tag}"
+            attributes = {**image.defaults.get(label, {}), **read_attributes_of_cvat(element)}
+            objects.add(shape, label, title, values=values, attributes=attributes)
         if not with_outlines:
             counts["masks"] += objects.outlines
         given = objects.annotate(image.size, with_outlines, point_names)
@@ -173,6 +176,7 @@ class CvatImage:
         subset: the subset of its task; empty for none.
         tags: its classes.
         shapes: its shapes, from back to front.
+        defaults: the default of each attribute that has one, by the label of its shapes.
     """
 
     name: str
@@ -180,6 +184,7 @@ class CvatImage:
     subset: str
     tags: Sequence[str]
     shapes: Sequence[Element]
+    defaults: Mapping[str, Mapping[str, str]]
 
 
 def _read_images(data: bytes) -> Iterator[CvatImage]:
@@ -188,7 +193,7 @@ def _read_images(data: bytes) -> Iterator[CvatImage]:
     Raises:
         Rejected: `bad_annotations`: the file, or the rest of it, has another form.
     """
-    events = iterparse(io.BytesIO(data), ("start", "end"))
+    events, defaults = iterparse(io.BytesIO(data), ("start", "end")), dict[str, dict[str, str]]()
     try:
         _, root = next(events)
         if root.tag != "annotations":
@@ -198,8 +203,11 @@ def _read_images(data: bytes) -> Iterator[CvatImage]:
                 raise bad_annotations(
                     'it has tracks of a video: export it from CVAT as "CVAT for images 1.1"'
                 )
+            if event == "end" and element.tag == "label":
+                name = (element.findtext("name") or "").strip()
+                defaults[name] = read_defaults_of_cvat(element)
             if event == "end" and element.tag == "image":
-                yield _read_image(element)
+                yield _read_image(element, defaults)
                 root.clear()  # or else the whole file stays in memory
     except (ParseError, DefusedXmlException) as error:
         raise bad_annotations(f"not CVAT's XML: {error!s:.200}") from None
@@ -220,14 +228,15 @@ def _name_points(data: bytes) -> Sequence[str]:
     return list(names)
 
 
-def _read_image(element: Element) -> CvatImage:
+def _read_image(element: Element, defaults: Mapping[str, Mapping[str, str]]) -> CvatImage:
     name = (element.get("name") or "").replace("\\", "/")
     if not name.strip():
         raise bad_annotations(f"image {element.get('id')!r:.60} has no name")
     shapes = [each for each in element if each.tag in SHAPES]
     tags = [(each.get("label") or "").strip() for each in element.iterfind("tag")]
     size = _read_side(element, "width"), _read_side(element, "height")
-    return CvatImage(name, size, element.get("subset") or "", list(filter(None, tags)), shapes)
+    subset = element.get("subset") or ""
+    return CvatImage(name, size, subset, list(filter(None, tags)), shapes, defaults)
 
 
 def _read_side(element: Element, name: str) -> int:

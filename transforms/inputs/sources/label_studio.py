@@ -15,6 +15,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from pydantic import BaseModel, Field, RootModel
 
+from recordmill.annotations.attributes import read_attribute
 from recordmill.imaging.geometry import Size
 from recordmill.schemas.image_ref import ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
@@ -43,6 +44,9 @@ MAX_JSON_BYTES = 2**30
 _VISIBLE = 2
 """COCO's code of visibility of all points: Label Studio knows no hidden ones."""
 
+_ANSWERS = ("choices", "number", "rating", "text")
+"""Keys of a value that say something about a region."""
+
 _SIGNS = (b'"annotations"', b'"result"')
 
 _UPLOADED = re.compile(r"[0-9a-f]{8}-(?=.)")
@@ -55,12 +59,35 @@ class Region(BaseModel):
     """An entry of `result`: a region with a shape, its label, or a choice."""
 
     id: str = Field("", coerce_numbers_to_str=True)
+    from_name: str = ""
     to_name: str = ""
     item_index: int | None = None
     value: dict[str, Any] = {}
     parent: str | None = Field(None, validation_alias="parentID", coerce_numbers_to_str=True)
     original_width: LabelStudioSide | None = None
     original_height: LabelStudioSide | None = None
+    attributes: dict[str, str] = {}
+    unusable: int = 0
+
+    def read_answer(self) -> str | None:
+        """Returns what was chosen or written about a region; None for nothing, or for several."""
+        for key in _ANSWERS:
+            found = self.value.get(key)
+            if isinstance(found, list) and len(found) == 1:
+                found = found[0]
+            if (text := read_attribute(found)) is not None:
+                return text
+        return None
+
+    def add_answer(self, other: "Region") -> None:
+        """Adds what another result says about the region."""
+        if other.value.keys().isdisjoint(_ANSWERS):
+            return
+        answer = other.read_answer()
+        if answer is None:
+            self.unusable += 1
+        elif other.from_name:
+            self.attributes[other.from_name] = answer
 
     def list_texts(self, key: str) -> list[str]:
         """Returns the texts under a key of the value; none if they are not a list."""
@@ -104,6 +131,7 @@ class TaskAnnotation(BaseModel):
             if not each.value:  # such as a relation between regions
                 continue
             found = regions.setdefault(each.id or number, each)
+            found.add_answer(each)
             if found is not each:
                 found.value = found.value | each.value
         choices: list[str] = []
@@ -195,6 +223,7 @@ class LabelStudio(ObjectSource):
         "further labels",
         "other results",
         "repeated key points",
+        "attributes with several values",
         "masks",
     )
 
@@ -287,7 +316,9 @@ class LabelStudio(ObjectSource):
             placed = _place_points(points.get(region.id, ()), size)
             shape = replace(shape, points=tuple(placed.values()))
             counts["repeated key points"] += len(points.get(region.id, ())) - len(placed)
-            objects.add(shape, labels[0], {}, f"region {region.id!r:.60} is not a rectangle")
+            counts["attributes with several values"] += region.unusable
+            title = f"region {region.id!r:.60} is not a rectangle"
+            objects.add(shape, labels[0], title, attributes=region.attributes)
         if not with_outlines:
             counts["masks"] += objects.outlines
         given = objects.annotate(size or (0, 0), with_outlines, point_names)

@@ -12,6 +12,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field
 
 from recordmill.annotations.annotation import Packable
+from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
@@ -47,11 +48,19 @@ class DrawnShape(BaseModel):
     shape_type: str | None = None
     group_id: Any = None
     mask: Any = None
+    flags: Any = None
 
     @property
     def kind(self) -> str:
         """What it is; LabelMe left it out before 2019."""
         return self.shape_type or "polygon"
+
+    def list_flags(self) -> Mapping[str, str]:
+        """Returns the truth values of its flags by name."""
+        if not isinstance(self.flags, dict):
+            return {}
+        read = {name: read_attribute(value) for name, value in self.flags.items()}
+        return {name: text for name, text in read.items() if text is not None}
 
     def read_outline(self) -> Outline:
         """Returns the outline as LabelMe draws it."""
@@ -141,8 +150,8 @@ class LabelMe(AnnotationSource):
         return {"labels.txt": "lists of classes", "flags.txt": "lists of flags"}
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns that images may have boxes and masks."""
-        return {"boxes": "", "masks": ""}
+        """Returns that images may have boxes, and their objects masks and attributes."""
+        return {"boxes": "", "masks": "", "attributes": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""
@@ -160,6 +169,9 @@ class LabelMe(AnnotationSource):
         if with_outlines:
             outlines = ([shape.read_outline() for shape in shapes] for shapes in objects)
             given.append(Masks(list(map(join_outlines, outlines))))
+        values = list(map(self._list_attributes, objects))
+        if any(values):
+            given.append(Attributes(values))
         place = find_labeled_image(annotation, contents.imagePath)
         if other := _find_other_image(annotation, contents.imagePath, place):
             detail = (
@@ -177,6 +189,18 @@ class LabelMe(AnnotationSource):
         yield from annotation.list_annotated(
             place, given, classes=boxes.labels, find_other=find_other
         )
+
+    def _list_attributes(self, shapes: Sequence[DrawnShape]) -> Mapping[str, str]:
+        """Returns the flags of an object, which has those of all its shapes, and its group."""
+        found: dict[str, str] = {}
+        for shape in shapes:
+            for name, text in shape.list_flags().items():
+                if found.get(name) != "true":
+                    found[name] = text
+        group = read_attribute(shapes[0].group_id)
+        if self.groups == "apart" and group is not None:
+            found["group_id"] = group
+        return found
 
     def read_annotation(
         self, contents: LabelMeFile

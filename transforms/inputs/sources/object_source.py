@@ -89,11 +89,11 @@ class ObjectSource(AnnotationSource, Protocol):
         return self.labels == self.choices.shapes
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns boxes, masks and key points, or several labels."""
+        """Returns boxes and what describes their objects, or several labels."""
         if self.labels == self.choices.several:
             return {"labels": "source.labels"}
         if self.is_about_boxes:
-            return {"boxes": "", "masks": "", "keypoints": ""}
+            return {"boxes": "", "masks": "", "keypoints": "", "attributes": ""}
         return {}
 
     def idle_settings(self) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from defusedxml.ElementTree import fromstring
 
 from recordmill import storage
 from recordmill.annotations.annotation import Packable
+from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import FaultyOutline, Outline
@@ -152,8 +153,8 @@ class Voc(AnnotationSource):
         return (f"{OBJECT_MASKS}/*.png",)
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns that images may have boxes and masks."""
-        return {"boxes": "", "masks": ""}
+        """Returns that images may have boxes, and their objects masks and attributes."""
+        return {"boxes": "", "masks": "", "attributes": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes; or notices on a split list."""
@@ -178,7 +179,8 @@ class Voc(AnnotationSource):
                 return
             annotation = DataFile(path, file)
         try:
-            name, boxes = read_annotation(fromstring(read_sibling(file.uri)))
+            root = fromstring(read_sibling(file.uri))
+            name, boxes = read_annotation(root)
         except (ParseError, DefusedXmlException, ValueError, LookupError) as error:
             raise bad_annotations(f"not a VOC annotation: {error!s:.200}") from None
         images = posixpath.join(above, self.images.format(folder=folder))
@@ -200,7 +202,7 @@ class Voc(AnnotationSource):
             )
             yield file.notice("fatal", "bad_annotations", detail)
             return
-        given: list[Packable] = [boxes]
+        given: list[Packable] = [boxes, *_read_attributes(root)]
         masks = None
         if with_outlines:
             masks, outlines = _find_masks(annotation, boxes)
@@ -505,6 +507,24 @@ def _find_angle(found: Element) -> float:
         if (attribute.findtext("name") or "").strip() == "rotation":
             return angle_of((attribute.findtext("value") or "").strip())
     return 0.0
+
+
+def _read_attributes(root: Element) -> Iterator[Attributes]:
+    """Yields the attributes of an image's objects, if one of them has some."""
+    values = list(map(_list_attributes, root.iterfind("object")))
+    if any(values):
+        yield Attributes(values)
+
+
+def _list_attributes(found: Element) -> Mapping[str, str]:
+    """Returns whether an object is occluded, and what CVAT writes as its other attributes."""
+    values = {"occluded": found.findtext("occluded")}
+    for attribute in found.iterfind("attributes/attribute"):
+        name = (attribute.findtext("name") or "").strip()
+        if name and name != "rotation":
+            values[name] = attribute.findtext("value")
+    read = {name: read_attribute(value) for name, value in values.items()}
+    return {name: text for name, text in read.items() if text is not None}
 
 
 def _text(element: Element, tag: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from carried_annotations import boxes_in
 
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
@@ -223,12 +224,26 @@ def test_masks_are_counted_as_not_stored(collection, segmentation, is_mask):
 
 def test_other_keys_of_annotations_are_counted_as_not_stored(collection):
     first, other = ANNOTATIONS["annotations"]
-    more = {"score": 0.5, "ignore": 1, "attributes": {"color": "red"}, "num_keypoints": 3}
-    less = {"score": 0, "ignore": 0, "attributes": {"occluded": False, "rotation": 0.0}}
+    more = {"score": 0.5, "ignore": 1, "attributes": {"tags": ["red"]}, "num_keypoints": 3}
+    less = {"score": 0, "ignore": 0, "attributes": {"tags": [], "rotation": 0.0}}
     refs = refer(collection, {**ANNOTATIONS, "annotations": [{**first, **more}, {**other, **less}]})
     found = [(ref.reason, ref.count) for ref in refs if ref.status == "not_stored"]
-    assert found == [("attributes", 1), ("score", 1), ("ignore", 1)]
+    assert found == [("attributes with several values", 1), ("score", 1), ("ignore", 1)]
     assert [ref for ref in refs if ref.status != "not_stored"] == refer(collection, ANNOTATIONS)
+
+
+def attributes_in(ref):
+    packed = dict(ref.annotations).get("attributes")
+    return None if packed is None else Attributes.unpack(packed).values
+
+
+def test_attributes_and_flags_are_those_of_the_objects(collection):
+    first, other = ANNOTATIONS["annotations"]
+    more = {"attributes": {"color": "red", "age": 3, "rotation": 0.0, "none": None}, "occluded": 1}
+    data = {**ANNOTATIONS, "annotations": [{**first, **more}, {**other, "attributes": {}}]}
+    _, one, two = refer(collection, data)
+    assert attributes_in(one) is None
+    assert attributes_in(two) == [{}, {"occluded": "1", "color": "red", "age": "3"}]
 
 
 def with_words(key, *words):
@@ -572,7 +587,7 @@ def test_ids_may_be_numbers_and_texts():
 
 
 def test_it_gives_boxes_masks_and_key_points():
-    assert Coco().annotations() == {"boxes": "", "masks": "", "keypoints": ""}
+    assert Coco().annotations() == {"boxes": "", "masks": "", "keypoints": "", "attributes": ""}
 
 
 def test_a_fraction_of_a_pixel_in_a_side_is_left_out(collection):

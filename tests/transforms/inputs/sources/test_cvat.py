@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 from carried_annotations import boxes_in, labels_in
 
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.rasterize import rasterize
@@ -112,7 +113,7 @@ def test_files_without_points_and_tags_have_no_key_points(tmp_path):
         assert "keypoints" not in dict(ref.annotations)
     found = {labels: Cvat(labels=labels).annotations() for labels in ("shapes", "tag", "tags")}
     assert found == {
-        "shapes": {"boxes": "", "masks": "", "keypoints": ""},
+        "shapes": {"boxes": "", "masks": "", "keypoints": "", "attributes": ""},
         "tag": {},
         "tags": {"labels": "source.labels"},
     }
@@ -170,10 +171,35 @@ def test_a_file_of_tags_alone_names_the_setting(tmp_path):
     assert detail.startswith("it has 1 tag and no shapes: add --set source.labels=tag,")
 
 
-def test_tags_next_to_shapes_and_attributes_are_counted(tmp_path):
-    box = '<box label="a" xtl="1" ytl="2" xbr="3" ybr="4"><attribute name="b">c</attribute></box>'
-    listed = refer(tmp_path, xml(image(box, '<tag label="day"/>')))
-    assert notices(listed) == [("not_stored", "tags", 1), ("not_stored", "attributes", 1)]
+def test_tags_next_to_shapes_are_counted(tmp_path):
+    listed = refer(tmp_path, xml(image(BOX, '<tag label="day"/>')))
+    assert notices(listed) == [("not_stored", "tags", 1)]
+
+
+LABEL = """<meta><job><labels><label><name>a</name><attributes>
+<attribute><name>b</name><default_value>d</default_value></attribute>
+<attribute><name>none</name><default_value></default_value></attribute>
+</attributes></label></labels></job></meta>"""
+
+
+def test_shapes_have_attributes_and_the_defaults_of_their_labels(tmp_path):
+    box = '<box label="{}" xtl="1" ytl="2" xbr="3" ybr="4">{}</box>'
+    boxes = [
+        box.format("a", '<attribute name="b">c</attribute><attribute name="on">true</attribute>'),
+        box.format("a", '<attribute name="empty"></attribute>'),
+        box.format("other", ""),
+    ]
+    text = xml(image(*boxes), image(box.format("other", ""), name="2.jpg"))
+    text = text.replace("</version>", f"</version>{LABEL}")
+    listed = refer(tmp_path, text, images=("task/images/1.jpg", "task/images/2.jpg"))
+    first, second = (dict(ref.annotations) for ref in references(listed))
+    assert Attributes.unpack(first["attributes"]).values == [
+        {"b": "c", "on": "true"},
+        {"b": "d"},
+        {},
+    ]
+    assert "attributes" not in second
+    assert notices(listed) == []
 
 
 def test_subsets_are_words_for_splits_and_folders(tmp_path):

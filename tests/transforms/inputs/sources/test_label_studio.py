@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from carried_annotations import boxes_in, labels_in
 
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import Polygons
@@ -170,6 +171,26 @@ def test_what_is_not_stored_is_counted(tmp_path):
         each["to_name"] = "image"
     listed = refer(tmp_path, [task(annotation(*results))])
     assert not_stored(listed) == [("choices", 1), ("further labels", 1), ("other results", 1)]
+
+
+def test_answers_about_a_region_are_its_attributes(tmp_path):
+    def answer(name, **value):
+        return {"id": "r1", "from_name": name, "to_name": "image", "value": value}
+
+    results = [
+        region(),
+        answer("color", x=10, y=20, choices=["red"]),
+        answer("age", number=3),
+        answer("quality", rating=4),
+        answer("plate", text=["AB 1"]),
+        answer("parts", choices=["door", "wheel"]),
+        region(number=2),
+    ]
+    listed = refer(tmp_path, [task(annotation(*results))])
+    packed = dict(references(listed)[-1].annotations)["attributes"]
+    first = {"color": "red", "age": "3", "quality": "4", "plate": "AB 1"}
+    assert Attributes.unpack(packed).values == [first, {}]
+    assert not_stored(listed) == [("attributes with several values", 1)]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recordmill import storage
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import Polygons
@@ -170,6 +171,25 @@ def test_shapes_of_one_class_and_group_are_one_object(tmp_path):
     assert boxes_in(refer(tmp_path, annotation(*parts), groups="apart")) == apart
 
 
+def attributes_in(refs):
+    packed = dict(refs[-1].annotations).get("attributes")
+    return None if packed is None else Attributes.unpack(packed).values
+
+
+def test_flags_of_all_its_shapes_are_those_of_an_object(tmp_path):
+    parts = [
+        {**shape(group_id=7), "flags": {"wet": True, "old": False}},
+        {**shape(group_id=7), "flags": {"wet": False, "new": True}},
+        {**shape(), "flags": None},
+    ]
+    joined = [{"wet": "true", "old": "false", "new": "true"}, {}]
+    assert attributes_in(refer(tmp_path, annotation(*parts))) == joined
+    apart = [{"wet": "true", "old": "false"}, {"wet": "false", "new": "true"}]
+    apart = [*({**each, "group_id": "7"} for each in apart), {}]
+    assert attributes_in(refer(tmp_path, annotation(*parts), groups="apart")) == apart
+    assert attributes_in(refer(tmp_path, annotation(shape(group_id=7)))) is None
+
+
 @pytest.mark.parametrize(
     "size", [{}, {"imageHeight": None, "imageWidth": None}, {"imageHeight": None, "imageWidth": 40}]
 )
@@ -327,7 +347,7 @@ def test_json_files_alone_are_listed_in_whatever_case():
 
 
 def test_it_gives_boxes():
-    assert LabelMe().annotations() == {"boxes": "", "masks": ""}
+    assert LabelMe().annotations() == {"boxes": "", "masks": "", "attributes": ""}
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from carried_annotations import boxes_in
 from PIL import Image
 
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.mask_file import decode_mask
@@ -56,6 +57,17 @@ def test_the_image_of_a_file_has_its_boxes(tmp_path):
         values={"difficult": [0, 0], "truncated": [1, 0], "view": ["Left", ""]},
         drawn_on_size=(40, 30),
     )
+
+
+def test_objects_have_the_attributes_that_cvat_writes_and_are_occluded(tmp_path):
+    color = "<attribute><name>color</name><value> red </value></attribute>"
+    angle = "<attribute><name>rotation</name><value>0.0</value></attribute>"
+    more = f"<occluded>1</occluded><attributes>{color}{angle}</attributes></object>"
+    found = refer(tmp_path, annotation(OBJECT.replace("</object>", more) + BARE))[-1]
+    packed = dict(found.annotations)["attributes"]
+    assert Attributes.unpack(packed).values == [{"occluded": "1", "color": "red"}, {}]
+    plain = refer(tmp_path, annotation(OBJECT + BARE))[-1]
+    assert "attributes" not in dict(plain.annotations)
 
 
 def test_an_image_without_objects_has_no_boxes(tmp_path):
@@ -140,7 +152,7 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
 
 
 def test_it_gives_boxes_and_masks():
-    assert Voc().annotations() == {"boxes": "", "masks": ""}
+    assert Voc().annotations() == {"boxes": "", "masks": "", "attributes": ""}
 
 
 @pytest.mark.parametrize("path", ["1.xml", "a/1.xml", "train/a/1.xml"])

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Literal, Self
 
 from recordmill import storage
 from recordmill.annotations.annotation import Packable, pack_annotations
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.labels import Labels
 from recordmill.annotations.pairs import PairedImages, features_of_pairs
@@ -179,6 +180,8 @@ class RowReader:
                 entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions
             )
             given.append(boxes)
+        if any(entry.attributes):
+            given.append(Attributes(entry.attributes))
         files = set[SourceFile]()
         if entry.mask:
             mask = self._find_other(entry.mask, self.settings.columns.mask)
@@ -315,6 +318,9 @@ class Manifest(TableFormat, Source):
         columns: the columns and their meanings; by default only `uri`, which names the image.
         features_from: additional features: `{image/age: {column: age, type: int64}}`; `{landmarks:
             {columns: "x_*", type: float}}` makes a list of several columns.
+        attributes_from: attributes of boxes by name, with their columns: `{occluded: IsOccluded}`.
+            With `columns.boxes` or `columns.objects`, a column holds a list, one value for each
+            box.
         root: the folder that contains all images; paths are relative to it. By default the
             manifest's folder, from which a relative `root` starts. By manifest: `{train.csv: train,
             test.csv: test}`.
@@ -341,6 +347,7 @@ class Manifest(TableFormat, Source):
     preset: Literal["", "vertex", "automl"] = ""
     columns: Columns = field(default_factory=lambda: Columns(uri="uri"))
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
+    attributes_from: Mapping[str, str] = field(default_factory=dict)
     root: str | Mapping[str, str] = ""
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
@@ -363,11 +370,12 @@ class Manifest(TableFormat, Source):
             if (
                 self.columns != Columns(uri="uri")
                 or self.features_from
+                or self.attributes_from
                 or self.names
                 or self.class_names
                 or self.pairs
             ):
-                own = "columns, features_from, names, class_names and pairs"
+                own = "columns, features_from, attributes_from, names, class_names and pairs"
                 raise SettingError(
                     "source.preset", f"{self.preset} knows its columns: remove {own}"
                 )
@@ -378,6 +386,10 @@ class Manifest(TableFormat, Source):
             template_parts(path, f"source.pairs.{name}")
         for key, feature in self.features_from.items():
             feature.check(key)
+        for name, column in self.attributes_from.items():
+            if not column:
+                key = f"source.attributes_from.{name}"
+                raise SettingError(key, "is empty: name the column")
         self.check_format()
         if not self.separator:
             raise SettingError("source.separator", "is empty: write a character, such as |")
@@ -426,6 +438,8 @@ class Manifest(TableFormat, Source):
             for what, key in keys.items()
             if getattr(self.columns, key)
         }
+        if "boxes" in found and self.attributes_from:
+            found["attributes"] = "source.attributes_from"
         return found | ({"pairs": "source.pairs"} if self.pairs else {})
 
     def features(self) -> tuple[Feature, ...]:
@@ -452,9 +466,11 @@ class Manifest(TableFormat, Source):
             self.columns.labels,
             self.columns.box_labels,
             *(each.many for each in self.features_from.values()),
+            self.attributes_from and not self.columns.row_boxes,
         )
         reasons = (
             ("boxes_unit", "boxes" in self.annotations(), "no column of boxes is named"),
+            ("attributes_from", "boxes" in self.annotations(), "no column of boxes is named"),
             (
                 "unlabeled",
                 self.columns.label or self.columns.labels,
@@ -550,6 +566,8 @@ class Manifest(TableFormat, Source):
         for name, path in self.pairs.items():
             for _, column in template_parts(path):
                 wanted.setdefault(column, f"source.pairs.{name}")
+        for name, column in self.attributes_from.items():
+            wanted.setdefault(column, f"source.attributes_from.{name}")
         wanted.pop("", None)
         return wanted
 
@@ -590,6 +608,7 @@ class Manifest(TableFormat, Source):
             self.separator,
             class_names,
             self.unlabeled,
+            self.attributes_from,
             self.pairs,
         ).read
 

@@ -13,8 +13,10 @@ from typing import Any, ClassVar, Literal
 
 import orjson
 
+from recordmill.annotations.attributes import read_attribute
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import COERCE, Feature, FeatureKind, FeatureValueError
+from recordmill.schemas.formatting import format_count
 from recordmill.schemas.rejection import Rejected
 from recordmill.transforms.inputs.class_names import LONGEST_NAME, NO_CLASS
 from recordmill.transforms.inputs.tables.cells import bad_row
@@ -247,6 +249,7 @@ class ManifestEntry:
         sha256: the SHA-256 of its bytes, in hex.
         boxes: xmin, ymin, xmax, ymax of each box; None if not given.
         box_labels: the class of each box.
+        attributes: the attributes of each box, by name.
         size: width and height of the image when annotated, if known.
         mask: where its semantic mask is.
         pairs: where its second images are, by name.
@@ -263,6 +266,7 @@ class ManifestEntry:
     sha256: str = ""
     boxes: list[list[float]] | None = None
     box_labels: list[str] = field(default_factory=list)
+    attributes: list[Mapping[str, str]] = field(default_factory=list)
     size: tuple[int, int] | None = None
     mask: str = ""
     pairs: dict[str, str] = field(default_factory=dict)
@@ -277,7 +281,7 @@ class ManifestEntry:
         """
         for each in fields(self):
             one, two = getattr(self, each.name), getattr(other, each.name)
-            if each.name not in ("boxes", "box_labels") and one != two:
+            if each.name not in ("boxes", "box_labels", "attributes") and one != two:
                 return (
                     f"its {each.name} is {two!r:.60}, and an earlier row of {self.uri!r:.100} "
                     f"has {one!r:.60}"
@@ -285,6 +289,7 @@ class ManifestEntry:
         self.boxes = self.boxes or []
         self.boxes += other.boxes or []
         self.box_labels += other.box_labels
+        self.attributes += other.attributes
         return None
 
 
@@ -548,6 +553,7 @@ class CellReader:
         separator: separates several labels in one text.
         class_names: by column, the names of its numbered classes, from 0.
         unlabeled: which images without a class are kept, instead of being refused.
+        attributes: the columns of the attributes of boxes, by name.
         pairs: where second images are, by name: columns, or names of columns in braces.
     """
 
@@ -556,6 +562,7 @@ class CellReader:
     separator: str
     class_names: Mapping[str, Sequence[str]]
     unlabeled: Unlabeled = "auto"
+    attributes: Mapping[str, str] = field(default_factory=dict)
     pairs: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, cells: Mapping[str, Any]) -> ManifestEntry:
@@ -632,11 +639,32 @@ class CellReader:
                 entry.box_labels = [label]
             elif any(value is not None and str(value).strip() for value in values):
                 raise refuse(column, label, "")
+        if entry.boxes:
+            entry.attributes = self._read_attributes(len(entry.boxes), cells)
         if columns.width:
             width, height = (
                 pixels_of(cells.get(column), column) for column in (columns.width, columns.height)
             )
             entry.size = (width, height) if width and height else None
+
+    def _read_attributes(self, boxes: int, cells: Mapping[str, Any]) -> list[Mapping[str, str]]:
+        """Returns the attributes of each of the boxes of a row.
+
+        Raises:
+            Rejected: a list of values has another length than that of the boxes.
+        """
+        found: list[dict[str, str]] = [{} for _ in range(boxes)]
+        for name, column in self.attributes.items():
+            values = [cells.get(column)]
+            if not self.columns.row_boxes:
+                values = list_of(cells.get(column), column, self.separator)
+            if len(values) != boxes:
+                counts = f"{len(values)} values for {format_count(boxes, 'box')}"
+                raise bad_row(f"column {column!r}: there are {counts}")
+            for own, value in zip(found, values, strict=True):
+                if (text := read_attribute(value)) is not None:
+                    own[name] = text
+        return list(found)
 
     def _texts_in(self, column: str, cells: Mapping[str, Any]) -> list[str]:
         return texts_of(cells.get(column), column, self.separator, self.class_names.get(column, ()))

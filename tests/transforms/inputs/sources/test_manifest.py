@@ -1,5 +1,6 @@
 import pytest
 
+from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.segmentation import Segmentation
 from recordmill.imaging.masks.mask_file import pack_color
 from recordmill.schemas.errors import SettingError
@@ -128,6 +129,53 @@ def test_boxes_of_less_than_a_pixel_stop_the_run(folder, columns, content, large
         assert [
             ref.detail for ref in found if isinstance(ref, Notice) and ref.status == "fatal"
         ] == remarks
+
+
+def attributes_in(ref):
+    packed = dict(ref.annotations).get("attributes")
+    return None if packed is None else Attributes.unpack(packed).values
+
+
+def test_rows_of_boxes_have_the_attributes_in_their_columns(folder):
+    columns = Columns(uri="path", box_label="class", **SIDES)
+    content = (
+        b"path,class,xmin,ymin,xmax,ymax,IsOccluded,hue\n"
+        b'a.jpg,cat,1,2,3,4,1,red\n"b, c.jpg",,,,,,0,blue\na.jpg,dog,1,2,3,4,,\n'
+    )
+    attributes = {"occluded": "IsOccluded", "color": "hue"}
+    found = refer(folder, content, columns=columns, attributes_from=attributes)
+    first, second = [ref for ref in found if type(ref) is ImageRef]
+    assert attributes_in(first) == [{"occluded": "1", "color": "red"}, {}]
+    assert attributes_in(second) is None
+    assert [ref for ref in found if isinstance(ref, Notice)] == []
+
+
+def test_lists_of_boxes_have_lists_of_attributes(folder):
+    columns = Columns(uri="path", boxes="b", box_labels="class")
+    content = (
+        b"path,class,b,hue,on\n"
+        b'a.jpg,cat|dog,"[[0,0,5,5],[0,0,2,5]]",red|blue,"[true, null]"\n'
+        b'"b, c.jpg",cat,"[[0,0,5,5]]",red|blue,[true]\n'
+    )
+    attributes = {"color": "hue", "on": "on"}
+    found = refer(folder, content, columns=columns, attributes_from=attributes)
+    first, second = [ref for ref in found if isinstance(ref, ImageRef)]
+    assert attributes_in(first) == [{"color": "red", "on": "true"}, {"color": "blue"}]
+    where = "list.csv, row 3: column 'hue': there are 2 values for 1 box"
+    assert (second.status, second.detail) == ("rejected", where)
+
+
+def test_columns_of_attributes_must_exist_and_need_boxes(folder):
+    columns = Columns(uri="path", box_label="class", **SIDES)
+    content = b"path,class,xmin,ymin,xmax,ymax\na.jpg,cat,1,2,3,4\n"
+    (fault,) = refer(folder, content, columns=columns, attributes_from={"color": "hue"})
+    assert fault.detail.startswith("it has no column 'hue' (source.attributes_from.color), only")
+    source = Manifest(columns=columns, attributes_from={"color": "hue"})
+    assert source.annotations()["attributes"] == "source.attributes_from"
+    idle = Manifest(columns=COLUMNS, attributes_from={"color": "hue"}).idle_settings()
+    assert idle["attributes_from"] == "no column of boxes is named"
+    with pytest.raises(SettingError, match=r"source\.attributes_from\.color is empty: name"):
+        Manifest(columns=columns, attributes_from={"color": ""})
 
 
 def test_one_manifest_per_split_has_its_split_by_its_name(folder):

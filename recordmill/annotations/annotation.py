@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from recordmill.imaging import PreparedImage
-    from recordmill.imaging.geometry import Frame, Geometry
+    from recordmill.imaging.geometry import Box, Frame, Geometry
     from recordmill.schemas.settings.dataset import Contract, DatasetSettings
 
 Label = str | int
@@ -119,12 +119,15 @@ class PlacedObjects:
         stored: the place of each stored object among them, from 0, in the order of storing.
         names: the class of each listed object, or its number if it has no name.
         drawn_on: the orientation of the image on which all were drawn.
+        sides: left, top, right and bottom of the box of each stored object, as fractions of the
+            stored image.
     """
 
     listed: int
     stored: Sequence[int]
     names: Sequence[str]
     drawn_on: "Frame"
+    sides: "Sequence[Box]" = ()
 
 
 @dataclass(slots=True)

@@ -463,15 +463,15 @@ def place_boxes(
     }
     if "area" in values:
         values["area"] = _place_areas(values["area"], placed, geometry)
-    names = [box.name for box in placed]
+    names, sides = [box.name for box in placed], [box.sides for box in placed]
     fields = {
-        **_fields_of([box.sides for box in placed]),
+        **_fields_of(sides),
         "box_labels": [label_map.ids[name] for name in names],
         "box_label_texts": [name.encode() for name in names],
         **values,
     }
     shown = [label_map.name_for(label) or label_map.shown(label) for label in given.labels]
-    objects = PlacedObjects(len(shown), [box.at for box in placed], shown, drawn_on)
+    objects = PlacedObjects(len(shown), [box.at for box in placed], shown, drawn_on, sides)
     return PlacedAnnotations(fields, names, AnnotationOutcome(counts, dropped), objects)
 
 

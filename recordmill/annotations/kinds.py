@@ -6,6 +6,7 @@ from typing import Any
 from recordmill.annotations.annotation import AnnotationKind
 from recordmill.annotations.attributes import ATTRIBUTES
 from recordmill.annotations.boxes import BOXES
+from recordmill.annotations.corners import CORNERS
 from recordmill.annotations.keypoints import KEY_POINTS
 from recordmill.annotations.labels import LABELS
 from recordmill.annotations.masks import MASKS
@@ -20,6 +21,7 @@ KINDS: Mapping[str, AnnotationKind] = {
         MASKS,
         KEY_POINTS,
         ATTRIBUTES,
+        CORNERS,
         SEGMENTATION,
         LABELS,
         PAIRS,

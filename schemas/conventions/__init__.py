@@ -5,16 +5,18 @@ There is one YAML file in this folder per convention. The file's name is the nam
 shipped file can be copied as the start of one's own.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from importlib import resources
 from typing import ClassVar, Literal
 
+from recordmill.schemas.attribute_words import WordIds, describe_numbers
 from recordmill.schemas.dataset.file_names import SHARD_NAME, check_pattern
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import (
     ATTRIBUTE,
+    EACH_ATTRIBUTE,
     Feature,
     FeatureKind,
     FeatureValueError,
@@ -130,6 +132,31 @@ class Convention:
             for key, each in self.features.items()
             if each.field.startswith(ATTRIBUTE)
         )
+
+    def name_attributes(
+        self, attributes: Mapping[str, WordIds], taken: Collection[str]
+    ) -> Iterator[Feature]:
+        """Yields the features of attributes of objects.
+
+        Args:
+            attributes: the ids of the words of each, by its name.
+            taken: the keys of other features.
+        """
+        places = [each for each in self.attribute_features if each.key not in taken]
+        named = {each.field for each in places}
+        for name, words in attributes.items():
+            own = f"{ATTRIBUTE}{name}"
+            wanted = own if own in named else EACH_ATTRIBUTE
+            for each in places:
+                if each.field == wanted:
+                    meaning = describe_numbers(each.meaning.replace("*", name), words)
+                    key = each.key.replace("*", name)
+                    yield replace(each, key=key, field=own, meaning=meaning)
+
+    def has_place(self, attribute: str, taken: Collection[str]) -> bool:
+        """Returns whether an attribute of objects has a feature with a key that is not taken."""
+        fields = {each.field for each in self.attribute_features if each.key not in taken}
+        return not fields.isdisjoint((f"{ATTRIBUTE}{attribute}", EACH_ATTRIBUTE))
 
     @cached_property
     def fields(self) -> Mapping[str, Feature]:

@@ -4,7 +4,7 @@
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from operator import attrgetter
@@ -12,12 +12,12 @@ from typing import Annotated, ClassVar, Literal
 
 from annotated_types import Ge, Interval
 
-from recordmill.schemas.attribute_words import WordIds, describe_numbers
+from recordmill.schemas.attribute_words import WordIds
 from recordmill.schemas.conventions import Convention, load_convention
 from recordmill.schemas.dataset.file_names import check_pattern, fill_pattern
 from recordmill.schemas.dataset.marker import About
 from recordmill.schemas.errors import SettingError
-from recordmill.schemas.features import ATTRIBUTE, EACH_ATTRIBUTE, ExampleEncoder, Feature
+from recordmill.schemas.features import ExampleEncoder, Feature
 from recordmill.schemas.idle_settings import (
     Effects,
     IdleIf,
@@ -375,6 +375,9 @@ def _without_masks(settings: "DatasetSettings", _: Situation) -> str | None:
 MASK_FIELDS = frozenset({"masks"})
 """The fields that the setting `masks` stores."""
 
+CORNER_FIELDS = frozenset({"corners", "angle"})
+"""The fields of oriented boxes, which references carry only if Examples have them."""
+
 KEY_POINT_FIELDS = frozenset(
     {
         "keypoints_x",
@@ -637,7 +640,14 @@ class DatasetSettings:
         has_place = not MASK_FIELDS.isdisjoint(ExampleLayout(self).convention.fields)
         if "masks" in not_stored and "masks" in self.source.annotations() and has_place:
             return "--set masks=png stores them"
+        if "oriented boxes" in not_stored and "corners" in self.source.annotations():
+            return "the fields corners and angle of a convention of your own store oriented boxes"
         return self.source.remedy_for(not_stored)
+
+    @property
+    def stores_corners(self) -> bool:
+        """Whether Examples contain the corners or angles of oriented boxes."""
+        return not CORNER_FIELDS.isdisjoint(ExampleLayout(self).convention.fields)
 
     @property
     def holds_images(self) -> bool:
@@ -692,6 +702,7 @@ class DatasetSettings:
             left_by_user=left_by_user,
             only_images=self.unit == "image",
             with_outlines=self.masks != "none",
+            without=frozenset(() if self.stores_corners else ("corners",)),
             rename=self.labels.rename,
         )
 
@@ -759,26 +770,14 @@ class ExampleLayout:
         added = [
             feature for feature in self.settings.source.features() if feature.field not in filled
         ]
-        return (*own, *added, *computed, *self._list_attributes({each.key for each in added}))
-
-    def _list_attributes(self, taken: Collection[str]) -> Iterator[Feature]:
-        """Yields the features of attributes of objects; the source's own have the keys `taken`."""
-        places = [each for each in self.convention.attribute_features if each.key not in taken]
-        named = {each.field for each in places} - {EACH_ATTRIBUTE}
-        for name, words in self.attributes.items():
-            field_name = f"{ATTRIBUTE}{name}"
-            wanted = field_name if field_name in named else EACH_ATTRIBUTE
-            for each in places:
-                if each.field == wanted:
-                    key, meaning = each.key.replace("*", name), each.meaning.replace("*", name)
-                    meaning = describe_numbers(meaning, words)
-                    yield replace(each, key=key, field=field_name, meaning=meaning)
+        taken = {each.key for each in added}
+        named = self.convention.name_attributes(self.attributes, taken)
+        return (*own, *added, *computed, *named)
 
     def has_place(self, attribute: str) -> bool:
         """Returns whether Examples have a place for an attribute of objects."""
-        own = {feature.key for feature in self.settings.source.features()}
-        fields = {each.field for each in self.convention.attribute_features if each.key not in own}
-        return not fields.isdisjoint((f"{ATTRIBUTE}{attribute}", EACH_ATTRIBUTE))
+        taken = {feature.key for feature in self.settings.source.features()}
+        return self.convention.has_place(attribute, taken)
 
     @cached_property
     def fields(self) -> frozenset[str]:

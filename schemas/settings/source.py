@@ -67,6 +67,7 @@ class ListingSettings:
         only_images: whether a source of plain images ignores files with the extension of a text, a
             table or the like.
         with_outlines: whether references carry the outlines of objects.
+        without: kinds of annotations that references do not carry; notes give their numbers.
         rename: new names of classes by the source's names; None for a class that is dropped later.
     """
 
@@ -81,6 +82,7 @@ class ListingSettings:
     inputs: int = 1
     only_images: bool = False
     with_outlines: bool = False
+    without: frozenset[str] = frozenset()
     rename: Mapping[str, str | None] = field(default_factory=dict)
 
 
@@ -202,10 +204,10 @@ class SourceSettings(Protocol):
     def annotations(self) -> Mapping[str, str]:
         """Returns what images may have besides one class, by kind of annotation.
 
-        These are `boxes`, `labels` (several classes), `masks`, `keypoints` and `attributes` of the
-        objects in the boxes, `segmentation` (a semantic mask), and `pairs` (second images). By
-        default, they have nothing else. Each entry has the YAML key that asks for it, or the empty
-        string if the files decide.
+        These are `boxes`, `labels` (several classes), `masks`, `keypoints`, `attributes` and
+        `corners` of the objects in the boxes, `segmentation` (a semantic mask), and `pairs` (second
+        images). By default, they have nothing else. Each entry has the YAML key that asks for it,
+        or the empty string if the files decide.
         """
         if self.is_about_boxes:
             return {"boxes": ""}

@@ -545,6 +545,17 @@ def _sources() -> list[Case]:
             'other/*: {field: "attribute:*", type: int64, shape: [null]}}}',
         ),
         case(
+            "corners",
+            partial(of.read_folder, "cvat"),
+            "source={kind: cvat}",
+            "images.resize={exact: [20, 20], fit: pad}",
+            "max_rejected.boxes.share=1",
+            "convention={features: {image/encoded: {field: encoded, type: bytes}, "
+            "corners: {field: corners, type: float, shape: [null]}, "
+            "angle: {field: angle, type: float, shape: [null]}}}",
+            HALVES,
+        ),
+        case(
             "masks_tfds",
             of.coco_outlines,
             "masks=png",

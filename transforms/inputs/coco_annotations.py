@@ -15,6 +15,7 @@ from pydantic import BaseModel, BeforeValidator, FailFast, Field, FiniteFloat, V
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
@@ -29,6 +30,7 @@ from recordmill.transforms.inputs.outlines import (
     read_segmentation,
     rotate_box,
 )
+from recordmill.transforms.inputs.shape_corners import corners_of_rectangle
 from recordmill.transforms.inputs.split_words import is_doubtful_split, may_be_split
 
 _ABOUT_ONE = 1.001
@@ -198,6 +200,13 @@ class Annotation(BaseModel, extra="allow"):
                 f"bbox of annotation {self.id} is not a list of 4 numbers: {self.bbox!r:.60}"
             ) from None
         return rotate_box((x, y, x + width, y + height), self.attributes.rotation)
+
+    def find_corners(self) -> Sequence[float] | None:
+        """Returns x and y of the corners of a rotated box; None if it is upright."""
+        if _is_absent(self.bbox) or not self.find_box()[1]:
+            return None
+        x, y, width, height = map(_as_number, self.bbox)
+        return corners_of_rectangle((x, y, x + width, y + height), self.attributes.rotation)
 
     def find_area(self) -> float:
         """Returns the area of the box, before any rotation."""
@@ -441,6 +450,9 @@ class CocoAnnotations:
             given.append(self.masks(image))
         if self.point_names:
             given.append(self.key_points(image))
+        corners = [each.find_corners() for each in self._objects[image.id]]
+        if any(corners):
+            given.append(OrientedBoxes(corners))
         values = [each.list_attributes() for each in self._objects[image.id]]
         if any(values):
             given.append(Attributes(values))

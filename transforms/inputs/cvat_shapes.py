@@ -111,7 +111,9 @@ def _read_box_of_cvat(shape: Element, corners: Sequence[float]) -> DescribedShap
     left, top, right, bottom = _read_numbers(shape, _BOX)
     degrees = _read_number(shape, "rotation", 0.0)
     box, is_rotated = rotate_box((left, top, right, bottom), degrees)
-    return DescribedShape(box, is_rotated, polygons_of([corners]) if is_rotated else None)
+    if not is_rotated:
+        return DescribedShape(box, False, None)
+    return DescribedShape(box, True, polygons_of([corners]), corners=corners)
 
 
 def _find_corners(shape: Element) -> Sequence[float]:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Size
@@ -105,6 +106,9 @@ class DescribedObjects:
         if point_names:
             points = [_order_points(shape.points, point_names) for shape in self.shapes]
             given.append(KeyPoints(point_names, points))
+        corners = [shape.corners for shape in self.shapes]
+        if any(corners):
+            given.append(OrientedBoxes(corners))
         if any(self.attributes):
             given.append(Attributes(self.attributes))
         return given

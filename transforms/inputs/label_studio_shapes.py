@@ -76,7 +76,8 @@ def read_shape_of_label_studio(value: Mapping[str, Any], size: Size) -> Describe
     if degrees % 360 == 0:
         return DescribedShape((x, y, right, bottom), False, None)
     corners = corners_of_rectangle((x, y, right, bottom), degrees, about=(x, y))
-    return DescribedShape(enclose_corners(corners), True, polygons_of([corners]))
+    box = enclose_corners(corners)
+    return DescribedShape(box, True, polygons_of([corners]), corners=corners)
 
 
 def unpack_brush(rle: Any, size: Size) -> NDArray[np.bool_]:

@@ -50,12 +50,14 @@ class DescribedShape:
         is_enclosed: whether the box encloses more than the shape.
         outline: its outline; None if the box alone describes it.
         points: its key points.
+        corners: x and y of its four corners in pixels if it is an oriented box; None for others.
     """
 
     box: Box
     is_enclosed: bool
     outline: Outline | None
     points: tuple[NamedPoint, ...] = ()
+    corners: Sequence[float] | None = None
 
 
 def angle_of(value: Any) -> float:

@@ -9,6 +9,7 @@ from typing import Literal
 
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
@@ -37,8 +38,8 @@ class YoloObjects:
         sides: left, top, right and bottom of each, in fractions of the image.
         outlines: that of each polygon; None for other lines.
         points: x, y and visibility of each key point, for each object; None for one without any.
+        corners: x and y of each corner of each oriented box; None for other lines.
         enclosed: how many boxes enclose a polygon or an oriented box.
-        oriented: how many of these are oriented boxes.
         dropped: how many polygons were dropped.
         skipped: how many boxes have further values that are not read.
     """
@@ -47,8 +48,8 @@ class YoloObjects:
     sides: list[Box] = field(default_factory=list)
     outlines: list[Outline | None] = field(default_factory=list)
     points: list[Sequence[float] | None] = field(default_factory=list)
+    corners: list[Sequence[float] | None] = field(default_factory=list)
     enclosed: int = 0
-    oriented: int = 0
     dropped: int = 0
     skipped: int = 0
 
@@ -75,6 +76,8 @@ class YoloObjects:
             given.append(Masks(self.outlines))
         if point_names:
             given.append(KeyPoints(point_names, self.points, fractions=True))
+        if any(self.corners):
+            given.append(OrientedBoxes(self.corners, fractions=True))
         return given
 
 
@@ -134,6 +137,7 @@ class YoloLines:
         found.sides.append((x - width / 2, y - height / 2, x + width / 2, y + height / 2))
         found.outlines.append(None)
         found.points.append(points)
+        found.corners.append(None)
 
     def _add_polygon(
         self, found: YoloObjects, label: int, values: Sequence[float], number: int
@@ -150,9 +154,9 @@ class YoloLines:
             found.dropped += 1
             return
         found.enclosed += 1
-        outline = None
-        if self.task == "obb":
-            found.oriented += 1
+        outline, corners = None, None
+        if self.task == "obb" and len(values) == 8:
+            corners = values
         else:
             outline = polygons_of([values], fractions=True)
         xs, ys = values[0::2], values[1::2]
@@ -160,6 +164,7 @@ class YoloLines:
         found.sides.append((min(xs), min(ys), max(xs), max(ys)))
         found.outlines.append(outline)
         found.points.append(None)
+        found.corners.append(corners)
 
 
 def _begins_with_box(values: list[float], kpt_shape: tuple[int, ...], number: int) -> bool:

@@ -8,6 +8,7 @@ from make_settings import make_settings
 from recordmill.annotations.annotation import AnnotatedImage
 from recordmill.annotations.attributes import Attributes
 from recordmill.annotations.boxes import boxes_of
+from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.keypoints import KeyPoints
 from recordmill.annotations.kinds import KINDS, RECORD_FIELDS
 from recordmill.annotations.labels import Labels
@@ -128,9 +129,8 @@ def right(name):
     return ConventionFeature(field=name, type=field.kind, shape=(None,) if field.many else ())
 
 
-OF_COCO = frozenset(
-    field for name in ("masks", "keypoints", "attributes") for field in KINDS[name].fields
-)
+_DETAILS = ("masks", "keypoints", "attributes", "corners")
+OF_COCO = frozenset(field for name in _DETAILS for field in KINDS[name].fields)
 """The fields that COCO gives, and `EVERYTHING` does not."""
 
 OF_SEGMENTED = KINDS["segmentation"].fields.keys()
@@ -252,7 +252,7 @@ def test_the_kinds_are_those_of_what_is_made(picture):
     mask = encode_values(np.zeros((6, 8), np.uint8))
     boxes = boxes_of([[0, 0, 4, 3]], ["cat"], values={"area": [12.0], "is_crowd": [0]})
     details = (Masks([Polygons(((0, 0, 4, 0, 4, 3),))]), KeyPoints(["nose"], [[1, 1, 2]]))
-    details += (Attributes([{"color": "red"}]),)
+    details += (Attributes([{"color": "red"}]), OrientedBoxes([None]))
     on = AnnotatedImage(data, image, make_settings(images=settings), labels)
     on.files, on.read_file = {"m": SourceFile("m", "/m")}, lambda _: mask
     for placed in resolve_annotations(

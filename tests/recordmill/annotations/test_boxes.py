@@ -329,17 +329,22 @@ def test_the_objects_that_are_stored_are_those_of_the_boxes_in_their_order():
     given = boxes_of([(0, 0, 9, 9), (5, 5, 5, 9), (0, 0, 9, 9)], ["dog", "cat", "cat"])
     turned = Geometry((200, 100), 6, True, None, (100, 200))
     placed = place_boxes(given, turned, BoxSettings(), LABELS)
-    assert placed.objects == PlacedObjects(3, [0, 2], ["dog", "cat", "cat"], "displayed")
+    names, sides = ["dog", "cat", "cat"], [(0.0, 0.0, 0.09, 0.045)] * 2
+    assert placed.objects == PlacedObjects(3, [0, 2], names, "displayed", sides)
     stored = replace(given, drawn_on_size=[200, 100])
     placed = place_boxes(stored, turned, BoxSettings(), LABELS)
-    assert placed.objects == PlacedObjects(3, [0, 2], ["dog", "cat", "cat"], "stored")
+    sides = list(
+        zip(*(placed.fields[side] for side in ("xmin", "ymin", "xmax", "ymax")), strict=True)
+    )
+    assert placed.objects == PlacedObjects(3, [0, 2], names, "stored", sides)
 
 
 def test_objects_that_another_kind_drops_lose_their_boxes():
     given = boxes_of([(0, 0, 9, 9), (5, 5, 5, 9), (0, 0, 9, 9)], ["dog", "cat", "cat"])
     unwanted = {1: "empty_mask", 2: "empty_mask"}
     placed = place_boxes(given, WHOLE, BoxSettings(), LABELS, unwanted)
-    assert placed.objects == PlacedObjects(3, [0], ["dog", "cat", "cat"], "displayed")
+    names, sides = ["dog", "cat", "cat"], [(0.0, 0.0, 0.045, 0.09)]
+    assert placed.objects == PlacedObjects(3, [0], names, "displayed", sides)
     assert placed.outcome.dropped == [
         DroppedAnnotation("empty", "cat", 2, is_faulty=True),
         DroppedAnnotation("empty_mask", "cat", 3, is_faulty=False),

@@ -14,19 +14,23 @@ from recordmill.schemas.settings.dataset import Contract, RejectionLimits
 
 
 def test_kinds_go_by_their_names_and_share_no_field():
-    described = ["boxes", "masks", "keypoints", "attributes"]
+    described = ["boxes", "masks", "keypoints", "attributes", "corners"]
     assert list(KINDS) == [*described, "segmentation", "labels", "pairs"]
     assert all(AnnotationKind in type(kind).__mro__ for kind in KINDS.values())
     assert sum(len(kind.fields) for kind in KINDS.values()) == len(ANNOTATION_FIELDS)
 
 
 # Second images reject their images, which `max_rejected` counts.
-@pytest.mark.parametrize("name", [name for name in KINDS if name != "pairs"])
+@pytest.mark.parametrize("name", sorted(KINDS.keys() - {"corners", "pairs"}))
 def test_each_kind_has_its_limits(name):
     kind = KINDS[name]
     if name != "attributes":  # none is faulty
         assert getattr(RejectionLimits(), name).count == 10
     assert kind.most_lost(Contract(**{f"lost_{name}": 0.25})) == 0.25
+
+
+def test_corners_have_the_limits_of_their_boxes():
+    assert KINDS["corners"].most_lost(Contract()) is None
 
 
 def test_names_and_ids_of_classes_are_fields():

@@ -134,7 +134,7 @@ class Coco(AnnotationSource):
 
     def annotations(self) -> Mapping[str, str]:
         """Returns that images may have boxes, masks, key points and attributes of objects."""
-        return {"boxes": "", "masks": "", "keypoints": "", "attributes": ""}
+        return {"boxes": "", "masks": "", "keypoints": "", "attributes": "", "corners": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields each of the file's `images`, with its boxes."""

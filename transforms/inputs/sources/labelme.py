@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.geometry import Box
 from recordmill.imaging.masks.outline import Outline, join_outlines
@@ -150,8 +151,8 @@ class LabelMe(AnnotationSource):
         return {"labels.txt": "lists of classes", "flags.txt": "lists of flags"}
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns that images may have boxes, and their objects masks and attributes."""
-        return {"boxes": "", "masks": "", "attributes": ""}
+        """Returns that images may have boxes, and masks, attributes and corners of objects."""
+        return {"boxes": "", "masks": "", "attributes": "", "corners": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes."""
@@ -169,6 +170,9 @@ class LabelMe(AnnotationSource):
         if with_outlines:
             outlines = ([shape.read_outline() for shape in shapes] for shapes in objects)
             given.append(Masks(list(map(join_outlines, outlines))))
+        corners = list(map(_find_corners, objects))
+        if any(corners):
+            given.append(OrientedBoxes(corners))
         values = list(map(self._list_attributes, objects))
         if any(values):
             given.append(Attributes(values))
@@ -236,6 +240,13 @@ class LabelMe(AnnotationSource):
             shapes={"other_shape": dropped},
         )
         return boxes, found, enclosed
+
+
+def _find_corners(shapes: Sequence[DrawnShape]) -> Sequence[float] | None:
+    """Returns x and y of the corners of an object that is one oriented rectangle; else None."""
+    if len(shapes) > 1 or shapes[0].kind != "oriented_rectangle" or len(shapes[0].points) != 4:
+        return None
+    return [side for point in shapes[0].points for side in point]
 
 
 def _count_flags(flags: Any) -> int:

@@ -93,7 +93,8 @@ class ObjectSource(AnnotationSource, Protocol):
         if self.labels == self.choices.several:
             return {"labels": "source.labels"}
         if self.is_about_boxes:
-            return {"boxes": "", "masks": "", "keypoints": "", "attributes": ""}
+            kinds = ("boxes", "masks", "keypoints", "attributes", "corners")
+            return dict.fromkeys(kinds, "")
         return {}
 
     def idle_settings(self) -> Mapping[str, str]:

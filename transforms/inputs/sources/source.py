@@ -1,15 +1,18 @@
 """The protocol that sources implement, and how to load one by name."""
 
 import pkgutil
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field
 from functools import cache
 from importlib import import_module
 from typing import Any, ClassVar, Protocol, runtime_checkable
 
+from recordmill.annotations.kinds import KINDS
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import Feature, FeatureKind
-from recordmill.schemas.image_ref import Content, ImageRef, Listed
+from recordmill.schemas.formatting import plural_of
+from recordmill.schemas.image_ref import ClassNames, Content, ImageRef, Listed
 from recordmill.schemas.rejection import Rejected
 from recordmill.schemas.settings.source import ListingSettings, SourceSettings
 from recordmill.storage.packed_files import read_image
@@ -160,15 +163,30 @@ def list_file(
 ) -> Iterator[Listed]:
     """Yields what the source yields for a file, with outlines if the settings ask for them.
 
-    If the source rejects the file, or the rest of it, a notice comes at the end.
+    If the source rejects the file, or the rest of it, a notice comes at the end. So do notices on
+    annotations that the settings leave out.
     """
+    left_out = Counter[str]()
     try:
+        listed = source.list_references(path, file)
         if settings.with_outlines:
-            yield from source.list_with_outlines(path, file)
-        else:
-            yield from source.list_references(path, file)
+            listed = source.list_with_outlines(path, file)
+        for each in listed:
+            yield _leave_out(each, settings.without, left_out)
     except Rejected as rejected:
         yield file.notice("rejected", rejected.reason, rejected.detail)
+    for unit, count in left_out.items():
+        yield file.notice("not_stored", unit, count=count)
+
+
+def _leave_out(listed: Listed, kinds: frozenset[str], counts: Counter[str]) -> Listed:
+    """Returns what is listed without annotations of these kinds, whose numbers are added."""
+    if isinstance(listed, ClassNames) or kinds.isdisjoint(name for name, _ in listed.annotations):
+        return listed
+    for name, packed in listed.annotations:
+        if name in kinds:
+            counts[plural_of(KINDS[name].unit)] += KINDS[name].list_labels(packed).total
+    return listed.replace(annotations=tuple(e for e in listed.annotations if e[0] not in kinds))
 
 
 @cache

@@ -19,6 +19,7 @@ from recordmill import storage
 from recordmill.annotations.annotation import Packable
 from recordmill.annotations.attributes import Attributes, read_attribute
 from recordmill.annotations.boxes import Boxes, boxes_of
+from recordmill.annotations.corners import OrientedBoxes
 from recordmill.annotations.masks import Masks
 from recordmill.imaging.masks.outline import FaultyOutline, Outline
 from recordmill.schemas.features import Feature
@@ -47,6 +48,7 @@ from recordmill.transforms.inputs.named_files import (
 from recordmill.transforms.inputs.outlines import angle_of, rotate_box
 from recordmill.transforms.inputs.pair_names import is_telling
 from recordmill.transforms.inputs.patterns import check_template, escape_glob
+from recordmill.transforms.inputs.shape_corners import corners_of_rectangle
 from recordmill.transforms.inputs.sources.source import AnnotationSource
 from recordmill.transforms.inputs.voc_masks import OBJECT_MASKS, read_object_masks
 
@@ -153,8 +155,8 @@ class Voc(AnnotationSource):
         return (f"{OBJECT_MASKS}/*.png",)
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns that images may have boxes, and their objects masks and attributes."""
-        return {"boxes": "", "masks": "", "attributes": ""}
+        """Returns that images may have boxes, and masks, attributes and corners of objects."""
+        return {"boxes": "", "masks": "", "attributes": "", "corners": ""}
 
     def list_references(self, path: str, file: ImageRef) -> Iterator[Listed]:
         """Yields the image that one file describes, with its boxes; or notices on a split list."""
@@ -202,7 +204,7 @@ class Voc(AnnotationSource):
             )
             yield file.notice("fatal", "bad_annotations", detail)
             return
-        given: list[Packable] = [boxes, *_read_attributes(root)]
+        given: list[Packable] = [boxes, *_read_details(root)]
         masks = None
         if with_outlines:
             masks, outlines = _find_masks(annotation, boxes)
@@ -509,11 +511,22 @@ def _find_angle(found: Element) -> float:
     return 0.0
 
 
-def _read_attributes(root: Element) -> Iterator[Attributes]:
-    """Yields the attributes of an image's objects, if one of them has some."""
-    values = list(map(_list_attributes, root.iterfind("object")))
-    if any(values):
+def _read_details(root: Element) -> Iterator[Packable]:
+    """Yields the attributes of an image's objects, and their corners, if one of them has some."""
+    objects = root.findall("object")
+    if any(values := list(map(_list_attributes, objects))):
         yield Attributes(values)
+    if any(corners := list(map(_find_corners, objects))):
+        yield OrientedBoxes(corners)
+
+
+def _find_corners(found: Element) -> Sequence[float] | None:
+    """Returns x and y of the corners of a rotated box; None if it is upright."""
+    box, degrees = found.find("bndbox"), _find_angle(found)
+    if box is None or degrees % 180 == 0:
+        return None
+    left, top, right, bottom = (_number(box, side) for side in ("xmin", "ymin", "xmax", "ymax"))
+    return corners_of_rectangle((left, top, right, bottom), degrees)
 
 
 def _list_attributes(found: Element) -> Mapping[str, str]:

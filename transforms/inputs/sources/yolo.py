@@ -197,8 +197,10 @@ class Yolo(AnnotationSource):
         }
 
     def annotations(self) -> Mapping[str, str]:
-        """Returns boxes and masks; key points if the settings say how many there are."""
+        """Returns boxes and masks; key points or corners if the settings say that there are any."""
         found = {"boxes": "", "masks": ""}
+        if self.task == "obb":
+            found["corners"] = "source.task"
         if self._point_names:
             found["keypoints"] = "source.kpt_shape"
         return found
@@ -238,7 +240,7 @@ class Yolo(AnnotationSource):
             ) from None
         if spelled not in (None, text_file):
             yield file.notice("respelled", "", f"{spelled} for {path}")
-        unstored = {"key points": objects.skipped, "oriented boxes": objects.oriented}
+        unstored = {"key points": objects.skipped}
         if not with_outlines:
             unstored["masks"] = objects.polygons
         for kind, count in unstored.items():

@@ -587,7 +587,13 @@ def test_ids_may_be_numbers_and_texts():
 
 
 def test_it_gives_boxes_masks_and_key_points():
-    assert Coco().annotations() == {"boxes": "", "masks": "", "keypoints": "", "attributes": ""}
+    assert Coco().annotations() == {
+        "boxes": "",
+        "masks": "",
+        "keypoints": "",
+        "attributes": "",
+        "corners": "",
+    }
 
 
 def test_a_fraction_of_a_pixel_in_a_side_is_left_out(collection):

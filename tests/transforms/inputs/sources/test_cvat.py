@@ -113,7 +113,7 @@ def test_files_without_points_and_tags_have_no_key_points(tmp_path):
         assert "keypoints" not in dict(ref.annotations)
     found = {labels: Cvat(labels=labels).annotations() for labels in ("shapes", "tag", "tags")}
     assert found == {
-        "shapes": {"boxes": "", "masks": "", "keypoints": "", "attributes": ""},
+        "shapes": {"boxes": "", "masks": "", "keypoints": "", "attributes": "", "corners": ""},
         "tag": {},
         "tags": {"labels": "source.labels"},
     }

@@ -347,7 +347,7 @@ def test_json_files_alone_are_listed_in_whatever_case():
 
 
 def test_it_gives_boxes():
-    assert LabelMe().annotations() == {"boxes": "", "masks": "", "attributes": ""}
+    assert LabelMe().annotations() == {"boxes": "", "masks": "", "attributes": "", "corners": ""}
 
 
 @pytest.mark.parametrize(

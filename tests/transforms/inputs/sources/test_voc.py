@@ -152,7 +152,7 @@ def test_the_image_is_in_the_folder_as_the_store_spells_it(tmp_path):
 
 
 def test_it_gives_boxes_and_masks():
-    assert Voc().annotations() == {"boxes": "", "masks": "", "attributes": ""}
+    assert Voc().annotations() == {"boxes": "", "masks": "", "attributes": "", "corners": ""}
 
 
 @pytest.mark.parametrize("path", ["1.xml", "a/1.xml", "train/a/1.xml"])

@@ -24,7 +24,7 @@ from recordmill.transforms.inputs.sources.yolo import Yolo, read_names
 from recordmill.transforms.list_images import list_images
 
 
-def refer(folder, path, text=None, with_outlines=False, **settings):
+def refer(folder, path, text=None, with_outlines=False, without=(), **settings):
     beside = path.replace("images", "labels").replace(".jpg", ".txt")
     for name, data in ((path, "image"), (beside, text)):
         if data is not None:
@@ -32,7 +32,7 @@ def refer(folder, path, text=None, with_outlines=False, **settings):
             (folder / name).write_text(data, encoding="utf-8")
     file, listing = (
         ImageRef(path, str(folder / path), 5, "1"),
-        ListingSettings(with_outlines=with_outlines),
+        ListingSettings(with_outlines=with_outlines, without=frozenset(without)),
     )
     return list(list_file(Yolo(**settings), path, file, listing))
 
@@ -467,7 +467,8 @@ def test_polygons_are_outlines_in_fractions_of_the_image_and_boxes_have_none(tmp
 
 
 def test_oriented_boxes_are_counted_as_such_and_give_no_masks(tmp_path):
-    unstored, ref = refer(tmp_path, "images/1.jpg", OBLIQUE * 2, with_outlines=True, task="obb")
+    settings = {"with_outlines": True, "without": ["corners"], "task": "obb"}
+    ref, unstored = refer(tmp_path, "images/1.jpg", OBLIQUE * 2, **settings)
     assert (unstored.reason, unstored.count) == ("oriented boxes", 2)
     assert unpack(ref, Masks).outlines == (None, None)
     box = (0.1, 0.1, 0.4, 0.4)

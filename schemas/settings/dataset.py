@@ -645,11 +645,6 @@ class DatasetSettings:
         return self.source.remedy_for(not_stored)
 
     @property
-    def stores_corners(self) -> bool:
-        """Whether Examples contain the corners or angles of oriented boxes."""
-        return not CORNER_FIELDS.isdisjoint(ExampleLayout(self).convention.fields)
-
-    @property
     def holds_images(self) -> bool:
         """Whether Examples contain images."""
         return self.decode == "images" and self.source.contents == "images"
@@ -689,6 +684,9 @@ class DatasetSettings:
     def listing(self) -> ListingSettings:
         """Selects the files to read, and gives them splits and groups."""
         not_included, left_by_user = self.source.other_files, frozenset[str]()
+        without = frozenset[str]()
+        if CORNER_FIELDS.isdisjoint(ExampleLayout(self).convention.fields):
+            without = frozenset(("corners",))
         if self.include:
             not_included, left_by_user = "not_included", frozenset(("not_included",))
         return ListingSettings(
@@ -702,7 +700,7 @@ class DatasetSettings:
             left_by_user=left_by_user,
             only_images=self.unit == "image",
             with_outlines=self.masks != "none",
-            without=frozenset(() if self.stores_corners else ("corners",)),
+            without=without,
             rename=self.labels.rename,
         )
 
@@ -773,11 +771,6 @@ class ExampleLayout:
         taken = {each.key for each in added}
         named = self.convention.name_attributes(self.attributes, taken)
         return (*own, *added, *computed, *named)
-
-    def has_place(self, attribute: str) -> bool:
-        """Returns whether Examples have a place for an attribute of objects."""
-        taken = {feature.key for feature in self.settings.source.features()}
-        return self.convention.has_place(attribute, taken)
 
     @cached_property
     def fields(self) -> frozenset[str]:

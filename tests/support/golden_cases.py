@@ -55,6 +55,7 @@ def _configs() -> list[Case]:
         "idx": (of.idx, "", ()),
         "imagefolder": (of.imagefolder, "", ()),
         "kaggle": (of.kaggle, "train.csv", ("splits={fractions: {train: 0.5, test: 0.5}}",)),
+        "landmarks": (of.landmarks, "points.csv", ("max_rejected.keypoints.share=1",)),
         "lists": (of.lists, "", ()),
         "manifest": (of.manifest, "manifest.csv", ()),
         "observations": (of.observations, "observations.csv", ()),
@@ -532,6 +533,14 @@ def _sources() -> list[Case]:
             "images.resize={exact: [20, 20]}",
             "max_rejected.keypoints.share=1",
             config="coco",
+        ),
+        case(
+            "landmarks_cropped",
+            of.landmarks,
+            "images.resize={exact: [12, 12]}",
+            "max_rejected.keypoints.share=1",
+            config="landmarks",
+            inputs="points.csv",
         ),
         case("attributes", of.coco_attributes, "boxes.invalid=drop", config="coco"),
         case(

@@ -702,6 +702,16 @@ def retinanet() -> Files:
     return drawn() | {"annotations.csv": as_csv([*rows, ("d.jpg", "", "", "", "", "")])}
 
 
+def landmarks() -> Files:
+    """Two landmarks in each row; some are missing or outside, and EXIF data turn an image."""
+    rows: list[tuple[object, ...]] = []
+    for number, name in enumerate(BOXES):
+        width, height = shown(name)
+        tail = (width + number, 2) if number % 2 else ("", "")
+        rows.append((f"{name}.jpg", width / 4, height / 2, *tail))
+    return drawn() | {"points.csv": as_csv(rows, ("file", "nose_x", "nose_y", "tail_x", "tail_y"))}
+
+
 # Archives, arrays, records
 
 

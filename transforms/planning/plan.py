@@ -304,9 +304,15 @@ def number_attributes(summary: Summary, settings: DatasetSettings) -> dict[str, 
     """Returns the ids of the words of each attribute of objects that is stored, by its name."""
     layout, stored = ExampleLayout(settings), dict[str, WordIds]()
     for name, tally in sorted(summary.attributes.items())[:MOST_ATTRIBUTES]:
-        if not tally.is_free and layout.has_place(name):
+        if not tally.is_free and _has_place(layout, name):
             stored[name] = tally.number_words()
     return stored
+
+
+def _has_place(layout: ExampleLayout, attribute: str) -> bool:
+    """Returns whether Examples have a place for an attribute of objects."""
+    taken = {feature.key for feature in layout.settings.source.features()}
+    return layout.convention.has_place(attribute, taken)
 
 
 def describe_settings(
@@ -404,7 +410,7 @@ def _note_attributes(summary: Summary, layout: ExampleLayout) -> Iterator[str]:
         why = f"a text has more than {LONGEST_WORD} characters, or more than {MOST_WORDS:,} differ"
         yield f"not stored: attributes of free text, {show_names(free, 10)}: {why}"
     no_place = [
-        f"{name} ({tally.count:,})" for name, tally in lost.items() if not layout.has_place(name)
+        f"{name} ({tally.count:,})" for name, tally in lost.items() if not _has_place(layout, name)
     ]
     if no_place:
         where = f"the convention ({layout.convention.title}) has no place for them"

@@ -10,8 +10,6 @@ from typing import Any, ClassVar, Literal, Self
 
 from recordmill import storage
 from recordmill.annotations.annotation import Packable, pack_annotations
-from recordmill.annotations.attributes import Attributes
-from recordmill.annotations.boxes import boxes_of
 from recordmill.annotations.labels import Labels
 from recordmill.annotations.pairs import PairedImages, features_of_pairs
 from recordmill.annotations.segmentation import IGNORED_ID, Segmentation
@@ -45,6 +43,7 @@ from recordmill.transforms.inputs.sources.source import Source
 from recordmill.transforms.inputs.tables.cells import TableRow, UnreadableTableError, bad_row
 from recordmill.transforms.inputs.tables.class_name_files import NAME_LISTS, NAME_TABLES
 from recordmill.transforms.inputs.tables.column_patterns import has_patterns, replace_patterns
+from recordmill.transforms.inputs.tables.keypoint_columns import KeyPointColumns, settle_key_points
 from recordmill.transforms.inputs.tables.known_tables import PRESETS
 from recordmill.transforms.inputs.tables.manifest_columns import (
     CellReader,
@@ -73,6 +72,7 @@ from recordmill.transforms.inputs.tables.recognize_tables import (
     WITHOUT_LABELS,
     recognize_tables,
 )
+from recordmill.transforms.inputs.tables.row_objects import describe_objects, list_lost
 
 _SHA256 = re.compile("[0-9a-fA-F]{64}")
 
@@ -129,7 +129,8 @@ class RowReader:
                 detail = f"{posixpath.basename(self.path)}, {row.place}: {error.detail}"
                 ref = self.file.replace(key=self._row_key(row), size=UNKNOWN_SIZE, spelling="")
                 if error.reason in WITHOUT_AN_IMAGE:
-                    ref = ref.replace(annotations=pack_annotations(_list_lost(entry)))
+                    lost = list_lost(entry, self.settings.keypoints.names)
+                    ref = ref.replace(annotations=pack_annotations(lost))
                 yield ref.notice("rejected", error.reason, detail)
                 if entry.label:
                     yield self.file.notice("lost_label", entry.label)
@@ -172,16 +173,10 @@ class RowReader:
         given = list[Packable]()
         if entry.labels is not None:
             given.append(Labels(list(dict.fromkeys(entry.labels))))
-        if entry.boxes is not None:
-            fractions = self.settings.preset != "" or self.settings.boxes_unit == "fraction"
-            if not fractions:
-                self._largest = max(self._largest, *map(max, entry.boxes), 0.0)
-            boxes = boxes_of(
-                entry.boxes, entry.box_labels, drawn_on_size=entry.size, fractions=fractions
-            )
-            given.append(boxes)
-        if any(entry.attributes):
-            given.append(Attributes(entry.attributes))
+        fractions = self.settings.preset != "" or self.settings.boxes_unit == "fraction"
+        if entry.boxes and not fractions:
+            self._largest = max(self._largest, *map(max, entry.boxes))
+        given += describe_objects(entry, self.settings.keypoints.names, fractions)
         files = set[SourceFile]()
         if entry.mask:
             mask = self._find_other(entry.mask, self.settings.columns.mask)
@@ -276,16 +271,6 @@ class RowReader:
         return locate(self._root, path.replace("\\", "/"))
 
 
-def _list_lost(entry: ManifestEntry) -> Iterator[Packable]:
-    """Yields what is lost with the image of a row."""
-    if entry.boxes:
-        yield boxes_of(entry.boxes, entry.box_labels)
-    if entry.mask:
-        yield Segmentation(entry.mask)
-    if entry.pairs:
-        yield PairedImages(entry.pairs)
-
-
 def _folder_in_keys(own: str, root: str) -> str:
     """Returns the folder in the keys of images if each manifest has a root.
 
@@ -321,6 +306,9 @@ class Manifest(TableFormat, Source):
         attributes_from: attributes of boxes by name, with their columns: `{occluded: IsOccluded}`.
             With `columns.boxes` or `columns.objects`, a column holds a list, one value for each
             box.
+        keypoints: the columns of the key points of the object in each row, by patterns: `{x:
+            "{name}_x", y: "{name}_y"}`. Without `columns.xmin`, the object's box is the whole
+            image, and its class that of the image, or else `object`.
         root: the folder that contains all images; paths are relative to it. By default the
             manifest's folder, from which a relative `root` starts. By manifest: `{train.csv: train,
             test.csv: test}`.
@@ -348,6 +336,7 @@ class Manifest(TableFormat, Source):
     columns: Columns = field(default_factory=lambda: Columns(uri="uri"))
     features_from: Mapping[str, FeatureColumn] = field(default_factory=dict)
     attributes_from: Mapping[str, str] = field(default_factory=dict)
+    keypoints: KeyPointColumns = field(default_factory=KeyPointColumns)
     root: str | Mapping[str, str] = ""
     separator: str = "|"
     boxes_unit: Literal["pixels", "fraction"] = "pixels"
@@ -371,11 +360,15 @@ class Manifest(TableFormat, Source):
                 self.columns != Columns(uri="uri")
                 or self.features_from
                 or self.attributes_from
+                or self.keypoints
                 or self.names
                 or self.class_names
                 or self.pairs
             ):
-                own = "columns, features_from, attributes_from, names, class_names and pairs"
+                own = (
+                    "columns, features_from, attributes_from, keypoints, names, class_names and "
+                    "pairs"
+                )
                 raise SettingError(
                     "source.preset", f"{self.preset} knows its columns: remove {own}"
                 )
@@ -386,10 +379,7 @@ class Manifest(TableFormat, Source):
             template_parts(path, f"source.pairs.{name}")
         for key, feature in self.features_from.items():
             feature.check(key)
-        for name, column in self.attributes_from.items():
-            if not column:
-                key = f"source.attributes_from.{name}"
-                raise SettingError(key, "is empty: name the column")
+        self._check_objects()
         self.check_format()
         if not self.separator:
             raise SettingError("source.separator", "is empty: write a character, such as |")
@@ -402,6 +392,17 @@ class Manifest(TableFormat, Source):
         if self.split:
             compile_pattern(self.split, "source.split", "split")
         self.classes()
+
+    def _check_objects(self) -> None:
+        """Raises SettingError if what describes the objects of images contradicts the columns."""
+        self.keypoints.check()
+        if self.keypoints and (self.columns.boxes or self.columns.objects):
+            what = "needs one object in each row, and columns name lists of boxes: remove it"
+            raise SettingError("source.keypoints", what)
+        for name, column in self.attributes_from.items():
+            if not column:
+                key = f"source.attributes_from.{name}"
+                raise SettingError(key, "is empty: name the column")
 
     def root_of(self, path: str) -> str:
         """Returns the setting `root` for a manifest.
@@ -438,6 +439,9 @@ class Manifest(TableFormat, Source):
             for what, key in keys.items()
             if getattr(self.columns, key)
         }
+        if self.keypoints:
+            found.setdefault("boxes", "source.keypoints")
+            found["keypoints"] = "source.keypoints"
         if "boxes" in found and self.attributes_from:
             found["attributes"] = "source.attributes_from"
         return found | ({"pairs": "source.pairs"} if self.pairs else {})
@@ -568,17 +572,29 @@ class Manifest(TableFormat, Source):
                 wanted.setdefault(column, f"source.pairs.{name}")
         for name, column in self.attributes_from.items():
             wanted.setdefault(column, f"source.attributes_from.{name}")
+        for key, column in self.keypoints.list_columns():
+            wanted.setdefault(column, key)
         wanted.pop("", None)
         return wanted
 
     def settle(self, files: Iterator[ImageRef], note: Callable[[str], None]) -> Self:
-        """Replaces patterns in `features_from` by the names of the columns that match them."""
-        if not any(map(has_patterns, self.features_from.values())):
+        """Replaces patterns in `keypoints` and `features_from` by what matches them in the tables.
+
+        Columns with another meaning match none.
+        """
+        has_unnamed = bool(self.keypoints) and not self.keypoints.is_settled
+        if not has_unnamed and not any(map(has_patterns, self.features_from.values())):
             return self
-        tables = ((file.key, file.uri) for file in files if self._is_manifest(file.key))
-        others = {column for _, column in self.columns.named()}
-        settled = replace_patterns(self.features_from, tables, self._table_format(), others)
-        return replace(self, features_from=settled)
+        tables = [(file.key, file.uri) for file in files if self._is_manifest(file.key)]
+        others = {*(column for _, column in self.columns.named()), *self.attributes_from.values()}
+        for path in self.pairs.values():
+            others.update(column for _, column in template_parts(path))
+        keypoints, form = self.keypoints, self._table_format()
+        if has_unnamed:
+            keypoints = settle_key_points(keypoints, tables, form, others)
+        others.update(column for _, column in keypoints.list_columns())
+        settled = replace_patterns(self.features_from, tables, form, others)
+        return replace(self, features_from=settled, keypoints=keypoints)
 
     def _is_manifest(self, path: str) -> bool:
         """Returns whether a listed file is a manifest, by its name."""
@@ -610,6 +626,7 @@ class Manifest(TableFormat, Source):
             self.unlabeled,
             self.attributes_from,
             self.pairs,
+            self.keypoints or None,
         ).read
 
     def _names_of_ids(self, path: str, file: ImageRef) -> NamesOfIds | None:

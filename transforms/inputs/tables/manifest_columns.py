@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import cache
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Protocol
 
 import orjson
 
@@ -235,6 +235,17 @@ def objects_from(
     return [[x, y, x + width, y + height] for x, y, width, height in boxes], labels
 
 
+_OF_BOXES = ("boxes", "box_labels", "attributes", "points")
+"""What rows of one image add to each other."""
+
+
+class ReadsKeyPoints(Protocol):
+    """Reads the key points in a row."""
+
+    def read(self, cells: Mapping[str, Any]) -> list[float]:
+        """Returns x, y and visibility of each."""
+
+
 @dataclass(slots=True)
 class ManifestEntry:
     """The contents of a row, as strings and numbers; what the row lacks is empty.
@@ -250,6 +261,8 @@ class ManifestEntry:
         boxes: xmin, ymin, xmax, ymax of each box; None if not given.
         box_labels: the class of each box.
         attributes: the attributes of each box, by name.
+        points: x, y and visibility of each key point, for each box; None if not given. Without
+            boxes, those of one object.
         size: width and height of the image when annotated, if known.
         mask: where its semantic mask is.
         pairs: where its second images are, by name.
@@ -267,6 +280,7 @@ class ManifestEntry:
     boxes: list[list[float]] | None = None
     box_labels: list[str] = field(default_factory=list)
     attributes: list[Mapping[str, str]] = field(default_factory=list)
+    points: list[list[float]] | None = None
     size: tuple[int, int] | None = None
     mask: str = ""
     pairs: dict[str, str] = field(default_factory=dict)
@@ -281,7 +295,7 @@ class ManifestEntry:
         """
         for each in fields(self):
             one, two = getattr(self, each.name), getattr(other, each.name)
-            if each.name not in ("boxes", "box_labels", "attributes") and one != two:
+            if each.name not in _OF_BOXES and one != two:
                 return (
                     f"its {each.name} is {two!r:.60}, and an earlier row of {self.uri!r:.100} "
                     f"has {one!r:.60}"
@@ -290,6 +304,8 @@ class ManifestEntry:
         self.boxes += other.boxes or []
         self.box_labels += other.box_labels
         self.attributes += other.attributes
+        if self.points is not None:
+            self.points += other.points or []
         return None
 
 
@@ -555,6 +571,7 @@ class CellReader:
         unlabeled: which images without a class are kept, instead of being refused.
         attributes: the columns of the attributes of boxes, by name.
         pairs: where second images are, by name: columns, or names of columns in braces.
+        key_points: reads the key points of the object in a row; None if there are none.
     """
 
     columns: Columns
@@ -564,6 +581,7 @@ class CellReader:
     unlabeled: Unlabeled = "auto"
     attributes: Mapping[str, str] = field(default_factory=dict)
     pairs: Mapping[str, str] = field(default_factory=dict)
+    key_points: ReadsKeyPoints | None = None
 
     def read(self, cells: Mapping[str, Any]) -> ManifestEntry:
         """Makes the entry of one row.
@@ -599,6 +617,9 @@ class CellReader:
         if self.columns.labels:
             entry.labels = self._texts_in(self.columns.labels, cells)
         self._read_boxes(entry, cells)
+        if self.key_points is not None:
+            has_object = entry.boxes is None or bool(entry.boxes)
+            entry.points = [self.key_points.read(cells)] if has_object else []
         for key, feature in self.features.items():
             entry.features[key] = feature.value_in(cells, self.separator)
         return entry

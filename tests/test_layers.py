@@ -221,7 +221,7 @@ def test_the_package_links_to_the_folders():
     links = {
         path.name: path.resolve() for path in (REPO / "recordmill").iterdir() if path.is_symlink()
     }
-    assert links == {name: (REPO / name).resolve() for name in LINKED}
+    assert links == {name: (REPO / name).resolve() for name in [*LINKED, "docs"]}
 
 
 def test_the_entry_modules_define_only_functions():

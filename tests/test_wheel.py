@@ -140,6 +140,8 @@ def test_the_wheel_installs_only_below_the_package(wheel):
         "recordmill/py.typed",
         "recordmill/reading/dataset.py",
         "recordmill/configs/coco.yaml",
+        "recordmill/docs/fix_rejected.md",
+        "recordmill/docs/json_summary.schema.json",
         "recordmill/schemas/conventions/slim.yaml",
     } < set(names)
     assert {
@@ -163,6 +165,12 @@ def test_the_command_says_what_it_does(run, project, words):
     done = run(project, "recordmill", *words)
     assert (done.returncode, done.stderr) == (0, "")
     assert "recordmill" in done.stdout
+
+
+def test_a_message_names_a_page_that_is_installed(run, project):
+    done = run(project, "recordmill", "--input=photos", "--output=x", "--set=zzz=1")
+    (page,) = re.findall(r"zzz is not a setting: (\S+/settings\.md) lists all", done.stderr)
+    assert (project / page).read_text(encoding="utf-8").startswith("# Settings")
 
 
 def test_a_training_script_next_to_its_own_modules(run, project, dataset):

@@ -7,6 +7,7 @@ from recordmill.annotations.segmentation import SEGMENTATION
 from recordmill.schemas.conventions import Convention, ConventionFeature
 from recordmill.schemas.errors import SettingError
 from recordmill.schemas.features import EACH_ATTRIBUTE, IMAGE_FIELDS, PIXEL_FIELDS, family_of
+from recordmill.schemas.pages import find_page
 from recordmill.schemas.settings.dataset import MASK_FIELDS, DatasetSettings, ExampleLayout
 from recordmill.transforms.records.image_functions import find_function
 
@@ -69,7 +70,7 @@ def check_fields(layout: ExampleLayout) -> None:
         raise SettingError(
             asked_by,
             f"gives several labels, and the convention ({convention.title}) stores one: name a "
-            "column of one, or store the field labels (docs/conventions.md)",
+            f"column of one, or store the field labels ({find_page('conventions.md')})",
         )
     _check_semantic_masks(layout)
     _check_second_images(layout.settings)

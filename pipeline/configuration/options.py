@@ -29,6 +29,7 @@ from recordmill.pipeline.configuration.positions import (
 )
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.formatting import escape_json
+from recordmill.schemas.pages import find_page
 from recordmill.schemas.version import VERSION
 
 MODULE = "python -m pipeline.run"
@@ -288,7 +289,7 @@ def _add_flags_for_places(parser: Parser) -> None:
     _add_path(parser, data, "--output", output, "DIR", short="-o")
     config = (
         "YAML file of settings; -: standard input (default: auto, which recognizes the layout of "
-        "the input, see docs/layouts.md)"
+        f"the input, see {find_page('layouts.md')})"
     )
     _add_path(parser, data, "--config", config, short="-c")
     override = "overrides one setting, with a value in YAML; repeatable"
@@ -327,7 +328,7 @@ def _add_flags_for_the_run(parser: Parser) -> None:
     _add_switch(parser, run, "wait", argparse.SUPPRESS, no_wait)
     writer = (
         "recordmill (default); beam: shuffle pixels, write with Beam's WriteToTFRecord "
-        "(docs/beam_writer.md)"
+        f"({find_page('beam_writer.md')})"
     )
     writers = ("recordmill", "beam")
     parser.add_flag("--writer", run, choices=writers, metavar="NAME", help=writer)

@@ -17,6 +17,7 @@ from recordmill import storage
 from recordmill.schemas.corrections import Corrections
 from recordmill.schemas.dataset.file_names import MARKER
 from recordmill.schemas.errors import RecordmillError, UsageError
+from recordmill.schemas.pages import find_page
 from recordmill.schemas.rejection import Exclusions
 from recordmill.schemas.settings.dataset import DatasetSettings
 from recordmill.schemas.settings.recipe import NamedLists
@@ -114,7 +115,8 @@ def check_secrets(arguments: Sequence[str]) -> None:
     for flag in (argument.partition("=")[0] for argument in arguments):
         if flag in _SECRETS:
             why = "would be readable in the list of processes and in logs"
-            raise UsageError(f"{flag} {why}: put it in the environment (docs/object_stores.md)")
+            page = find_page("object_stores.md")
+            raise UsageError(f"{flag} {why}: put it in the environment ({page})")
 
 
 def parse_path(path: str) -> str:

@@ -13,6 +13,7 @@ from recordmill.pipeline.configuration.written_settings import part_of
 from recordmill.schemas.errors import UsageError
 from recordmill.schemas.features import IMAGE_FIELDS, PIXEL_FIELDS
 from recordmill.schemas.formatting import show_first
+from recordmill.schemas.pages import find_page
 from recordmill.transforms.inputs.file_roles import FileRole, role_of_name
 from recordmill.transforms.inputs.folder_sketch import ARCHIVE_ENDINGS, FolderSketch, Names
 from recordmill.transforms.inputs.image_suffixes import IMAGE_ENDINGS
@@ -32,18 +33,24 @@ _TABLES = (*TABLE_ENDINGS, *_WORKBOOKS)
 # The import files of AutoML and Vertex AI.
 _IMPORT_FILE = re.compile(rb'^"?(TRAIN|VALIDATION|TEST|UNASSIGNED)\b|"imageGcsUri"')
 _ROWS = "--config configs/observations.yaml --set 'source.columns={}'"
-_AS_A_TABLE = (
-    "write the paths of its images, from its own folder, into a column called path "
-    "(docs/manifests.md)"
-)
-
 _RESERVED = IMAGE_FIELDS - PIXEL_FIELDS
 """Names of columns that cannot be features of rows without images."""
 
-_PIXELS = (
-    "images as columns or lists of numbers, which are not read from tables: save each row as an "
-    "image in a folder of its class, such as 5/0001.png, or all rows in one .npz (docs/binaries.md)"
-)
+
+def _refuse_pixels(place: str) -> UsageError:
+    return UsageError(
+        f"{place} holds images as columns or lists of numbers, which are not read from tables: "
+        "save each row as an image in a folder of its class, such as 5/0001.png, or all rows in "
+        "one .npz "
+        f"({find_page('binaries.md')})"
+    )
+
+
+def _read_as_a_table() -> str:
+    return (
+        "write the paths of its images, from its own folder, into a column called path "
+        f"({find_page('manifests.md')})"
+    )
 
 
 def has_table_around(sketch: FolderSketch) -> bool:
@@ -72,9 +79,9 @@ def refuse_files(sketch: FolderSketch, place: str) -> None:
         return
     are_tables = all(name.lower().endswith(TABLE_ENDINGS) for name in top.files)
     if are_tables and any(holds_pixels(name, sketch) for name in top.files):
-        raise UsageError(f"{place} holds {_PIXELS}")
+        raise _refuse_pixels(place)
     advice = (
-        f"{_AS_A_TABLE}, or add {_ROWS} if there are no images"
+        f"{_read_as_a_table()}, or add {_ROWS} if there are no images"
         if are_tables
         else "let --input name what is to be converted, or --config what it is"
     )
@@ -106,14 +113,16 @@ def refuse_tables(sketch: FolderSketch, place: str, written: Mapping[str, Any]) 
     why = "workbooks are not read: save it as CSV" if is_workbook else why_no_columns(table, sketch)
     what = f"is not understood as a table of images ({why})"
     if sketch.only and holds_pixels(table, sketch):
-        raise UsageError(f"{place} holds {_PIXELS}")
+        raise _refuse_pixels(place)
     if sketch.only:
-        raise UsageError(f"{place} {what}: {_AS_A_TABLE}, or add {_ROWS} if there are no images")
+        raise UsageError(
+            f"{place} {what}: {_read_as_a_table()}, or add {_ROWS} if there are no images"
+        )
     others = [path for path in tables if path != table and not find_columns(path, sketch)]
     left_out = [*sketch.ignored, *(f"/{escape_glob(path)}" for path in (table, *others))]
     which = f"it and {show_first(others)}" if others else "it"
     leave_out = f"leave {which} out with {flags_of({'ignore': left_out})}"
-    ways = [_AS_A_TABLE, leave_out]
+    ways = [_read_as_a_table(), leave_out]
     if has_header(table, sketch) and not _RESERVED & set(head_of(table, sketch).header):
         where = f"--input {shlex.quote(f'{place}/{table}')}"
         splits = part_of(written, "splits")

@@ -11,6 +11,7 @@ from typing import Any, get_args, get_type_hints
 from pydantic import ValidationError
 
 from recordmill.schemas.errors import SettingError
+from recordmill.schemas.pages import find_page
 from recordmill.schemas.settings.dataset import DatasetSettings
 
 _WORDS = {
@@ -81,7 +82,7 @@ def _suggest(path: str, source: type[Any]) -> str:
         return f"did you mean {names[near[0]]}?"
     if above and siblings:
         return f"write one of {', '.join(siblings)}"
-    return "docs/settings.md lists all"
+    return f"{find_page('settings.md')} lists all"
 
 
 def _keys_of(loc: Sequence[str | int], values: Any) -> Iterator[str]:

@@ -63,10 +63,17 @@ def test_what_is_copied_makes_a_whole_package(file, tmp_path):
     linked = ("configs", "pipeline", "schemas", "transforms")
     sources = {path.relative_to(REPO) for name in linked for path in (REPO / name).rglob("*.py")}
     sources |= {path.relative_to(REPO) for path in (REPO / "configs").glob("*.yaml")}
+    sources |= {path.relative_to(REPO) for path in (REPO / "docs").glob("*.md")}
     own = {path.relative_to(REPO) for path in (REPO / "recordmill").rglob("*.py")}
     assert {
         path.as_posix() for path in {Path("recordmill") / path for path in sources} | own
     } <= packed
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_each_folder_that_the_package_links_to_is_copied(file):
+    links = {path.name for path in (REPO / "recordmill").iterdir() if path.is_symlink()}
+    assert links <= set(copied(file))
 
 
 @pytest.mark.parametrize("file", FILES)

@@ -15,6 +15,8 @@ from peer import read_dataset, walk_dataset
 from PIL import Image
 from printed_commands import follow, write_files
 
+from recordmill.schemas.pages import find_page
+
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
 N = range(10)
@@ -687,7 +689,7 @@ def test_pixels_in_a_table_are_explained(row, end, tmp_path, run_in):
     assert (
         f"error: in{end} holds images as columns or lists of numbers, which are not read from "
         "tables: save each row as an image in a folder of its class, such as 5/0001.png, or all "
-        "rows in one .npz (docs/binaries.md)\n"
+        f"rows in one .npz ({find_page('binaries.md')})\n"
     ) in err
     assert "observations" not in err
 

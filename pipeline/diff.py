@@ -2,6 +2,7 @@
 
 import argparse
 import hashlib
+import posixpath
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,7 +32,7 @@ from recordmill.reading.compare_datasets import (
     sort_entries,
 )
 from recordmill.reading.dataset import Dataset, open_dataset
-from recordmill.schemas.dataset.file_names import CONFIGURATION, MARKER, REJECTED
+from recordmill.schemas.dataset.file_names import CONFIGURATION, MARKER, REJECTED, staging_names
 from recordmill.schemas.earlier_names import with_earlier_keys
 from recordmill.schemas.errors import DONE, FAILED, WRONG_USAGE, LoadError
 from recordmill.schemas.formatting import format_count, printable
@@ -81,8 +82,7 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
     before = open_dataset(flags.path)
     marker = before.require_marker()
     notes = []
-    markers = [MARKER, *(f"{name}/{MARKER}" for name in version_names(flags.other))]
-    if any(storage.exists(storage.join(flags.other, each)) for each in markers):
+    if _is_dataset(flags.other):
         found = compare_datasets(before, open_dataset(flags.other))
     else:
         seed = seed_of(marker)
@@ -116,6 +116,14 @@ def _diff(flags: argparse.Namespace) -> dict[str, Any]:
         "notes": notes,
     }
     return with_earlier_keys(line)
+
+
+def _is_dataset(path: str) -> bool:
+    """Returns whether a folder has a dataset, its versions, or the unfinished work of a run."""
+    if staging_names([posixpath.basename(path.rstrip("/"))]):
+        return True
+    markers = [MARKER, *(f"{name}/{MARKER}" for name in version_names(path))]
+    return any(storage.exists(storage.join(path, each)) for each in markers)
 
 
 def _read_folder(dataset: Dataset, folder: str) -> Iterator[tuple[str, str | None, RowObject]]:

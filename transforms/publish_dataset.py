@@ -19,7 +19,6 @@ from recordmill.schemas.dataset.file_names import (
     LABELS,
     MARKER,
     OUTCOME,
-    REPORT,
     beam_name,
 )
 from recordmill.schemas.dataset.json_values import as_json
@@ -51,11 +50,20 @@ from recordmill.transforms.planning.plan import DatasetPlan
 from recordmill.transforms.planning.progress import Progress
 from recordmill.transforms.planning.run_plan import RunPlan
 from recordmill.transforms.publishing import staged_dataset, verdicts
+from recordmill.transforms.publishing.breach_evidence import (
+    CheckedDataset,
+    list_sidecars,
+    show_evidence,
+)
 from recordmill.transforms.publishing.companions.describe_dataset import (
     describe_dataset,
     note_background,
 )
-from recordmill.transforms.publishing.companions.unpublished_dataset import describe_unpublished
+from recordmill.transforms.publishing.companions.run_reports import (
+    WriteReport,
+    add_report,
+    show_failure,
+)
 from recordmill.transforms.publishing.contract import find_breaches
 from recordmill.transforms.publishing.duplicates import (
     Copies,
@@ -76,9 +84,6 @@ from recordmill.transforms.publishing.rejected_list import (
 )
 from recordmill.transforms.publishing.remarks import find_remarks, note_idle
 from recordmill.transforms.publishing.run_notes import note_damaged, note_renamed, note_reuse
-
-WriteReport = Callable[[str, Marker | None], str]
-"""Writes the report of the dataset in a folder, whose marker may have been read already."""
 
 
 def publish(
@@ -110,7 +115,7 @@ def publish(
         version = numbers.version or plan.decision.version
         folder = plan.decision.at(run.output, version).output
         if settings.report and not (version and storage.is_link(folder)):
-            outcome = _add_report(outcome, numbers, folder, end.marker, write_report)
+            outcome = add_report(outcome, numbers, folder, end.marker, write_report)
         if version:
             outcome = _make_current(outcome, run.output, version)
             with suppress(OSError):  # the next run deletes it
@@ -120,35 +125,6 @@ def publish(
         content = {**outcome.to_object(), "run_id": run.run_id}
         storage.write_file(run.outcome_file, as_json(content))
     return outcome
-
-
-def _add_report(
-    outcome: Outcome,
-    numbers: DatasetNumbers,
-    folder: str,
-    marker: Marker | None,
-    write_report: WriteReport,
-) -> Outcome:
-    """Makes the report of the dataset in place if that is new or has none.
-
-    A failure becomes a note.
-    """
-    try:
-        if outcome.status == "published" or not dataset_files.holds_report(folder):
-            write_report(folder, marker)
-    except Exception as error:  # noqa: BLE001  # the dataset is complete without it
-        return _note_missing_report(outcome, folder, error)
-    return replace(outcome, numbers=replace(numbers, report=REPORT))
-
-
-def _note_missing_report(outcome: Outcome, folder: str, error: Exception) -> Outcome:
-    """Notes why the report of the dataset in a folder was not made."""
-    problem = str(error)
-    if isinstance(error, OSError):
-        problem = storage.explain_output_error(error, folder)
-    why = " ".join(problem.split()) or type(error).__name__
-    note = f"{REPORT} was not made ({why}): recordmill inspect {folder} --report makes it"
-    return replace(outcome, notes=(*outcome.notes, note))
 
 
 def _make_current(outcome: Outcome, output: str, version: str) -> Outcome:
@@ -402,29 +378,11 @@ class _Publication:
     def _show_failure(
         self, end: _End, describe: Callable[[], staged_dataset.StagedDataset]
     ) -> _End:
-        """Makes a report of what was converted and not published, and names it in the message.
-
-        If it cannot be made, a note says so.
-
-        Args:
-            end: the failure.
-            describe: describes what was converted; it is called only for the report, and if it
-                fails, the run still ends with its own failure.
-        """
-        numbers = end.outcome.numbers
-        if not self.settings.report or not isinstance(numbers, FailedNumbers):
+        """Adds a report of what was converted to a failure, unless the user wants none."""
+        if not self.settings.report:
             return end
-        try:
-            staged = describe()
-            describe_unpublished(staged, self.plan, self.run)
-            path = self.write_report(staged.folder, None)
-        except Exception as error:  # noqa: BLE001  # the message says what failed the run
-            outcome = _note_missing_report(end.outcome, self.plan.decision.staging, error)
-        else:
-            message = f"{end.outcome.message}\n{path} shows what was converted"
-            numbers = replace(numbers, report=path)
-            outcome = replace(end.outcome, message=message, numbers=numbers)
-        return replace(end, outcome=outcome)
+        shown = show_failure(end.outcome, describe, self.plan, self.run, self.write_report)
+        return replace(end, outcome=shown)
 
     def _compare_with_limits(self, ledger: Ledger) -> _End | None:
         """Returns the outcome if the run has rejected or dropped too much, or else None.
@@ -462,6 +420,7 @@ class _Publication:
             counts,
             listed,
             self.settings,
+            self.run.remedies_page,
             names_inputs="" not in self.plan.inputs,
             excludes=self.run.writer != "beam",
         )
@@ -480,7 +439,16 @@ class _Publication:
             return None
         listed = read_rejected(folder, self.plan.dataset.summary.rejected_examples)
         rejected = self._rejected_in_run(marker.ledger.rejected, listed)
-        message = explain_breaches(breaches, rejected)
+        is_staged = folder == self.plan.decision.staging
+        checked = CheckedDataset(
+            folder,
+            list_sidecars(folder, self.finished.reports if is_staged else marker.shards),
+            self.finished.annotations,
+            None if before is None else before.folder,
+            is_described=self.settings.report or not is_staged,
+        )
+        evidence = show_evidence(breaches, checked)
+        message = explain_breaches(breaches, rejected, evidence)
         return self._end("failed", message, NOT_AS_EXPECTED, FailedNumbers(marker.ledger))
 
     def _keep_same_version(self, new: Marker) -> _End | None:

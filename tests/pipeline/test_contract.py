@@ -5,11 +5,13 @@ import json
 import os
 import random
 import re
+import shlex
 import shutil
 from pathlib import Path
 
 import pytest
 
+from recordmill.pipeline.command import run_command
 from recordmill.pipeline.launch import launch
 from recordmill.pipeline.run import build
 from tests.pipeline.conftest import encode_picture, snapshot
@@ -147,19 +149,30 @@ def write_words_for_ids(root, chance):
     (root / "list.csv").write_text("\n".join([head, *rows, ""]), encoding="utf-8")
 
 
+COMPARE = r"`recordmill diff \S+ \S+` lists what is new, missing or changed$"
+
 FAULTS = {
-    truncate: ("animals", "expect.rejected"),
-    lose_a_class: ("animals", "expect.classes"),
-    misspell_a_class: ("animals", "expect.classes"),
-    stop_copying: ("animals", "expect.images.*.change"),
-    lose_most_of_a_class: ("animals", "expect.images.train/*.change"),
-    label_wrongly: ("animals", "expect.class_drift"),
-    leak_test_images: ("animals", "expect.duplicates_across_splits"),
-    import_twice: ("animals", "expect.images.*.change"),
-    shift_boxes: ("boxes", "expect.lost_boxes"),
-    write_words_for_ids: ("tagged", "expect.lost_labels"),
+    truncate: ("animals", "expect.rejected", r"truncated: t\w+/\w+/\d+\.jpg \("),
+    lose_a_class: ("animals", "expect.classes", COMPARE),
+    misspell_a_class: (
+        "animals",
+        "expect.classes",
+        r"an image of the class (cat|dog|emu)s: train/\1s/\d+\.jpg$",
+    ),
+    stop_copying: ("animals", "expect.images.*.change", COMPARE),
+    lose_most_of_a_class: ("animals", "expect.images.train/*.change", COMPARE),
+    label_wrongly: ("animals", "expect.class_drift", COMPARE),
+    leak_test_images: (
+        "animals",
+        "expect.duplicates_across_splits",
+        r"identical: test/\S+ \(test\), train/\w+/leaked-\S+ \(train\)$",
+    ),
+    import_twice: ("animals", "expect.images.*.change", COMPARE),
+    shift_boxes: ("boxes", "expect.lost_boxes", r"outside: box 1 of 1 of images/\d+\.jpg \("),
+    write_words_for_ids: ("tagged", "expect.lost_labels", r"unknown_label: \d+\.jpg \("),
 }
-"""Ten kinds of faults: the collection that each is made in, and a key that must find it."""
+"""Ten kinds of faults: the collection that each is made in, a key that must find it, and a line of
+the message that leads to its cause."""
 
 
 def run(configuration, root, output, *flags):
@@ -199,15 +212,17 @@ def copy_links(root, target):
 )
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_the_documented_contract_stops_each_kind_of_fault(nights, capsys, tmp_path, fault, seed):
-    name, key = FAULTS[fault]
+    name, key, clue = FAULTS[fault]
     night = nights(name)
     changed = copy_links(night / "input", tmp_path / "input")
     fault(changed, random.Random(seed))
     capsys.readouterr()
-    code = run(night / "own.yaml", changed, tmp_path / "dataset", f"--against={night / 'dataset'}")
+    flags = [f"--against={night / 'dataset'}", "--set=report=true"]
+    code = run(night / "own.yaml", changed, tmp_path / "dataset", *flags)
     said = capsys.readouterr().err
     assert code == 4, said
     assert re.search(rf"^error: .*{re.escape(key)}", said, re.MULTILINE), said
+    assert re.search(rf"^error: {clue}", said, re.MULTILINE), said
     assert not (tmp_path / "dataset" / "recordmill.json").exists()
 
 
@@ -253,6 +268,7 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
         4,
         "split test has 2 images, the previous dataset has 1, and expect.images.*.change is 20 %",
         "split train has 18 images, the previous dataset has 9, and expect.images.*.change is 20 %",
+        f"`recordmill diff {first.output} {staging}` lists what is new, missing or changed",
         advice,
         f"{staging}/report.html shows what was converted",
     )
@@ -274,6 +290,29 @@ def test_a_breach_leaves_the_previous_dataset_and_a_higher_limit_publishes_the_f
     )
     assert {path.stat().st_ino for path in raised.shards()} == set(finished.values())
     assert raised.line["ledger"]["written"] == 20
+
+
+def test_the_printed_comparison_lists_what_changed(convert, photos, capsys):
+    convert(photos, settings=CLASSES)
+    (photos / "dog/00.jpg").unlink()
+    (photos / "emu").mkdir()
+    (photos / "emu/new.jpg").write_bytes(encode_picture("new"))
+    broken = convert(photos, "--overwrite", settings=CLASSES)
+    (command,) = re.findall(r"`recordmill (diff .*)` lists", broken.stderr)
+    assert run_command([*shlex.split(command), "--json"], build) == 1
+    line = json.loads(capsys.readouterr().out)
+    assert line["examples"] == {"added": ["emu/new.jpg"], "removed": ["dog/00.jpg"]}
+
+
+def test_work_without_a_report_is_refused_by_the_comparison(convert, photos, capsys):
+    first = convert(photos, settings=CLASSES)
+    (photos / "dog/00.jpg").unlink()
+    settings = {**CLASSES, "expect.images": {"*": {"at_least": 99}}, "report": False}
+    broken = convert(photos, "--overwrite", settings=settings)
+    assert "recordmill diff" not in broken.stderr
+    (staging,) = broken.staging
+    assert run_command(["diff", str(first.output), str(staging)], build) == 2
+    assert "error: " in capsys.readouterr().err
 
 
 def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
@@ -302,6 +341,7 @@ def test_the_night_after_a_breach_needs_nothing_done(convert, photos, tmp_path):
             (
                 4,
                 "the class dog is not in expect.classes",
+                "an image of the class dog: dog/03.jpg",
                 "nothing was published: correct the input, or accept the dataset with --set "
                 "'expect.classes=[cat, dog]' (docs/fix_rejected.md explains both)",
             ),

@@ -2,11 +2,15 @@
 
 import json
 import re
+import shlex
 
 import pytest
 
+from recordmill.pipeline.command import run_command
+from recordmill.pipeline.run import build
 from recordmill.reading.dataset import open_dataset
 from recordmill.schemas.errors import LoadError
+from recordmill.viewing.viewed_dataset import open_viewed
 
 pytestmark = pytest.mark.usefixtures("eager_pipeline", "cheap_fsync")
 
@@ -82,7 +86,25 @@ def test_a_report_that_cannot_be_made_does_not_hide_why_the_run_failed(
     done = convert(photos_with_a_cut_one, settings={"max_rejected.count": 0})
     assert done.code == 3
     assert done.line["message"].startswith("1 of 18 images (5.56%) was rejected (1 truncated)")
-    assert any(note.startswith("report.html was not made (") for note in done.line["notes"])
+    (note,) = (each for each in done.line["notes"] if each.startswith("report.html was not made ("))
+    # Without a description, `inspect --report` would fail as the report did.
+    assert note.endswith(f": recordmill view {staging_of(done)} shows what was converted")
+    assert len(open_viewed(str(staging_of(done))).shards) == 2
+
+
+def test_the_report_of_described_work_can_be_made_again(
+    convert, photos_with_a_cut_one, monkeypatch
+):
+    def fail(*_):
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("recordmill.reading.report.write_report.render_report", fail)
+        done = convert(photos_with_a_cut_one, settings={"max_rejected.count": 0})
+    (note,) = (each for each in done.line["notes"] if each.startswith("report.html was not made ("))
+    command = note.partition("): recordmill ")[2].removesuffix(" makes it")
+    assert run_command(shlex.split(command), build) == 0
+    assert (staging_of(done) / "report.html").exists()
 
 
 def test_unfinished_work_that_names_files_outside_is_refused(convert, photos_with_a_cut_one):

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, Literal
 
 import orjson
@@ -24,6 +25,7 @@ from recordmill.schemas.dataset.file_names import (
     UNPUBLISHED,
     staging_names,
 )
+from recordmill.schemas.pages import find_page
 from recordmill.schemas.rejection import Exclusions
 from recordmill.storage.dataset_files import (
     read_object,
@@ -72,6 +74,7 @@ class RunSettings:
         gives_processes: whether `processes` is the user's number.
         notes: messages for the user from before the job.
         facts: other values for the marker's `run` part: runner, versions, start.
+        remedies_page: the page on rejected images, on the machine that started the run.
         progress: how far the run is, if this process does the work.
     """
 
@@ -98,6 +101,7 @@ class RunSettings:
     gives_processes: bool = False
     notes: tuple[str, ...] = ()
     facts: Mapping[str, Any] = field(default_factory=dict)
+    remedies_page: str = field(default_factory=partial(find_page, "fix_rejected.md"))
     progress: Progress = field(default_factory=Progress, compare=False, repr=False)
 
     def processes_for(self, shards: int) -> int:

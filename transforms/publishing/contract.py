@@ -27,11 +27,15 @@ class Breach:
         problem: a sentence with what was found, and the limit.
         path: the keys below `expect` of the limit, such as `("images", "train", "at_least")`.
         accepting: the limit that would accept the dataset.
+        by_rejection: whether rejected images may be the cause.
+        unexpected: classes that should have no image.
     """
 
     problem: str
     path: tuple[str, ...]
     accepting: float | tuple[str, ...]
+    by_rejection: bool = False
+    unexpected: tuple[str, ...] = ()
 
 
 def find_breaches(
@@ -100,10 +104,10 @@ def _check_classes(marker: Marker, before: Marker | None, contract: Contract) ->
         accepting = tuple(sorted(found))
     if missing := sorted(expected - found):
         lacking = f"no {marker.counted_unit} is of the {_show(missing)}, which {setting} requires"
-        yield Breach(lacking, ("classes",), accepting)
+        yield Breach(lacking, ("classes",), accepting, by_rejection=True)
     if new := sorted(found - expected):
         unexpected = f"the {_show(new)} {agree(len(new), 'is')} not in {setting}"
-        yield Breach(unexpected, ("classes",), accepting)
+        yield Breach(unexpected, ("classes",), accepting, unexpected=tuple(new))
 
 
 def _show(classes: list[str]) -> str:
@@ -136,7 +140,7 @@ def _check_images(
             has = f"class {name} of {has}"
         if limits.at_least is not None and count < limits.at_least:
             few = f"{has}, and expect.images.{key}.at_least is {limits.at_least:,}"
-            yield Breach(few, ("images", key, "at_least"), count)
+            yield Breach(few, ("images", key, "at_least"), count, by_rejection=True)
         if limits.at_most is not None and count > limits.at_most:
             many = f"{has}, and expect.images.{key}.at_most is {limits.at_most:,}"
             yield Breach(many, ("images", key, "at_most"), count)
@@ -146,7 +150,7 @@ def _check_images(
                 f"{limits.change:g} %"
             )
             percent = math.ceil(100 * abs(count - old) / old)
-            yield Breach(changed, ("images", key, "change"), percent)
+            yield Breach(changed, ("images", key, "change"), percent, by_rejection=count < old)
 
 
 def _count(marker: Marker | None, by_class: bool) -> Counter[tuple[str, str]]:
@@ -177,7 +181,7 @@ def _check_shares(marker: Marker, contract: Contract, containers: int) -> Iterat
             were = f"{agree(lost, 'was')} {why} ({lost / listed:.2%})"
             of = f"{lost:,} of {format_count(listed, what)}"
             problem = f"{of} {were}, and expect.{key} is {limit:.2%}"
-            yield Breach(problem, (key,), _accepting_share(lost / listed))
+            yield Breach(problem, (key,), _accepting_share(lost / listed), by_rejection=True)
     crossing, most = marker.duplicates.same_bytes.across_splits, contract.duplicates_across_splits
     if most is not None and crossing > most:
         groups = f"{format_count(crossing, 'group')} of identical {marker.unit}s"

@@ -15,9 +15,6 @@ from recordmill.transforms.publishing.contract import Breach, accepting_settings
 from recordmill.transforms.publishing.excess import CONTAINERS, LOST_CLASSES, Excess
 from recordmill.transforms.publishing.rejected_list import MOST_NAMED, RejectedList
 
-PAGE = "docs/fix_rejected.md"
-"""The page with a remedy for each reason."""
-
 
 @dataclass(frozen=True, slots=True)
 class RejectedInRun:
@@ -27,6 +24,7 @@ class RejectedInRun:
         counts: how much it is, by reason.
         listed: where it is listed, and the first of it.
         settings: what the dataset is.
+        page: the page with a remedy for each reason.
         names_inputs: whether the inputs have names, which keys begin with.
         excludes: whether the writer takes the setting `exclude`.
     """
@@ -34,6 +32,7 @@ class RejectedInRun:
     counts: Mapping[str, int]
     listed: RejectedList
     settings: DatasetSettings
+    page: str
     names_inputs: bool = False
     excludes: bool = True
 
@@ -102,7 +101,7 @@ def explain_excesses(
     offered = [*dict.fromkeys(filter(None, ways))]
     if offered:
         lines.append(", or ".join(offered))
-    return "\n".join([*lines, f"{PAGE} has a remedy for each reason"])
+    return "\n".join([*lines, f"{rejected.page} has a remedy for each reason"])
 
 
 def _accept(excesses: Iterable[Excess]) -> Mapping[str, int]:
@@ -119,15 +118,24 @@ def _write_flags(settings: Mapping[str, Any]) -> str:
     return " ".join(write_set_flag(path, value) for path, value in settings.items())
 
 
-def explain_breaches(breaches: list[Breach], rejected: RejectedInRun) -> str:
-    """Returns the message of a run whose dataset is not as `expect` says, in several lines."""
+def explain_breaches(
+    breaches: list[Breach], rejected: RejectedInRun, evidence: Iterable[str]
+) -> str:
+    """Returns the message of a run whose dataset is not as `expect` says, in several lines.
+
+    Args:
+        breaches: how it differs.
+        rejected: what was rejected.
+        evidence: further lines that help to find the cause.
+    """
     lines = show_breaches(breaches)
-    if any(each.path == ("rejected",) for each in breaches):
+    if any(each.by_rejection for each in breaches):
         lines += rejected.lines
+    lines += evidence
     accepting = accepting_settings(breaches, rejected.settings.expect)
     lines.append(
         "nothing was published: correct the input, or accept the dataset with "
         f"{_write_flags(accepting)} "
-        f"({PAGE} explains both)"
+        f"({rejected.page} explains both)"
     )
     return "\n".join(lines)

@@ -4,7 +4,6 @@ import pytest
 
 from recordmill.transforms.publishing.excess import Excess
 from recordmill.transforms.publishing.explain_excess import (
-    PAGE,
     RejectedInRun,
     explain_excesses,
 )
@@ -22,12 +21,13 @@ def rejected(path="out/rejected.jsonl", keys=("a.jpg", "b.jpg"), files=(), exclu
     source = SimpleNamespace(files=files, gives_pixels=False)
     settings = SimpleNamespace(source=source, ignore=(), exclude=exclude)
     counts = {"empty": len(items)} if items else {}
-    return RejectedInRun(counts, RejectedList(path, items, examples), settings, **more)
+    listed = RejectedList(path, items, examples)
+    return RejectedInRun(counts, listed, settings, "fix_rejected.md", **more)
 
 
 def explain(excesses, listed, further=()):
     *lines, page = explain_excesses(excesses, further, listed).splitlines()
-    assert page == f"{PAGE} has a remedy for each reason"
+    assert page == "fix_rejected.md has a remedy for each reason"
     return lines
 
 

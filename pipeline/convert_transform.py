@@ -91,6 +91,9 @@ class Convert(beam.PTransform):
     `NAME=gs://bucket/photos`. The settings must then name `source.kind`.
 
     The result has the PCollections of `Converted`.
+
+    Example:
+        done = pipeline | recordmill.Convert("photos", "dataset", images={"quality": 90})
     """
 
     def __init__(

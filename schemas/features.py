@@ -342,7 +342,12 @@ class ExampleEncoder:
 
 
 def encode_example(features: Sequence[Feature], record: Mapping[str, Any]) -> bytes:
-    """Serializes one `tf.train.Example`, see `ExampleEncoder.encode`."""
+    """Serializes one `tf.train.Example`, see `ExampleEncoder.encode`.
+
+    Example:
+        features = [recordmill.Feature("image/class/label", "int64", "label", "class id")]
+        record = recordmill.encode_example(features, {"label": 3})
+    """
     return ExampleEncoder(features).encode(record)
 
 
@@ -357,6 +362,11 @@ def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
 
     A scalar feature gives its value, a `many` feature a list. Keys that no feature names are left
     out.
+
+    Example:
+        features = [recordmill.Feature("image/class/label", "int64", "label", "class id")]
+        record = recordmill.encode_example(features, {"label": 3})
+        label = recordmill.parse_example(features, record)["image/class/label"]
 
     Raises:
         FeatureValueError: a required feature is missing, one is of another kind, or a scalar does
@@ -386,7 +396,13 @@ def parse_example(features: Iterable[Feature], record: bytes) -> dict[str, Any]:
 
 
 def tensorflow_features(features: Iterable[Feature]) -> dict[str, Any]:
-    """Returns the feature description that `tf.io.parse_example` takes. Needs TensorFlow."""
+    """Returns the feature description that `tf.io.parse_example` takes. Needs TensorFlow.
+
+    Example:
+        convention = recordmill.load_convention("slim")
+        spec = recordmill.tensorflow_features(convention.example_features)
+        parsed = tf.data.TFRecordDataset(files).map(lambda x: tf.io.parse_example(x, spec))
+    """
     import tensorflow as tf
 
     dtypes = {"bytes": tf.string, "float": tf.float32, "int64": tf.int64}
@@ -406,7 +422,12 @@ def feature_schema(features: Iterable[Feature]) -> dict[str, FeatureEntry]:
 
 
 def describe_features(features: Iterable[Feature]) -> str:
-    """Returns the features as a Markdown table for people."""
+    """Returns the features as a Markdown table for people.
+
+    Example:
+        convention = recordmill.load_convention("slim")
+        print(recordmill.describe_features(convention.example_features))
+    """
     rows = []
     for each in features:
         kind = f"{each.kind}[]" if each.many else each.kind

@@ -5,6 +5,7 @@ import inspect
 import re
 import textwrap
 
+import apache_beam as beam
 import pytest
 from PIL import Image
 
@@ -12,11 +13,24 @@ import recordmill
 
 SHOWN = (
     *("convert", "open_dataset", "describe_split", "open", "verify_dataset", "examples_as_numpy"),
-    *("EpochOrder", "load_convention", "load", "TorchStream", "Reject"),
+    *("EpochOrder", "load_convention", "convention_names", "encode_example", "parse_example"),
+    *("describe_features", "boxes_of", "pack_annotations", "prepare_image"),
+    *("tensorflow_features", "load", "TorchStream", "Reject", "Convert", "ListReferences"),
     *("ReadImages", "ReencodeImages", "BuildExamples", "SplitExamples"),
 )
-RUN = SHOWN[:8]
+RUN = SHOWN[:15]
 """Those that need neither TensorFlow nor PyTorch nor a pipeline, in an order that works."""
+
+
+FUNCTIONS_AND_TRANSFORMS = {
+    name
+    for name in recordmill.__all__
+    if not isinstance(made := getattr(recordmill, name), type) or issubclass(made, beam.PTransform)
+} - {"__version__"}
+
+
+def test_each_public_function_and_transform_has_an_example():
+    assert {*SHOWN} >= FUNCTIONS_AND_TRANSFORMS
 
 
 def example_of(name):

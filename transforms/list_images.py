@@ -592,6 +592,11 @@ def merge_listings(listings: Iterable[Iterator[ImageRef]]) -> Iterator[ImageRef]
 class ListReferences(beam.PTransform):
     """Lists a PCollection of inputs in batches.
 
+    Example:
+        inputs = pipeline | beam.Create([recordmill.Input("photos")])
+        listing = recordmill.ListingSettings()
+        batches = inputs | recordmill.ListReferences(recordmill.ClassFolders(), listing)
+
     Attributes:
         source: what the files mean.
         settings: which files of the inputs are read.

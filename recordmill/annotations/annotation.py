@@ -41,7 +41,12 @@ class Packable(Protocol):
 
 
 def pack_annotations(given: Iterable[Packable]) -> Annotations:
-    """Packs an image's annotations, one of each kind at most, for its reference."""
+    """Packs an image's annotations, one of each kind at most, for its reference.
+
+    Example:
+        boxes = recordmill.boxes_of([[10, 20, 50, 80]], ["cat"])
+        annotations = recordmill.pack_annotations([boxes])
+    """
     return tuple(sorted((each.kind, each.pack()) for each in given))
 
 

@@ -129,7 +129,11 @@ def boxes_of(
     fractions: bool = False,
     shapes: Mapping[str, int] | None = None,
 ) -> Boxes:
-    """Makes an image's boxes from what a source reads; see `Boxes`."""
+    """Makes an image's boxes from what a source reads; see `Boxes`.
+
+    Example:
+        boxes = recordmill.boxes_of([[0.1, 0.2, 0.5, 0.8]], ["cat"], fractions=True)
+    """
     return Boxes(
         [list(map(float, box)) for box in boxes],
         list(labels),

@@ -74,6 +74,11 @@ def prepare_image(
     A pure function of its arguments and of `imaging_versions()`: same bytes in, same bytes out, on
     any number of threads. Sizes are checked before pixels are allocated.
 
+    Example:
+        with open("photos/cat/0001.jpg", "rb") as file:
+            prepared = recordmill.prepare_image(file.read(), recordmill.ImageSettings(quality=90))
+        print(prepared.height, prepared.width, len(prepared.encoded))
+
     Args:
         data: the file, or decoded pixels, which are always encoded, whatever `reencode` says:
             height x width x 1 or 3 channels, red first.

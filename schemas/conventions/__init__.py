@@ -170,7 +170,14 @@ class Convention:
 
 @cache
 def convention_names() -> tuple[str, ...]:
-    """Returns the names of all shipped conventions, sorted: those of the YAML files here."""
+    """Returns the names of all shipped conventions, sorted: those of the YAML files here.
+
+    Example:
+        features = {
+            name: recordmill.load_convention(name).example_features
+            for name in recordmill.convention_names()
+        }
+    """
     files = (file.name for file in resources.files(__name__).iterdir())
     return tuple(sorted(name.removesuffix(".yaml") for name in files if name.endswith(".yaml")))
 
